@@ -3,7 +3,7 @@
 
 use crate::node::{Binary, Node, Source, Unary};
 use crate::parse::Parser;
-use crate::{Names, Number, ParseError, Range, Type};
+use crate::{Format, Names, Number, ParseError, Range, Type};
 
 /// Most operators and reads within each other.
 const MAX_DEPTH: usize = 200;
@@ -18,7 +18,7 @@ const BINARY: u8 = 0x20;
 /// An expression that an emulator evaluates between two frames. Addresses in it may be read from memory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Code {
-    root: Node,
+    pub(crate) root: Node,
 }
 
 /// Bytes that are not an expression.
@@ -70,13 +70,25 @@ impl Code {
     }
 
     /// Compiles the address that `text` is, as in the brackets of `u16[…]`: there a name is an address. Also returns the type
-    /// of the number there, if the text is only a name with a type.
+    /// and the format of the number there, if the text is only a name with a type.
     ///
     /// # Errors
     /// [`ParseError`] says what is wrong, and in which column.
-    pub fn parse_address(text: &str, names: &dyn Names) -> Result<(Code, Option<Type>), ParseError> {
+    pub fn parse_address(
+        text: &str,
+        names: &dyn Names,
+    ) -> Result<(Code, Option<(Type, Format)>), ParseError> {
         let (root, kind) = Parser::new(text, names)?.address_code()?;
         Ok((Code { root }, kind))
+    }
+
+    /// The expression that is this many more than this one.
+    pub fn plus(self, more: u32) -> Code {
+        let Node::Constant(number) = self.root else {
+            let more = Box::new(Node::Constant(more.into()));
+            return Code { root: Node::Binary(Binary::Add, Box::new(self.root), more) };
+        };
+        Code::constant(number.saturating_add(more.into()))
     }
 
     /// The expression that is always this number.

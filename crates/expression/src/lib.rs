@@ -8,6 +8,8 @@
 //! | numbers | `10`, `0x0a`, `0b1010`, `1_000`, `true` (1), `false` (0) |
 //! | memory | `u8[0x02000000]`, likewise `u16`, `u32`, `i8`, `i16`, `i32`; in a memory domain `u8[wram:0x10]` |
 //! | named memory | `score`, `presses[2]`; in brackets a name is an address: `u16[score+2]` |
+//! | fields of structures | `hero.hp`, `party[2].moves[0]`, as memory maps describe them |
+//! | a text, compared | `text[0x02000100] == "RED"`, also `!=` |
 //! | the frame counter | `frame` |
 //! | bytes, alone | `bytes[score, 8]` |
 //! | from loose to tight | `or` = <code>&#124;&#124;</code>, `and` = `&&`, `not`, `== != < <= > >=`, <code>&#124;</code>, `^`, `&`, `<< >>`, `+ -`, `* / %`, `- ~ !` |
@@ -38,7 +40,7 @@ pub use code::{Code, CodeError, ReadMemory};
 pub use expression::{Expression, Subject};
 pub use formula::{Formula, History, Memory, Number};
 pub use parse::ParseError;
-pub use place::{Names, NoNames, Place, Range, Symbol, Type};
+pub use place::{Format, Names, NoNames, Place, Range, Symbol, Type, Variable};
 
 /// Longest text of an expression, in bytes.
 pub const MAX_TEXT: usize = 1024;

@@ -1,3 +1,5 @@
+use crate::Code;
+
 /// The size of a number in memory, and whether it has a sign. All are little-endian, as on the consoles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "openapi", derive(serde::Deserialize, serde::Serialize, utoipa::ToSchema))]
@@ -115,6 +117,41 @@ pub struct Symbol {
     pub count: u32,
 }
 
+/// How the number in memory stands for a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Format {
+    /// It is the value.
+    #[default]
+    Plain,
+    /// Some of its bits are the value.
+    Bits {
+        /// The lowest of them.
+        first: u8,
+        /// How many there are.
+        count: u8,
+    },
+    /// Each half of a byte is a decimal digit.
+    Bcd,
+    /// It is the value times this number.
+    Fixed(u32),
+    /// Its bits are those of a 32-bit floating point number.
+    Float,
+}
+
+/// A name whose address is computed: an element of an array of structures, a field of a structure, or memory that a pointer
+/// leads to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Variable {
+    /// The address if all indices are 0.
+    pub base: Code,
+    /// What each index stands for: how many elements there are, and the bytes of one.
+    pub dimensions: Vec<(u32, u32)>,
+    /// The type of the number there; `None` for a whole structure.
+    pub kind: Option<Type>,
+    /// How the number stands for a value.
+    pub format: Format,
+}
+
 /// Looks up names, for example in symbol files.
 pub trait Names {
     /// The meaning of `name`.
@@ -122,6 +159,20 @@ pub trait Names {
     /// # Errors
     /// A sentence that says why the name is unknown, such as ``no symbol is called `scroe`; did you mean `score`?``
     fn find(&self, name: &str) -> Result<Symbol, String>;
+
+    /// The bytes of a text in memory.
+    ///
+    /// # Errors
+    /// Which character cannot be written.
+    fn text(&self, text: &str) -> Result<Vec<u8>, String> {
+        Ok(text.as_bytes().to_vec())
+    }
+
+    /// The variable of a path such as `party[].hp`, which has `[]` in place of each index.
+    fn variable(&self, path: &str) -> Option<&Variable> {
+        let _ = path;
+        None
+    }
 }
 
 /// Knows no names.

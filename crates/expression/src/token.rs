@@ -10,6 +10,8 @@ pub(crate) enum Token {
     Real(f64),
     /// A name or a word such as `and`.
     Word(String),
+    /// A text in quotes.
+    Text(String),
     /// An operator or bracket.
     Sign(&'static str),
     End,
@@ -22,6 +24,7 @@ impl Token {
             Token::Number(number) => format!("`{number}`"),
             Token::Real(number) => format!("`{number:?}`"),
             Token::Word(word) => format!("`{word}`"),
+            Token::Text(text) => format!("the text {text:?}"),
             Token::Sign(sign) => format!("`{sign}`"),
             Token::End => "the end".to_owned(),
         }
@@ -52,6 +55,13 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<(usize, Token)>, ParseError> {
                 rest = after;
                 number(word).map_err(|message| ParseError::new(at, message))?
             }
+            '"' => {
+                let (inner, after) = rest[1..].split_once('"').ok_or_else(|| {
+                    ParseError::new(at, "the text that begins here has no end; write \" after it")
+                })?;
+                rest = after;
+                Token::Text(inner.to_owned())
+            }
             _ if is_of_word(first) => {
                 let (word, after) = split_word(rest);
                 rest = after;
@@ -71,7 +81,7 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<(usize, Token)>, ParseError> {
 fn unknown(sign: char) -> String {
     match sign {
         '=' => "`=` means nothing here; write `==` to compare".to_owned(),
-        '"' | '\'' => "texts are not supported; use numbers, names and operators".to_owned(),
+        '\'' => "texts are written in double quotes: text[ADDRESS] == \"RED\"".to_owned(),
         '$' | '#' => format!("`{sign}` is not an operator; a hexadecimal number starts with 0x"),
         _ => format!("{sign:?} is not an operator; use numbers, names and operators"),
     }

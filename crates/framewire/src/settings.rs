@@ -40,7 +40,7 @@ pub struct Settings {
     #[arg(skip)]
     #[serde(skip)]
     pub paused: bool,
-    /// Read names of addresses from this .sym, .map or .toml file, for the emulator NAME or for all; can be repeated (in the
+    /// Read names of addresses from this .sym, .map, .toml or .tbl file, for the emulator NAME or for all; can be repeated (in the
     /// variable: separated by commas)
     #[arg(long, value_name = "[NAME=]FILE", env = "FRAMEWIRE_SYMBOLS", value_delimiter = ',')]
     #[serde(deserialize_with = "one_or_many")]

@@ -1,14 +1,20 @@
-//! Memory maps like the demo game's (`rom/memory-map.toml`): fields with types and descriptions.
+//! Memory maps like the demo game's (`rom/memory-map.toml`): fields with types and descriptions, and structures.
 
-use framewire_expression::{Symbol, Type};
+use std::collections::BTreeMap;
+
+use framewire_expression::{Code, Format, Names, Symbol, Variable};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 
 use crate::Entry;
+use crate::structures::{Described, FieldType, Structure, StructureField, Structures, add_paths, size_of};
 
 #[derive(Deserialize)]
 struct Map {
+    #[serde(default)]
     field: Vec<Field>,
+    #[serde(default, rename = "struct")]
+    structures: Vec<RawStructure>,
     rom: Option<Rom>,
 }
 
@@ -25,36 +31,49 @@ pub(crate) struct Rom {
 #[derive(Deserialize)]
 struct Field {
     name: String,
-    address: u32,
+    address: Address,
     #[serde(rename = "type")]
-    kind: Elements,
+    kind: FieldType,
     doc: Option<String>,
 }
 
-/// `T` or `T[n]`.
-struct Elements {
-    kind: Type,
-    count: u32,
+/// A number, or an expression such as `u32[0x03005D8C] + 4`.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Address {
+    Known(u32),
+    Pointer(String),
 }
 
-impl<'de> Deserialize<'de> for Elements {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Elements, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let (name, count) = match text.strip_suffix(']').and_then(|text| text.split_once('[')) {
-            Some((name, count)) => (name, count.parse().ok().filter(|count| *count > 0)),
-            None => (text.as_str(), Some(1)),
-        };
-        let kind = Type::named(name).zip(count).map(|(kind, count)| Elements { kind, count });
-        kind.ok_or_else(|| {
-            D::Error::custom(format!("{text:?} is not a type; use u8, u16, u32, i8, i16, i32 or T[n]"))
-        })
+#[derive(Deserialize)]
+struct RawStructure {
+    name: String,
+    size: u32,
+    field: Vec<RawStructureField>,
+}
+
+#[derive(Deserialize)]
+struct RawStructureField {
+    name: String,
+    offset: u32,
+    #[serde(rename = "type")]
+    kind: FieldType,
+    doc: Option<String>,
+}
+
+impl<'de> Deserialize<'de> for FieldType {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<FieldType, D::Error> {
+        FieldType::parse(&String::deserialize(deserializer)?).map_err(D::Error::custom)
     }
 }
 
 /// A memory map.
 pub(crate) struct MemoryMap {
-    /// The fields by name.
+    /// The plain fields by name.
     pub(crate) fields: Vec<(String, Entry)>,
+    /// The other ones.
+    others: Vec<Field>,
+    structures: Structures,
     /// The game that it names, if any.
     pub(crate) rom: Option<Rom>,
 }
@@ -62,9 +81,70 @@ pub(crate) struct MemoryMap {
 /// Reads a memory map.
 pub(crate) fn read(text: &str) -> Result<MemoryMap, Box<toml::de::Error>> {
     let map: Map = toml::from_str(text)?;
-    let fields = map.field.into_iter().map(|Field { name, address, kind: Elements { kind, count }, doc }| {
-        (name, Entry { symbol: Symbol { address, kind: Some(kind), count }, doc })
+    let (mut fields, mut others) = (Vec::new(), Vec::new());
+    for field in map.field {
+        match (&field.address, field.kind.number) {
+            (Address::Known(address), Some((kind, Format::Plain))) => {
+                let symbol =
+                    Symbol { address: *address, kind: Some(kind), count: field.kind.count.unwrap_or(1) };
+                fields.push((field.name, Entry { symbol, doc: field.doc }));
+            }
+            _ => others.push(field),
+        }
+    }
+    let structures = map.structures.into_iter().map(|structure| {
+        let field = |field: RawStructureField| {
+            let RawStructureField { name, offset, kind, doc } = field;
+            StructureField { name, offset, kind, doc }
+        };
+        let fields = structure.field.into_iter().map(field).collect();
+        (structure.name, Structure { size: structure.size, fields })
     });
     let named = |rom: &Rom| rom.title.is_some() || rom.code.is_some() || rom.checksum.is_some();
-    Ok(MemoryMap { fields: fields.collect(), rom: map.rom.filter(named) })
+    Ok(MemoryMap { fields, others, structures: structures.collect(), rom: map.rom.filter(named) })
+}
+
+impl MemoryMap {
+    /// The fields that are not plain: their descriptions by name, and what their paths stand for. Pointers may use `names`.
+    pub(crate) fn variables(self, names: &dyn Names) -> Result<Variables, Box<toml::de::Error>> {
+        let mut all = Variables::default();
+        for Field { name, address, kind, doc } in self.others {
+            let wrong =
+                |problem: String| Box::new(toml::de::Error::custom(format!("the field {name:?}: {problem}")));
+            let (base, address, pointer) = match address {
+                Address::Known(address) => (Code::constant(address.into()), Some(address), None),
+                Address::Pointer(text) => {
+                    let (base, _) =
+                        Code::parse_address(&text, names).map_err(|error| wrong(error.to_string()))?;
+                    (base, None, Some(text))
+                }
+            };
+            let size = size_of(&kind, &self.structures).map_err(wrong)?;
+            add_paths(&name, base, &[], &kind, &self.structures, &mut all.paths).map_err(wrong)?;
+            let structure = self.structures.get(&kind.name);
+            let fields = structure.map_or(Vec::new(), |structure| structure.fields.clone());
+            all.described.entry(name).or_insert(Described { address, pointer, kind, size, doc, fields });
+        }
+        Ok(all)
+    }
+}
+
+/// The fields of memory maps that are not plain.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Variables {
+    pub(crate) described: BTreeMap<String, Described>,
+    /// By paths such as `party[].hp`.
+    pub(crate) paths: BTreeMap<String, Variable>,
+}
+
+impl Variables {
+    /// Adds those of `others`, except for names that are known already.
+    pub(crate) fn add(&mut self, others: &Variables) {
+        for (name, described) in &others.described {
+            self.described.entry(name.clone()).or_insert_with(|| described.clone());
+        }
+        for (path, variable) in &others.paths {
+            self.paths.entry(path.clone()).or_insert_with(|| variable.clone());
+        }
+    }
 }

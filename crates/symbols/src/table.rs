@@ -1,11 +1,13 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use framewire_expression::{Names, Symbol, Type};
+use framewire_expression::{Names, Symbol, Type, Variable};
 use framewire_protocol::number::lua_integer;
 
-use crate::memory_map::{MemoryMap, Rom};
+use crate::memory_map::{Rom, Variables};
+use crate::{Described, TextTable, decode_text};
 use crate::{link_map, memory_map, sym};
 
 /// Largest symbol file in bytes.
@@ -15,6 +17,10 @@ const MAX_FILE: u64 = 64 * 1024 * 1024;
 #[derive(Debug, Clone, Default)]
 pub struct Symbols {
     by_name: BTreeMap<String, Entry>,
+    /// Structures, arrays of them, and memory that pointers lead to.
+    variables: Variables,
+    /// The characters of the game's texts.
+    text: Option<Arc<TextTable>>,
     /// Why there are no names, if the files belong to another game.
     unavailable: Option<String>,
 }
@@ -48,10 +54,13 @@ pub enum SymbolError {
     TooLarge(PathBuf),
     /// The file holds no symbols.
     #[error(
-        "no symbols are found in {0}; use a symbol file of no$gba, RGBDS or WLA DX (.sym), a link map of GNU ld (.map), or \
-         a memory map like the demo game's (.toml)"
+        "no symbols are found in {0}; use a symbol file of no$gba, RGBDS or WLA DX (.sym), a link map of GNU ld (.map), \
+         a memory map like the demo game's (.toml), or a character table (.tbl)"
     )]
     Nothing(PathBuf),
+    /// It is not a character table.
+    #[error("{0} is not a character table: {1}")]
+    Text(PathBuf, String),
     /// It is a TOML file, but not a memory map.
     #[error("{0} is not a memory map")]
     MemoryMap(PathBuf, #[source] Box<toml::de::Error>),
@@ -71,6 +80,12 @@ impl Symbols {
         let text = String::from_utf8_lossy(&bytes);
         let before = self.by_name.len();
         let mut rom = None;
+        if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("tbl")) {
+            let table =
+                TextTable::parse(&text).map_err(|problem| SymbolError::Text(path.to_owned(), problem))?;
+            self.text = Some(Arc::new(table));
+            return Ok(None);
+        }
         if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml")) {
             rom =
                 self.add_memory_map(&text).map_err(|error| SymbolError::MemoryMap(path.to_owned(), error))?;
@@ -79,7 +94,7 @@ impl Symbols {
         } else {
             self.add_all(sym::symbols(&text));
         }
-        if self.by_name.len() == before {
+        if self.by_name.len() == before && self.variables.described.is_empty() {
             return Err(SymbolError::Nothing(path.to_owned()));
         }
         Ok(rom)
@@ -90,16 +105,19 @@ impl Symbols {
     /// # Errors
     /// If the text is not a memory map.
     pub(crate) fn add_memory_map(&mut self, text: &str) -> Result<Option<Rom>, Box<toml::de::Error>> {
-        let MemoryMap { fields, rom } = memory_map::read(text)?;
-        for (name, entry) in fields {
+        let mut map = memory_map::read(text)?;
+        for (name, entry) in std::mem::take(&mut map.fields) {
             self.by_name.entry(name).or_insert(entry);
         }
+        let rom = map.rom.take();
+        let variables = map.variables(self)?;
+        self.variables.add(&variables);
         Ok(rom)
     }
 
     /// No names, and the reason for that.
     pub fn none(why: String) -> Symbols {
-        Symbols { by_name: BTreeMap::new(), unavailable: Some(why) }
+        Symbols { unavailable: Some(why), ..Symbols::default() }
     }
 
     /// Adds the symbols of `others`, except for names that are known already.
@@ -107,6 +125,31 @@ impl Symbols {
         for (name, entry) in &others.by_name {
             self.by_name.entry(name.clone()).or_insert_with(|| entry.clone());
         }
+        self.variables.add(&others.variables);
+        if self.text.is_none() {
+            self.text.clone_from(&others.text);
+        }
+    }
+
+    /// The characters of the game's texts, if a character table is loaded.
+    pub fn text(&self) -> Option<&Arc<TextTable>> {
+        self.text.as_ref()
+    }
+
+    /// The bytes of a text in memory: by the character table, or else in UTF-8.
+    ///
+    /// # Errors
+    /// The first character that the table lacks.
+    pub fn encode_text(&self, text: &str) -> Result<Vec<u8>, String> {
+        match &self.text {
+            Some(table) => table.encode(text),
+            None => Ok(text.as_bytes().to_vec()),
+        }
+    }
+
+    /// The text of bytes in memory: by the character table, or else in UTF-8 up to a byte that is 0.
+    pub fn decode_text(&self, bytes: &[u8]) -> String {
+        decode_text(self.text.as_deref(), bytes)
     }
 
     /// Why there are no names, if the files belong to another game. Errors about names that are not found quote this.
@@ -124,6 +167,11 @@ impl Symbols {
     /// All symbols in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Entry)> {
         self.by_name.iter().map(|(name, entry)| (name.as_str(), entry))
+    }
+
+    /// Structures, arrays of them, and what pointers lead to, in the order of their names.
+    pub fn variables(&self) -> impl Iterator<Item = (&str, &Described)> {
+        self.variables.described.iter().map(|(name, described)| (name.as_str(), described))
     }
 
     /// The names of those of these addresses that have one: `score`, or `presses[3]` for an element.
@@ -194,6 +242,14 @@ impl Symbols {
 }
 
 impl Names for Symbols {
+    fn text(&self, text: &str) -> Result<Vec<u8>, String> {
+        self.encode_text(text)
+    }
+
+    fn variable(&self, path: &str) -> Option<&Variable> {
+        self.variables.paths.get(path)
+    }
+
     fn find(&self, name: &str) -> Result<Symbol, String> {
         if let Some(entry) = self.by_name.get(name) {
             return Ok(entry.symbol);
@@ -240,6 +296,8 @@ fn with_offset(text: &str, symbol: Symbol, offset: &str) -> Result<Location, Str
 
 #[cfg(test)]
 mod tests {
+    use framewire_expression::{Code, Expression, Format};
+
     use super::*;
 
     fn demo() -> Symbols {
@@ -263,6 +321,114 @@ mod tests {
             ("33554500", score, None),
         ] {
             assert_eq!(symbols.locate(text), Ok(Location { address, kind }), "{text}");
+        }
+    }
+
+    const MAP: &str = r#"
+        [[struct]]
+        name = "move"
+        size = 2
+        [[struct.field]]
+        name = "power"
+        offset = 1
+        type = "u8:0..3"
+
+        [[struct]]
+        name = "monster"
+        size = 16
+        [[struct.field]]
+        name = "hp"
+        offset = 4
+        type = "u16"
+        doc = "What is left."
+        [[struct.field]]
+        name = "moves"
+        offset = 8
+        type = "move[4]"
+
+        [[field]]
+        name = "party_pointer"
+        address = 0x03005D8C
+        type = "u32"
+        [[field]]
+        name = "party"
+        address = "u32[party_pointer] + 4"
+        type = "monster[6]"
+        [[field]]
+        name = "hero"
+        address = 0x02000100
+        type = "monster"
+        [[field]]
+        name = "money"
+        address = 0x02000200
+        type = "bcd16"
+        [[field]]
+        name = "speed"
+        address = 0x02000204
+        type = "i16/256"
+    "#;
+
+    #[test]
+    fn structures_arrays_and_pointers_have_names() {
+        let mut symbols = Symbols::default();
+        symbols.add_memory_map(MAP).unwrap();
+        let known = |text: &str| {
+            let (code, kind) = Code::parse_address(text, &symbols).expect(text);
+            (code.known(), kind)
+        };
+        let plain = |kind| Some((kind, Format::Plain));
+        assert_eq!(known("hero.hp"), (Some(0x0200_0104), plain(Type::U16)));
+        assert_eq!(known("hero"), (Some(0x0200_0100), None));
+        let power = Format::Bits { first: 0, count: 4 };
+        assert_eq!(known("hero.moves[3].power"), (Some(0x0200_010F), Some((Type::U8, power))));
+        assert_eq!(known("party[2].hp"), (None, plain(Type::U16)));
+        let same = |left: &str, right: &str| {
+            let code = |text: &str| Code::parse(text, &symbols).expect(text).encode();
+            assert_eq!(code(left), code(right), "{left}");
+        };
+        same("hero.hp", "u16[0x02000104]");
+        same("party[2].hp", "u16[u32[0x03005D8C] + 4 + 4 + 32]");
+        same("party[u8[hero]].hp", "u16[u32[0x03005D8C] + 4 + 4 + u8[0x02000100] * 16]");
+        same("hero.moves[1].power", "u8[0x0200010B] >> 0 & 15");
+        same(
+            "money",
+            "(u16[0x02000200] >> 0 & 15) * 1 + (u16[0x02000200] >> 4 & 15) * 10 + (u16[0x02000200] >> 8 & 15) * 100 \
+                       + (u16[0x02000200] >> 12 & 15) * 1000",
+        );
+        assert!(Expression::parse("hero.hp > 3 and money == 9", &symbols).is_ok());
+        for (text, says) in [
+            ("party[6].hp", "0 to 5"),
+            ("party[0]", "whole structure"),
+            ("party[0].xp", "fields of `party`"),
+            ("speed > 1", "fraction"),
+        ] {
+            let said = Code::parse(text, &symbols).expect_err(text).to_string();
+            assert!(said.contains(says), "{text}: {said}");
+        }
+        let party = symbols.variables().find(|(name, _)| *name == "party").unwrap().1;
+        assert_eq!((party.type_name(), party.count(), party.size), ("monster", 6, 16));
+        assert_eq!((party.address, party.pointer.as_deref()), (None, Some("u32[party_pointer] + 4")));
+        assert_eq!(party.fields[0].doc.as_deref(), Some("What is left."));
+    }
+
+    #[test]
+    fn wrong_types_and_pointers_are_named() {
+        let field = |address: &str, kind: &str| {
+            format!("[[field]]\nname = \"x\"\naddress = {address}\ntype = \"{kind}\"\n")
+        };
+        let itself =
+            "[[struct]]\nname = \"s\"\nsize = 4\n[[struct.field]]\nname = \"s\"\noffset = 0\ntype = \"s\"\n";
+        for (map, says) in [
+            (field("1", "u64"), "neither a type nor a [[struct]]"),
+            (field("1", "u8:8"), "u16:4..7"),
+            (field("1", "u8:4..2"), "u16:4..7"),
+            (field("1", "u16/0"), "i16/256"),
+            (field("1", "u16[0]"), "no count"),
+            (field("\"u32[\"", "u8"), "column 5"),
+            (field("1", "s") + itself, "others; use fewer"),
+        ] {
+            let said = Symbols::default().add_memory_map(&map).expect_err(&map).to_string();
+            assert!(said.contains(says), "{map}: {said}");
         }
     }
 
@@ -319,9 +485,15 @@ mod tests {
         ] {
             assert!(load(name, text).unwrap().locate("score").is_ok(), "{name}");
         }
+        let texts = load("a.tbl", "80=A\n/FF\n").unwrap();
+        assert_eq!(
+            (texts.encode_text("A"), texts.decode_text(&[0x80, 0xFF])),
+            (Ok(vec![0x80]), "A".to_owned())
+        );
         for (name, text, says) in [
             ("b.sym", "", "no symbols are found"),
             ("b.sym", "\0\x01\u{fffd}", "no symbols are found"),
+            ("b.tbl", "80=A\nxy=B", "line 2"),
             ("b.toml", "[[field]]\nname = 1", "is not a memory map"),
         ] {
             let said = load(name, text).unwrap_err().to_string();

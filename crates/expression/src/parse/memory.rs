@@ -1,9 +1,9 @@
 //! Memory: `u16[…]`, names, and `bytes[…]`.
 
 use super::{Parser, Purpose};
-use crate::node::Node;
+use crate::node::{Binary, Node, Unary};
 use crate::token::Token;
-use crate::{MAX_RANGE, ParseError, Place, Range, Symbol, Type};
+use crate::{Format, MAX_PLACES, MAX_RANGE, ParseError, Place, Range, Symbol, Type};
 
 /// One more than the last address.
 const END: u64 = 1 << 32;
@@ -21,6 +21,7 @@ impl Parser<'_> {
                 Err(self.wrong(format!("{what} has to be known beforehand here and cannot be read from memory")))
             }
             Some(_) => Err(self.wrong(format!("`{word}` is a type; write {word}[ADDRESS]"))),
+            None if word == "text" && in_brackets && self.can_read() => self.text(),
             None if word == "bytes" && in_brackets => Err(self.wrong(
                 "`bytes[…]` is not a number and stands alone; in an expression write for example u16[ADDRESS]",
             )),
@@ -28,6 +29,18 @@ impl Parser<'_> {
                 Err(self.wrong(format!("expected a number, not `{word}`")))
             }
             None => {
+                let names = self.names;
+                let path = self.path();
+                if let Some(variable) = names.variable(&path) {
+                    return self.variable(variable);
+                }
+                let root = word.split('.').next().unwrap_or_default();
+                if names.variable(root).is_some() || names.variable(&format!("{root}[]")).is_some() {
+                    let message = format!(
+                        "`{path}` is not a name; GET /v1/symbols lists the fields of `{root}`, and how many there are"
+                    );
+                    return Err(self.wrong(message));
+                }
                 let symbol = self.symbol(word)?;
                 self.named(word, symbol, column)
             }
@@ -62,6 +75,40 @@ impl Parser<'_> {
         }
         within(address, length, column)?;
         Ok(Some(Range { domain, address, length }))
+    }
+
+    /// Parses `text[ADDRESS] == "RED"`, which compares each byte.
+    fn text(&mut self) -> Result<Node, ParseError> {
+        self.advance();
+        let opened = self.column();
+        self.advance();
+        let (domain, address, column) = self.address_node()?;
+        self.expect("]", opened)?;
+        let is_equal = self.takes("==");
+        if !is_equal && !self.takes("!=") {
+            return Err(self.wrong("expected == or != and a text: text[ADDRESS] == \"RED\""));
+        }
+        let Token::Text(text) = self.peek().clone() else {
+            return Err(self.wrong(format!("expected a text such as \"RED\", not {}", self.peek().shown())));
+        };
+        let bytes = self.names.text(&text).map_err(|problem| self.wrong(problem))?;
+        if bytes.is_empty() || bytes.len() > MAX_PLACES {
+            let message = format!("the text has {} bytes; compare 1 to {MAX_PLACES}", bytes.len());
+            return Err(self.wrong(message));
+        }
+        self.advance();
+        let mut all = Node::Truth(true);
+        for (offset, byte) in bytes.into_iter().enumerate() {
+            let offset = Node::Constant(offset as i64);
+            let at = Node::Binary(Binary::Add, Box::new(address.clone()), Box::new(offset));
+            let read = self.number_at(Type::U8, domain.clone(), at, column)?;
+            let is_same = Node::Binary(Binary::Equal, Box::new(read), Box::new(Node::Constant(byte.into())));
+            all = match all {
+                Node::Truth(_) => is_same,
+                all => Node::Binary(Binary::And, Box::new(all), Box::new(is_same)),
+            };
+        }
+        Ok(if is_equal { all } else { Node::Unary(Unary::Not, Box::new(all)) })
     }
 
     /// Whether memory can be read here.
@@ -108,13 +155,13 @@ impl Parser<'_> {
     }
 
     /// Parses a number that is known now.
-    fn constant(&mut self, purpose: Purpose) -> Result<i64, ParseError> {
+    pub(super) fn constant(&mut self, purpose: Purpose) -> Result<i64, ParseError> {
         let column = self.column();
         known(&self.part(purpose)?, column)
     }
 
     /// Parses an expression for this purpose.
-    fn part(&mut self, purpose: Purpose) -> Result<Node, ParseError> {
+    pub(super) fn part(&mut self, purpose: Purpose) -> Result<Node, ParseError> {
         let before = std::mem::replace(&mut self.purpose, purpose);
         let node = self.deeper(Self::expression);
         self.purpose = before;
@@ -145,7 +192,7 @@ impl Parser<'_> {
         } else {
             None
         };
-        self.last_name = (first..self.next, symbol.kind);
+        self.last_name = (first..self.next, symbol.kind.map(|kind| (kind, Format::Plain)));
         let address = i64::from(symbol.address);
         match (self.purpose, index, symbol.kind) {
             (Purpose::Value, None, Some(kind)) if symbol.count == 1 => {
@@ -198,14 +245,14 @@ fn known(node: &Node, column: usize) -> Result<i64, ParseError> {
     node.value(0, &[]).ok_or_else(problem)
 }
 
-fn known_address(node: &Node, column: usize) -> Result<u32, ParseError> {
+pub(super) fn known_address(node: &Node, column: usize) -> Result<u32, ParseError> {
     let address = known(node, column)?;
     u32::try_from(address)
         .map_err(|_| ParseError::new(column, format!("the address is {address}; use 0 to 0xffffffff")))
 }
 
 /// Refuses memory after the last address.
-fn within(address: u32, size: u16, column: usize) -> Result<(), ParseError> {
+pub(super) fn within(address: u32, size: u16, column: usize) -> Result<(), ParseError> {
     if u64::from(address) + u64::from(size) > END {
         let message = format!("{size} bytes from {address:#010x} on go beyond the last address");
         return Err(ParseError::new(column, message));

@@ -2,11 +2,12 @@
 
 mod memory;
 mod operators;
+mod variable;
 
 use crate::formula::History;
 use crate::node::Node;
 use crate::token::{Token, tokens};
-use crate::{MAX_PLACES, MAX_TEXT, Names, Place, Type};
+use crate::{Format, MAX_PLACES, MAX_TEXT, Names, Place, Type};
 
 /// Why a text is not an expression.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -51,8 +52,8 @@ pub(crate) struct Parser<'a> {
     formula: Option<Vec<(History, Node)>>,
     /// Whether memory is read while the expression is evaluated, so that addresses can be read from memory.
     reads_memory: bool,
-    /// The tokens of the name that was parsed last, and the type of the number there.
-    last_name: (std::ops::Range<usize>, Option<Type>),
+    /// The tokens of the name that was parsed last, and the number there.
+    last_name: (std::ops::Range<usize>, Option<(Type, Format)>),
 }
 
 /// The parts of a formula.
@@ -93,7 +94,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses an address up to its end, and the type of the number there, if the address is only a name with a type.
-    pub(crate) fn address_code(mut self) -> Result<(Node, Option<Type>), ParseError> {
+    pub(crate) fn address_code(mut self) -> Result<(Node, Option<(Type, Format)>), ParseError> {
         self.reads_memory = true;
         self.purpose = Purpose::Address;
         let root = self.whole()?;

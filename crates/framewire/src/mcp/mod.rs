@@ -50,7 +50,7 @@ pub struct Args {
     /// Trust the certificate in this PEM file, for an https:// address
     #[arg(long, value_name = "FILE", requires = "url")]
     cacert: Option<PathBuf>,
-    /// Read names of addresses from this .sym, .map or .toml file; can be repeated
+    /// Read names of addresses from this .sym, .map, .toml or .tbl file; can be repeated
     #[arg(long, value_name = "FILE")]
     symbols: Vec<PathBuf>,
     /// Keep snapshots, recordings and notes in this folder [default: the user's data folder]

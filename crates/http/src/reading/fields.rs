@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use framewire_expression::{Code, ParseError, Type};
+use framewire_expression::{Code, Format, Names, ParseError, Type};
 use framewire_protocol::{Key, Keys};
 use framewire_symbols::{Location, Symbols};
 use serde::{Deserialize, Serialize};
@@ -245,6 +245,8 @@ pub(crate) struct Target {
     pub(crate) address: Address,
     /// The type of the number there; `None` if it is not known.
     pub(crate) kind: Option<Type>,
+    /// How that number stands for a value.
+    pub(crate) format: Format,
 }
 
 /// An address that a caller names.
@@ -279,7 +281,7 @@ pub(crate) fn target(
         }),
         _ => {
             let Location { address, kind } = place_in(value, domain, symbols, name)?;
-            Ok(Target { address: Address::Known(address), kind })
+            Ok(Target { address: Address::Known(address), kind, format: Format::Plain })
         }
     }
 }
@@ -291,17 +293,23 @@ pub(crate) fn computed(value: &Json, symbols: &Symbols) -> Option<Result<Target,
         return None;
     }
     match Code::parse_address(text, symbols) {
-        Ok((code, kind)) => {
+        Ok((code, number)) => {
             let known = code.known().and_then(|address| u32::try_from(address).ok());
             let address = known.map_or_else(|| Address::Computed(code.encode()), Address::Known);
-            Some(Ok(Target { address, kind }))
+            let format = number.map_or(Format::Plain, |(_, format)| format);
+            Some(Ok(Target { address, kind: number.map(|(kind, _)| kind), format }))
         }
         // The text is an expression that is wrong, or what `locate` describes.
-        Err(error) if Type::ALL.iter().any(|kind| text.contains(&format!("{}[", kind.name()))) => {
-            Some(Err(error))
-        }
+        Err(error) if is_expression(text, symbols) => Some(Err(error)),
         Err(_) => None,
     }
+}
+
+/// Whether a text that is not an address is meant as an expression, or as the name of a field.
+fn is_expression(text: &str, symbols: &Symbols) -> bool {
+    let root = text.split(['.', '[']).next().unwrap_or_default().trim();
+    symbols.variable(root).is_some()
+        || Type::ALL.iter().any(|kind| text.contains(&format!("{}[", kind.name())))
 }
 
 /// The problem with a text that may use names. A name whose symbols belong to another game is not found: 404.

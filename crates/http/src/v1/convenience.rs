@@ -1,7 +1,10 @@
 //! Operations that a batch takes in addition to those of the table. Each becomes one or more operations of the table.
 
-use framewire_expression::Type;
+use std::sync::Arc;
+
+use framewire_expression::{Format, Type};
 use framewire_protocol::{MAX_RANGE, Op, Value};
+use framewire_symbols::{TextTable, decode_text};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
@@ -15,7 +18,7 @@ use crate::reading::fields::{self, Address, Context, Encoding, Fields, Object, T
 use crate::reading::{self, Whole};
 
 /// Their names, with a word on each.
-pub(crate) const ALL: [(&str, &str); 11] = [
+pub(crate) const ALL: [(&str, &str); 12] = [
     ("read", "A number of type u8, u16, u32, i8, i16 or i32 at `address`, on the bus or in `domain`."),
     ("read_many", "The numbers at each of `addresses`, which are of one type or each of its symbol's."),
     ("write", "Writes `value` of a type to `address`, on the bus or in `domain`."),
@@ -35,21 +38,30 @@ pub(crate) const ALL: [(&str, &str); 11] = [
         "evaluate",
         "The `values` of expressions by name, or of a list of expressions; null for one without a value.",
     ),
+    (
+        "read_text",
+        "The text in `length` bytes at `address`, up to its end: in the character table, or else in UTF-8.",
+    ),
     ("freeze", "Writes `value` of a type to `address`, now and again after each frame."),
     ("unfreeze", "Ends the `freeze` of `address`, or without it all; the result says whether there was one."),
     ("frozen", "The values that `freeze` keeps."),
 ];
 
+/// Most bytes of a text.
+const MAX_TEXT: i64 = 4096;
+
 /// How the results of an operation are written.
 pub(crate) enum Form {
     /// One operation's result as it is.
     Plain,
-    /// One number of this type.
-    Number(Type),
-    /// Numbers of these types.
-    Numbers(Vec<Type>),
+    /// One number of this form.
+    Number(NumberForm),
+    /// Numbers of these forms.
+    Numbers(Vec<NumberForm>),
     /// Bytes at an address that was computed.
     BytesAt(Encoding),
+    /// The text in bytes, with the game's character table.
+    Text(Option<Arc<TextTable>>),
     /// This many results without a value that is shown.
     Nothing(usize),
     /// The frame counter and the number of a timeline.
@@ -67,6 +79,7 @@ impl Form {
     pub(crate) fn count(&self) -> usize {
         match self {
             Form::Plain
+            | Form::Text(_)
             | Form::Number(_)
             | Form::BytesAt(_)
             | Form::Ran(_)
@@ -91,6 +104,9 @@ impl Form {
             (Form::BytesAt(encoding), [Value::Bytes(bytes)]) => {
                 read_at(bytes).map_or(Json::Null, |(_, bytes)| json!(encoding.text(bytes)))
             }
+            (Form::Text(table), [Value::Bytes(bytes)]) => {
+                read_at(bytes).map_or(Json::Null, |(_, bytes)| json!(decode_text(table.as_deref(), bytes)))
+            }
             (Form::Ran(texts), [value]) => texts.write(value),
             (Form::Frozen, [value]) => json!(freeze::values(value)),
             (Form::Evaluated(names), [value]) => run::write_values(names, value),
@@ -99,13 +115,50 @@ impl Form {
     }
 }
 
-/// A number that was read unsigned.
-pub(super) fn number(kind: Type, value: &Value) -> Json {
-    match value {
-        Value::Int(number) => json!(kind.read(&(*number as u32).to_le_bytes())),
-        Value::Bytes(bytes) => read_at(bytes).map_or(Json::Null, |(_, bytes)| json!(kind.read(bytes))),
-        other => super::operations::value(other, Default::default()),
+/// How a number is read from memory.
+#[derive(Clone, Copy)]
+pub(crate) struct NumberForm {
+    pub(super) kind: Type,
+    format: Format,
+}
+
+impl NumberForm {
+    /// The number of the type that a caller gives, or else the one that the memory map describes, or else a byte.
+    pub(super) fn of(given: Option<Type>, target: &Target) -> NumberForm {
+        match (given, target.kind) {
+            (None, Some(kind)) => NumberForm { kind, format: target.format },
+            (given, _) => NumberForm { kind: given.unwrap_or(Type::U8), format: Format::Plain },
+        }
     }
+}
+
+/// A number that was read unsigned.
+pub(super) fn number(form: NumberForm, value: &Value) -> Json {
+    let bits = match value {
+        Value::Int(number) => *number as u32,
+        Value::Bytes(bytes) => read_at(bytes).map_or(0, |(_, bytes)| Type::U32.read(bytes) as u32),
+        other => return super::operations::value(other, Default::default()),
+    };
+    let whole = form.kind.read(&bits.to_le_bytes());
+    match form.format {
+        Format::Plain => json!(whole),
+        Format::Bits { first, count } => json!(whole >> first & ((1 << count) - 1)),
+        Format::Bcd => {
+            let digits = (0..form.kind.size() * 2).map(|place| i64::from(bits >> (place * 4) & 15));
+            json!(digits.rev().fold(0, |number, digit| number * 10 + digit))
+        }
+        Format::Fixed(divisor) => json!(whole as f64 / f64::from(divisor)),
+        Format::Float => json!(f32::from_bits(bits)),
+    }
+}
+
+/// Refuses to write a number of which the memory map says that it stands for something else, unless its type is given.
+pub(super) fn check_plain(given: Option<Type>, target: &Target) -> Result<(), Problem> {
+    let (None, Some(kind)) = (given, target.kind.filter(|_| target.format != Format::Plain)) else {
+        return Ok(());
+    };
+    let problem = "is missing, and this name is bits, BCD or a fraction, which are not encoded for writing";
+    Err(Problem::parameter("type", problem, format!("{} for the number in memory itself", kind.name())))
 }
 
 /// Reads the operation `name`; `None` if it is not one of [`ALL`].
@@ -124,6 +177,7 @@ pub(crate) fn read(
         "input" => input(object, ops),
         "run" => run::read_run(object, context, ops),
         "evaluate" => run::read_evaluate(object, context, ops),
+        "read_text" => read_text(Fields::new(object, context), context, ops),
         "freeze" => freeze(Fields::new(object, context), ops),
         "unfreeze" => unfreeze(Fields::new(object, context), ops),
         "frozen" => frozen(Fields::new(object, context), ops),
@@ -134,10 +188,18 @@ pub(crate) fn read(
 fn read_one(mut fields: Fields<'_>, ops: &mut Vec<Op>) -> Result<Form, Problem> {
     let domain = domain(&mut fields)?;
     let target = fields.target("address", domain.as_deref())?;
-    let kind = kind(&mut fields)?.or(target.kind).unwrap_or(Type::U8);
+    let number = NumberForm::of(kind(&mut fields)?, &target);
     fields.end()?;
-    ops.push(read_op(kind, target.address, domain));
-    Ok(Form::Number(kind))
+    ops.push(read_op(number.kind, target.address, domain));
+    Ok(Form::Number(number))
+}
+
+fn read_text(mut fields: Fields<'_>, context: Context<'_>, ops: &mut Vec<Op>) -> Result<Form, Problem> {
+    let address = fields.target("address", None)?.address.code();
+    let length = fields.integer("length", 1, MAX_TEXT)? as u32;
+    fields.end()?;
+    ops.push(Op::ReadAt { address, length });
+    Ok(Form::Text(context.symbols.text().cloned()))
 }
 
 fn read_many(mut fields: Fields<'_>, context: Context<'_>, ops: &mut Vec<Op>) -> Result<Form, Problem> {
@@ -148,9 +210,9 @@ fn read_many(mut fields: Fields<'_>, context: Context<'_>, ops: &mut Vec<Op>) ->
     for (index, address) in addresses.iter().enumerate() {
         let name = format!("addresses[{index}]");
         let target = fields::target(address, domain.as_deref(), context.symbols, &name)?;
-        let kind = kind.or(target.kind).unwrap_or(Type::U8);
-        types.push(kind);
-        ops.push(read_op(kind, target.address, domain.clone()));
+        let number = NumberForm::of(kind, &target);
+        types.push(number);
+        ops.push(read_op(number.kind, target.address, domain.clone()));
     }
     Ok(Form::Numbers(types))
 }
@@ -180,22 +242,24 @@ fn write_many(mut fields: Fields<'_>, context: Context<'_>, ops: &mut Vec<Op>) -
 }
 
 fn write(fields: &mut Fields<'_>, domain: Option<String>) -> Result<Op, Problem> {
-    let Target { address, kind } = fields.target("address", domain.as_deref())?;
-    let (kind, bits) = new_number(fields, kind)?;
-    Ok(write_op(kind, address, domain, bits))
+    let target = fields.target("address", domain.as_deref())?;
+    let (kind, bits) = new_number(fields, &target)?;
+    Ok(write_op(kind, target.address, domain, bits))
 }
 
 /// The type and the low bits of a number to write.
-fn new_number(fields: &mut Fields<'_>, known: Option<Type>) -> Result<(Type, u32), Problem> {
-    let kind = kind(fields)?.or(known).unwrap_or(Type::U8);
+fn new_number(fields: &mut Fields<'_>, target: &Target) -> Result<(Type, u32), Problem> {
+    let given = kind(fields)?;
+    check_plain(given, target)?;
+    let kind = given.or(target.kind).unwrap_or(Type::U8);
     let (min, max) = kind.range();
     Ok((kind, fields.integer("value", min, max)? as u32))
 }
 
 fn freeze(mut fields: Fields<'_>, ops: &mut Vec<Op>) -> Result<Form, Problem> {
     let (address, target) = fields.written_target("address")?;
-    let content = |known| new_number(&mut fields, known).map(|(kind, bits)| Content::Number(kind, bits));
-    ops.push(freeze_op(&address, target, content)?);
+    let (kind, bits) = new_number(&mut fields, &target)?;
+    ops.push(freeze_op(&address, &target, Content::Number(kind, bits)));
     fields.end()?;
     Ok(Form::Nothing(1))
 }

@@ -46,16 +46,12 @@ struct FrozenValues {
 }
 
 /// The operation that keeps `content` at an address.
-pub(super) fn freeze_op(
-    value: &Json,
-    target: Target,
-    content: impl FnOnce(Option<Type>) -> Result<Content, Problem>,
-) -> Result<Op, Problem> {
-    let (kind, data) = match content(target.kind)? {
+pub(super) fn freeze_op(address: &Json, target: &Target, content: Content) -> Op {
+    let (kind, data) = match content {
         Content::Number(kind, bits) => (kind.name(), bytes_of(kind, bits)),
         Content::Bytes(bytes) => ("bytes", bytes),
     };
-    Ok(Op::Freeze { name: name_of(value), kind: kind.to_owned(), address: target.address.code(), data })
+    Op::Freeze { name: name_of(address), kind: kind.to_owned(), address: target.address.code(), data }
 }
 
 /// What a value at this address is called: a number always in the same way, and other texts as they were given.
@@ -114,7 +110,7 @@ async fn freeze(
     let address = Json::String(text);
     let target = target(&address, None, &symbols, "address")?;
     drop(symbols);
-    let op = freeze_op(&address, target, |kind| content.read(kind))?;
+    let op = freeze_op(&address, &target, content.read(&target)?);
     let outcome = perform_one(&selected, selected.keyed(op)).await?;
     let frame = outcome.frame;
     outcome.single()?;

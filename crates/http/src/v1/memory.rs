@@ -8,7 +8,7 @@ use framewire_symbols::Symbols;
 
 use super::batch::perform_one;
 use super::control::AtFrame;
-use super::convenience::{number, read_at, read_op, write_op};
+use super::convenience::{NumberForm, check_plain, number, read_at, read_op, write_op};
 use super::schemas::Number;
 use super::states::next;
 use crate::headers::FRAME;
@@ -35,6 +35,8 @@ enum BytesFormat {
     Json,
     /// As they are.
     Raw,
+    /// As a text, in the game's character table, or else in UTF-8.
+    Text,
 }
 
 #[derive(Deserialize, IntoParams)]
@@ -54,7 +56,7 @@ struct ReadQuery {
     #[serde(default)]
     #[param(inline)]
     encoding: Encoding,
-    /// Whether bytes come in JSON or as they are.
+    /// Whether bytes come in JSON, as they are, or as a text up to its end.
     #[serde(default)]
     #[param(inline)]
     format: BytesFormat,
@@ -78,6 +80,9 @@ struct MemoryContent {
     /// The bytes, in the encoding that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<String>,
+    /// The text that the bytes are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
 }
 
 /// Reads a number, or bytes if `length` is given.
@@ -94,24 +99,30 @@ async fn read(
     Query(wanted): Query<ReadQuery>,
 ) -> Result<Response, Problem> {
     let symbols = selected.symbols().await;
-    let Target { address, kind } = target(&text, wanted.domain.as_deref(), &symbols)?;
+    let target = target(&text, wanted.domain.as_deref(), &symbols)?;
+    let address = &target.address;
     let Some(length) = wanted.length else {
-        if wanted.format == BytesFormat::Raw {
-            return Err(Problem::parameter("format", "is raw for a number", "raw together with length"));
+        if wanted.format != BytesFormat::Json {
+            return Err(Problem::parameter(
+                "format",
+                "is given for a number",
+                "raw or text together with length",
+            ));
         }
-        let kind = wanted.kind.or(kind).unwrap_or(Type::U8);
-        let outcome = perform_one(&selected, read_op(kind, address.clone(), wanted.domain)).await?;
+        let form = NumberForm::of(wanted.kind, &target);
+        let outcome = perform_one(&selected, read_op(form.kind, address.clone(), wanted.domain)).await?;
         let frame = outcome.frame;
         let value = outcome.single()?;
-        let address = address_of(&address, &value);
-        let value = Some(number(kind, &value));
-        let content = MemoryContent { frame, address, kind: Some(kind.name()), value, data: None };
+        let address = address_of(address, &value);
+        let value = Some(number(form, &value));
+        let content =
+            MemoryContent { frame, address, kind: Some(form.kind.name()), value, data: None, text: None };
         return Ok(Json(content).into_response());
     };
     if length > MAX_RANGE {
         return Err(Problem::parameter("length", &format!("is {length}"), format!("0 to {MAX_RANGE} bytes")));
     }
-    let op = match (&address, wanted.domain) {
+    let op = match (address, wanted.domain) {
         (Address::Known(address), None) => Op::ReadRange { address: *address, length },
         (Address::Known(address), Some(domain)) => Op::DomainReadRange { domain, address: *address, length },
         (Address::Computed(code), _) => Op::ReadAt { address: code.clone(), length },
@@ -120,7 +131,7 @@ async fn read(
     let outcome = perform_one(&selected, op).await?;
     let frame = outcome.frame;
     let value = outcome.single()?;
-    let known = address_of(&address, &value);
+    let known = address_of(address, &value);
     let mut bytes: Vec<u8> = value.try_into()?;
     if matches!(address, Address::Computed(_)) {
         bytes.drain(..size_of::<u32>());
@@ -132,7 +143,12 @@ async fn read(
         }
         BytesFormat::Json => {
             let data = Some(wanted.encoding.text(&bytes));
-            let content = MemoryContent { frame, address: known, kind: None, value: None, data };
+            let content = MemoryContent { frame, address: known, kind: None, value: None, data, text: None };
+            share.json(&content)
+        }
+        BytesFormat::Text => {
+            let text = Some(symbols.decode_text(&bytes));
+            let content = MemoryContent { frame, address: known, kind: None, value: None, data: None, text };
             share.json(&content)
         }
     })
@@ -192,13 +208,13 @@ async fn scattered(
     let symbols = selected.symbols().await;
     for text in &many.address {
         let target = target(text, many.domain.as_deref(), &symbols)?;
-        let kind = many.kind.or(target.kind).unwrap_or(Type::U8);
-        ops.push(read_op(kind, target.address, many.domain.clone()));
-        types.push(kind);
+        let number = NumberForm::of(many.kind, &target);
+        ops.push(read_op(number.kind, target.address, many.domain.clone()));
+        types.push(number);
     }
     let outcome = perform_one(&selected, ops).await?;
     let values: Vec<Value> = outcome.results.into_iter().collect::<Result<_, OpError>>()?;
-    let values = types.iter().zip(&values).map(|(kind, value)| number(*kind, value)).collect();
+    let values = types.iter().zip(&values).map(|(form, value)| number(*form, value)).collect();
     Ok(Json(Numbers { frame: outcome.frame, values }))
 }
 
@@ -266,11 +282,12 @@ pub(super) enum Content {
 }
 
 impl NewContent {
-    /// What to write where the memory map says that there is a number of type `known`.
-    pub(super) fn read(self, known: Option<Type>) -> Result<Content, Problem> {
+    /// What to write there.
+    pub(super) fn read(self, target: &Target) -> Result<Content, Problem> {
         match self {
             NewContent { value: Some(value), data: None, kind, .. } => {
-                let kind = kind.or(known).unwrap_or(Type::U8);
+                check_plain(kind, target)?;
+                let kind = kind.or(target.kind).unwrap_or(Type::U8);
                 let (min, max) = kind.range();
                 let bits = integer(&value).filter(|bits| (min..=max).contains(bits)).ok_or_else(|| {
                     let accepts =
@@ -292,7 +309,7 @@ impl NewContent {
 }
 
 fn new_content(content: NewContent, target: Target, domain: Option<String>) -> Result<Op, Problem> {
-    match content.read(target.kind)? {
+    match content.read(&target)? {
         Content::Number(kind, bits) => Ok(write_op(kind, target.address, domain, bits)),
         Content::Bytes(bytes) => write_bytes(target.address, domain, bytes),
     }

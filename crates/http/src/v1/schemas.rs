@@ -217,6 +217,11 @@ fn conveniences() -> impl Iterator<Item = (&'static str, Object)> {
                 let object = object.property("address", address()).required("address");
                 in_some_domain(object.property("value", value()).required("value"))
             }
+            "read_text" => object
+                .property("address", address())
+                .required("address")
+                .property("length", integer(1, 4096))
+                .required("length"),
             "freeze" => object
                 .property("address", address())
                 .required("address")

@@ -1,5 +1,7 @@
 //! Names for addresses.
 
+use framewire_symbols::{Described, StructureField};
+
 use crate::routing::prelude::*;
 
 /// Most symbols in one answer.
@@ -27,6 +29,71 @@ struct SymbolList {
     symbols: Vec<Symbol>,
     /// Whether there are more after the last of these.
     more: bool,
+    /// Structures, arrays of them, and what pointers lead to, as memory maps describe them. All of them, unless `after` is
+    /// given.
+    variables: Vec<Variable>,
+}
+
+/// A variable that is not a plain number at a known address.
+#[derive(Serialize, ToSchema)]
+struct Variable {
+    name: String,
+    /// Bus address, if it is known beforehand.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    address: Option<u32>,
+    /// The expression for its address, if it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pointer: Option<String>,
+    /// A type of number, or the name of a structure.
+    #[serde(rename = "type")]
+    kind: String,
+    /// How many of them are there in a row.
+    count: u32,
+    /// Bytes of one.
+    size: u32,
+    /// What it means, where the memory map says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    doc: Option<String>,
+    /// The fields of the structure; none for numbers.
+    fields: Vec<VariableField>,
+}
+
+/// A field of a structure.
+#[derive(Serialize, ToSchema)]
+struct VariableField {
+    name: String,
+    /// Bytes from the beginning of the structure.
+    offset: u32,
+    /// A type of number, or the name of a structure.
+    #[serde(rename = "type")]
+    kind: String,
+    /// How many of them are there in a row.
+    count: u32,
+    /// What it means, where the memory map says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    doc: Option<String>,
+}
+
+impl Variable {
+    fn new((name, described): (&str, &Described)) -> Variable {
+        let field = |field: &StructureField| VariableField {
+            name: field.name.clone(),
+            offset: field.offset,
+            kind: field.type_name().to_owned(),
+            count: field.count(),
+            doc: field.doc.clone(),
+        };
+        Variable {
+            name: name.to_owned(),
+            address: described.address,
+            pointer: described.pointer.clone(),
+            kind: described.type_name().to_owned(),
+            count: described.count(),
+            size: described.size,
+            doc: described.doc.clone(),
+            fields: described.fields.iter().map(field).collect(),
+        }
+    }
 }
 
 /// A name for an address.
@@ -55,9 +122,8 @@ async fn list(
     let part = wanted.contains.to_lowercase();
     let after = |name: &str| wanted.after.as_deref().is_none_or(|after| name > after);
     let all = selected.symbols().await;
-    let mut found = all
-        .iter()
-        .filter(|(name, _)| after(name) && (part.is_empty() || name.to_lowercase().contains(&part)));
+    let holds = |name: &str| part.is_empty() || name.to_lowercase().contains(&part);
+    let mut found = all.iter().filter(|(name, _)| after(name) && holds(name));
     let symbols = found.by_ref().take(MAX).map(|(name, entry)| Symbol {
         name: name.to_owned(),
         address: entry.symbol.address,
@@ -65,5 +131,10 @@ async fn list(
         count: entry.symbol.count,
         doc: entry.doc.clone(),
     });
-    Ok(Json(SymbolList { symbols: symbols.collect(), more: found.next().is_some() }))
+    let symbols = symbols.collect();
+    let variables = match wanted.after {
+        None => all.variables().filter(|(name, _)| holds(name)).map(Variable::new).collect(),
+        Some(_) => Vec::new(),
+    };
+    Ok(Json(SymbolList { symbols, more: found.next().is_some(), variables }))
 }

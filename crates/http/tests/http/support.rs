@@ -85,6 +85,7 @@ impl Server {
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let mut symbols = SymbolFiles::default();
         symbols.load(&repository("rom/memory-map.toml")).unwrap();
+        symbols.load(&repository("crates/http/tests/http/structures.toml")).unwrap();
         let served = Served::new("demo", emulator(runtime.handle())).with_symbols(symbols);
         let mut app = App::new(Emulators::new(served).unwrap(), Duration::from_secs(3));
         app.data = Some(folder.path().join("data"));

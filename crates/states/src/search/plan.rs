@@ -85,7 +85,7 @@ impl Plan {
     }
 
     /// Where this byte of an area is on the bus, as far as that is known.
-    pub(super) fn on_bus(&self, domain: Option<&str>, address: u32) -> Option<OnBus> {
+    pub fn on_bus(&self, domain: Option<&str>, address: u32) -> Option<OnBus> {
         match domain {
             None => Some(OnBus { bank: None, address }),
             Some(domain) => self.console?.on_bus(domain, address),

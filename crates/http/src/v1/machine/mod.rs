@@ -11,7 +11,11 @@ use crate::routing::prelude::*;
 use io::{GB, GBA, IoRegister};
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(registers)).routes(routes!(write_register)).routes(routes!(io))
+    OpenApiRouter::new()
+        .routes(routes!(registers))
+        .routes(routes!(write_register))
+        .routes(routes!(io))
+        .routes(routes!(write_io))
 }
 
 /// The consoles.
@@ -21,6 +25,16 @@ enum Console {
     Advance,
     #[serde(rename = "Game Boy")]
     GameBoy,
+}
+
+impl Console {
+    /// Its registers for input and output.
+    fn io(self) -> &'static [IoRegister] {
+        match self {
+            Console::Advance => GBA,
+            Console::GameBoy => GB,
+        }
+    }
 }
 
 /// The registers of the Game Boy Advance's processor: r13 is the stack pointer, r14 the link register, r15 the program
@@ -97,6 +111,36 @@ async fn write_register(
     change(&selected, Op::WriteRegister { register, value: value as i32 }).await
 }
 
+/// Writes a register for input or output by its name.
+#[utoipa::path(put, path = "/v1/io/{name}", operation_id = "writeIoRegister", tag = "machine",
+    params(("name" = String, Path, description = "Its name, as GET /v1/io has it."), EmulatorParam),
+    request_body = RegisterValue, responses((status = 200, description = "It was written.", body = AtFrame)))]
+async fn write_io(
+    selected: SelectedEmulator,
+    Path(name): Path<String>,
+    Payload(RegisterValue { value }): Payload<RegisterValue>,
+) -> Result<axum::Json<AtFrame>, Problem> {
+    let wanted = name.to_uppercase();
+    let register = console(&selected).await?.io().iter().find(|register| register.name == wanted);
+    let register = register.ok_or_else(|| {
+        Problem::not_found(format!("no register is called {name:?} on this console; GET /v1/io lists them"))
+    })?;
+    let IoRegister { address, size, .. } = *register;
+    let most = u64::MAX >> (64 - 8 * size);
+    let bits = u64::try_from(value).ok().filter(|bits| *bits <= most).ok_or_else(|| {
+        Problem::parameter("value", &format!("is {value}"), format!("0 to {most}, for {size} bytes"))
+    })? as u32;
+    change(
+        &selected,
+        match size {
+            1 => Op::Write8 { address, value: bits as u8 },
+            2 => Op::Write16 { address, value: bits as u16 },
+            _ => Op::Write32 { address, value: bits },
+        },
+    )
+    .await
+}
+
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -148,7 +192,7 @@ impl IoValue {
 
 /// The registers for input and output, decoded, all of the same moment.
 ///
-/// To write one, write its address: PUT /v1/memory/{address}.
+/// PUT /v1/io/{name} writes one.
 #[utoipa::path(get, path = "/v1/io", operation_id = "ioRegisters", tag = "machine", params(EmulatorParam, IoQuery),
     responses((status = 200, description = "The registers.", body = IoRegisters)))]
 async fn io(
@@ -156,10 +200,7 @@ async fn io(
     Query(IoQuery { contains }): Query<IoQuery>,
 ) -> Result<axum::Json<IoRegisters>, Problem> {
     let console = console(&selected).await?;
-    let all = match console {
-        Console::Advance => GBA,
-        Console::GameBoy => GB,
-    };
+    let all = console.io();
     let part = contains.to_uppercase();
     let wanted: Vec<&IoRegister> = all.iter().filter(|register| register.name.contains(&part)).collect();
     if wanted.is_empty() {

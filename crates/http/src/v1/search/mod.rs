@@ -22,6 +22,7 @@ use crate::reading::fields::place_in;
 use crate::routing::prelude::*;
 use crate::storage::{SEARCHES, SearchSubject, SearchTable, blocking};
 
+mod find;
 mod shapes;
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
@@ -30,6 +31,7 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
         .routes(routes!(candidates, remove).judged_later())
         .routes(routes!(narrow).judged_later())
         .routes(routes!(undo).judged_later())
+        .merge(find::router())
 }
 
 /// The open searches.

@@ -224,6 +224,111 @@ fn records_no_frozen_values(server: &Server) {
     json_of(&server.request("DELETE", "/v1/freeze", b""), 200);
 }
 
+fn names_structures(server: &Server) {
+    let written = json!([
+        {"op": "write32", "address": "scratch", "value": 0x0200_0110},
+        {"op": "write", "address": "party[2].hp", "value": 345},
+        {"op": "write8", "address": "party[2]+4", "value": 0x5f},
+        {"op": "write", "address": "party[2].money", "value": 0x1234, "type": "u16"},
+        {"op": "write", "address": "speed", "value": -384, "type": "i16"},
+        {"op": "write", "address": "angle", "value": 0x3fc0_0000, "type": "u32"},
+        {"op": "read_many", "addresses": ["party[2].hp", "party[2].kind", "party[2].money", "speed", "angle"]},
+        {"op": "evaluate", "values": ["party[u8[0x02000114] * 0 + 2].hp", "party[2].kind + party[2].money"]},
+    ]);
+    let found = values(server, written);
+    assert_eq!(found[6], json!([345, 5, 1234, -1.5, 1.5]));
+    assert_eq!(
+        found[7],
+        json!({"party[u8[0x02000114] * 0 + 2].hp": 345, "party[2].kind + party[2].money": 1239})
+    );
+    let path = format!("/v1/memory/{}", encoded("party[2].hp"));
+    let read = json_of(&server.get(&path), 200);
+    assert_eq!(read, json!({"frame": read["frame"], "address": 0x0200_0126, "type": "u16", "value": 345}));
+    put(server, &format!("/v1/freeze/{}", encoded("party[1].hp")), &json!({"value": 9}), 200);
+    let until = json!({"until": "party[1].hp == 9 and party[2].money == 1234", "frames": 300});
+    assert_eq!(json_of(&post(server, "/v1/wait", &until), 200)["held"], true);
+    json_of(&server.request("DELETE", "/v1/freeze", b""), 200);
+    for (text, says) in
+        [("party[3].hp", "0 to 2"), ("party[2].xp", "fields of `party`"), ("party.hp", "fields of `party`")]
+    {
+        let told = problem(&server.get(&format!("/v1/memory/{}", encoded(text))), 400);
+        assert!(told["detail"].as_str().unwrap().contains(says), "{text}: {told}");
+    }
+    let told = problem(&server.request("PUT", "/v1/memory/speed", br#"{"value": 1}"#), 400);
+    assert!(told["detail"].as_str().unwrap().contains("fraction"), "{told}");
+    let listed = json_of(&server.get("/v1/symbols?contains=part"), 200);
+    let hp = json!({"name": "hp", "offset": 2, "type": "u16", "count": 1, "doc": "What is left."});
+    let party = &listed["variables"][0];
+    assert_eq!(
+        (&party["pointer"], &party["type"], &party["count"], &party["size"], &party["fields"][0]),
+        (&json!("u32[scratch] + 4"), &json!("monster"), &json!(3), &json!(8), &hp)
+    );
+}
+
+fn reads_texts(server: &Server) {
+    let written = json!([
+        {"op": "write_range", "address": "scratch+32", "data": "46574f52445300"},
+        {"op": "read_text", "address": "scratch+32", "length": 20},
+        {"op": "write32", "address": "scratch", "value": field("scratch") + 32},
+        {"op": "read_text", "address": "u32[scratch] + 1", "length": 4},
+        {"op": "evaluate", "values": ["text[scratch+32] == \"FWORDS\"", "text[u32[scratch]] != \"FWORDS\""]},
+        {"op": "write32", "address": "scratch+48", "value": 0x3fd0_0000},
+        {"op": "write16", "address": "scratch+52", "value": 0x1357},
+    ]);
+    let found = values(server, written);
+    assert_eq!((&found[1], &found[3]), (&json!("FWORDS"), &json!("WORD")));
+    assert_eq!(found[4].as_object().unwrap().values().collect::<Vec<_>>(), [&json!(1), &json!(0)]);
+    let waited = post(server, "/v1/wait", &json!({"until": "text[scratch+33] == \"WORDS\"", "frames": 60}));
+    assert_eq!(json_of(&waited, 200)["held"], true);
+    let path = "/v1/memory/scratch?length=4&format=text";
+    assert_eq!(json_of(&server.get(path), 200)["text"], " \u{1}");
+    let find = |body: Value| {
+        let found = json_of(&post(server, "/v1/find", &body), 200);
+        (found["count"].clone(), found["places"][0]["address"].clone(), found["places"][0]["symbol"].clone())
+    };
+    let at = |offset: u32| (json!(1), json!(field("scratch") + offset), json!(format!("scratch[{offset}]")));
+    let area = json!([{"address": "scratch", "length": 256}]);
+    for (name, value, offset) in [
+        ("text", json!("WORDS"), 33),
+        ("bytes", json!("RFM="), 36),
+        ("float", json!(1.625), 48),
+        ("bcd", json!(1357), 52),
+        ("bcd", json!(5713), 52),
+        ("pointer_to", json!("scratch+32"), 0),
+    ] {
+        assert_eq!(find(json!({name: value, "areas": area})), at(offset), "{name}");
+    }
+    for (body, says) in [
+        (json!({}), "exactly one"),
+        (json!({"text": "A", "bcd": 1}), "exactly one"),
+        (json!({"text": ""}), "no bytes"),
+        (json!({"bcd": 100_000_000}), "99999999"),
+        (json!({"bytes": "?"}), "base64"),
+        (json!({"text": "A", "limit": 0}), "1 to 10000"),
+    ] {
+        let told = problem(&post(server, "/v1/find", &body), 400);
+        assert!(told["detail"].as_str().unwrap().contains(says), "{body}: {told}");
+    }
+    for (text, says) in [
+        ("text[scratch] == 5", "expected a text"),
+        ("text[scratch] > \"A\"", "== or !="),
+        ("\"A\" == 1", "the text"),
+        ("text[scratch] == \"A", "no end"),
+    ] {
+        let told = problem(&post(server, "/v1/wait", &json!({"until": text})), 400);
+        assert!(told["detail"].as_str().unwrap().contains(says), "{text}: {told}");
+    }
+}
+
+fn writes_io(server: &Server) {
+    put(server, "/v1/io/bldy", &json!({"value": 5}), 200);
+    problem(&server.request("PUT", "/v1/io/NOTHING", br#"{"value": 5}"#), 404);
+    let told = problem(&server.request("PUT", "/v1/io/DISPCNT", br#"{"value": 65536}"#), 400);
+    assert!(told["detail"].as_str().unwrap().contains("0 to 65535"), "{told}");
+    let body = json!({"ops": [{"op": "write16", "address": 0x0400_0012, "value": 0}]});
+    json_of(&post(server, "/v1/batch", &body), 200);
+}
+
 fn check(server: &Server) {
     let game = json!({"steps": [{"until": "u32[frame] > 60"}]});
     json_of(&post(server, "/v1/run", &game), 200);
@@ -232,6 +337,9 @@ fn check(server: &Server) {
     keeps_values(server);
     appends_timelines(server);
     watches_pointers(server);
+    names_structures(server);
+    reads_texts(server);
+    writes_io(server);
     records_no_frozen_values(server);
 }
 

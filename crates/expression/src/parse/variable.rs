@@ -1,0 +1,154 @@
+//! Names whose addresses are computed: `party[2].hp`.
+
+use super::memory::{known_address, within};
+use super::{Parser, Purpose};
+use crate::node::{Binary, Node};
+use crate::token::Token;
+use crate::{Format, ParseError, Place, Type, Variable};
+
+fn binary(binary: Binary, left: Node, right: Node) -> Node {
+    Node::Binary(binary, Box::new(left), Box::new(right))
+}
+
+fn constant(number: impl Into<i64>) -> Node {
+    Node::Constant(number.into())
+}
+
+impl Parser<'_> {
+    /// The path that begins here, with `[]` in place of each index.
+    pub(super) fn path(&self) -> String {
+        let mut path = String::new();
+        let mut tokens = self.tokens[self.next..].iter().map(|(_, token)| token).peekable();
+        if let Some(Token::Word(word)) = tokens.next() {
+            path.push_str(word);
+        }
+        while tokens.next_if(|token| **token == Token::Sign("[")).is_some() {
+            let mut depth = 1;
+            for token in tokens.by_ref() {
+                match token {
+                    Token::Sign("[") => depth += 1,
+                    Token::Sign("]") => depth -= 1,
+                    _ => {}
+                }
+                if depth == 0 {
+                    break;
+                }
+            }
+            path.push_str("[]");
+            if let Some(Token::Word(member)) = tokens.peek()
+                && member.starts_with('.')
+            {
+                path.push_str(member);
+                tokens.next();
+            }
+        }
+        path
+    }
+
+    /// Parses the path of this variable.
+    pub(super) fn variable(&mut self, variable: &Variable) -> Result<Node, ParseError> {
+        let (first, column) = (self.next, self.column());
+        self.advance();
+        let mut address = variable.base.root.clone();
+        for (count, size) in &variable.dimensions {
+            let opened = self.column();
+            self.advance();
+            let index = self.index(*count)?;
+            self.expect("]", opened)?;
+            if matches!(self.peek(), Token::Word(member) if member.starts_with('.')) {
+                self.advance();
+            }
+            address = match (address, index) {
+                (Node::Constant(address), Node::Constant(index)) => {
+                    constant(address + index * i64::from(*size))
+                }
+                (address, Node::Constant(index)) => {
+                    binary(Binary::Add, address, constant(index * i64::from(*size)))
+                }
+                (address, index) => {
+                    binary(Binary::Add, address, binary(Binary::Multiply, index, constant(*size)))
+                }
+            };
+        }
+        self.last_name = (first..self.next, variable.kind.map(|kind| (kind, variable.format)));
+        if self.purpose != Purpose::Value {
+            return Ok(address);
+        }
+        let Some(kind) = variable.kind else {
+            let message = "this is a whole structure; write the name of a field after it, such as .hp";
+            return Err(ParseError::new(column, message));
+        };
+        let number = self.number_at(kind, None, address, column)?;
+        self.value_of(number, kind, variable.format, column)
+    }
+
+    /// Parses an index. It can be read from memory where memory is read while the expression is evaluated.
+    fn index(&mut self, count: u32) -> Result<Node, ParseError> {
+        let column = self.column();
+        let purpose = if self.reads_memory { Purpose::Value } else { Purpose::Count };
+        let node = self.part(purpose)?;
+        if !node.is_known() {
+            return Ok(node);
+        }
+        match node.value(0, &[]) {
+            Some(index) if (0..i64::from(count)).contains(&index) => Ok(Node::Constant(index)),
+            index => {
+                let (last, index) =
+                    (count.saturating_sub(1), index.map_or("nothing".to_owned(), |at| at.to_string()));
+                Err(ParseError::new(column, format!("the indices here are 0 to {last}, not {index}")))
+            }
+        }
+    }
+
+    /// The number at an address.
+    pub(super) fn number_at(
+        &mut self,
+        kind: Type,
+        domain: Option<String>,
+        address: Node,
+        column: usize,
+    ) -> Result<Node, ParseError> {
+        if address.is_known() {
+            let address = known_address(&address, column)?;
+            within(address, kind.size(), column)?;
+            return self.place(Place { domain, address, kind }, column);
+        }
+        if self.reads_memory {
+            return Ok(Node::Read(kind, domain, Box::new(address)));
+        }
+        let message = "a pointer leads to this address, and memory has to be known beforehand here";
+        Err(ParseError::new(column, message))
+    }
+
+    /// The value that a number stands for.
+    fn value_of(&self, number: Node, kind: Type, format: Format, column: usize) -> Result<Node, ParseError> {
+        match format {
+            Format::Plain => Ok(number),
+            Format::Bits { first, count } => {
+                let shifted = binary(Binary::ShiftRight, number, constant(first));
+                Ok(binary(Binary::BitAnd, shifted, constant((1_i64 << count) - 1)))
+            }
+            Format::Bcd => {
+                let digit = |place: u16| {
+                    let shifted = binary(Binary::ShiftRight, number.clone(), constant(place * 4));
+                    let digit = binary(Binary::BitAnd, shifted, constant(15));
+                    binary(Binary::Multiply, digit, constant(10_i64.pow(place.into())))
+                };
+                let digits = (1..kind.size() * 2).map(digit);
+                Ok(digits.fold(digit(0), |sum, digit| binary(Binary::Add, sum, digit)))
+            }
+            Format::Fixed(divisor) if self.formula.is_some() => {
+                Ok(binary(Binary::Divide, number, Node::Real(divisor.into())))
+            }
+            Format::Fixed(_) | Format::Float => {
+                let kind = kind.name();
+                Err(ParseError::new(
+                    column,
+                    format!(
+                        "this name is a fraction, and values are whole numbers here; write {kind}[NAME] for its bits"
+                    ),
+                ))
+            }
+        }
+    }
+}

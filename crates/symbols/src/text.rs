@@ -1,0 +1,147 @@
+//! Character tables (`.tbl`): which bytes stand for which characters in the texts of a game.
+
+use std::collections::HashMap;
+
+/// Longest sequence of bytes of a character.
+const MAX_BYTES: usize = 4;
+
+/// Which bytes stand for which characters.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TextTable {
+    characters: HashMap<Vec<u8>, String>,
+    /// By their text.
+    bytes: HashMap<String, Vec<u8>>,
+    /// The bytes after which a text ends.
+    ends: Vec<Vec<u8>>,
+    /// Characters of the longest text of an entry.
+    longest: usize,
+}
+
+impl TextTable {
+    /// Reads a table: lines such as `41=A`; `/FF` for the bytes that end a text; `*FE` for a new line. Other lines that are
+    /// empty, or begin with `#`, `;` or `@`, are ignored.
+    ///
+    /// # Errors
+    /// The number of a line, and what is wrong there.
+    pub fn parse(text: &str) -> Result<TextTable, String> {
+        let mut table = TextTable::default();
+        for (index, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
+            let line = line.trim_end_matches('\r');
+            if line.is_empty() || line.starts_with(['#', ';', '@']) {
+                continue;
+            }
+            table.add(line).map_err(|problem| format!("line {}: {problem}", index + 1))?;
+        }
+        if table.characters.is_empty() {
+            return Err("there is no line such as 41=A".to_owned());
+        }
+        Ok(table)
+    }
+
+    fn add(&mut self, line: &str) -> Result<(), String> {
+        let wrong =
+            || format!("{line:?} is not an entry; write BYTES=TEXT such as 41=A, /BYTES or *BYTES in hex");
+        if let Some(digits) = line.strip_prefix('/') {
+            let digits = digits.split_once('=').map_or(digits, |(digits, _)| digits);
+            self.ends.push(hex(digits).ok_or_else(wrong)?);
+            return Ok(());
+        }
+        let (digits, text) = match line.strip_prefix('*') {
+            Some(digits) => (digits, "\n"),
+            None => line.split_once('=').ok_or_else(wrong)?,
+        };
+        let bytes = hex(digits).ok_or_else(wrong)?;
+        if text.is_empty() {
+            return Err(wrong());
+        }
+        self.longest = self.longest.max(text.chars().count());
+        self.bytes.entry(text.to_owned()).or_insert_with(|| bytes.clone());
+        self.characters.insert(bytes, text.to_owned());
+        Ok(())
+    }
+
+    /// The bytes of a text. Of entries that begin alike, the longest is used.
+    ///
+    /// # Errors
+    /// The first character that has no entry.
+    pub fn encode(&self, text: &str) -> Result<Vec<u8>, String> {
+        let mut bytes = Vec::new();
+        let mut rest = text;
+        while let Some(first) = rest.chars().next() {
+            let ends = rest.char_indices().map(|(at, character)| at + character.len_utf8());
+            let ends: Vec<usize> = ends.take(self.longest).collect();
+            let entry = ends.into_iter().rev().find_map(|end| Some((end, self.bytes.get(&rest[..end])?)));
+            let Some((end, entry)) = entry else {
+                return Err(format!("{first:?} is not in the character table (.tbl) of this game"));
+            };
+            bytes.extend_from_slice(entry);
+            rest = &rest[end..];
+        }
+        Ok(bytes)
+    }
+
+    /// The text of these bytes, up to the bytes that end a text. Bytes without an entry are written as `<3f>`.
+    pub fn decode(&self, bytes: &[u8]) -> String {
+        let mut text = String::new();
+        let mut rest = bytes;
+        while !rest.is_empty() && !self.ends.iter().any(|end| rest.starts_with(end)) {
+            let length = rest.len().min(MAX_BYTES);
+            let entry = (1..=length).rev().find_map(|end| Some((end, self.characters.get(&rest[..end])?)));
+            let (used, character) = match entry {
+                Some((end, character)) => (end, character.clone()),
+                None => (1, format!("<{:02x}>", rest[0])),
+            };
+            text.push_str(&character);
+            rest = &rest[used..];
+        }
+        text
+    }
+}
+
+/// The text of bytes in memory: by a character table, or else in UTF-8 up to a byte that is 0.
+pub fn decode_text(table: Option<&TextTable>, bytes: &[u8]) -> String {
+    if let Some(table) = table {
+        return table.decode(bytes);
+    }
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
+
+fn hex(digits: &str) -> Option<Vec<u8>> {
+    let digits = digits.trim();
+    let is_hex = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    if !is_hex || !digits.len().is_multiple_of(2) || digits.len() > 2 * MAX_BYTES {
+        return None;
+    }
+    (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_written_and_read_with_a_table() {
+        let table =
+            TextTable::parse("# letters\n80=A\r\n81=B\n8200=か\n83=the\n84=t\n00= \n*FE\n/FF\n").unwrap();
+        assert_eq!(table.encode("theA t\n"), Ok(vec![0x83, 0x80, 0, 0x84, 0xFE]));
+        assert_eq!(table.decode(&[0x82, 0, 0x81, 0x3F, 0xFF, 0x80]), "かB<3f>");
+        assert!(table.encode("AC").unwrap_err().contains("'C'"));
+    }
+
+    #[test]
+    fn wrong_lines_are_named() {
+        for (text, says) in [
+            ("80=A\nxy=B", "line 2"),
+            ("8=A", "line 1"),
+            ("80", "line 1"),
+            ("80=", "line 1"),
+            ("/", "line 1"),
+            ("8081828384=A", "line 1"),
+            ("/FF", "no line such as"),
+        ] {
+            let said = TextTable::parse(text).expect_err(text);
+            assert!(said.contains(says), "{text}: {said}");
+        }
+    }
+}
