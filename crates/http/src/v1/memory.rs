@@ -73,9 +73,9 @@ struct MemoryContent {
     /// The type of the number.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     kind: Option<&'static str>,
-    /// The number.
+    /// The number: whole, unless the memory map says that it is a fraction.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<i64>)]
+    #[schema(value_type = Option<f64>)]
     value: Option<serde_json::Value>,
     /// The bytes, in the encoding that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -185,7 +185,7 @@ struct Numbers {
     /// The frame counter then.
     frame: u32,
     /// One for each address, in order.
-    #[schema(value_type = Vec<i64>)]
+    #[schema(value_type = Vec<f64>)]
     values: Vec<serde_json::Value>,
 }
 
