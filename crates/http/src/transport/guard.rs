@@ -106,11 +106,12 @@ impl Guarded {
         })
     }
 
-    /// Looks whether the client has left, if that is wanted.
+    /// Looks whether the client has left, if that is wanted. Once for each tick: a busy connection flushes many times.
     fn look(&self) {
         if self.activity.look.load(Relaxed)
             && let Some(stream) = &self.stream
         {
+            self.activity.look.store(false, Relaxed);
             self.activity.looked(stream.is_left());
         }
     }
