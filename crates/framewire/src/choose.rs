@@ -4,6 +4,8 @@ use std::net::Ipv6Addr;
 use std::path::Path;
 #[cfg(feature = "embedded")]
 use std::path::PathBuf;
+#[cfg(feature = "embedded")]
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +13,7 @@ use anyhow::{Context, bail};
 #[cfg(feature = "embedded")]
 use framewire_emulator::Embedded;
 #[cfg(feature = "embedded")]
-use framewire_emulator::embedded::{Config, Mods, Patching};
+use framewire_emulator::embedded::{Config, Hardware, Mods, Options as CoreOptions, Patching};
 use framewire_emulator::{Attached, Emulator};
 use framewire_link::{Found, Script, probe};
 use framewire_protocol::DEFAULT_PORT;
@@ -191,7 +193,7 @@ fn embed(name: &str, rom: Option<&Path>, settings: &Settings) -> anyhow::Result<
     };
     let clock = settings.clock.unwrap_or_default();
     let scripts = settings.lua.clone();
-    let (paused, mods) = (settings.paused, mods(settings, name));
+    let (paused, mods) = (settings.paused, mods(settings, name)?);
     let config = Config { rom, speed, paused, clock, scripts, mods, console: console::new };
     let embedded = match &settings.channel {
         None => Embedded::start(config).map_err(anyhow::Error::from),
@@ -210,7 +212,7 @@ fn embed(name: &str, rom: Option<&Path>, settings: &Settings) -> anyhow::Result<
 
 /// What the settings change of the game of the emulator `name`.
 #[cfg(feature = "embedded")]
-fn mods(settings: &Settings, name: &str) -> Mods {
+fn mods(settings: &Settings, name: &str) -> anyhow::Result<Mods> {
     let of = |all: &[PathBuf]| -> Vec<PathBuf> {
         let named = all.iter().map(|setting| named_path(setting));
         named.filter(|(of, _)| of.is_none_or(|of| of == name)).map(|(_, path)| path.to_owned()).collect()
@@ -220,7 +222,19 @@ fn mods(settings: &Settings, name: &str) -> Mods {
         None => Patching::NextTo,
         Some(path) => patching(&path),
     };
-    Mods { patching, cheats: of(&settings.cheats) }
+    let hardware = Hardware {
+        bios: settings.bios.clone(),
+        gb_model: parsed("--gb-model", settings.gb_model.as_deref())?,
+        borders: !settings.no_sgb_borders,
+        palette: parsed("--gb-palette", settings.gb_palette.as_deref())?,
+    };
+    Ok(Mods { options: CoreOptions { patching, hardware }, cheats: of(&settings.cheats) })
+}
+
+/// The value of an option, if it is set.
+#[cfg(feature = "embedded")]
+fn parsed<T: FromStr<Err = String>>(option: &str, text: Option<&str>) -> anyhow::Result<Option<T>> {
+    text.map(|text| text.parse().map_err(|problem| anyhow::anyhow!("{option} {text}: {problem}"))).transpose()
 }
 
 /// What `--patch` asks for.

@@ -58,6 +58,19 @@ pub struct Settings {
     #[arg(long, value_name = "[NAME=]FILE", env = "FRAMEWIRE_CHEATS", value_delimiter = ',')]
     #[serde(deserialize_with = "one_or_many")]
     pub cheats: Vec<PathBuf>,
+    /// Start the embedded core with the console's BIOS in this file, and with its intro [default: a replacement that starts the
+    /// game at once]
+    #[arg(long, value_name = "FILE", env = "FRAMEWIRE_BIOS")]
+    pub bios: Option<PathBuf>,
+    /// The model of a Game Boy: dmg, mgb, sgb, sgb2, cgb or agb [default: by the ROM]
+    #[arg(long, value_name = "MODEL", env = "FRAMEWIRE_GB_MODEL")]
+    pub gb_model: Option<String>,
+    /// The colours of a Game Boy without colours, from white to black, such as e0f8d0,88c070,346856,081820
+    #[arg(long, value_name = "COLORS", env = "FRAMEWIRE_GB_PALETTE")]
+    pub gb_palette: Option<String>,
+    /// Leave out the border in pictures of a Super Game Boy
+    #[arg(long, env = "FRAMEWIRE_NO_SGB_BORDERS")]
+    pub no_sgb_borders: bool,
     /// Speed of the embedded core: a multiple of the console's 59.7275 frames/s, or `unlimited` [default: 1]
     #[arg(long, value_name = "N|unlimited", env = "FRAMEWIRE_SPEED")]
     #[serde(deserialize_with = "text_or_number")]
@@ -126,6 +139,10 @@ impl Settings {
         let set = [
             ("patch", !self.patch.is_empty()),
             ("cheats", !self.cheats.is_empty()),
+            ("bios", self.bios.is_some()),
+            ("gb-model", self.gb_model.is_some()),
+            ("gb-palette", self.gb_palette.is_some()),
+            ("no-sgb-borders", self.no_sgb_borders),
             ("speed", self.speed.is_some()),
             ("clock", self.clock.is_some()),
             ("lua", !self.lua.is_empty()),

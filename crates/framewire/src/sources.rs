@@ -85,6 +85,18 @@ impl FromArgMatches for RawSettings {
         let roms = roms(matches, take(&mut command_line.rom));
         command_line.order = order(matches, &command_line.attach, &roms);
         command_line.rom = roms.into_iter().map(|(_, rom)| rom).collect();
+        if in_environment("bios") {
+            environment.bios = command_line.bios.take();
+        }
+        if in_environment("gb_model") {
+            environment.gb_model = command_line.gb_model.take();
+        }
+        if in_environment("gb_palette") {
+            environment.gb_palette = command_line.gb_palette.take();
+        }
+        if in_environment("no_sgb_borders") {
+            environment.no_sgb_borders = take(&mut command_line.no_sgb_borders);
+        }
         if in_environment("speed") {
             environment.speed = command_line.speed.take();
         }
@@ -175,7 +187,17 @@ impl Settings {
             // Patches and cheats are for a game, as symbols are.
             fallback = Settings { attach, rom, order, symbols, patch: vec![], cheats: vec![], ..fallback };
             if self.rom.is_empty() {
-                fallback = Settings { speed: None, clock: None, lua: vec![], channel: None, ..fallback };
+                fallback = Settings {
+                    bios: None,
+                    gb_model: None,
+                    gb_palette: None,
+                    no_sgb_borders: false,
+                    speed: None,
+                    clock: None,
+                    lua: vec![],
+                    channel: None,
+                    ..fallback
+                };
             }
         } else if self.embedded().is_some() && fallback.rom.is_empty() {
             fallback.attach.clear();
@@ -191,6 +213,10 @@ impl Settings {
             patch: first(self.patch, fallback.patch),
             cheats: first(self.cheats, fallback.cheats),
             listen: self.listen.or(fallback.listen),
+            bios: self.bios.or(fallback.bios),
+            gb_model: self.gb_model.or(fallback.gb_model),
+            gb_palette: self.gb_palette.or(fallback.gb_palette),
+            no_sgb_borders: self.no_sgb_borders || fallback.no_sgb_borders,
             speed: self.speed.or(fallback.speed),
             clock: self.clock.or(fallback.clock),
             lua: first(self.lua, fallback.lua),

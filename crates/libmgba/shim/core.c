@@ -190,10 +190,10 @@ void fw_mind_rom(struct fw_core* self) {
 /* The settings every core gets. mCoreLoadConfig is not used because it reads
  * the user's own mGBA configuration: the same ROM must behave the same on
  * every machine. */
-static void configure(struct mCore* core) {
+static void configure(struct mCore* core, const struct fw_console* console) {
 	struct mCoreOptions options = {
-		.skipBios = true,
-		.useBios = false,
+		.skipBios = !console->bios,
+		.useBios = console->bios,
 		.volume = 0x100,
 		.fpsTarget = 60.f,
 	};
@@ -203,10 +203,43 @@ static void configure(struct mCore* core) {
 	mCoreConfigSetDefaultValue(&core->config, "idleOptimization", "ignore");
 	/* A program may hold left and right together. */
 	mCoreConfigSetDefaultIntValue(&core->config, "allowOpposingDirections", 1);
+	if (console->model) {
+		/* For games of each kind: mGBA can have a model for each. */
+		static const char* const keys[] = { "gb.model", "sgb.model", "cgb.model", "cgb.hybridModel", "cgb.sgbModel" };
+		for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); ++i) {
+			mCoreConfigSetDefaultValue(&core->config, keys[i], console->model);
+		}
+	}
+	if (console->no_borders) {
+		mCoreConfigSetDefaultIntValue(&core->config, "sgb.borders", 0);
+	}
+	for (int i = 0; console->palette && i < FW_PALETTE; ++i) {
+		char key[16];
+		snprintf(key, sizeof(key), "gb.pal[%i]", i);
+		mCoreConfigSetDefaultIntValue(&core->config, key, console->palette[i]);
+	}
 	mCoreLoadForeignConfig(core, &core->config);
 }
 
-int fw_open(const struct fw_rom* given, struct fw_core** out) {
+/* A copy of the BIOS, which libmgba keeps. */
+static int insert_bios(struct mCore* core, const struct fw_console* console) {
+	if (!console->bios) {
+		return FW_OK;
+	}
+	const size_t gba_size = 0x4000;
+	struct VFile* bios = VFileMemChunk(console->bios, console->bios_size);
+	if (!bios) {
+		return FW_NO_MEMORY;
+	}
+	bool fits = core->platform(core) != mPLATFORM_GBA || console->bios_size == gba_size;
+	if (!fits || !core->loadBIOS(core, bios, 0)) {
+		bios->close(bios);
+		return FW_NOT_A_BIOS;
+	}
+	return FW_OK;
+}
+
+int fw_open(const struct fw_rom* given, const struct fw_console* console, struct fw_core** out) {
 	enum mPlatform platform;
 	struct VFile* rom;
 	int status = take_rom(given, &rom, &platform);
@@ -227,11 +260,14 @@ int fw_open(const struct fw_rom* given, struct fw_core** out) {
 	self->pixels = pixels;
 	self->drawn = pixels;
 	fw_clock_init(self);
-	configure(core);
+	configure(core, console);
 	fw_saves_init(self);
 	core->setVideoBuffer(core, (void*) pixels, FW_STRIDE);
 	fw_audio_setup(core);
 	status = insert_rom(self, given, rom);
+	if (status == FW_OK) {
+		status = insert_bios(core, console);
+	}
 	if (status != FW_OK) {
 		fw_close(self);
 		return status;

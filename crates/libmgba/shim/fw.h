@@ -39,6 +39,7 @@ enum fw_status {
 	FW_CHEAT_ADDRESS, /* `value` is an address that no code can write */
 	FW_CHEAT_OUTSIDE, /* `value` is an address after the end of the ROM */
 	FW_CHEAT_OTHER_GAME, /* `value` is a byte that the ROM should have there */
+	FW_NOT_A_BIOS, /* of this console */
 };
 
 /* ---- core.c: life, running, keys, facts about the game ---- */
@@ -52,7 +53,17 @@ struct fw_rom {
 	size_t size; /* up to 64 MiB */
 };
 
-int fw_open(const struct fw_rom*, struct fw_core** out);
+/* The console that a core is. */
+struct fw_console {
+	const uint8_t* bios; /* NULL for libmgba's own replacement, which starts the game at once */
+	size_t bios_size;
+	const char* model; /* of a Game Boy, in mGBA's words; NULL to choose by the ROM */
+	bool no_borders; /* of a Super Game Boy */
+	const uint32_t* palette; /* 4 colours of the background and 8 of objects, as 0xBBGGRR, of a Game Boy without colours; or NULL */
+};
+#define FW_PALETTE 12
+
+int fw_open(const struct fw_rom*, const struct fw_console*, struct fw_core** out);
 int fw_load_file(struct fw_core*, const struct fw_rom*);
 void fw_close(struct fw_core*);
 void fw_reset(struct fw_core*);

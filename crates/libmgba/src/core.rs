@@ -7,10 +7,20 @@ use tempfile::TempDir;
 
 use crate::domain::Domain;
 use crate::error::Error;
+use crate::hardware::Hardware;
 use crate::patch::Patching;
 use crate::platform::Platform;
 use crate::rom::Rom;
-use crate::sys::Handle;
+use crate::sys::{Handle, Status};
+
+/// How a core is made, and what games get that are loaded later.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// The patch of the ROM.
+    pub patching: Patching,
+    /// The console.
+    pub hardware: Hardware,
+}
 
 /// One emulated machine with a game in it.
 ///
@@ -25,8 +35,8 @@ pub struct Core {
     path: PathBuf,
     /// The patch of the running ROM.
     patch: Option<PathBuf>,
-    /// Which patches games get that are loaded.
-    patching: Patching,
+    /// Which patches games get that are loaded, and the console.
+    options: Options,
     /// For a ROM given as bytes: the folder it was written to, removed with the
     /// core.
     _home: Option<TempDir>,
@@ -45,16 +55,16 @@ impl Core {
     ///
     /// One of the variants of [`Error`] about ROM files.
     pub fn open(path: &Path) -> Result<Core, Error> {
-        Core::open_in(path, &Patching::Off, None)
+        Core::open_in(path, &Options::default(), None)
     }
 
-    /// As [`open`](Core::open), with a patch. Games that are [loaded](Core::load_file) later are patched in the same way.
+    /// As [`open`](Core::open), with options.
     ///
     /// # Errors
     ///
-    /// As for [`open`](Core::open), and [`Error::Patch`].
-    pub fn open_patched(path: &Path, patching: &Patching) -> Result<Core, Error> {
-        Core::open_in(path, patching, None)
+    /// As for [`open`](Core::open), and [`Error::Patch`] and [`Error::NotABios`].
+    pub fn open_with(path: &Path, options: &Options) -> Result<Core, Error> {
+        Core::open_in(path, options, None)
     }
 
     /// Opens a ROM from memory. It is written to a folder of its own, removed
@@ -64,31 +74,36 @@ impl Core {
     ///
     /// As for [`open`](Core::open).
     pub fn from_bytes(rom: &[u8]) -> Result<Core, Error> {
-        Core::from_bytes_patched(rom, &Patching::Off)
+        Core::from_bytes_with(rom, &Options::default())
     }
 
-    /// As [`from_bytes`](Core::from_bytes), with a patch. Games that are [loaded](Core::load_file) later are patched in the
-    /// same way.
+    /// As [`from_bytes`](Core::from_bytes), with options.
     ///
     /// # Errors
     ///
-    /// As for [`open_patched`](Core::open_patched).
-    pub fn from_bytes_patched(rom: &[u8], patching: &Patching) -> Result<Core, Error> {
+    /// As for [`open_with`](Core::open_with).
+    pub fn from_bytes_with(rom: &[u8], options: &Options) -> Result<Core, Error> {
         let home = tempfile::Builder::new()
             .prefix("framewire-rom-")
             .tempdir()
             .map_err(|e| Error::write(std::env::temp_dir(), e))?;
         let path = home.path().join("game.rom");
         fs::write(&path, rom).map_err(|e| Error::write(&path, e))?;
-        Core::open_in(&path, patching, Some(home))
+        Core::open_in(&path, options, Some(home))
     }
 
-    fn open_in(path: &Path, patching: &Patching, home: Option<TempDir>) -> Result<Core, Error> {
-        let rom = Rom::read_patched(path, patching)?;
-        let handle = Handle::open(&rom.for_shim()?).map_err(|s| Error::of_rom(s, &rom, None))?;
-        let patching = patching.clone().of_later_games();
+    fn open_in(path: &Path, options: &Options, home: Option<TempDir>) -> Result<Core, Error> {
+        let rom = Rom::read_patched(path, &options.patching)?;
+        let hardware = &options.hardware;
+        let handle = match Handle::open(&rom.for_shim()?, &hardware.for_shim()?) {
+            Ok(handle) => handle,
+            Err(Status::NotABios) => return Err(hardware.not_a_bios(None)),
+            Err(status) => return Err(Error::of_rom(status, &rom, None)),
+        };
+        let Options { patching, hardware } = options.clone();
+        let options = Options { patching: patching.of_later_games(), hardware };
         let mut core =
-            Core { handle, domains: Vec::new(), path: rom.path, patch: rom.patch, patching, _home: home };
+            Core { handle, domains: Vec::new(), path: rom.path, patch: rom.patch, options, _home: home };
         core.list_domains();
         Ok(core)
     }
@@ -103,7 +118,7 @@ impl Core {
     ///
     /// As for [`open`](Core::open), and [`Error::OtherPlatform`].
     pub fn load_file(&mut self, path: &Path) -> Result<(), Error> {
-        let rom = Rom::read_patched(path, &self.patching)?;
+        let rom = Rom::read_patched(path, &self.options.patching)?;
         let running = self.platform();
         self.handle.load_file(&rom.for_shim()?).map_err(|s| Error::of_rom(s, &rom, Some(running)))?;
         self.path = rom.path;
@@ -123,9 +138,9 @@ impl Core {
         self.patch.as_deref()
     }
 
-    /// Which patches games get that are loaded from now on.
-    pub fn patching(&self) -> &Patching {
-        &self.patching
+    /// The options for games that are loaded from now on.
+    pub fn options(&self) -> &Options {
+        &self.options
     }
 
     /// Restarts the game, and calls the scripts' `reset` callbacks.

@@ -174,6 +174,18 @@ pub enum Error {
         /// What is wrong with it, and what is accepted.
         problem: String,
     },
+    /// A file that is not a BIOS, or one of the other console.
+    #[error(
+        "{} is not a BIOS of the {}; that of a Game Boy Advance has 16384 bytes",
+        path.display(),
+        platform.map_or("console".to_owned(), |platform| platform.to_string())
+    )]
+    NotABios {
+        /// The file.
+        path: PathBuf,
+        /// The console of the game, if that is known.
+        platform: Option<Platform>,
+    },
     /// A patch of a ROM that cannot be applied.
     #[error("cannot apply the patch {} (byte {at}): {problem}", path.display())]
     Patch {

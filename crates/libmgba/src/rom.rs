@@ -36,7 +36,7 @@ pub fn read_rom(path: &Path) -> Result<Vec<u8>, Error> {
     Rom::read(path).map(|rom| rom.bytes)
 }
 
-/// Reads the bytes of a ROM as [`Core::open_patched`](crate::Core::open_patched) does.
+/// Reads the bytes of a ROM as [`Core::open_with`](crate::Core::open_with) does.
 ///
 /// # Errors
 ///

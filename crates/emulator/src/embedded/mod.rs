@@ -26,8 +26,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
-pub use framewire_libmgba::Patching;
 use framewire_libmgba::{Core, Level};
+pub use framewire_libmgba::{GbModel, Hardware, Options, Palette, Patching};
 use framewire_protocol::{Batch, OpError};
 use tokio::sync::broadcast;
 
@@ -76,17 +76,17 @@ pub struct Config {
     pub clock: Clock,
     /// Lua scripts to load.
     pub scripts: Vec<PathBuf>,
-    /// What is changed of the game.
+    /// What is changed of the game, and of its console.
     pub mods: Mods,
     /// Creates a console: one for the operations and one for the scripts.
     pub console: fn() -> Console,
 }
 
-/// What is changed of a game.
+/// What is changed of a game, and of its console.
 #[derive(Debug, Clone, Default)]
 pub struct Mods {
-    /// The patch of the ROM.
-    pub patching: Patching,
+    /// The patch of the ROM, and the console.
+    pub options: Options,
     /// Files of cheats, as mGBA writes them.
     pub cheats: Vec<PathBuf>,
 }
@@ -129,8 +129,8 @@ enum Job {
 fn machine(config: &Config) -> Result<Machine, StartError> {
     let speed = config.speed.checked()?;
     let mut core = match &config.rom {
-        Rom::File(path) => Core::open_patched(path, &config.mods.patching)?,
-        Rom::Bytes(bytes) => Core::from_bytes_patched(bytes, &config.mods.patching)?,
+        Rom::File(path) => Core::open_with(path, &config.mods.options)?,
+        Rom::Bytes(bytes) => Core::from_bytes_with(bytes, &config.mods.options)?,
     };
     let shared = EmbeddedState::new(speed);
     let mut saves = Saves::start(&shared, config.console)?;

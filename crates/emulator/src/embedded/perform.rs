@@ -491,8 +491,10 @@ impl Machine {
         match self.core.load_file(path) {
             Ok(()) => {}
             Err(Error::OtherPlatform { .. }) => {
-                let patching = self.core.patching().clone();
-                let mut other = Core::open_patched(path, &patching).map_err(failed)?;
+                // The BIOS is for the other console.
+                let mut options = self.core.options().clone();
+                options.hardware.bios = None;
+                let mut other = Core::open_with(path, &options).map_err(failed)?;
                 other.set_clock(self.core.clock());
                 other.adopt_scripts(&mut self.core);
                 other.draw_into(self.core.draw_into(None));

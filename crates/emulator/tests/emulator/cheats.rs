@@ -1,6 +1,6 @@
 //! Cheats as operations of an embedded core.
 
-use framewire_emulator::embedded::{Config, Embedded, Mods, Patching, Rom, Speed};
+use framewire_emulator::embedded::{Config, Embedded, Mods, Options, Patching, Rom, Speed};
 use framewire_emulator::{Emulator, WatchRequest};
 use framewire_protocol::{Op, Status, Value};
 
@@ -135,6 +135,10 @@ fn a_recording_and_cheats_exclude_each_other() {
     call(&emulator, Op::EnableCheat { id: 1, enabled: true });
 }
 
+fn next_to() -> Options {
+    Options { patching: Patching::NextTo, ..Options::default() }
+}
+
 #[test]
 fn a_game_starts_with_its_patch_and_cheats() {
     let home = tempfile::tempdir().expect("a folder");
@@ -150,8 +154,7 @@ fn a_game_starts_with_its_patch_and_cheats() {
         let config = config(Speed::Times(1.0), true, vec![]);
         Embedded::start(Config { rom: Rom::File(rom.clone()), mods, ..config })
     };
-    let emulator =
-        start(Mods { patching: Patching::NextTo, cheats: vec![cheats.clone()] }).expect("the game starts");
+    let emulator = start(Mods { options: next_to(), cheats: vec![cheats.clone()] }).expect("the game starts");
     let state = emulator.state();
     assert_eq!(state.title.as_deref(), Some("MINEEWIRE"));
     assert_eq!(state.patch.as_deref(), patch.to_str());
@@ -166,7 +169,7 @@ fn a_game_starts_with_its_patch_and_cheats() {
     let refused = start(Mods { cheats: vec![cheats], ..Mods::default() }).err().expect("an error");
     assert!(refused.to_string().contains("game.cheats line 2"), "{refused}");
     std::fs::write(&patch, "PATCH").expect("written");
-    let refused = start(Mods { patching: Patching::NextTo, ..Mods::default() }).err().expect("an error");
+    let refused = start(Mods { options: next_to(), ..Mods::default() }).err().expect("an error");
     assert!(refused.to_string().contains("game.ips (byte 5): the end mark EOF is missing"), "{refused}");
 }
 

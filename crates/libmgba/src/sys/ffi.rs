@@ -18,6 +18,19 @@ pub struct RawRom {
     pub size: usize,
 }
 
+/// `struct fw_console`.
+#[repr(C)]
+pub struct RawConsole {
+    pub bios: *const u8,
+    pub bios_size: usize,
+    pub model: *const c_char,
+    pub no_borders: bool,
+    pub palette: *const u32,
+}
+
+/// Colours of `fw_console`.
+pub const PALETTE: usize = 12;
+
 /// `struct fw_block`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +88,7 @@ pub type LogFn = extern "C" fn(level: c_int, category: *const c_char, message: *
 pub type ConsoleFn = extern "C" fn(user: *mut c_void, level: c_int, message: *const c_char);
 
 unsafe extern "C" {
-    pub fn fw_open(rom: *const RawRom, out: *mut *mut RawCore) -> c_int;
+    pub fn fw_open(rom: *const RawRom, console: *const RawConsole, out: *mut *mut RawCore) -> c_int;
     pub fn fw_load_file(core: *mut RawCore, rom: *const RawRom) -> c_int;
     pub fn fw_close(core: *mut RawCore);
     pub fn fw_reset(core: *mut RawCore);

@@ -6,7 +6,10 @@ use std::sync::atomic::AtomicU32;
 use parking_lot::Mutex;
 
 use super::console::{self, Console};
-use super::ffi::{self, Block, CheatProblem, NAME_SIZE, RawCheatCodes, RawCore, RawNames, RawRom, RawSave};
+use super::ffi::{
+    self, Block, CheatProblem, NAME_SIZE, PALETTE, RawCheatCodes, RawConsole, RawCore, RawNames, RawRom,
+    RawSave,
+};
 use super::log;
 use super::status::{Status, check};
 use crate::log::Level;
@@ -70,6 +73,27 @@ impl RomFile<'_> {
     }
 }
 
+/// A console for the shim: `fw.h` says what its fields are for.
+pub struct ConsoleSetup {
+    pub bios: Option<Vec<u8>>,
+    pub model: Option<&'static CStr>,
+    pub borders: bool,
+    pub palette: Option<[u32; PALETTE]>,
+}
+
+impl ConsoleSetup {
+    /// It points into this.
+    fn raw(&self) -> RawConsole {
+        RawConsole {
+            bios: self.bios.as_ref().map_or(ptr::null(), |bytes| bytes.as_ptr()),
+            bios_size: self.bios.as_ref().map_or(0, Vec::len),
+            model: self.model.map_or(ptr::null(), CStr::as_ptr),
+            no_borders: !self.borders,
+            palette: self.palette.as_ref().map_or(ptr::null(), |colours| colours.as_ptr()),
+        }
+    }
+}
+
 /// A cheat for the shim: `fw.h` says what its fields are for.
 pub struct CheatCodes {
     pub name: CString,
@@ -83,11 +107,11 @@ pub struct CheatCodes {
 pub type Names = [String; 3];
 
 impl Handle {
-    pub fn open(rom: &RomFile<'_>) -> Result<Handle, Status> {
+    pub fn open(rom: &RomFile<'_>, console: &ConsoleSetup) -> Result<Handle, Status> {
         log::install();
         let mut raw = ptr::null_mut();
-        // SAFETY: what `rom` points to outlives the call, and `raw` is a place for the answer.
-        check(unsafe { ffi::fw_open(&rom.raw(), &mut raw) })?;
+        // SAFETY: what `rom` and `console` point to outlives the call, and `raw` is a place for the answer.
+        check(unsafe { ffi::fw_open(&rom.raw(), &console.raw(), &mut raw) })?;
         let raw = NonNull::new(raw).ok_or(Status::NoMemory)?;
         Ok(Handle { raw, console: None, canvas: None })
     }

@@ -9,7 +9,9 @@ mod handle;
 mod log;
 mod status;
 
-pub use ffi::{Block, CheatProblem};
-pub use handle::{Canvas, CheatCodes, Handle, PICTURE, RomFile, host_time, release_memory, version_string};
+pub use ffi::{Block, CheatProblem, PALETTE};
+pub use handle::{
+    Canvas, CheatCodes, ConsoleSetup, Handle, PICTURE, RomFile, host_time, release_memory, version_string,
+};
 pub use log::set_log;
 pub use status::Status;

@@ -22,10 +22,11 @@ pub enum Status {
     CheatAddress,
     CheatOutside,
     CheatOtherGame,
+    NotABios,
 }
 
 /// In the order of the C enum, from 1 on.
-const ALL: [Status; 19] = [
+const ALL: [Status; 20] = [
     Status::NoMemory,
     Status::NotARom,
     Status::Truncated,
@@ -45,6 +46,7 @@ const ALL: [Status; 19] = [
     Status::CheatAddress,
     Status::CheatOutside,
     Status::CheatOtherGame,
+    Status::NotABios,
 ];
 
 /// The result that a shim's return value stands for.

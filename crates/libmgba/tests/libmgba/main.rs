@@ -4,6 +4,7 @@ mod archives;
 mod cheats;
 mod domains;
 mod files;
+mod hardware;
 mod patches;
 mod running;
 mod saves;

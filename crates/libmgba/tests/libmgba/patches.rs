@@ -1,10 +1,20 @@
 //! Patches of each kind, made here for the demo game and a Game Boy ROM.
 
-use framewire_libmgba::{Core, Patching};
+use std::path::Path;
+
+use framewire_libmgba::{Core, Error, Options, Patching};
 
 use crate::support::{file, gb, run};
 
 const DEMO: &[u8] = include_bytes!("../../../../rom/framewire-demo.gba");
+
+fn patched(patching: &Patching) -> Options {
+    Options { patching: patching.clone(), ..Options::default() }
+}
+
+fn open(path: &Path, patching: &Patching) -> Result<Core, Error> {
+    Core::open_with(path, &patched(patching))
+}
 
 /// A ROM with other bytes: in the title, and a longer end.
 fn changed(rom: &[u8], title: usize) -> Vec<u8> {
@@ -124,7 +134,7 @@ fn patches_of_each_kind_take_effect() {
             let (home, path) = file(&format!("game.{ending}"), &rom);
             let next_to = home.path().join(format!("game.{kind}"));
             std::fs::write(&next_to, &patch).unwrap();
-            let mut core = Core::open_patched(&path, &Patching::NextTo).expect(&what);
+            let mut core = open(&path, &Patching::NextTo).expect(&what);
             assert_eq!(core.patch(), Some(next_to.as_path()));
             assert!(core.title().starts_with("MINE"), "{what}: {}", core.title());
             run(&mut core, 2);
@@ -134,8 +144,8 @@ fn patches_of_each_kind_take_effect() {
             assert_eq!((core.title().as_str(), core.patch()), ("FRAMEWIRE", None));
             // Named, and for a ROM without a file.
             let named = Patching::File(next_to);
-            assert_rom(&mut Core::open_patched(&path, &named).unwrap(), &wanted, &what);
-            assert_rom(&mut Core::from_bytes_patched(&rom, &named).unwrap(), &wanted, &what);
+            assert_rom(&mut open(&path, &named).unwrap(), &wanted, &what);
+            assert_rom(&mut Core::from_bytes_with(&rom, &patched(&named)).unwrap(), &wanted, &what);
         }
     }
 }
@@ -145,7 +155,7 @@ fn a_game_that_is_loaded_later_gets_the_patch_next_to_it() {
     let (home, path) = file("game.gba", DEMO);
     std::fs::write(home.path().join("game.ips"), ips(&[&record(0xA0, b"MINE")], b"")).unwrap();
     let (_other, plain) = file("plain.gba", DEMO);
-    let mut core = Core::open_patched(&plain, &Patching::NextTo).unwrap();
+    let mut core = open(&plain, &Patching::NextTo).unwrap();
     core.load_file(&path).unwrap();
     assert!(core.title().starts_with("MINE"));
     core.load_file(&plain).unwrap();
@@ -158,7 +168,7 @@ fn an_ips_patch_can_shorten_the_rom() {
     let size = DEMO.len() - 16;
     let end = &(size as u32).to_be_bytes()[1..];
     std::fs::write(home.path().join("game.ips"), ips(&[&record(0xA0, b"MINE")], end)).unwrap();
-    assert_eq!(Core::open_patched(&path, &Patching::NextTo).unwrap().rom_size(), size);
+    assert_eq!(open(&path, &Patching::NextTo).unwrap().rom_size(), size);
 }
 
 #[test]
@@ -219,10 +229,10 @@ fn patches_that_make_no_sense_are_refused_with_the_position_and_the_reason() {
     for (number, (patch, at, reason)) in cases.into_iter().enumerate() {
         let name = home.path().join("bad.patch");
         std::fs::write(&name, &patch).unwrap();
-        let told = Core::open_patched(&path, &Patching::File(name.clone())).expect_err(reason).to_string();
+        let told = open(&path, &Patching::File(name.clone())).expect_err(reason).to_string();
         let begin = format!("cannot apply the patch {} (byte {at}): ", name.display());
         assert!(told.starts_with(&begin) && told.contains(reason), "{number}: byte {at}, {reason}: {told}");
     }
     let missing = Patching::File(home.path().join("none.ips"));
-    assert!(Core::open_patched(&path, &missing).unwrap_err().to_string().contains("cannot read"));
+    assert!(open(&path, &missing).unwrap_err().to_string().contains("cannot read"));
 }

@@ -1,0 +1,142 @@
+//! Which console a core is.
+
+use std::ffi::CStr;
+use std::fmt;
+use std::fs;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use crate::error::Error;
+use crate::platform::Platform;
+use crate::sys::{ConsoleSetup, PALETTE};
+
+/// The largest BIOS taken, in bytes; that of a Game Boy Advance has 16 KiB.
+const MAX_BIOS: u64 = 1 << 20;
+
+/// A model of the Game Boy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GbModel {
+    /// Game Boy.
+    Dmg,
+    /// Game Boy Pocket.
+    Mgb,
+    /// Super Game Boy.
+    Sgb,
+    /// Super Game Boy 2.
+    Sgb2,
+    /// Game Boy Color.
+    Cgb,
+    /// A Game Boy Advance that runs a game of the Game Boy.
+    Agb,
+}
+
+impl GbModel {
+    const ALL: [(GbModel, &'static str, &'static CStr); 6] = [
+        (GbModel::Dmg, "dmg", c"DMG"),
+        (GbModel::Mgb, "mgb", c"MGB"),
+        (GbModel::Sgb, "sgb", c"SGB"),
+        (GbModel::Sgb2, "sgb2", c"SGB2"),
+        (GbModel::Cgb, "cgb", c"CGB"),
+        (GbModel::Agb, "agb", c"AGB"),
+    ];
+
+    fn for_mgba(self) -> Option<&'static CStr> {
+        GbModel::ALL.iter().find(|(model, ..)| *model == self).map(|(_, _, name)| *name)
+    }
+}
+
+impl FromStr for GbModel {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<GbModel, String> {
+        let found = GbModel::ALL.iter().find(|(_, name, _)| text.eq_ignore_ascii_case(name));
+        found.map(|(model, ..)| *model).ok_or_else(|| {
+            let names: Vec<_> = GbModel::ALL.iter().map(|(_, name, _)| *name).collect();
+            format!("a model of the Game Boy is one of {}", names.join(", "))
+        })
+    }
+}
+
+/// The colours of a Game Boy without colours, from white to black.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Palette([[u8; 3]; 4]);
+
+impl FromStr for Palette {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Palette, String> {
+        let colour = |text: &str| {
+            let digits = text.trim().trim_start_matches('#');
+            let number = u32::from_str_radix(digits, 16).ok().filter(|_| digits.len() == 6)?;
+            Some([(number >> 16) as u8, (number >> 8) as u8, number as u8])
+        };
+        let colours: Option<Vec<_>> = text.split(',').map(colour).collect();
+        let colours = colours.and_then(|colours| colours.try_into().ok());
+        colours.map(Palette).ok_or_else(|| {
+            "a palette is four colours from white to black, such as e0f8d0,88c070,346856,081820".to_owned()
+        })
+    }
+}
+
+impl fmt::Display for Palette {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let colours = self.0.map(|[red, green, blue]| format!("{red:02x}{green:02x}{blue:02x}"));
+        f.write_str(&colours.join(","))
+    }
+}
+
+impl Palette {
+    /// The same for the background and both palettes of objects.
+    fn for_mgba(self) -> [u32; PALETTE] {
+        std::array::from_fn(|index| {
+            let [red, green, blue] = self.0[index % self.0.len()].map(u32::from);
+            blue << 16 | green << 8 | red
+        })
+    }
+}
+
+/// The console of a core.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hardware {
+    /// The file of its BIOS. Without one, libmgba's replacement starts the game at once.
+    pub bios: Option<PathBuf>,
+    /// The model of a Game Boy; without one it follows from the ROM.
+    pub gb_model: Option<GbModel>,
+    /// Whether pictures of a Super Game Boy have its border.
+    pub borders: bool,
+    /// The colours of a Game Boy without colours.
+    pub palette: Option<Palette>,
+}
+
+impl Default for Hardware {
+    fn default() -> Hardware {
+        Hardware { bios: None, gb_model: None, borders: true, palette: None }
+    }
+}
+
+impl Hardware {
+    /// The same for the shim.
+    pub(crate) fn for_shim(&self) -> Result<ConsoleSetup, Error> {
+        let bios = match &self.bios {
+            None => None,
+            Some(path) => {
+                let length = fs::metadata(path).map_err(|error| Error::read(path, error))?.len();
+                if length > MAX_BIOS {
+                    return Err(self.not_a_bios(None));
+                }
+                Some(fs::read(path).map_err(|error| Error::read(path, error))?)
+            }
+        };
+        Ok(ConsoleSetup {
+            bios,
+            model: self.gb_model.and_then(GbModel::for_mgba),
+            borders: self.borders,
+            palette: self.palette.map(Palette::for_mgba),
+        })
+    }
+
+    /// For a file that is not a BIOS of the console.
+    pub(crate) fn not_a_bios(&self, platform: Option<Platform>) -> Error {
+        Error::NotABios { path: self.bios.clone().unwrap_or_default(), platform }
+    }
+}

@@ -1,0 +1,70 @@
+//! The console of a core: its BIOS, the model of a Game Boy, and its colours.
+
+use framewire_libmgba::{Core, GbModel, Hardware, Options};
+
+use crate::support::{file, gb, gba, run};
+
+fn with(hardware: Hardware) -> Options {
+    Options { hardware, ..Options::default() }
+}
+
+#[test]
+fn a_bios_runs_before_the_game() {
+    // Each vector is a branch; that of a reset leads to: mov r0, #0x02000000; mov r1, #0x63; strb r1, [r0, #0x100];
+    // mov pc, #0x08000000.
+    let mut bios = vec![0u8; 0x4000];
+    for vector in bios[..0x1C].as_chunks_mut::<4>().0 {
+        *vector = 0xEA00_0006u32.to_le_bytes();
+    }
+    for (index, word) in [0xE3A0_0402u32, 0xE3A0_1063, 0xE5C0_1100, 0xE3A0_F302].into_iter().enumerate() {
+        bios[0x20 + 4 * index..][..4].copy_from_slice(&word.to_le_bytes());
+    }
+    let (home, path) = file("gba.bios", &bios);
+    let rom = gba("BIOS", "BFWE");
+    let options = with(Hardware { bios: Some(path), ..Hardware::default() });
+    let mut core = Core::from_bytes_with(&rom, &options).unwrap();
+    core.reset();
+    run(&mut core, 3);
+    assert_eq!(core.read8(0x0200_0100), 0x63);
+    assert!(core.read32(0x0200_0000) > 0, "the game runs after it");
+
+    for (name, bytes) in [("short", &bios[..100]), ("other", &[0; 0x4000][..])] {
+        let path = home.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        let options = with(Hardware { bios: Some(path.clone()), ..Hardware::default() });
+        let told = Core::from_bytes_with(&rom, &options).unwrap_err().to_string();
+        assert!(told.starts_with(&format!("{} is not a BIOS", path.display())), "{told}");
+    }
+}
+
+#[test]
+fn a_game_boy_has_the_model_that_is_asked_for() {
+    let rom = gb("MODEL");
+    let size = |options: &Options| {
+        let mut core = Core::from_bytes_with(&rom, options).unwrap();
+        core.reset();
+        run(&mut core, 3);
+        let frame = core.frame();
+        (frame.width, frame.height)
+    };
+    assert_eq!(size(&Options::default()), (160, 144));
+    let sgb = Hardware { gb_model: Some(GbModel::Sgb), ..Hardware::default() };
+    assert_eq!(size(&with(sgb.clone())), (256, 224));
+    assert_eq!(size(&with(Hardware { borders: false, ..sgb })), (160, 144));
+    let told = "vcs".parse::<GbModel>().unwrap_err();
+    assert_eq!(told, "a model of the Game Boy is one of dmg, mgb, sgb, sgb2, cgb, agb");
+}
+
+#[test]
+fn a_game_boy_has_the_colours_that_are_asked_for() {
+    let palette = "f80000,00f800,0000f8,081820".parse().unwrap();
+    let hardware = Hardware { palette: Some(palette), gb_model: Some(GbModel::Dmg), ..Hardware::default() };
+    let mut core = Core::from_bytes_with(&gb("COLOURS"), &with(hardware)).unwrap();
+    core.reset();
+    run(&mut core, 3);
+    let rgb = core.frame().to_rgb();
+    assert!(rgb[0] >= 0xF8 && rgb[1..3] == [0, 0], "{:?}", &rgb[..3]);
+    for text in ["f80000", "f80000,00f800,0000f8,08182", "f80000,00f800,0000f8,081820,000000"] {
+        assert!(text.parse::<framewire_libmgba::Palette>().is_err(), "{text}");
+    }
+}
