@@ -59,7 +59,7 @@ struct fw_console {
 	size_t bios_size;
 	const char* model; /* of a Game Boy, in mGBA's words; NULL to choose by the ROM */
 	bool no_borders; /* of a Super Game Boy */
-	const uint32_t* palette; /* 4 colours of the background and 8 of objects, as 0xBBGGRR, of a Game Boy without colours; or NULL */
+	const uint32_t* palette; /* 4 colours of the background and 8 of objects, as 0xRRGGBB, of a Game Boy without colours; or NULL */
 };
 #define FW_PALETTE 12
 

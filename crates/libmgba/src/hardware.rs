@@ -90,7 +90,7 @@ impl Palette {
     fn for_mgba(self) -> [u32; PALETTE] {
         std::array::from_fn(|index| {
             let [red, green, blue] = self.0[index % self.0.len()].map(u32::from);
-            blue << 16 | green << 8 | red
+            red << 16 | green << 8 | blue
         })
     }
 }
