@@ -3,8 +3,6 @@
 use std::net::Ipv6Addr;
 use std::path::Path;
 #[cfg(feature = "embedded")]
-use std::path::PathBuf;
-#[cfg(feature = "embedded")]
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +11,7 @@ use anyhow::{Context, bail};
 #[cfg(feature = "embedded")]
 use framewire_emulator::Embedded;
 #[cfg(feature = "embedded")]
-use framewire_emulator::embedded::{Config, Hardware, Mods, Options as CoreOptions, Patching};
+use framewire_emulator::embedded::{Config, Hardware, Mods, Options as CoreOptions, Patching, SaveType};
 use framewire_emulator::{Attached, Emulator};
 use framewire_link::{Found, Script, probe};
 use framewire_protocol::DEFAULT_PORT;
@@ -21,9 +19,7 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tracing::info;
 
-#[cfg(feature = "embedded")]
-use crate::requested::named_path;
-use crate::requested::{Requested, Source, check_names};
+use crate::requested::{Requested, Source, check_names, named_path};
 use crate::settings::Settings;
 
 /// The demo game, built into the program.
@@ -86,6 +82,13 @@ pub async fn emulators(settings: &Settings) -> anyhow::Result<Vec<Started>> {
     let names: Vec<&str> = requested.iter().map(|requested| requested.name.as_str()).collect();
     check_names("--patch", &settings.patch, &names)?;
     check_names("--cheats", &settings.cheats, &names)?;
+    check_names("--save", &settings.save, &names)?;
+    check_names("--save-type", &settings.save_type, &names)?;
+    let unnamed = settings.save.iter().find(|save| named_path(save).0.is_none());
+    if let (Some(save), [first, _, ..]) = (unnamed, names.as_slice()) {
+        let save = save.display();
+        bail!("--save {save}: say for which emulator it is, such as --save {first}={save}");
+    }
     let mut started = Vec::with_capacity(requested.len());
     let several = requested.len() > 1;
     // One program at a time has a channel.
@@ -213,22 +216,28 @@ fn embed(name: &str, rom: Option<&Path>, settings: &Settings) -> anyhow::Result<
 /// What the settings change of the game of the emulator `name`.
 #[cfg(feature = "embedded")]
 fn mods(settings: &Settings, name: &str) -> anyhow::Result<Mods> {
-    let of = |all: &[PathBuf]| -> Vec<PathBuf> {
-        let named = all.iter().map(|setting| named_path(setting));
-        named.filter(|(of, _)| of.is_none_or(|of| of == name)).map(|(_, path)| path.to_owned()).collect()
-    };
+    fn of<'a>(all: &'a [impl AsRef<Path>], name: &str) -> Vec<&'a Path> {
+        let named = all.iter().map(|setting| named_path(setting.as_ref()));
+        named.filter(|(of, _)| of.is_none_or(|of| of == name)).map(|(_, value)| value).collect()
+    }
     // The last one counts, as with other settings that have one value.
-    let patching = match of(&settings.patch).pop() {
+    let patching = match of(&settings.patch, name).pop() {
         None => Patching::NextTo,
-        Some(path) => patching(&path),
+        Some(path) => patching(path),
     };
+    let save_type = of(&settings.save_type, name).pop().map(Path::to_string_lossy);
     let hardware = Hardware {
         bios: settings.bios.clone(),
         gb_model: parsed("--gb-model", settings.gb_model.as_deref())?,
         borders: !settings.no_sgb_borders,
         palette: parsed("--gb-palette", settings.gb_palette.as_deref())?,
+        save_type: parsed("--save-type", save_type.as_deref())?.unwrap_or(SaveType::Auto),
     };
-    Ok(Mods { options: CoreOptions { patching, hardware }, cheats: of(&settings.cheats) })
+    Ok(Mods {
+        options: CoreOptions { patching, hardware },
+        cheats: of(&settings.cheats, name).into_iter().map(Path::to_owned).collect(),
+        save: of(&settings.save, name).pop().map(Path::to_owned),
+    })
 }
 
 /// The value of an option, if it is set.

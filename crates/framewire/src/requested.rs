@@ -130,17 +130,18 @@ fn free(name: String, taken: impl Fn(&str) -> bool) -> String {
     candidate
 }
 
-/// Refuses files of the setting `option` for an emulator that does not exist.
+/// Refuses values of the setting `option` for an emulator that does not exist.
 ///
 /// # Errors
-/// If there is such a file.
-pub fn check_names(option: &str, files: &[PathBuf], names: &[&str]) -> anyhow::Result<()> {
-    for file in files {
-        if let (Some(name), _) = named_path(file)
+/// If there is such a value.
+pub fn check_names(option: &str, values: &[impl AsRef<Path>], names: &[&str]) -> anyhow::Result<()> {
+    for value in values {
+        let value = value.as_ref();
+        if let (Some(name), _) = named_path(value)
             && !names.contains(&name)
         {
-            let (file, names) = (file.display(), names.join(", "));
-            bail!("{option} {file}: there is no emulator {name}; there are: {names}");
+            let (value, names) = (value.display(), names.join(", "));
+            bail!("{option} {value}: there is no emulator {name}; there are: {names}");
         }
     }
     Ok(())

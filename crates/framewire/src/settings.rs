@@ -58,6 +58,16 @@ pub struct Settings {
     #[arg(long, value_name = "[NAME=]FILE", env = "FRAMEWIRE_CHEATS", value_delimiter = ',')]
     #[serde(deserialize_with = "one_or_many")]
     pub cheats: Vec<PathBuf>,
+    /// Keep the battery save of the emulator NAME, or of the only one, in this file; can be repeated (in the variable: separated
+    /// by commas) [default: next to the ROM, with the ending .sav]
+    #[arg(long, value_name = "[NAME=]FILE", env = "FRAMEWIRE_SAVE", value_delimiter = ',')]
+    #[serde(deserialize_with = "one_or_many")]
+    pub save: Vec<PathBuf>,
+    /// The save memory of the Game Boy Advance game NAME or of all: auto, none, sram, sram512, flash512, flash1m, eeprom or
+    /// eeprom512; can be repeated (in the variable: separated by commas) [default: auto]
+    #[arg(long, value_name = "[NAME=]TYPE", env = "FRAMEWIRE_SAVE_TYPE", value_delimiter = ',')]
+    #[serde(deserialize_with = "one_or_many")]
+    pub save_type: Vec<String>,
     /// Start the embedded core with the console's BIOS in this file, and with its intro [default: a replacement that starts the
     /// game at once]
     #[arg(long, value_name = "FILE", env = "FRAMEWIRE_BIOS")]
@@ -139,6 +149,8 @@ impl Settings {
         let set = [
             ("patch", !self.patch.is_empty()),
             ("cheats", !self.cheats.is_empty()),
+            ("save", !self.save.is_empty()),
+            ("save-type", !self.save_type.is_empty()),
             ("bios", self.bios.is_some()),
             ("gb-model", self.gb_model.is_some()),
             ("gb-palette", self.gb_palette.is_some()),

@@ -82,6 +82,12 @@ impl FromArgMatches for RawSettings {
         if in_environment("cheats") {
             environment.cheats = take(&mut command_line.cheats);
         }
+        if in_environment("save") {
+            environment.save = take(&mut command_line.save);
+        }
+        if in_environment("save_type") {
+            environment.save_type = take(&mut command_line.save_type);
+        }
         let roms = roms(matches, take(&mut command_line.rom));
         command_line.order = order(matches, &command_line.attach, &roms);
         command_line.rom = roms.into_iter().map(|(_, rom)| rom).collect();
@@ -183,9 +189,18 @@ impl Settings {
     fn or(self, fallback: Settings) -> Settings {
         let mut fallback = fallback;
         if !self.attach.is_empty() || !self.rom.is_empty() {
-            let (attach, rom, order, symbols) = (vec![], vec![], vec![], vec![]);
-            // Patches and cheats are for a game, as symbols are.
-            fallback = Settings { attach, rom, order, symbols, patch: vec![], cheats: vec![], ..fallback };
+            // What is for a game goes with it.
+            fallback = Settings {
+                attach: vec![],
+                rom: vec![],
+                order: vec![],
+                symbols: vec![],
+                patch: vec![],
+                cheats: vec![],
+                save: vec![],
+                save_type: vec![],
+                ..fallback
+            };
             if self.rom.is_empty() {
                 fallback = Settings {
                     bios: None,
@@ -212,6 +227,8 @@ impl Settings {
             symbols: first(self.symbols, fallback.symbols),
             patch: first(self.patch, fallback.patch),
             cheats: first(self.cheats, fallback.cheats),
+            save: first(self.save, fallback.save),
+            save_type: first(self.save_type, fallback.save_type),
             listen: self.listen.or(fallback.listen),
             bios: self.bios.or(fallback.bios),
             gb_model: self.gb_model.or(fallback.gb_model),
@@ -294,6 +311,25 @@ mod tests {
         let settings =
             from_toml(RawSettings { command_line: attach("b"), ..Default::default() }, "clock = \"wall\"")?;
         assert_eq!(settings.clock, None);
+        Ok(())
+    }
+
+    #[test]
+    fn the_console_and_the_save_are_about_embedded_cores() -> anyhow::Result<()> {
+        let text = "save = \"red=a.sav\"\nsave-type = [\"sram\"]\nbios = \"gba.bin\"\ngb-model = \"sgb\"\n\
+                    gb-palette = \"ffffff,aaaaaa,555555,000000\"\nno-sgb-borders = true";
+        let settings = from_toml(RawSettings::default(), text)?;
+        assert_eq!(settings.save, [PathBuf::from("red=a.sav")]);
+        assert_eq!((settings.save_type[0].as_str(), settings.gb_model.as_deref()), ("sram", Some("sgb")));
+        assert!(settings.bios.is_some() && settings.gb_palette.is_some() && settings.no_sgb_borders);
+        // A save is for the game of its source; a console is for any game.
+        let settings = from_toml(RawSettings { command_line: rom("b"), ..Default::default() }, text)?;
+        assert!(settings.save.is_empty() && settings.save_type.is_empty() && settings.bios.is_some());
+        let settings = from_toml(RawSettings { command_line: attach("b"), ..Default::default() }, text)?;
+        assert_eq!(settings.about_embedded(), None);
+        for line in text.lines() {
+            assert!(from_toml(RawSettings::default(), &format!("attach = \"a\"\n{line}")).is_err(), "{line}");
+        }
         Ok(())
     }
 

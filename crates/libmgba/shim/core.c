@@ -221,6 +221,18 @@ static void configure(struct mCore* core, const struct fw_console* console) {
 	mCoreLoadForeignConfig(core, &core->config);
 }
 
+/* The save memory of the game that is in. libmgba looks for it by the game's code at each reset. */
+static void set_save_type(struct mCore* core, const char* type) {
+	const size_t code = 0xAC;
+	if (!type || core->platform(core) != mPLATFORM_GBA) {
+		return;
+	}
+	const char* id = (const char*) rom_memory(core) + code;
+	char section[16];
+	snprintf(section, sizeof(section), "override.%c%c%c%c", id[0], id[1], id[2], id[3]);
+	ConfigurationSetValue(mCoreConfigGetOverrides(&core->config), section, "savetype", type);
+}
+
 /* A copy of the BIOS, which libmgba keeps. */
 static int insert_bios(struct mCore* core, const struct fw_console* console) {
 	if (!console->bios) {
@@ -266,6 +278,7 @@ int fw_open(const struct fw_rom* given, const struct fw_console* console, struct
 	fw_audio_setup(core);
 	status = insert_rom(self, given, rom);
 	if (status == FW_OK) {
+		set_save_type(core, console->save_type);
 		status = insert_bios(core, console);
 	}
 	if (status != FW_OK) {

@@ -60,6 +60,7 @@ struct fw_console {
 	const char* model; /* of a Game Boy, in mGBA's words; NULL to choose by the ROM */
 	bool no_borders; /* of a Super Game Boy */
 	const uint32_t* palette; /* 4 colours of the background and 8 of objects, as 0xRRGGBB, of a Game Boy without colours; or NULL */
+	const char* save_type; /* of a GBA game, in mGBA's words; NULL to find out */
 };
 #define FW_PALETTE 12
 

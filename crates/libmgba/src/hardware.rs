@@ -57,6 +57,56 @@ impl FromStr for GbModel {
     }
 }
 
+/// The memory in which a cartridge of the GBA keeps its save.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SaveType {
+    /// libmgba chooses: by its list of games, or by what the game does.
+    Auto,
+    /// No save memory.
+    None,
+    /// Battery-backed RAM of 32 KiB.
+    Sram,
+    /// Battery-backed RAM of 64 KiB.
+    Sram512,
+    /// Flash memory of 64 KiB.
+    Flash512,
+    /// Flash memory of 128 KiB.
+    Flash1m,
+    /// An EEPROM of 8 KiB.
+    Eeprom,
+    /// An EEPROM of 512 bytes.
+    Eeprom512,
+}
+
+impl SaveType {
+    const ALL: [(SaveType, &'static str, Option<&'static CStr>); 8] = [
+        (SaveType::Auto, "auto", None),
+        (SaveType::None, "none", Some(c"NONE")),
+        (SaveType::Sram, "sram", Some(c"SRAM")),
+        (SaveType::Sram512, "sram512", Some(c"SRAM512")),
+        (SaveType::Flash512, "flash512", Some(c"FLASH512")),
+        (SaveType::Flash1m, "flash1m", Some(c"FLASH1M")),
+        (SaveType::Eeprom, "eeprom", Some(c"EEPROM")),
+        (SaveType::Eeprom512, "eeprom512", Some(c"EEPROM512")),
+    ];
+
+    fn for_mgba(self) -> Option<&'static CStr> {
+        SaveType::ALL.iter().find(|(kind, ..)| *kind == self).and_then(|(.., name)| *name)
+    }
+}
+
+impl FromStr for SaveType {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<SaveType, String> {
+        let found = SaveType::ALL.iter().find(|(_, name, _)| text.eq_ignore_ascii_case(name));
+        found.map(|(kind, ..)| *kind).ok_or_else(|| {
+            let names: Vec<_> = SaveType::ALL.iter().map(|(_, name, _)| *name).collect();
+            format!("the type of a save is one of {}", names.join(", "))
+        })
+    }
+}
+
 /// The colours of a Game Boy without colours, from white to black.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Palette([[u8; 3]; 4]);
@@ -106,15 +156,22 @@ pub struct Hardware {
     pub borders: bool,
     /// The colours of a Game Boy without colours.
     pub palette: Option<Palette>,
+    /// The save memory of the GBA game that the core is opened with, and of others with the same code in their headers.
+    pub save_type: SaveType,
 }
 
 impl Default for Hardware {
     fn default() -> Hardware {
-        Hardware { bios: None, gb_model: None, borders: true, palette: None }
+        Hardware { bios: None, gb_model: None, borders: true, palette: None, save_type: SaveType::Auto }
     }
 }
 
 impl Hardware {
+    /// The same for a game of another console.
+    pub fn for_other_game(&self) -> Hardware {
+        Hardware { bios: None, save_type: SaveType::Auto, ..self.clone() }
+    }
+
     /// The same for the shim.
     pub(crate) fn for_shim(&self) -> Result<ConsoleSetup, Error> {
         let bios = match &self.bios {
@@ -132,6 +189,7 @@ impl Hardware {
             model: self.gb_model.and_then(GbModel::for_mgba),
             borders: self.borders,
             palette: self.palette.map(Palette::for_mgba),
+            save_type: self.save_type.for_mgba(),
         })
     }
 

@@ -53,7 +53,7 @@ pub use crate::clock::{Clock, Time};
 pub use crate::core::{Core, Options};
 pub use crate::domain::Domain;
 pub use crate::error::Error;
-pub use crate::hardware::{GbModel, Hardware, Palette};
+pub use crate::hardware::{GbModel, Hardware, Palette, SaveType};
 pub use crate::log::{Level, log_off, log_to};
 pub use crate::media::Frame;
 pub use crate::patch::Patching;

@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
 use framewire_libmgba::{Core, Level};
-pub use framewire_libmgba::{GbModel, Hardware, Options, Palette, Patching};
+pub use framewire_libmgba::{GbModel, Hardware, Options, Palette, Patching, SaveType};
 use framewire_protocol::{Batch, OpError};
 use tokio::sync::broadcast;
 
@@ -89,6 +89,8 @@ pub struct Mods {
     pub options: Options,
     /// Files of cheats, as mGBA writes them.
     pub cheats: Vec<PathBuf>,
+    /// The file of the battery save. Without one, it is the file next to the ROM.
+    pub save: Option<PathBuf>,
 }
 
 /// Why an embedded emulator could not be started.
@@ -100,6 +102,9 @@ pub enum StartError {
     /// A file of cheats cannot be used.
     #[error("{0}")]
     Cheats(OpError),
+    /// The file of the battery save cannot be used.
+    #[error("{0}")]
+    Save(OpError),
     /// The speed is out of range.
     #[error(transparent)]
     Speed(#[from] SpeedError),
@@ -134,8 +139,10 @@ fn machine(config: &Config) -> Result<Machine, StartError> {
     };
     let shared = EmbeddedState::new(speed);
     let mut saves = Saves::start(&shared, config.console)?;
-    if matches!(config.rom, Rom::File(_)) {
-        saves.autoload_at_start(&mut core);
+    match (&config.mods.save, &config.rom) {
+        (Some(file), _) => saves.load_own(&mut core, file).map_err(StartError::Save)?,
+        (None, Rom::File(_)) => saves.autoload_at_start(&mut core),
+        (None, Rom::Bytes(_)) => {}
     }
     core.reset();
     let mut console = (config.console)();

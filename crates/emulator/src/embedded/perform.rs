@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Instant;
 
-use framewire_libmgba::{Core, Error, Level};
+use framewire_libmgba::{Core, Error, Level, Options};
 use framewire_protocol::{Batch, Effect, Keys, MAX_RANGE, Op, OpError, Outcome, Status, Value, run, watch};
 
 use super::bounds;
@@ -13,6 +13,7 @@ use super::machine::Machine;
 use super::media;
 use super::runs::{self, ActiveRun, BegunRun};
 use super::saves::Saves;
+use super::watches::OF_RECORDINGS;
 use crate::{Discontinuity, Pending, Responder};
 
 type Result<T = Value> = std::result::Result<T, OpError>;
@@ -435,7 +436,7 @@ impl Machine {
                     return Err(OpError::bad_argument(computed::not_recorded(name)));
                 }
                 self.cheats.follow(core);
-                if flags & (watch::FLAG_KEYS | watch::FLAG_CLOCK) != 0 && self.cheats.any_enabled() {
+                if flags & OF_RECORDINGS != 0 && self.cheats.any_enabled() {
                     let message =
                         "a cheat is on, and recordings do not hold cheats; switch all cheats off first";
                     return Err(OpError::new(Status::Busy, message));
@@ -491,9 +492,8 @@ impl Machine {
         match self.core.load_file(path) {
             Ok(()) => {}
             Err(Error::OtherPlatform { .. }) => {
-                // The BIOS is for the other console.
-                let mut options = self.core.options().clone();
-                options.hardware.bios = None;
+                let Options { patching, hardware } = self.core.options().clone();
+                let options = Options { patching, hardware: hardware.for_other_game() };
                 let mut other = Core::open_with(path, &options).map_err(failed)?;
                 other.set_clock(self.core.clock());
                 other.adopt_scripts(&mut self.core);

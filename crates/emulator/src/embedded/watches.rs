@@ -21,6 +21,9 @@ const MAX_WATCHES: usize = 1024;
 /// The largest number of watched bytes in all watches together. Reading them after each frame takes about a millisecond.
 const MAX_BYTES: usize = 4 * MAX_WATCHED;
 
+/// Flags of watches that record keys or that a replay compares with; each such watch has one.
+pub(super) const OF_RECORDINGS: u8 = watch::FLAG_KEYS | watch::FLAG_HASHES | watch::FLAG_CLOCK;
+
 /// The event queue of each watch. It exists from before the watch's operation is performed until its handle is dropped.
 #[derive(Debug, Default)]
 pub(super) struct WatchFeeds {
@@ -219,8 +222,7 @@ impl Watches {
 
     /// Whether a watch runs that records keys, or that a replay compares with.
     pub fn belong_to_recording(&self) -> bool {
-        let flags = watch::FLAG_KEYS | watch::FLAG_CLOCK;
-        self.active.iter().any(|active| active.has(flags) && active.feed.strong_count() > 0)
+        self.active.iter().any(|active| active.has(OF_RECORDINGS) && active.feed.strong_count() > 0)
     }
 
     /// Whether a watch reports a hash of the next frame's picture.

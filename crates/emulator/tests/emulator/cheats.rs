@@ -133,6 +133,10 @@ fn a_recording_and_cheats_exclude_each_other() {
     }
     drop(watch);
     call(&emulator, Op::EnableCheat { id: 1, enabled: true });
+    // A replay with the emulator's own clock only compares pictures.
+    let replay = emulator.watch(WatchRequest { every: 10, hashes: true, ..WatchRequest::default() });
+    let refused = refusal(&emulator, replay.op());
+    assert!(refused.message.contains("recordings do not hold cheats"), "{refused}");
 }
 
 fn next_to() -> Options {
@@ -154,7 +158,8 @@ fn a_game_starts_with_its_patch_and_cheats() {
         let config = config(Speed::Times(1.0), true, vec![]);
         Embedded::start(Config { rom: Rom::File(rom.clone()), mods, ..config })
     };
-    let emulator = start(Mods { options: next_to(), cheats: vec![cheats.clone()] }).expect("the game starts");
+    let emulator = start(Mods { options: next_to(), cheats: vec![cheats.clone()], ..Mods::default() })
+        .expect("the game starts");
     let state = emulator.state();
     assert_eq!(state.title.as_deref(), Some("MINEEWIRE"));
     assert_eq!(state.patch.as_deref(), patch.to_str());

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use framewire_emulator::embedded::{Embedded, Rom, Speed};
+use framewire_emulator::embedded::{Config, Embedded, Mods, Rom, Speed};
 use framewire_emulator::{Emulator, Happening};
 use framewire_protocol::{Op, Value};
 use tempfile::TempDir;
@@ -42,7 +42,7 @@ impl Home {
 
     fn start_game(&self, game: &str, scripts: Vec<PathBuf>) -> Embedded {
         let rom = Rom::File(self.path(game));
-        let config = framewire_emulator::embedded::Config { rom, ..config(Speed::Times(1.0), true, scripts) };
+        let config = Config { rom, ..config(Speed::Times(1.0), true, scripts) };
         Embedded::start(config).expect("the game starts")
     }
 
@@ -480,4 +480,31 @@ fn a_script_s_save_is_written_to_its_file() {
     assert_eq!(peek(&emulator), 0x21);
     poke(&emulator, 0x22);
     wait_for("the save on disk", || first(&place) == Some(0x22));
+}
+
+#[test]
+fn a_game_keeps_its_save_in_the_file_that_was_named() {
+    let home = Home::new();
+    let mods = Mods { save: Some(home.path("mine.sav")), ..Mods::default() };
+    let start = |mods: Mods| {
+        let rom = Rom::File(home.path("game.gba"));
+        Embedded::start(Config { rom, mods, ..config(Speed::Times(1.0), true, vec![]) })
+    };
+    let emulator = start(mods.clone()).expect("the game starts");
+    poke(&emulator, 0x4D);
+    let other = home.path("other.gba");
+    fs::write(&other, DEMO).expect("written");
+    let load = |path: &Path| call(&emulator, Op::LoadRom { path: path.to_str().expect("text").into() });
+    load(&other);
+    poke(&emulator, 0x4E);
+    // The game gets its own save again.
+    load(&home.path("game.gba"));
+    assert_eq!(number(call(&emulator, Op::Read8 { address: SRAM })), 0x4D);
+    drop(emulator);
+    assert_eq!(fs::read(home.path("mine.sav")).expect("a save")[0], 0x4D);
+    assert_eq!(fs::read(home.path("other.sav")).expect("a save")[0], 0x4E);
+    assert!(!home.save().exists());
+
+    let refused = start(Mods { save: Some(home.path("none/mine.sav")), ..mods }).err().expect("an error");
+    assert!(refused.to_string().contains("cannot write"), "{refused}");
 }

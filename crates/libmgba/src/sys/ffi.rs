@@ -26,6 +26,7 @@ pub struct RawConsole {
     pub model: *const c_char,
     pub no_borders: bool,
     pub palette: *const u32,
+    pub save_type: *const c_char,
 }
 
 /// Colours of `fw_console`.

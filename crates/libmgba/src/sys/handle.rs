@@ -79,6 +79,7 @@ pub struct ConsoleSetup {
     pub model: Option<&'static CStr>,
     pub borders: bool,
     pub palette: Option<[u32; PALETTE]>,
+    pub save_type: Option<&'static CStr>,
 }
 
 impl ConsoleSetup {
@@ -90,6 +91,7 @@ impl ConsoleSetup {
             model: self.model.map_or(ptr::null(), CStr::as_ptr),
             no_borders: !self.borders,
             palette: self.palette.as_ref().map_or(ptr::null(), |colours| colours.as_ptr()),
+            save_type: self.save_type.map_or(ptr::null(), CStr::as_ptr),
         }
     }
 }

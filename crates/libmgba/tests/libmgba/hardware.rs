@@ -1,8 +1,8 @@
 //! The console of a core: its BIOS, the model of a Game Boy, and its colours.
 
-use framewire_libmgba::{Core, GbModel, Hardware, Options};
+use framewire_libmgba::{Core, GbModel, Hardware, Options, SaveType};
 
-use crate::support::{file, gb, run};
+use crate::support::{file, gb, gba, run};
 
 fn with(hardware: Hardware) -> Options {
     Options { hardware, ..Options::default() }
@@ -72,4 +72,22 @@ fn a_game_boy_has_the_colours_that_are_asked_for() {
     for text in ["f80000", "f80000,00f800,0000f8,08182", "f80000,00f800,0000f8,081820,000000"] {
         assert!(text.parse::<framewire_libmgba::Palette>().is_err(), "{text}");
     }
+}
+
+#[test]
+fn a_game_has_the_save_memory_that_is_asked_for() {
+    for (name, size) in
+        [("none", None), ("sram", Some(0x8000)), ("flash512", Some(0x10000)), ("flash1m", Some(0x20000))]
+    {
+        let options = with(Hardware { save_type: name.parse().unwrap(), ..Hardware::default() });
+        let mut core = Core::from_bytes_with(&gba("SAVES", "BFWE"), &options).unwrap();
+        core.load_save(&[]).unwrap();
+        core.reset();
+        let domain = core.domains().iter().find(|domain| domain.name == "sram");
+        assert_eq!(domain.map(|domain| domain.size), size, "{name}");
+        let saved = core.saves().next().map(|save| save.bytes.len());
+        assert_eq!(saved, Some(size.unwrap_or(0) as usize), "{name}");
+    }
+    let told = "disk".parse::<SaveType>().unwrap_err();
+    assert!(told.starts_with("the type of a save is one of auto, none, sram"), "{told}");
 }

@@ -242,10 +242,13 @@ struct Comparison {
 impl<'a> Player<'a> {
     fn new(emulator: &'a dyn Emulator, recording: &'a Recording, options: &'a Options) -> Player<'a> {
         let every = options.every.unwrap_or(recording.head().pictures);
+        let clock = options.clock == ReplayClock::Recorded;
         let request = WatchRequest {
             every,
             hashes: every > 0,
-            clock: options.clock == ReplayClock::Recorded,
+            clock,
+            // One of the three shows the emulator that the watch is for a replay.
+            keys: every == 0 && !clock,
             ..WatchRequest::default()
         };
         let watch = emulator.watch(request);

@@ -34,6 +34,14 @@ pub(super) struct Saves {
     files: Vec<Weak<SaveFile>>,
     writer: Writer,
     problems: Problems,
+    /// The save file of a game whose save is not next to its ROM.
+    own: Option<OwnSave>,
+}
+
+/// A game and its save file.
+struct OwnSave {
+    rom: PathBuf,
+    save: PathBuf,
 }
 
 /// A save that the game changes.
@@ -67,7 +75,7 @@ impl Saves {
     pub fn start(shared: &Arc<EmbeddedState>, console: fn() -> Console) -> std::io::Result<Saves> {
         let problems = || Problems::new(shared.clone(), console());
         let writer = Writer::start(problems())?;
-        Ok(Saves { saves: Vec::new(), files: Vec::new(), writer, problems: problems() })
+        Ok(Saves { saves: Vec::new(), files: Vec::new(), writer, problems: problems(), own: None })
     }
 
     /// Looks what the game has changed, and has written what is due. A save that was taken out without another in its
@@ -115,12 +123,29 @@ impl Saves {
         self.writer.finish();
     }
 
-    /// Gives the game the save file next to its ROM. What cannot be written is reported, and the game plays
+    /// Gives the game this save file, now and whenever its own save is loaded.
+    ///
+    /// # Errors
+    /// If it cannot be read or written.
+    pub fn load_own(&mut self, core: &mut Core, path: &Path) -> Result<(), OpError> {
+        self.own = Some(OwnSave { rom: core.path().to_owned(), save: path.to_owned() });
+        self.load(core, path)
+    }
+
+    /// The save file of the game that runs: next to its ROM, if it has no other one.
+    fn path(&self, core: &Core) -> PathBuf {
+        match &self.own {
+            Some(own) if own.rom == core.path() => own.save.clone(),
+            _ => core.save_path(),
+        }
+    }
+
+    /// Gives the game its save file. What cannot be written is reported, and the game plays
     /// all the same.
     pub fn autoload_at_start(&mut self, core: &mut Core) {
         // The game before may have left one.
         self.take_changes(core, Instant::now());
-        let path = core.save_path();
+        let path = self.path(core);
         if let Some(folder) = path.parent() {
             // Left by a process that was killed while it wrote.
             let _ = framewire_files::remove_abandoned(folder);
@@ -135,12 +160,12 @@ impl Saves {
         }
     }
 
-    /// Gives the game the save file next to its ROM.
+    /// Gives the game its save file.
     ///
     /// # Errors
     /// If it cannot be read or written.
     pub fn autoload(&mut self, core: &mut Core) -> Result<(), OpError> {
-        self.load(core, &core.save_path())
+        self.load(core, &self.path(core))
     }
 
     /// Gives the game a save file.
