@@ -16,7 +16,7 @@ const SCRIPT: &str = "../../tools/libmgba.sh";
 /// The variables that [`SCRIPT`] reads.
 const SCRIPT_VARIABLES: [&str; 4] = ["FRAMEWIRE_LIBMGBA_DIR", "FRAMEWIRE_LIBMGBA_SOURCE", "CC", "CFLAGS"];
 
-const SOURCES: [&str; 11] = [
+const SOURCES: [&str; 12] = [
     "buffer.c",
     "cheats.c",
     "clock.c",
@@ -26,6 +26,7 @@ const SOURCES: [&str; 11] = [
     "memory.c",
     "save.c",
     "script.c",
+    "sensors.c",
     "state.c",
     "text_buffer.c",
 ];
@@ -34,10 +35,11 @@ const HEADERS: [&str; 3] = ["fw.h", "internal.h", "text_buffer.h"];
 /// What came or changed in mGBA 0.11, told apart by the headers' own words:
 /// development snapshots all call themselves 0.11, so a version number would
 /// not tell. (header, words in it, macro for the shim)
-const FEATURES: [(&str, &str, &str); 4] = [
+const FEATURES: [(&str, &str, &str); 5] = [
     ("mgba/core/core.h", "(*getGameInfo)", "FW_HAVE_GAME_INFO"),
     ("mgba/core/core.h", "(*currentVideoSize)", "FW_HAVE_CURRENT_VIDEO_SIZE"),
     ("mgba/core/core.h", "(*getAudioBuffer)", "FW_HAVE_AUDIO_BUFFER"),
+    ("mgba/core/interface.h", "uint32_t sinceLast", "FW_HAVE_RUMBLE_TIME"),
     (
         "mgba/script/context.h",
         "mScriptContextTriggerCallback(struct mScriptContext*, const char* callback, struct",

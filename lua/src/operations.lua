@@ -201,6 +201,15 @@ local function no_cheats() refuse(UNSUPPORTED, "mGBA's Lua has no cheats; use To
 run.cheats, run.add_cheat, run.load_cheats = no_cheats, no_cheats, no_cheats
 run.enable_cheat, run.remove_cheat = no_cheats, no_cheats
 
+local function no_sensors()
+  refuse(UNSUPPORTED, "mGBA's Lua has no sensors; its window has them in Tools > Game Pak sensors")
+end
+local function no_layers()
+  refuse(UNSUPPORTED, "mGBA's Lua has no layers; its window has them in Audio/Video > Video layers and Audio channels")
+end
+run.sensors, run.set_sensor = no_sensors, no_sensors
+run.layers, run.set_layer = no_layers, no_layers
+
 local function set(...)
   local members = {}
   for _, name in ipairs { ... } do
@@ -210,7 +219,7 @@ local function set(...)
 end
 
 local NEEDS_NO_GAME = set("echo", "pause", "resume", "set_speed", "console_log", "console_warn", "console_error",
-  "cheats", "add_cheat", "load_cheats", "enable_cheat", "remove_cheat")
+  "cheats", "add_cheat", "load_cheats", "enable_cheat", "remove_cheat", "sensors", "set_sensor", "layers", "set_layer")
 local LINKED = set("advance", "lockstep", "watch", "unwatch") -- for links only: `run` gets the connection first
 local LAST = set("advance") -- must be the last of its batch
 -- The argument that says how many bytes an operation moves.

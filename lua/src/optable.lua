@@ -157,4 +157,12 @@ return {
     format = "<I4I1", arguments = { { "id", "u32" }, { "enabled", "bool" } } },
   { code = 0xc4, name = "remove_cheat", change = true, result = "none",
     format = "<I4", arguments = { { "id", "u32" } } },
+  { code = 0xc5, name = "sensors", change = false, result = "names",
+    format = "<", arguments = {} },
+  { code = 0xc6, name = "set_sensor", change = true, result = "none",
+    format = "<s4i4", arguments = { { "sensor", "name" }, { "thousandths", "i32", -1000, 1000 } } },
+  { code = 0xc7, name = "layers", change = false, result = "names",
+    format = "<", arguments = {} },
+  { code = 0xc8, name = "set_layer", change = true, result = "none",
+    format = "<s4I1", arguments = { { "layer", "name" }, { "enabled", "bool" } } },
 }

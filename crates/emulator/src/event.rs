@@ -58,6 +58,11 @@ pub enum Happening {
         /// Why it cannot be written.
         problem: Option<String>,
     },
+    /// The cartridge's motor has begun to rumble, or has stopped. Embedded cores only.
+    Rumble {
+        /// Whether it rumbled in this frame.
+        on: bool,
+    },
     /// Lockstep ended because there was no request during its time-out.
     LockstepOver,
 }

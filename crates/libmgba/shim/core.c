@@ -274,6 +274,7 @@ int fw_open(const struct fw_rom* given, const struct fw_console* console, struct
 	fw_clock_init(self);
 	configure(core, console);
 	fw_saves_init(self);
+	fw_sensors_init(self);
 	core->setVideoBuffer(core, (void*) pixels, FW_STRIDE);
 	fw_audio_setup(core);
 	status = insert_rom(self, given, rom);
@@ -327,6 +328,7 @@ void fw_reset(struct fw_core* self) {
 	fw_clock_follow(self);
 	fw_saves_settle(self);
 	self->core->reset(self->core);
+	fw_sensors_reset(self);
 	fw_clock_follow(self);
 	fw_scripts_trigger(self, "reset");
 }

@@ -216,6 +216,27 @@ size_t fw_audio_available(struct fw_core*);
 /* Takes at most `count` stereo pairs into `out` (2 * count values). */
 size_t fw_audio_read(struct fw_core*, int16_t* out, size_t count);
 
+/* A layer of the picture or a channel of the sound. The strings live as long as the library. */
+struct fw_layer {
+	const char* name;
+	const char* title;
+	bool enabled;
+};
+
+/* False past the last one. */
+bool fw_layer(const struct fw_core*, bool sound, size_t index, struct fw_layer* out);
+/* Does nothing past the last one. A layer is seen to be off from the next frame that is drawn. */
+void fw_layer_enable(struct fw_core*, bool sound, size_t index, bool enabled);
+
+/* ---- sensors.c ---- */
+
+enum fw_sensor { FW_TILT_X, FW_TILT_Y, FW_GYRO, FW_LIGHT, FW_SENSORS };
+
+/* Tilt and gyro have all values, with 0 for rest; light has 0 (dark) to 255. */
+void fw_sensor_set(struct fw_core*, unsigned sensor, int32_t value);
+/* Whether the cartridge has rumbled since the last call. */
+bool fw_take_rumble(struct fw_core*);
+
 /* ---- log.c: what libmgba itself has to say ---- */
 
 typedef void (*fw_log_fn)(int level, const char* category, const char* message);

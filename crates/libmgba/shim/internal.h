@@ -7,6 +7,8 @@
 
 #include <mgba-util/vfs.h>
 #include <mgba/core/core.h>
+#include <mgba/core/interface.h>
+#include <mgba/gba/interface.h>
 
 #include "fw.h"
 
@@ -30,6 +32,16 @@ struct fw_clock {
 	bool loaded; /* a state has set it */
 };
 
+/* sensors.c */
+struct fw_sensors {
+	struct mRotationSource rotation;
+	struct GBALuminanceSource light;
+	struct mRumble rumble;
+	int32_t values[FW_SENSORS];
+	bool rumbles; /* now */
+	bool rumbled; /* now or since the last look */
+};
+
 struct fw_core {
 	struct mCore* core;
 	uint32_t* pixels; /* FW_STRIDE * FW_ROWS */
@@ -41,6 +53,8 @@ struct fw_core {
 	char* inside; /* its name in the archive, or NULL */
 	const void* rom; /* where its bytes were when last looked */
 	struct fw_clock clock;
+	struct fw_sensors sensors;
+	uint32_t layers_off[2]; /* of the picture and of the sound, one bit each */
 	struct fw_save* saves; /* newest first */
 	uint64_t save_count;
 	struct fw_cheats* cheats; /* NULL until there is one */
@@ -79,6 +93,11 @@ struct fw_core* fw_saves_enter(struct fw_core*);
 
 /* cheats.c: for after the core is gone */
 void fw_cheats_free(struct fw_core*);
+
+/* sensors.c */
+void fw_sensors_init(struct fw_core*);
+/* For after a reset. */
+void fw_sensors_reset(struct fw_core*);
 
 /* media.c */
 void fw_audio_setup(struct mCore*);

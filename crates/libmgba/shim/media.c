@@ -1,6 +1,8 @@
 /* The picture and the sound. */
 #include "internal.h"
 
+#include <mgba/internal/gba/gba.h>
+
 #ifdef FW_HAVE_AUDIO_BUFFER
 #include <mgba-util/audio-buffer.h>
 #else
@@ -51,6 +53,44 @@ int fw_screenshot(struct fw_core* self, uint8_t** out, size_t* len) {
 		return FW_SCREENSHOT_FAILED;
 	}
 	return fw_take_file(vf, out, len);
+}
+
+static size_t layers(const struct fw_core* self, bool sound, const struct mCoreChannelInfo** out) {
+	const struct mCore* core = self->core;
+	return sound ? core->listAudioChannels(core, out) : core->listVideoLayers(core, out);
+}
+
+bool fw_layer(const struct fw_core* self, bool sound, size_t index, struct fw_layer* out) {
+	const struct mCoreChannelInfo* info;
+	if (index >= layers(self, sound, &info)) {
+		return false;
+	}
+	*out = (struct fw_layer) {
+		.name = info[index].internalName,
+		.title = info[index].visibleName,
+		.enabled = !(self->layers_off[sound] & 1u << index),
+	};
+	return true;
+}
+
+void fw_layer_enable(struct fw_core* self, bool sound, size_t index, bool enabled) {
+	struct mCore* core = self->core;
+	const struct mCoreChannelInfo* info;
+	if (index >= layers(self, sound, &info)) {
+		return;
+	}
+	uint32_t bit = 1u << index;
+	self->layers_off[sound] = enabled ? self->layers_off[sound] & ~bit : self->layers_off[sound] | bit;
+	if (sound) {
+		core->enableAudioChannel(core, info[index].id, enabled);
+		return;
+	}
+	core->enableVideoLayer(core, info[index].id, enabled);
+	if (core->platform(core) == mPLATFORM_GBA) {
+		/* With this libmgba draws all lines again, also those in which nothing has changed. */
+		struct GBAVideoRenderer* renderer = ((struct GBA*) core->board)->video.renderer;
+		renderer->writeVRAM(renderer, 0);
+	}
 }
 
 #ifdef FW_HAVE_AUDIO_BUFFER

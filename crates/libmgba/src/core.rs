@@ -11,6 +11,7 @@ use crate::hardware::Hardware;
 use crate::patch::Patching;
 use crate::platform::Platform;
 use crate::rom::Rom;
+use crate::sensor::Sensor;
 use crate::sys::{Handle, Status};
 
 /// How a core is made, and what games get that are loaded later.
@@ -37,6 +38,8 @@ pub struct Core {
     patch: Option<PathBuf>,
     /// Which patches games get that are loaded, and the console.
     options: Options,
+    /// The sensors, in thousandths.
+    pub(crate) sensors: [i32; Sensor::ALL.len()],
     /// For a ROM given as bytes: the folder it was written to, removed with the
     /// core.
     _home: Option<TempDir>,
@@ -102,8 +105,15 @@ impl Core {
         };
         let Options { patching, hardware } = options.clone();
         let options = Options { patching: patching.of_later_games(), hardware };
-        let mut core =
-            Core { handle, domains: Vec::new(), path: rom.path, patch: rom.patch, options, _home: home };
+        let mut core = Core {
+            handle,
+            domains: Vec::new(),
+            path: rom.path,
+            patch: rom.patch,
+            options,
+            sensors: Default::default(),
+            _home: home,
+        };
         core.list_domains();
         Ok(core)
     }

@@ -79,4 +79,8 @@ return {
   load_cheats = { code = 0xc2, types = { "text" } },
   enable_cheat = { code = 0xc3, types = { "u32", "bool" } },
   remove_cheat = { code = 0xc4, types = { "u32" } },
+  sensors = { code = 0xc5, types = {} },
+  set_sensor = { code = 0xc6, types = { "text", "i32" } },
+  layers = { code = 0xc7, types = {} },
+  set_layer = { code = 0xc8, types = { "text", "bool" } },
 }

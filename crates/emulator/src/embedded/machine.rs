@@ -52,6 +52,8 @@ pub(super) struct Machine {
     pub advanced: u32,
     /// Whether the picture is that of the last frame.
     pub drawn: bool,
+    /// Whether the cartridge rumbled in the last frame.
+    rumbles: bool,
 }
 
 impl Machine {
@@ -84,6 +86,7 @@ impl Machine {
             ticks: 0,
             advanced: 0,
             drawn: true,
+            rumbles: false,
         }
     }
 
@@ -126,6 +129,11 @@ impl Machine {
             now if now == frame => {}
             0 => self.discontinue(Discontinuity::Reset),
             _ => self.discontinue(Discontinuity::State),
+        }
+        let rumbles = self.core.take_rumble();
+        if rumbles != self.rumbles {
+            self.rumbles = rumbles;
+            self.send_event(Happening::Rumble { on: rumbles });
         }
         self.frozen.keep(&mut self.core);
         let change = self.keypad.advance();

@@ -9,10 +9,12 @@ use framewire_protocol::{Batch, Effect, Keys, MAX_RANGE, Op, OpError, Outcome, S
 
 use super::bounds;
 use super::computed;
+use super::layers;
 use super::machine::Machine;
 use super::media;
 use super::runs::{self, ActiveRun, BegunRun};
 use super::saves::Saves;
+use super::sensors;
 use super::watches::OF_RECORDINGS;
 use crate::{Discontinuity, Pending, Responder};
 
@@ -411,21 +413,36 @@ impl Machine {
                 self.cheats.list()
             }
             Op::AddCheat { name, kind, codes, enabled } => {
-                self.check_cheats_may_change()?;
+                self.check_may_change("cheats")?;
                 int(self.cheats.add(&mut self.core, &name, &kind, &codes, enabled)?)
             }
             Op::LoadCheats { path } => {
-                self.check_cheats_may_change()?;
+                self.check_may_change("cheats")?;
                 Value::Int(self.cheats.load(&mut self.core, Path::new(&path))? as i64)
             }
             Op::EnableCheat { id, enabled } => {
-                self.check_cheats_may_change()?;
+                self.check_may_change("cheats")?;
                 self.cheats.enable(&mut self.core, id, enabled)?;
                 Value::None
             }
             Op::RemoveCheat { id } => {
-                self.check_cheats_may_change()?;
+                self.check_may_change("cheats")?;
                 self.cheats.remove(&mut self.core, id)?;
+                Value::None
+            }
+
+            Op::Sensors {} => sensors::list(core),
+            Op::SetSensor { sensor, thousandths } => {
+                self.check_may_change("sensors")?;
+                sensors::set(&mut self.core, &sensor, thousandths)?;
+                Value::None
+            }
+            Op::Layers {} => layers::list(core),
+            Op::SetLayer { layer, enabled } => {
+                if layers::is_of_picture(core, &layer)? {
+                    self.check_may_change("layers")?;
+                }
+                self.core.enable_layer(&layer, enabled);
                 Value::None
             }
 
@@ -435,13 +452,10 @@ impl Machine {
                 {
                     return Err(OpError::bad_argument(computed::not_recorded(name)));
                 }
-                self.cheats.follow(core);
-                if flags & OF_RECORDINGS != 0 && self.cheats.any_enabled() {
-                    let message =
-                        "a cheat is on, and recordings do not hold cheats; switch all cheats off first";
-                    return Err(OpError::new(Status::Busy, message));
+                if flags & OF_RECORDINGS != 0 {
+                    self.check_recordable()?;
                 }
-                let base = self.watches.begin(core, id, every, flags, &ranges)?;
+                let base = self.watches.begin(&mut self.core, id, every, flags, &ranges)?;
                 self.settle_clock();
                 Value::Bytes(base)
             }
@@ -468,12 +482,30 @@ impl Machine {
         })
     }
 
-    /// Refuses to change cheats while the game is recorded or replayed.
-    fn check_cheats_may_change(&mut self) -> Result<()> {
+    /// Refuses to begin a recording or a replay while something is in effect that recordings do not hold.
+    fn check_recordable(&mut self) -> Result<()> {
+        self.cheats.follow(&mut self.core);
+        let problem = if self.cheats.any_enabled() {
+            "a cheat is on, and recordings do not hold cheats; switch all cheats off first".to_owned()
+        } else if let Some(sensor) = sensors::not_at_rest(&self.core) {
+            format!(
+                "the sensor {sensor} is not 0, and recordings do not hold sensors; set all of them to 0 first"
+            )
+        } else if let Some(layer) = layers::hidden(&self.core) {
+            format!("the layer {layer} is off, and recordings do not hold layers; switch all layers on first")
+        } else {
+            return Ok(());
+        };
+        Err(OpError::new(Status::Busy, problem))
+    }
+
+    /// Refuses to change `what` while the game is recorded or replayed.
+    fn check_may_change(&mut self, what: &str) -> Result<()> {
         self.cheats.follow(&mut self.core);
         if self.watches.belong_to_recording() {
-            let message =
-                "the game is being recorded or replayed, and recordings do not hold cheats; end that first";
+            let message = format!(
+                "the game is being recorded or replayed, and recordings do not hold {what}; end that first"
+            );
             return Err(OpError::new(Status::Busy, message));
         }
         Ok(())
@@ -496,6 +528,7 @@ impl Machine {
                 let options = Options { patching, hardware: hardware.for_other_game() };
                 let mut other = Core::open_with(path, &options).map_err(failed)?;
                 other.set_clock(self.core.clock());
+                sensors::copy(&self.core, &mut other);
                 other.adopt_scripts(&mut self.core);
                 other.draw_into(self.core.draw_into(None));
                 self.saves.leave(&mut self.core);

@@ -14,6 +14,7 @@ mod media;
 mod memory;
 mod saves;
 mod script_table;
+mod sensors;
 mod support;
 mod timelines;
 mod watches;

@@ -143,6 +143,7 @@ impl Collector {
             Happening::Paused => ("paused", json!({})),
             Happening::TimelineOver { id, cancelled } => ("input", json!({"id": id, "cancelled": cancelled})),
             Happening::Save { problem } => ("save", json!({"problem": problem})),
+            Happening::Rumble { on } => ("rumble", json!({"on": on})),
             Happening::LockstepOver => ("lockstep", json!({})),
         };
         data["frame"] = frame.into();

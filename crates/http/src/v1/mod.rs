@@ -13,6 +13,7 @@ pub(crate) mod convenience;
 mod emulators;
 mod freeze;
 mod input;
+mod layers;
 mod machine;
 mod media;
 mod memory;
@@ -21,6 +22,7 @@ mod recordings;
 pub(crate) mod run;
 pub(crate) mod schemas;
 mod search;
+mod sensors;
 mod states;
 mod symbols;
 pub(crate) mod timeline;
@@ -36,7 +38,7 @@ use crate::routing::catalog;
 use crate::routing::state::AppState;
 
 /// The routers, in the order in which the page `/docs` shows their groups.
-fn routers() -> [OpenApiRouter<AppState>; 17] {
+fn routers() -> [OpenApiRouter<AppState>; 19] {
     [
         batch::router(),
         operations::router(),
@@ -47,8 +49,10 @@ fn routers() -> [OpenApiRouter<AppState>; 17] {
         control::router(),
         machine::router(),
         cheats::router(),
+        sensors::router(),
         emulators::router(),
         media::router(),
+        layers::router(),
         watches::router(),
         run::router(),
         wait::router(),

@@ -181,9 +181,9 @@ async fn delete(
 /// What happens to an emulator, as server-sent events.
 ///
 /// They are `reset`, `state` (one was loaded), `game`, `connected`, `disconnected`, `stalled`, `running`, `paused`, `input`
-/// (a timeline is over), `lockstep` (it ended by itself), `save` (the battery save cannot be written, or can again), `missed`
-/// (how many events were not taken in time, or lost with the connection to mGBA; null if the number is not known) and `end`.
-/// Each has the `frame`.
+/// (a timeline is over), `lockstep` (it ended by itself), `save` (the battery save cannot be written, or can again), `rumble`
+/// (the cartridge rumbles, or has stopped), `missed` (how many events were not taken in time, or lost with the connection to
+/// mGBA; null if the number is not known) and `end`. Each has the `frame`.
 #[utoipa::path(get, path = "/v1/events", operation_id = "events", tag = "watches", params(EmulatorParam, Resumed),
     responses((status = 200, description = "Events, until either side ends it.", content_type = "text/event-stream",
         body = String)))]

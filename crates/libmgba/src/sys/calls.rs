@@ -41,6 +41,8 @@ calls! {
     fn rom_size(self: &Core) -> usize = fw_rom_size;
     /// Samples per second of [`read_samples`](Core::read_samples).
     fn sample_rate(self: &Core) -> u32 = fw_audio_rate;
+    /// Whether the cartridge's motor has run at some time since the last call.
+    fn take_rumble(self: &mut Core) -> bool = fw_take_rumble;
     /// Reads a byte.
     fn read8(self: &mut Core, address: u32) -> u8 = fw_read8;
     /// Reads 16 bits, least significant byte first.

@@ -82,6 +82,14 @@ pub struct CheatProblem {
     pub value: u32,
 }
 
+/// `struct fw_layer`.
+#[repr(C)]
+pub struct RawLayer {
+    pub name: *const c_char,
+    pub title: *const c_char,
+    pub enabled: bool,
+}
+
 /// Bytes that `fw_title` and `fw_code` may fill.
 pub const NAME_SIZE: usize = 32;
 
@@ -181,6 +189,12 @@ unsafe extern "C" {
     pub fn fw_audio_rate(core: *const RawCore) -> c_uint;
     pub fn fw_audio_available(core: *mut RawCore) -> usize;
     pub fn fw_audio_read(core: *mut RawCore, out: *mut i16, count: usize) -> usize;
+
+    pub fn fw_layer(core: *const RawCore, sound: bool, index: usize, out: *mut RawLayer) -> bool;
+    pub fn fw_layer_enable(core: *mut RawCore, sound: bool, index: usize, enabled: bool);
+
+    pub fn fw_sensor_set(core: *mut RawCore, sensor: c_uint, value: i32);
+    pub fn fw_take_rumble(core: *mut RawCore) -> bool;
 
     pub safe fn fw_log_install(sink: LogFn);
     pub safe fn fw_log_levels(levels: c_int);

@@ -7,8 +7,8 @@ use parking_lot::Mutex;
 
 use super::console::{self, Console};
 use super::ffi::{
-    self, Block, CheatProblem, NAME_SIZE, PALETTE, RawCheatCodes, RawConsole, RawCore, RawNames, RawRom,
-    RawSave,
+    self, Block, CheatProblem, NAME_SIZE, PALETTE, RawCheatCodes, RawConsole, RawCore, RawLayer, RawNames,
+    RawRom, RawSave,
 };
 use super::log;
 use super::status::{Status, check};
@@ -387,6 +387,29 @@ impl Handle {
         // canvas is kept until the core draws elsewhere.
         unsafe { ffi::fw_draw_into(self.ptr(), pixels) }
         std::mem::replace(&mut self.canvas, canvas)
+    }
+
+    /// Name, title, and whether it is on, of a layer of the picture or a channel of the sound.
+    pub fn layer(&self, sound: bool, index: usize) -> Option<(String, String, bool)> {
+        let mut raw = RawLayer { name: ptr::null(), title: ptr::null(), enabled: false };
+        // SAFETY: see the type; `raw` is a place for the answer.
+        if !unsafe { ffi::fw_layer(self.ptr(), sound, index, &mut raw) } {
+            return None;
+        }
+        // SAFETY: libmgba's names are string constants or NULL.
+        Some(unsafe { (owned(raw.name), owned(raw.title), raw.enabled) })
+    }
+
+    /// Does nothing if there is no layer of this index.
+    pub fn enable_layer(&mut self, sound: bool, index: usize, enabled: bool) {
+        // SAFETY: see the type.
+        unsafe { ffi::fw_layer_enable(self.ptr(), sound, index, enabled) }
+    }
+
+    /// `sensor` counts as `enum fw_sensor` does.
+    pub fn set_sensor(&mut self, sensor: u32, value: i32) {
+        // SAFETY: see the type.
+        unsafe { ffi::fw_sensor_set(self.ptr(), sensor, value) }
     }
 
     pub fn screenshot(&mut self) -> Result<Vec<u8>, Status> {

@@ -9,6 +9,7 @@ mod patches;
 mod running;
 mod saves;
 mod scripts;
+mod sensors;
 mod states;
 mod support;
 mod threads;

@@ -571,4 +571,23 @@ ops! {
         /// Number of the cheat; 0 removes all of them.
         id: u32,
     }
+    /// The sensors of an embedded core's cartridge: for each of them its name and its value in thousandths.
+    0xc5 Sensors "sensors" Read -> Names {}
+    /// Sets a sensor of an embedded core's cartridge, as the game sees it when it looks next.
+    0xc6 SetSensor "set_sensor" Change -> None {
+        /// `tilt_x` (to the right), `tilt_y` (towards the player), `gyro` (turning clockwise) or `light`.
+        sensor: String,
+        /// Its value in thousandths; `light` has no values below 0. 0 is a console that lies still in the dark.
+        thousandths: i32 where -1000..=1000,
+    }
+    /// The layers of an embedded core's picture and the channels of its sound: for each of them its name, `picture` or `sound`,
+    /// `on` or `off`, and its name for people.
+    0xc7 Layers "layers" Read -> Names {}
+    /// Switches a layer of an embedded core's picture or a channel of its sound on or off, from the next frame on.
+    0xc8 SetLayer "set_layer" Change -> None {
+        /// Its name, such as `bg0`, `obj` or `ch1`.
+        layer: String,
+        /// Whether it is on.
+        enabled: bool,
+    }
 }

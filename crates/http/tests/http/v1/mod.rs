@@ -14,6 +14,7 @@ mod memory;
 mod problems;
 mod recordings;
 mod search;
+mod sensors;
 mod states;
 
 use serde_json::Value;

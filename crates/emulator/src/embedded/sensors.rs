@@ -1,0 +1,40 @@
+//! The sensors of a cartridge, as operations.
+
+use framewire_libmgba::{Core, Sensor};
+use framewire_protocol::{OpError, Value};
+
+/// The result of the operation `sensors`.
+pub(super) fn list(core: &Core) -> Value {
+    let texts = Sensor::ALL
+        .into_iter()
+        .flat_map(|sensor| [sensor.name().to_owned(), core.sensor(sensor).to_string()]);
+    Value::List(texts.map(Value::Text).collect())
+}
+
+/// Sets a sensor.
+///
+/// # Errors
+/// If there is no such sensor, or it does not have this value.
+pub(super) fn set(core: &mut Core, name: &str, thousandths: i32) -> Result<(), OpError> {
+    let sensor: Sensor = name.parse().map_err(OpError::bad_argument)?;
+    let range = sensor.range();
+    if !range.contains(&thousandths) {
+        let (least, most) = range.into_inner();
+        let message = format!("{name} is {thousandths} thousandths; use {least} to {most}");
+        return Err(OpError::bad_argument(message));
+    }
+    core.set_sensor(sensor, thousandths);
+    Ok(())
+}
+
+/// The name of a sensor whose value is not 0.
+pub(super) fn not_at_rest(core: &Core) -> Option<&'static str> {
+    Sensor::ALL.into_iter().find(|sensor| core.sensor(*sensor) != 0).map(Sensor::name)
+}
+
+/// Gives the sensors of a core to the one that takes its place.
+pub(super) fn copy(from: &Core, to: &mut Core) {
+    for sensor in Sensor::ALL {
+        to.set_sensor(sensor, from.sensor(sensor));
+    }
+}

@@ -1,0 +1,80 @@
+//! Layers of an embedded core's picture, and channels of its sound.
+
+use framewire_protocol::{Op, OpError, Value};
+
+use super::control::{AtFrame, change};
+use crate::routing::prelude::*;
+
+/// Texts for each layer in the result of the operation `layers`.
+const TEXTS: usize = 4;
+
+pub(super) fn router() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(list)).routes(routes!(switch))
+}
+
+/// Layers.
+#[derive(Serialize, ToSchema)]
+struct Layers {
+    /// Those of the picture, and then the channels of the sound.
+    layers: Vec<Layer>,
+}
+
+/// A layer of the picture, or a channel of the sound.
+#[derive(Serialize, ToSchema)]
+struct Layer {
+    /// Its short name.
+    name: String,
+    /// Its name for people.
+    title: String,
+    /// What it is of: `picture` or `sound`.
+    kind: String,
+    /// Whether it is on.
+    enabled: bool,
+}
+
+impl Layer {
+    /// Reads the texts of a layer.
+    fn read(texts: &[Value]) -> Option<Layer> {
+        let [Value::Text(name), Value::Text(kind), Value::Text(state), Value::Text(title)] = texts else {
+            return None;
+        };
+        let (name, title, kind) = (name.clone(), title.clone(), kind.clone());
+        Some(Layer { name, title, kind, enabled: state == "on" })
+    }
+}
+
+/// The layers of the picture and the channels of the sound: backgrounds, objects, windows; and the channels of the console.
+///
+/// An mGBA in its window answers 501: its scripts have no layers; its window has.
+#[utoipa::path(get, path = "/v1/layers", operation_id = "layers", tag = "media", params(EmulatorParam),
+    responses((status = 200, description = "All of them.", body = Layers)))]
+async fn list(selected: SelectedEmulator) -> Result<Json<Layers>, Problem> {
+    let layers = match selected.perform(Op::Layers {}).await?.single()? {
+        Value::List(texts) => texts.chunks(TEXTS).map(Layer::read).collect(),
+        _ => None,
+    };
+    let layers = layers.ok_or_else(|| OpError::failed("the emulator's list of layers cannot be read"))?;
+    Ok(Json(Layers { layers }))
+}
+
+/// Whether a layer is on.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct LayerSwitch {
+    enabled: bool,
+}
+
+/// Switches a layer of the picture or a channel of the sound on or off, from the next frame on. The game does not notice.
+///
+/// Recordings compare pictures: while one is made or replayed, layers of the picture cannot be switched, and none begins while
+/// one of them is off.
+#[utoipa::path(put, path = "/v1/layers/{name}", operation_id = "switchLayer", tag = "media",
+    params(("name" = String, Path, description = "Its short name."), EmulatorParam), request_body = LayerSwitch,
+    responses((status = 200, description = "It is.", body = AtFrame)))]
+async fn switch(
+    selected: SelectedEmulator,
+    Path(layer): Path<String>,
+    Payload(LayerSwitch { enabled }): Payload<LayerSwitch>,
+) -> Result<Json<AtFrame>, Problem> {
+    change(&selected, Op::SetLayer { layer, enabled }).await
+}

@@ -1,0 +1,40 @@
+use crate::core::Core;
+
+/// A layer of the picture, or a channel of the sound.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layer {
+    /// Its short name, such as "bg0" or "ch1"; no two have the same.
+    pub name: String,
+    /// Its name for people.
+    pub title: String,
+    /// Whether it is a channel of the sound.
+    pub sound: bool,
+    /// Whether it is on.
+    pub enabled: bool,
+}
+
+impl Core {
+    /// The layers of the picture, and then the channels of the sound.
+    pub fn layers(&self) -> Vec<Layer> {
+        [false, true].into_iter().flat_map(|sound| self.layers_of(sound)).collect()
+    }
+
+    fn layers_of(&self, sound: bool) -> impl Iterator<Item = Layer> {
+        (0..).map_while(move |index| {
+            let (name, title, enabled) = self.handle.layer(sound, index)?;
+            Some(Layer { name, title, sound, enabled })
+        })
+    }
+
+    /// Switches a layer on or off, from the next frame on. The game does not notice. Returns whether there is such a layer.
+    pub fn enable_layer(&mut self, name: &str, enabled: bool) -> bool {
+        for sound in [false, true] {
+            let index = self.layers_of(sound).position(|layer| layer.name == name);
+            if let Some(index) = index {
+                self.handle.enable_layer(sound, index, enabled);
+                return true;
+            }
+        }
+        false
+    }
+}
