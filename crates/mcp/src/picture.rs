@@ -39,7 +39,7 @@ impl PictureOptions {
     }
 
     fn transform(&self) -> Transform {
-        Transform { crop: self.crop, scale: self.scale }
+        Transform { crop: self.crop, scale: self.scale, colors: None }
     }
 
     /// The picture of a screenshot, which is a PNG in base64.

@@ -7,8 +7,10 @@
 //! - [`Decoder`]: decodes the messages, and rejects malformed ones;
 //! - `header`, `tile` and `palette`: the parts of a message.
 //!
-//! Whole pictures in common formats: [`png`] encodes and decodes, [`jpeg`] encodes. [`Transform`] cuts and scales them.
+//! Whole pictures in common formats: [`png`] encodes and decodes, [`jpeg`] encodes. [`Transform`] cuts and scales them, and
+//! [`ColorCorrection`] gives them the colours of a screen.
 
+mod colors;
 mod decode;
 mod encode;
 mod header;
@@ -19,6 +21,7 @@ pub mod png;
 mod tile;
 mod transform;
 
+pub use colors::{ColorCorrection, UnknownColors};
 pub use decode::{DecodeError, Decoder};
 pub use encode::{Encoder, Stamp};
 pub use header::{Header, Kind};

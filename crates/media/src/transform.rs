@@ -1,5 +1,6 @@
-//! Parts of pictures, and larger and smaller ones.
+//! Parts of pictures, larger and smaller ones, and ones with the colours of a screen.
 
+use crate::colors::ColorCorrection;
 use crate::png::Pixels;
 
 /// The scales that are accepted.
@@ -26,11 +27,13 @@ pub enum TransformError {
     },
 }
 
-/// What to do with a picture: first cut a part out of it, then scale that.
+/// What to do with a picture: first cut a part out of it, then change its colours, then scale it.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Transform {
     /// x, y, width and height in pixels.
     pub crop: Option<[u32; 4]>,
+    /// The colours of which screen it gets.
+    pub colors: Option<ColorCorrection>,
     /// One of [`SCALES`].
     pub scale: Option<f64>,
 }
@@ -38,7 +41,7 @@ pub struct Transform {
 impl Transform {
     /// Whether a picture stays as it is.
     pub fn is_identity(&self) -> bool {
-        self.crop.is_none() && self.scale.is_none_or(|scale| scale == 1.0)
+        self.crop.is_none() && self.colors.is_none() && self.scale.is_none_or(|scale| scale == 1.0)
     }
 
     /// Refuses what no picture can be turned into.
@@ -59,7 +62,7 @@ impl Transform {
         Ok(())
     }
 
-    /// The picture, cut and scaled.
+    /// The picture after that.
     ///
     /// # Errors
     /// As for [`check`](Transform::check), and if the part is not in the picture.
@@ -67,6 +70,9 @@ impl Transform {
         self.check()?;
         if let Some(crop) = self.crop {
             pixels = cropped(&pixels, crop)?;
+        }
+        if let Some(colors) = self.colors {
+            colors.apply(&mut pixels);
         }
         if let Some(scale) = self.scale
             && scale != 1.0
@@ -135,18 +141,20 @@ mod tests {
 
     #[test]
     fn a_crop_has_the_pixels_of_its_place() {
-        let crop = Transform { crop: Some([1, 1, 2, 1]), scale: None };
+        let crop = Transform { crop: Some([1, 1, 2, 1]), ..Transform::default() };
         let pixels = crop.apply(sample()).unwrap();
         assert_eq!((pixels.width, pixels.height, red(&pixels)), (2, 1, vec![50, 60]));
     }
 
     #[test]
     fn scaling_repeats_pixels_or_takes_their_mean() {
-        let large = Transform { crop: Some([0, 0, 2, 1]), scale: Some(2.0) }.apply(sample()).unwrap();
+        let large =
+            Transform { crop: Some([0, 0, 2, 1]), scale: Some(2.0), colors: None }.apply(sample()).unwrap();
         assert_eq!((large.width, large.height, red(&large)), (4, 2, vec![0, 0, 10, 10, 0, 0, 10, 10]));
-        let small = Transform { crop: None, scale: Some(0.5) }.apply(sample()).unwrap();
+        let small = Transform { scale: Some(0.5), ..Transform::default() }.apply(sample()).unwrap();
         assert_eq!((small.width, small.height, red(&small)), (2, 1, vec![25, 45]));
-        let smallest = Transform { crop: Some([0, 0, 1, 1]), scale: Some(0.25) }.apply(sample()).unwrap();
+        let smallest =
+            Transform { crop: Some([0, 0, 1, 1]), scale: Some(0.25), colors: None }.apply(sample()).unwrap();
         assert_eq!((smallest.width, smallest.height), (1, 1));
     }
 
@@ -159,7 +167,7 @@ mod tests {
             (None, Some(1.5), "scale is 1.5"),
             (None, Some(f64::NAN), "scale is NaN"),
         ] {
-            let told = Transform { crop, scale }.apply(sample()).unwrap_err().to_string();
+            let told = Transform { crop, scale, colors: None }.apply(sample()).unwrap_err().to_string();
             assert!(told.contains(says), "{told}");
         }
     }

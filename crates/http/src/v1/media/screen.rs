@@ -6,7 +6,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use bytes::Bytes;
 use framewire_emulator::{EmulatorError, FramePassed, Picture};
 use framewire_media::png::{self, Pixels};
-use framewire_media::{Image, Transform, TransformError};
+use framewire_media::{ColorCorrection, Image, Transform, TransformError, UnknownColors};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::headers::{FRAME, HEIGHT, WIDTH};
@@ -34,6 +34,10 @@ struct ScreenQuery {
     /// Only this part of the picture: `x,y,width,height` in pixels from the top left corner.
     #[param(value_type = Option<String>, example = "0,0,120,80")]
     crop: Option<Crop>,
+    /// The colours of which screen the picture has: `gba` for the first Game Boy Advance, `gbc` for the Game Boy Color; left
+    /// out, those of the game.
+    #[param(value_type = Option<String>, example = "gba")]
+    colors: Option<Colors>,
     /// How large the picture, or its part, is to be: 0.25, 0.5, 1, 2, 3 or 4 times as wide and high. Larger pictures repeat
     /// pixels, smaller ones have their mean.
     #[param(minimum = 0.25, maximum = 4.0)]
@@ -60,6 +64,19 @@ impl TryFrom<String> for Crop {
     }
 }
 
+/// The colours of a screen.
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+struct Colors(ColorCorrection);
+
+impl TryFrom<String> for Colors {
+    type Error = UnknownColors;
+
+    fn try_from(text: String) -> Result<Colors, UnknownColors> {
+        text.parse().map(Colors)
+    }
+}
+
 /// What the body is.
 #[derive(Clone, Copy, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
@@ -83,9 +100,10 @@ async fn screen(
     State(viewers): State<ViewerLimit>,
     selected: SelectedEmulator,
     stream: OpensStream,
-    Query(ScreenQuery { format, frame, crop, scale, timeout }): Query<ScreenQuery>,
+    Query(ScreenQuery { format, frame, crop, colors, scale, timeout }): Query<ScreenQuery>,
 ) -> Result<Response, Problem> {
-    let transform = Transform { crop: crop.map(|Crop(crop)| crop), scale };
+    let (crop, colors) = (crop.map(|Crop(crop)| crop), colors.map(|Colors(colors)| colors));
+    let transform = Transform { crop, colors, scale };
     transform.check().map_err(not_possible)?;
     let operations = &selected.operations;
     let taken = match frame {

@@ -1,4 +1,6 @@
 use framewire_http::{Files, Token, Tokens};
+use framewire_media::ColorCorrection;
+use framewire_media::png::{self, Pixels};
 use serde_json::json;
 
 use super::handshake;
@@ -12,7 +14,7 @@ fn number(reply: &Reply, header: &str) -> u32 {
 }
 
 fn pixels(png: &[u8]) -> Vec<u8> {
-    framewire_media::png::decode(png).unwrap().rgb
+    png::decode(png).unwrap().rgb
 }
 
 #[test]
@@ -113,8 +115,9 @@ fn a_picture_is_cut_and_scaled() {
     assert_eq!(large.body[..3], part.body[..3]);
     let png = server.get("/v1/screen?scale=4");
     assert_eq!(number(&png, "framewire-width"), 960);
-    assert_eq!(framewire_media::png::size(&png.body).unwrap(), (960, 640));
+    assert_eq!(png::size(&png.body).unwrap(), (960, 640));
     for (query, says) in [
+        ("&colors=lcd", "is not a colour correction; use gba or gbc"),
         ("&scale=5", "scale is 5; use 0.25"),
         ("&crop=1,2,3", "accepted is x,y,width,height"),
         ("&crop=0,0,0,1", "crop is 0 by 1 pixels"),
@@ -122,6 +125,21 @@ fn a_picture_is_cut_and_scaled() {
     ] {
         let told = problem(&get(query), 400);
         assert!(told["detail"].as_str().unwrap().contains(says), "{told}");
+    }
+}
+
+#[test]
+fn a_picture_has_the_colours_of_a_screen() {
+    let server = Server::paused();
+    batch(&server, &json!({"ops": [{"op": "advance", "frames": 60}]}));
+    let rgb = server.get("/v1/screen?format=rgb").body;
+    for name in ["gba", "gbc"] {
+        let mut expected = Pixels { width: 240, height: 160, rgb: rgb.clone() };
+        name.parse::<ColorCorrection>().unwrap().apply(&mut expected);
+        assert!(expected.rgb != rgb);
+        assert!(server.get(&format!("/v1/screen?format=rgb&colors={name}")).body == expected.rgb, "{name}");
+        let png = server.get(&format!("/v1/screen?colors={name}")).body;
+        assert!(png::decode(&png).unwrap() == expected, "{name}");
     }
 }
 
