@@ -67,7 +67,7 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Keys that are pressed in exact frames.
+    """Keys that are pressed at exact frames.
 
     Attributes:
         id: The number of the timeline.

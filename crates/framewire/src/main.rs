@@ -51,7 +51,7 @@ enum Command {
     Read(commands::read::Args),
     /// Write a number or bytes to memory.
     Write(commands::write::Args),
-    /// Press keys in exact frames.
+    /// Press keys at exact frames.
     Press(commands::press::Args),
     /// Take a picture of the game.
     Screenshot(commands::screenshot::Args),

@@ -120,7 +120,7 @@ fn document() -> String {
          a link sends their codes ([protocol.md](protocol.md)). An operation that *reads* may be repeated freely; one that\n\
          *changes* something is performed exactly once.\n\n\
          Numbers are unsigned (`u8`, `u16`, `u32`) or signed (`i32`). `watch` and `unwatch` are for links only. `run`\n\
-         and `evaluate` are written as JSON in batches ([api.md](api.md#do-run-until-then)), and as bytes by a link, and so are `freeze`,\n\
+         and `evaluate` are written as JSON in batches ([api.md](api.md#runs)), and as bytes by a link, and so are `freeze`,\n\
          `unfreeze` and `frozen`. Batches write `read_at` and `write_at` as `read` and `write`, and `append_keys` as `input`.\n\n\
          | code | operation | effect | arguments | result | what it does |\n| --- | --- | --- | --- | --- | --- |\n"
     );
