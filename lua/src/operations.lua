@@ -185,7 +185,7 @@ end
 run.unwatch = watches.unwatch
 
 -- Performed by requests.lua, because what follows it in its batch has to wait.
-function run.run() refuse(UNSUPPORTED, "a run is for links only") end
+function run.run() refuse(UNSUPPORTED, "`run` needs a binary connection: send framewire.hello first") end
 function run.evaluate(expressions) return code.evaluate(expressions, emulator.frame()) end
 run.read_at, run.write_at = frozen.read_at, frozen.write_at
 function run.freeze(name, kind, address, data)

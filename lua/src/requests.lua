@@ -33,7 +33,7 @@ local NOT_BEGUN = {
 
 local NOT_DONE = encode_refusal(refusal.NOT_DONE, "not done: a later operation of this batch is refused")
 
--- Loads another game, so the memory for the following operations is known only then.
+-- Operations that load another game. The memory for the operations after them is known only when they are done.
 local LOADS = { load_file = true, load_rom = true }
 
 -- Whether the memory exists that the operation at `place` in a request uses; if not, also a status and what is wrong.
@@ -51,14 +51,15 @@ local function check(request, place)
   return false, refusal.FAILED, "mGBA refused: " .. refusal.sentence(problem)
 end
 
--- Refuses a whole request for the operation at `index`. Returns what `check_all` returns then.
+-- Refuses a whole request because of the operation at `index`. Returns what `check_all` returns for a refused request.
 local function refuse_all(request, index, status, problem)
   log.debug("%s: %s", request[5 * index - 4].name, problem)
   return nil, NOT_DONE:rep(index - 1) .. encode_refusal(status, problem), index
 end
 
--- Checks all operations before any is performed: their places, and their memory as far as it is known. Returns up to which
--- of them the memory is known, or nil, the reply frame's results and how many they are.
+-- Checks all operations before any is performed: their positions, and their memory as far as it is known. Returns the index
+-- of the last operation whose memory is known. For a refused request it returns nil, the results of the reply frame, and
+-- their number.
 local function check_all(request)
   for index = 1, request.count - 1 do
     local op = request[5 * index - 4]
@@ -95,12 +96,13 @@ end
 
 local RUN = operations.by_name.run
 
--- Begins the run at `place` in a request. Returns it if it is not over, and else what `perform_one` returns.
+-- Begins the run at `place` in a request. Returns the run if it needs frames; otherwise nil, and then what `perform_one`
+-- returns.
 local function begin_run(request, place, client)
   if not emu then
     return nil, false, refusal.NO_GAME, "no game is loaded in mGBA"
   elseif not client or not client.session then
-    return nil, false, refusal.UNSUPPORTED, "a run is for links only"
+    return nil, false, refusal.UNSUPPORTED, "`run` needs a binary connection: send framewire.hello first"
   end
   local fine, run, result = pcall(runs.begin, request[place + 1], client.session)
   if fine and not result then
@@ -113,8 +115,8 @@ local function begin_run(request, place, client)
   return nil, false, refusal.FAILED, "mGBA refused: " .. refusal.sentence(run)
 end
 
--- Adds the result of an operation to those of its request: true and the result, or its pieces and their length; or false, a
--- status and what was wrong. Returns whether the request goes on.
+-- Adds the outcome of an operation to the results of its request. If `done`, this is `result`, or `pieces` and their `length`.
+-- Otherwise `result` is a status, and `problem` says what was wrong. Returns whether the next operation is performed.
 local function add(request, progress, op, done, result, problem, pieces, length)
   local encoded
   if op.change and (done or not NOT_BEGUN[result]) then
@@ -145,7 +147,7 @@ local function add(request, progress, op, done, result, problem, pieces, length)
   return done
 end
 
--- Performs the operations of a request that are left. Returns as `perform` does.
+-- Performs the remaining operations of a request. Returns what `requests.perform` returns.
 local function go_on(request, client, progress)
   while progress.count < request.count do
     local place = 5 * progress.count + 1
@@ -186,8 +188,8 @@ local function go_on(request, client, progress)
 end
 
 -- Performs a request's operations in order, up to the first that fails, for a client's connection. Returns the reply frame,
--- and whether anything may have changed. If bytes were read ahead for the request, the reply is a list of its parts, because
--- joining them would take long. If a run has to wait for frames, there is no reply yet: `request.finish` gets both later.
+-- and whether anything may have changed. If bytes were read ahead for the request, the reply is a list of parts, because it
+-- would take long to join them. If a run has to wait for frames, this returns nil, and calls `request.finish` with both later.
 function requests.perform(request, client)
   lockstep.ask()
   local known, refused, refused_count = check_all(request)

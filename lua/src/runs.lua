@@ -83,7 +83,7 @@ local function first(conditions, frame)
   end
 end
 
--- Why the present step ends now, and the index of the condition; nil if it goes on.
+-- Why the current step ends now, and the index of the condition; nil if it goes on.
 local function find_end(run)
   local step, frame = run.steps[run.index], emulator.frame()
   local index = first(run.stop, frame)
@@ -99,7 +99,7 @@ local function find_end(run)
   return #step.until_any > 0 and TIMED_OUT or FRAMES, 0
 end
 
--- Notes the end of the present step. True if the run is over.
+-- Notes the end of the current step. True if the run is over.
 local function end_step(run, why, index)
   run.ends[#run.ends + 1] = pack("<I1I1I4I4", why, index, run.frames, emulator.frame())
   local goes_on = run.steps[run.index].goes_on
@@ -107,7 +107,7 @@ local function end_step(run, why, index)
   return why == STOP or why == TIMED_OUT and not goes_on or run.index > #run.steps
 end
 
--- Begins the present step, and those after it as long as they end at once. True if the run is over.
+-- Begins the current step, and those after it as long as they end at once. True if the run is over.
 local function begin_steps(run)
   while true do
     local why, index = find_end(run)
@@ -180,7 +180,7 @@ function runs.look()
   end
 end
 
--- Ends the present step of a run and begins the next one. True if the run goes on.
+-- Ends the current step of a run and begins the next one. True if the run goes on.
 local function go_on(run)
   local why, condition = run.why, run.condition
   run.why = nil

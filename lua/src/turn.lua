@@ -1,5 +1,5 @@
--- A connection's turn: read, perform requests, send. A connection begins with text messages; a hello turns it into a link's,
--- which sends frames.
+-- A connection's turn: read, perform requests, send. A connection begins with text messages. After a hello it is the
+-- connection of a link, and carries binary frames.
 
 local connection = require "connection"
 local emulator = require "emulator"
@@ -26,9 +26,9 @@ local TRACE = frames.TRACE
 local REQUESTS, SECONDS = limits.turn.requests, limits.turn.seconds
 local END = inbox.END
 
-local LINGER = 2 * ticks.per_second -- for which a dismissed client may read the reason
+local LINGER = 2 * ticks.per_second -- how long a dismissed client has to read the reason
 
--- Names this script's memory: a script that is loaded again has another name.
+-- Identifies this run of the script. A script that is loaded again has forgotten everything, and has another number.
 local boot = string.format("%016x", math.random(0) ~ os.time() << 32)
 
 local turn = {}
@@ -48,7 +48,7 @@ function turn.dismiss(self, reason)
   self.queue, self.queue_first, self.queue_last, self.deferred, self.waiting = {}, 1, 0, {}, nil
 end
 
--- The message that is about the connection itself.
+-- Answers a hello, and makes the connection binary.
 local function greet(self, text)
   local protocol, name = text:match("^framewire%.hello,(%d+),(%x+)$")
   if not protocol or tonumber(protocol) < version.protocol or #name ~= 16 then
@@ -59,7 +59,7 @@ local function greet(self, text)
   end
   local session, known = sessions.named(name:lower())
   if session.connection then
-    turn.dismiss(session.connection, "another connection goes on with this session")
+    turn.dismiss(session.connection, "another connection continues this session")
   end
   session.connection, self.session, self.binary = self, session, true
   local fields = { "framewire.welcome", version.protocol, version.script, boot, known and 1 or 0, emulator.frame(),
@@ -101,7 +101,7 @@ local function do_messages(self, deadline)
       text, too_long = next_message(box)
     end
     if too_long or not text and box.size > limits.message then
-      log.warn("a message longer than %d bytes", limits.message)
+      log.warn("a client is turned away: its message is longer than %d bytes", limits.message)
       put(self, messages.ERROR .. END)
       turn.dismiss(self, "message too long")
       return true
@@ -124,7 +124,7 @@ local function do_messages(self, deadline)
   return done > 0
 end
 
--- Decodes the frames that have arrived; false if they make no sense.
+-- Decodes the frames that have arrived; false if one is malformed.
 local function read_frames(self)
   local box = self.inbox
   while self.queue_last - self.queue_first + 1 < limits.queue do
@@ -165,8 +165,8 @@ local function read_frames(self)
   return true
 end
 
--- Whether a link's next request may be performed: requests after an `advance` wait until its frames were run, and so does its
--- reply. A connection that was made in the meantime asks for that reply again.
+-- Whether a link's next request may be performed. An `advance` is answered when its frames have run; until then, the requests
+-- after it wait. If the link has reconnected in the meantime, it asks for that reply again.
 local function is_free(self)
   local session = self.session
   if lockstep.ahead(session) > 0 then
@@ -210,8 +210,8 @@ local function has_to_wait(request)
   return true
 end
 
--- Puts off a request that has to wait, so that those after it need not wait as well. A request that changes something keeps
--- its place. True if it was put off.
+-- Puts off a request that has to wait, so that those after it do not wait as well. A request that changes something is never
+-- put off. True if it was put off.
 local function defer(self, request)
   if request.change or #self.deferred >= limits.deferred then
     return false
@@ -308,8 +308,8 @@ local function has_enough(self)
   return self.inbox.ended or self.waiting ~= nil
 end
 
--- Whether nothing that could be read is needed now.
-local function is_sated(self)
+-- Whether enough was read for now.
+local function has_read_enough(self)
   local box = self.inbox
   return box.size >= limits.read_ahead and (self.binary and box.size >= box.needed or not self.binary and box.ended)
 end
@@ -321,8 +321,8 @@ local function read(self, readable)
   end
   connection.receive(self)
   for _ = 1, limits.turn.reads do
-    -- A read that was not full has left nothing to read.
-    if self.read_size == limits.small_read or self.ended or is_sated(self) or self.socket:select(0) == 0 then
+    -- A read that did not fill its buffer took everything there was.
+    if self.read_size == limits.small_read or self.ended or has_read_enough(self) or self.socket:select(0) == 0 then
       return
     end
     connection.receive(self)
@@ -333,7 +333,7 @@ local function has_requests(self)
   return self.inbox.size > 0 or self.queue_first <= self.queue_last or self.deferred[1] ~= nil or self.session.late ~= nil
 end
 
--- Whether everything is performed that an ended connection has asked for.
+-- Whether all requests of an ended connection have been performed.
 local function is_over(self)
   return self.binary or self.dismissed or not self.inbox.ended and not self.waiting
 end

@@ -38,14 +38,14 @@ end
 --- Calls back whenever a descriptor is ready.
 ---@param fd integer
 ---@param interest integer READ, WRITE, their sum, or 0
----@param watcher function|table called with (readable, writable, broken); or an object whose method `on_ready` is
+---@param watcher function|table a function, or an object with a method `on_ready`; it gets (readable, writable, broken)
 ---@return true|nil ok
 ---@return string? message
 function Loop:watch(fd, interest, watcher)
   if type(watcher) == "function" then
     watcher = setmetatable({ callback = watcher }, Watcher)
   elseif type(watcher) ~= "table" then
-    error("a descriptor is watched by a function, or an object with the method on_ready", 2)
+    error("the watcher is a " .. type(watcher) .. "; use a function, or an object with the method on_ready", 2)
   end
   local ok, message = self.poller:add(fd, interest)
   if not ok then return nil, message end
@@ -174,8 +174,8 @@ M.READ = poller.READ
 M.WRITE = poller.WRITE
 
 --- Creates a loop.
----@param options? table `poller`: the name of one to force; `log`: function of a line, for the errors of tasks (they go
---- to standard error by default)
+---@param options? table `poller`: the name of the poller to use; `log`: a function that gets each line about an error
+--- in a task (by default these lines go to standard error)
 ---@return table|nil loop
 ---@return string? message
 function M.new(options)

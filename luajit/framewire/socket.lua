@@ -33,7 +33,7 @@ local function generic(address)
   return ffi.cast("struct fw_sockaddr *", address)
 end
 
---- Text and port of an address; of a unix socket, its path.
+--- The text and the port of an address, or the path of a unix socket.
 ---@param given ffi.cdata* struct fw_sockaddr_storage
 ---@return string|nil address
 ---@return integer port
@@ -48,7 +48,7 @@ function M.describe(given)
   return ffi.string(text_buffer), bit.rshift(port, 16)
 end
 
---- The addresses of a name, or of each name in a list, as the system's functions want them.
+--- The addresses of a name, or of each name in a list, in the form that the system's functions take.
 ---@param hosts string|string[]
 ---@param port integer
 ---@param hints integer getaddrinfo's flags
@@ -59,7 +59,7 @@ function M.find_all(hosts, port, hints)
     return nil, ("'%s' is not a port; use a whole number from 0 to 65535"):format(tostring(port))
   end
   if type(hosts) ~= "table" then hosts = { hosts } end
-  local addresses, message = {}, "there is no address; name one"
+  local addresses, message = {}, "the list of hosts is empty; give at least one name or address"
   local function add(name)
     local found
     found, message = resolve.find(name, tostring(port), hints)
@@ -81,7 +81,7 @@ local function address_of(entry)
   return ffi.cast("const struct fw_sockaddr *", entry.bytes), #entry.bytes
 end
 
--- Seconds; poll does not accept any number.
+-- In seconds. poll takes an int of milliseconds, so a longer wait calls it several times.
 local LONGEST_POLL = 60
 
 local function set_option(fd, level, name, value)
@@ -177,7 +177,8 @@ function Socket:try_next()
   return start_next(self)
 end
 
---- Connects and waits for it. Tries each address of the name in turn, and divides the remaining time between them.
+--- Connects, and waits until the connection is made. Tries each address of the name in turn, and divides the remaining
+--- time between them.
 ---@param host string|string[] name or address, or several, of which one is enough
 ---@param port integer
 ---@param timeout? number seconds, 5 by default
@@ -375,8 +376,8 @@ local options = {
   receive_buffer = { sys.SOL_SOCKET, sys.SO_RCVBUF },
 }
 
---- Sets an option: "nodelay", "keepalive", "reuse_port" and, of UDP, "broadcast" (true or false), "send_buffer" and
---- "receive_buffer" (bytes).
+--- Sets an option: "nodelay", "keepalive", "reuse_port" and, for UDP, "broadcast" take true or false; "send_buffer" and
+--- "receive_buffer" take a number of bytes.
 ---@param name string
 ---@param value boolean|integer
 ---@return true|nil ok

@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--output", type=Path, default=Path("framewire-demo.png"), help="the file of the last picture")
     chosen = parser.parse_args(arguments)
     if chosen.frames < 1:
-        parser.error(f"--frames is {chosen.frames}; use a number from 1")
+        parser.error(f"--frames is {chosen.frames}; use a whole number of at least 1")
     try:
         with load_demo() as game:
             begun = time.perf_counter()

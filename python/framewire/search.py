@@ -1,4 +1,4 @@
-"""Search: find the keys that reach a goal, by trying many branches from saved states.
+"""Search: find the key presses that reach a goal, by trying many branches from saved states.
 
 An `Explorer` plays branches of a scenario (docs/game-file.md) on all processors. `restarts`, `beam` and `go_explore` choose
 the branches. All of them return a `Solution`: a list of inputs, which `verify` plays again. The same seed finds the same
@@ -51,7 +51,7 @@ class Job:
         steps: How many random actions.
         repeat: The probability that a random step repeats the action of the step before.
         keep: Whether to return the state at the end.
-        find: Whether to return states in new or better cells.
+        find: Whether to return states in new cells, and states that are better than the best known ones of their cells.
     """
 
     state: bytes = field(repr=False)
@@ -65,7 +65,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A state in a new cell, or a better one than the best that was known of its cell.
+    """A state in a new cell, or one that is better than the best known state of its cell.
 
     Attributes:
         cell: Its cell.
@@ -114,7 +114,7 @@ class Rollout:
 
 
 class Runner(Protocol):
-    """What plays branches: an `Explorer`, or many of them on several machines."""
+    """An object that plays branches: an `Explorer`, or a `framewire.ray` explorer on several machines."""
 
     @property
     def start(self) -> bytes:
@@ -132,9 +132,9 @@ class Runner(Protocol):
         """Plays branches; the results are in the order of the jobs."""
 
     def learn(self, cells: Iterable[tuple[Cell, float, int]]) -> None:
-        """Says how good the best known states of some cells are: cell, score and frames.
+        """Takes the best known states of some cells, each as cell, score and frames.
 
-        `rollouts` then returns better ones only.
+        `rollouts` then returns only states that are better.
         """
 
     def forget(self) -> None:
@@ -220,7 +220,7 @@ class Explorer:
         ]
 
     def learn(self, cells: Iterable[tuple[Cell, float, int]]) -> None:
-        """Says how good the best known state of some cells is: cell, score and frames."""
+        """Takes the best known states of some cells, each as cell, score and frames."""
         self._native.learn([(list(cell), score, frames) for cell, score, frames in cells])
 
     def forget(self) -> None:
@@ -355,13 +355,13 @@ class _Counter:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a search is.
+    """The progress of a search.
 
     Attributes:
-        branches: Branches that were played.
-        frames: Frames that were played.
-        score: The best score.
-        cells: Known cells.
+        branches: How many branches were played.
+        frames: How many frames were played.
+        score: The best score so far.
+        cells: How many cells are known.
     """
 
     branches: int
@@ -388,9 +388,9 @@ def restarts(
     """Plays random episodes from the start, and returns the best of them.
 
     Args:
-        runner: What plays the branches.
-        branches: The most episodes.
-        steps: The most steps of an episode.
+        runner: Plays the branches.
+        branches: The largest number of episodes.
+        steps: The largest number of steps in an episode.
         repeat: The probability that a step repeats the action of the step before.
         seed: Decides the random actions.
         batch: How many episodes are played before the best is chosen.
@@ -408,7 +408,7 @@ def restarts(
         assert best is not None
         counter.report(best.score)
     if best is None:
-        raise InvalidRequest(f"branches is {branches}; use a number from 1", parameter="branches")
+        raise InvalidRequest(f"branches is {branches}; use a whole number of at least 1", parameter="branches")
     return counter.solution(best.actions)
 
 
@@ -426,18 +426,18 @@ def beam(
     """Beam search: keeps the best states, plays some branches from each, keeps the best of these, and so on.
 
     Args:
-        runner: What plays the branches.
+        runner: Plays the branches.
         width: How many states are kept in each round.
         branches: How many branches begin at each of them.
         steps: The random steps of a branch.
         repeat: The probability that a step repeats the action of the step before.
-        rounds: The most rounds.
+        rounds: The largest number of rounds.
         seed: Decides the random actions.
         progress: Called after each round.
     """
     for name, value in (("width", width), ("branches", branches), ("steps", steps), ("rounds", rounds)):
         if value < 1:
-            raise InvalidRequest(f"{name} is {value}; use a number from 1", parameter=name)
+            raise InvalidRequest(f"{name} is {value}; use a whole number of at least 1", parameter=name)
     chance = random.Random(seed)
     counter = _Counter(runner, None, progress)
     kept: list[tuple[bytes, tuple[int, ...]]] = [(runner.start, ())]
@@ -455,7 +455,7 @@ def beam(
         counter.report(best[0][1])
         if best[0][0]:
             break
-        # States that are equal would only take the place of others.
+        # Equal states would only take places from different ones.
         ends.sort(key=lambda end: end[0], reverse=True)
         seen: set[str] = set()
         kept = []
@@ -482,7 +482,7 @@ class Entry:
         state: The state; None after a better one took its place in the cell.
         parent: The number of the entry in which its branch began; None for the start.
         actions: The actions from there.
-        chosen: How many branches began here.
+        chosen: How many branches began at this state.
     """
 
     cell: Cell
@@ -498,7 +498,7 @@ class Archive:
     """The best known state of each cell, and how to reach it.
 
     Attributes:
-        entries: All entries, also those that are no longer the best of their cell: others began there.
+        entries: All entries, including those that are no longer the best of their cell, because others began at them.
         best: The number of the best entry of each cell.
     """
 
@@ -537,8 +537,8 @@ class Archive:
     def choose(self, chance: random.Random, count: int, greed: float) -> list[int]:
         """The numbers of entries to begin branches at.
 
-        Entries that were chosen less often are more probable. A part `greed` of them is from the tenth of the cells that
-        has the best scores.
+        Entries that were chosen less often are more probable. `greed` is the fraction of choices that are made among the
+        tenth of the cells with the best scores.
         """
         if not self.best:
             return [0] * count
@@ -562,12 +562,12 @@ class GoExplore:
     with the same result as without the interruption.
 
     Args:
-        runner: What plays the branches. It needs cells.
+        runner: Plays the branches. It needs cells.
         seed: Decides all random choices.
         batch: How many branches are played before the archive takes their states.
         steps: The random steps of a branch.
         repeat: The probability that a step repeats the action of the step before.
-        greed: The part of the branches that begin at the best scores.
+        greed: The fraction of the branches that begin in the tenth of the cells with the best scores.
     """
 
     def __init__(
@@ -586,7 +586,7 @@ class GoExplore:
             )
         for name, value in (("batch", batch), ("steps", steps)):
             if value < 1:
-                raise InvalidRequest(f"{name} is {value}; use a number from 1", parameter=name)
+                raise InvalidRequest(f"{name} is {value}; use a whole number of at least 1", parameter=name)
         for name, part in (("repeat", repeat), ("greed", greed)):
             if not 0 <= part <= 1:
                 raise InvalidRequest(f"{name} is {part}; use a number from 0.0 to 1.0", parameter=name)
@@ -646,7 +646,7 @@ class GoExplore:
         """Plays until the goal is reached, or `max_frames` frames were played. Returns the best inputs.
 
         Args:
-            max_frames: The most frames of all branches together.
+            max_frames: The largest number of frames of all branches together.
             progress: Called after each batch.
         """
         self._runner.learn(self.archive.known())
@@ -694,7 +694,7 @@ class GoExplore:
         """Continues a search that `save` wrote.
 
         Raises:
-            InvalidData: The file is damaged, or of a search in another scenario or ROM.
+            InvalidData: The file is damaged, or its search used another scenario or ROM.
         """
         try:
             with zipfile.ZipFile(path) as file:
@@ -704,7 +704,7 @@ class GoExplore:
                     raise InvalidData(f"{os.fspath(path)} has the format {head['format']}; this version reads format 1")
                 if head["fingerprint"] != runner.fingerprint:
                     raise InvalidData(
-                        f"{os.fspath(path)} is of a search with another ROM, start, frame skip or list of actions; use "
+                        f"the search in {os.fspath(path)} used another ROM, start, frame skip or list of actions; use "
                         "the same game file and scenario"
                     )
                 search = cls(runner, **head["options"])
@@ -755,13 +755,13 @@ def go_explore(
     """Searches with `GoExplore` until the goal is reached, or `max_frames` frames were played.
 
     Args:
-        runner: What plays the branches. It needs cells.
+        runner: Plays the branches. It needs cells.
         seed: Decides all random choices.
         batch: How many branches are played before the archive takes their states.
         steps: The random steps of a branch.
         repeat: The probability that a step repeats the action of the step before.
-        greed: The part of the branches that begin at the best scores.
-        max_frames: The most frames of all branches together.
+        greed: The fraction of the branches that begin in the tenth of the cells with the best scores.
+        max_frames: The largest number of frames of all branches together.
         progress: Called after each batch.
     """
     runner.forget()

@@ -351,7 +351,7 @@ def test_nodes_that_do_not_fit_are_refused(second: Any, tmp_path: Path, monkeypa
         Fleet(None, "memory", num_envs=ENVS, workers=3)
     with pytest.raises(InvalidRequest, match="cores_per_worker is 2; the largest node has 1"):
         Fleet(None, "memory", num_envs=ENVS, cores_per_worker=2)
-    with pytest.raises(InvalidRequest, match="num_envs is 0; use a number from 1"):
+    with pytest.raises(InvalidRequest, match="num_envs is 0; use a whole number of at least 1"):
         Fleet(None, "memory", num_envs=0)
     with pytest.raises(FleetError, match="no node of the cluster has a CPU and the resources"):
         Fleet(None, "memory", num_envs=ENVS, resources={"lamps": 1})

@@ -93,7 +93,7 @@ impl Memory for Model {
     fn barrier(&self) {
         fence(Ordering::SeqCst);
     }
-    fn look(&self) -> Duration {
+    fn check_interval(&self) -> Duration {
         Duration::from_secs(3600)
     }
     fn is_lost(&self) -> bool {

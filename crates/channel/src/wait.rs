@@ -1,8 +1,8 @@
 //! Waiting for the other side: spin briefly, then sleep in the kernel.
 //!
-//! Whoever sleeps says so in a word, passes a barrier that reaches every process of the channel, and looks once more. The
-//! other side publishes first and reads that word afterwards. So one of the two sees the other, and the side that does not
-//! sleep needs no barrier of its own.
+//! Before a side sleeps, it sets a flag in shared memory, passes a barrier that reaches every process of the channel, and
+//! checks once more whether there is something for it. The other side publishes first and reads that flag afterwards. So at
+//! least one of the two notices the other, and the side that publishes needs no barrier of its own.
 
 use std::time::{Duration, Instant};
 
@@ -10,13 +10,13 @@ use crate::Error;
 use crate::memory::{Memory, Side, Sleeper};
 use crate::sync::Ordering;
 
-/// Looks between two looks at the clock.
+/// How many checks are made between two readings of the clock.
 #[cfg(not(loom))]
 const ROUND: u32 = 16;
 
-/// Takes the time to wait between two looks, about 50 ns as in LuaJIT. Looking more often would be slower: it takes the
-/// cache line away from the other side while that is still writing to it. With 35 ns Rust talks faster to Rust, and to
-/// LuaJIT a quarter slower.
+/// Waits for the time between two checks: about 50 ns, as in LuaJIT. Checking more often would be slower, because it takes the
+/// cache line away from the other side while that is still writing to it. With 35 ns, messages between two Rust programs are
+/// faster, but those between Rust and LuaJIT are a quarter slower.
 #[cfg(not(loom))]
 #[inline(always)]
 pub fn pause() {
@@ -26,7 +26,7 @@ pub fn pause() {
     const TARGET_NS: u128 = 48;
     const SAMPLE: u32 = 1000;
     static COUNT: OnceLock<u32> = OnceLock::new();
-    // What one hint takes is between 3 and 60 ns, by processor.
+    // One hint takes between 3 and 60 ns, depending on the processor.
     let count = *COUNT.get_or_init(|| {
         let start = Instant::now();
         (0..SAMPLE).for_each(|_| spin_loop());
@@ -36,7 +36,7 @@ pub fn pause() {
     (0..count).for_each(|_| spin_loop());
 }
 
-/// Looks again and again for a while; returns whether `is_ready` said so.
+/// Calls `is_ready` repeatedly, for at most `time`; returns whether it returned true.
 #[cfg(not(loom))]
 #[inline]
 pub fn spin(time: Duration, mut is_ready: impl FnMut() -> bool) -> bool {
@@ -54,17 +54,17 @@ pub fn spin(time: Duration, mut is_ready: impl FnMut() -> bool) -> bool {
     }
 }
 
-/// In a model, time adds nothing.
+/// In a model of loom, waiting has no effect.
 #[cfg(loom)]
 pub fn pause() {}
 
-/// One look: in a model, spinning adds nothing but states.
+/// One check: in a model of loom, more of them would only add states to explore.
 #[cfg(loom)]
 pub fn spin(_: Duration, mut is_ready: impl FnMut() -> bool) -> bool {
     is_ready()
 }
 
-/// Spins, then sleeps.
+/// Spins, then sleeps, until `is_ready` returns true.
 pub fn wait<M: Memory>(
     memory: &M,
     side: Side,
@@ -80,7 +80,8 @@ pub fn wait<M: Memory>(
     sleep(memory, side, sleeper, timeout.map(|timeout| timeout.saturating_sub(spin_time)), damage, is_ready)
 }
 
-/// Sleeps until something is ready. `damage` says what the other side cannot have written, if there is any of it.
+/// Sleeps until `is_ready` returns true. `damage` describes a value in the memory that the other side cannot have written, if
+/// it finds one.
 ///
 /// # Errors
 /// [`Error::Timeout`], [`Error::Closed`], [`Error::Died`] or [`Error::Damaged`].
@@ -93,19 +94,19 @@ pub fn sleep<M: Memory>(
     mut is_ready: impl FnMut() -> bool,
 ) -> Result<(), Error> {
     let deadline = timeout.map(|timeout| Instant::now() + timeout);
-    let mut looked: Option<Instant> = None;
+    let mut checked: Option<Instant> = None;
     loop {
         let now = Instant::now();
         let problem = if memory.peer_closed(side) {
             Some(Error::Closed)
-        } else if looked.is_none_or(|looked| now - looked >= memory.look()) {
-            looked = Some(now);
+        } else if checked.is_none_or(|checked| now - checked >= memory.check_interval()) {
+            checked = Some(now);
             let died = || (!memory.peer_lives(side)).then_some(Error::Died);
             memory.damage().or_else(&damage).map(Error::Damaged).or_else(died)
         } else {
             None
         };
-        // What was published before the end counts.
+        // A message that was published before the other side ended is still received.
         if is_ready() {
             return Ok(());
         }
@@ -122,7 +123,7 @@ pub fn sleep<M: Memory>(
         // SYNC POINT (sleep): pairs with the light fences after each publishing.
         memory.barrier();
         if !is_ready() && !memory.peer_closed(side) {
-            memory.sleep(sleeper, rest.min(memory.look()));
+            memory.sleep(sleeper, rest.min(memory.check_interval()));
         }
         word.store(0, Ordering::Relaxed);
     }

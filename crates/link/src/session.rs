@@ -26,13 +26,13 @@ struct OpenRequest {
     batch: Batch,
     deadline: Instant,
     respond: Respond,
-    /// Whether bytes of it were handed to a connection, so that the script may have done it.
+    /// Whether bytes of it were handed to a connection. If so, the script may have performed it.
     sent: bool,
 }
 
 /// The open requests of one session.
 pub(crate) struct Session {
-    /// Names the session to the script.
+    /// Identifies the session to the script.
     pub name: u64,
     capacity: usize,
     /// Number of the next request. Its low 32 bits go over the wire, so no two open ones share them.
@@ -108,7 +108,7 @@ impl Session {
         Some((id, Submission { batch, deadline, given_up: None, respond }))
     }
 
-    /// Adds a request again that [`Session::take_first`] returned and that was sent. It will be sent again.
+    /// Puts back a request that [`Session::take_first`] returned. It counts as sent, and will be sent again.
     pub fn put_back(&mut self, id: u64, submission: Submission) {
         let Submission { batch, deadline, respond, .. } = submission;
         self.deadlines.insert((deadline, id));

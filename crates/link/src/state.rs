@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use framewire_protocol::{EventFrame, EventItem, Pulse, Welcome};
+use framewire_protocol::{EventFrame, EventItem, FrameRate, Welcome};
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep_until;
@@ -17,7 +17,7 @@ pub(crate) struct LinkState {
     pub session: Session,
     pub inbox: mpsc::Receiver<Submission>,
     pub stop: watch::Receiver<bool>,
-    pub pulse: Pulse,
+    pub frame_rate: FrameRate,
     pub status: Arc<Mutex<Status>>,
     /// Receives notices.
     pub listen: Listen,
@@ -50,9 +50,9 @@ impl LinkState {
         listen: Listen,
     ) -> LinkState {
         let session = Session::new(fastrand::u64(..), config.capacity);
-        let pulse = Pulse::default();
+        let frame_rate = FrameRate::default();
         let (boot, events, frame, lost) = (None, None, 0, None);
-        LinkState { config, session, inbox, stop, pulse, status, listen, boot, events, frame, lost }
+        LinkState { config, session, inbox, stop, frame_rate, status, listen, boot, events, frame, lost }
     }
 
     /// Changes the status, and sends a notice if the phase changes or the emulator stalls or answers again.
@@ -116,7 +116,7 @@ impl LinkState {
     /// Notes the emulator's frame counter, and with it that the emulator answers.
     pub fn note_frame(&mut self, frame: u32) {
         self.frame = frame;
-        let rate = self.pulse.beat(Instant::now(), frame);
+        let rate = self.frame_rate.note(Instant::now(), frame);
         self.update(|status| {
             status.frame = frame;
             status.stalled = false;

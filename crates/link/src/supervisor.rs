@@ -69,7 +69,7 @@ fn broken(state: &mut LinkState, problem: String) {
     if phase == Phase::Absent {
         state.session.fail_unsent(&state.absent(&problem));
     }
-    state.pulse.clear();
+    state.frame_rate.clear();
     state.update(|status| {
         let script = status.script.take();
         *status = Status { phase, script, problem: Some(problem), ..Status::default() };

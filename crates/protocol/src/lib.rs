@@ -16,7 +16,7 @@
 //! - [`number`]: whole numbers as text;
 //! - [`marker`]: mGBA-http's text messages, for scripts that know nothing else;
 //! - [`key`]: the ten buttons;
-//! - [`pulse`]: the frame rate, which both ends of a connection compute in the same way.
+//! - [`frame_rate`]: the frame rate, which both ends of a connection compute in the same way.
 //!
 //! The wire format is described in `docs/protocol.md`. Its test vectors, `vectors/*.tsv`, are read by this crate's
 //! tests and by the Lua script's.
@@ -26,13 +26,13 @@ pub mod batch;
 pub mod error;
 pub mod event;
 pub mod frame;
+pub mod frame_rate;
 pub mod hello;
 pub mod hex;
 pub mod key;
 pub mod marker;
 pub mod number;
 pub mod op;
-pub mod pulse;
 pub mod run;
 pub mod sequence;
 pub mod timeline;
@@ -45,10 +45,10 @@ pub use batch::{Batch, Outcome};
 pub use error::{OpError, Status};
 pub use event::{EventFrame, EventItem};
 pub use frame::{Decoder, Frame, FrameError, Reply, Request};
+pub use frame_rate::FrameRate;
 pub use hello::{Hello, Welcome};
 pub use key::{Key, Keys};
 pub use op::{Effect, Op, OpInfo};
-pub use pulse::Pulse;
 pub use timeline::KeyStep;
 pub use value::Value;
 pub use watch::MemoryRange;

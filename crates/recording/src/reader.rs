@@ -9,7 +9,7 @@ use crate::entry::kind;
 use crate::error::Wrong;
 use crate::{Damage, Entry, FormatError, Head, MAX_FILE, Writer};
 
-/// A recording, as far as it is sound.
+/// A recording that was read from a file, up to the first damaged entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recording {
     head: Head,
@@ -22,9 +22,9 @@ pub struct Recording {
 /// How a recording ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
-    /// As it was written, for this reason.
+    /// The file is complete. The recording was stopped for this reason.
     Whole(String),
-    /// Earlier: what follows cannot be used.
+    /// The file is damaged: nothing after this place can be used.
     Damaged(Damage),
 }
 
@@ -33,7 +33,7 @@ impl Recording {
     ///
     /// # Errors
     ///
-    /// If it is damaged before its first frame, or no recording at all.
+    /// If the file is damaged before its first frame, or is not a recording.
     pub fn read(file: &[u8]) -> Result<Recording, FormatError> {
         if file.len() as u64 > MAX_FILE {
             return Err(FormatError::TooLarge(file.len() as u64));
@@ -74,7 +74,7 @@ impl Recording {
         Ok(recording)
     }
 
-    /// What it is of.
+    /// The game and the settings with which it was made.
     pub fn head(&self) -> &Head {
         &self.head
     }
@@ -89,7 +89,7 @@ impl Recording {
         &self.entries
     }
 
-    /// Frames of it that are sound.
+    /// How many frames it has before its end or its damage.
     pub fn frames(&self) -> u64 {
         self.frames
     }
@@ -104,7 +104,7 @@ impl Recording {
         self.entries.iter().filter(|entry| matches!(entry, Entry::Picture(_))).count()
     }
 
-    /// Writes what is sound of it with another head, and `reason` as its end if it has none.
+    /// Writes the recording again, without damaged parts and with another head. Its end gets `reason` if it was damaged.
     pub(crate) fn write<W: io::Write>(&self, out: W, head: &Head, reason: &str) -> io::Result<W> {
         let mut writer = Writer::begin(out, head, self.state.clone())?;
         for entry in &self.entries {
@@ -125,7 +125,7 @@ impl Recording {
     ///
     /// # Errors
     ///
-    /// As the writer has them.
+    /// Those of [`Writer`].
     pub fn write_with<W: io::Write>(&self, out: W, every: u32, pictures: &[u32]) -> io::Result<W> {
         let head = Head { pictures: every, ..self.head.clone() };
         let mut writer = Writer::begin(out, &head, self.state.clone())?;
@@ -159,23 +159,23 @@ impl Recording {
 
 /// A place after a whole entry, where a file may end.
 pub(crate) struct Cut {
-    /// In bytes.
+    /// Its offset in the file, in bytes.
     pub offset: usize,
     /// Frames before it.
     pub frames: u64,
-    /// Of everything before it but the checksums themselves.
+    /// The checksum of everything before it, except for the checksums themselves.
     pub checksum: Hasher,
 }
 
 impl Cut {
-    /// How many places are found: enough that the entries between them take more than the longest end.
+    /// How many places are kept: so many that the entries between them are longer than the longest end.
     const MANY: usize = 256;
 
     /// The last places of a file, in order.
     ///
     /// # Errors
     ///
-    /// If nothing of the file can be played.
+    /// If no part of the file can be played.
     pub fn last(file: &[u8]) -> Result<VecDeque<Cut>, FormatError> {
         let (_, length) = Head::read(file)?;
         let mut entries = Entries::after_head(file, length);
@@ -200,12 +200,12 @@ impl Cut {
     }
 }
 
-/// The entries of a file, each with its checksum tested.
+/// The entries of a file. The checksum of each is verified.
 struct Entries<'a> {
     reader: Reader<'a>,
     file: &'a [u8],
     checksum: Hasher,
-    /// The frame that the next entry is of.
+    /// The frame to which the next entry belongs.
     frame: u64,
 }
 
@@ -227,7 +227,7 @@ impl<'a> Entries<'a> {
     fn entry(&mut self) -> Result<Entry, Wrong> {
         let start = self.offset();
         let entry = self.reader.get::<Entry>();
-        // What cannot be read may only be so because it was changed, and may have any length.
+        // Changed bytes can look like an entry of any length, so an entry that seems truncated may just be damaged.
         let entry = entry.map_err(|error| match error {
             DecodeError::Truncated(_) => Wrong::Cut,
             _ => Wrong::Entry,
@@ -249,7 +249,7 @@ impl Iterator for Entries<'_> {
         if self.reader.remaining() == 0 {
             return None;
         }
-        // A hash is of the frame before it.
+        // A hash belongs to the frame before it.
         let of_hash = matches!(self.file[offset], kind::PICTURE | kind::MEMORY);
         Some(self.entry().map_err(|what| {
             let damage = self.damage(offset, what);
@@ -291,7 +291,7 @@ mod tests {
         assert_eq!(recording.entries()[..3], first);
     }
 
-    /// Whatever byte is changed, and however, what is played before the damage is what was recorded.
+    /// No change of a byte alters what is played before the damage.
     #[test]
     fn every_changed_byte_is_found_at_its_frame() {
         let file = file();

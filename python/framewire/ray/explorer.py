@@ -117,7 +117,7 @@ class FleetExplorer:
     ) -> None:
         for name, value in {"workers": workers, "cores_per_worker": cores_per_worker}.items():
             if value is not None and value < 1:
-                raise InvalidRequest(f"{name} is {value}; use a number from 1", parameter=name)
+                raise InvalidRequest(f"{name} is {value}; use a whole number of at least 1", parameter=name)
         game = game or demo_game()
         self.cells = [cell] if isinstance(cell, str) else list(cell)
         self._options: dict[str, Any] = {"score": score, "goal": goal, "cell": self.cells}

@@ -132,7 +132,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
             "checkpoint_every": checkpoint_every,
         }.items():
             if value is not None and value < 1:
-                raise InvalidRequest(f"{name} is {value}; use a number from 1", parameter=name)
+                raise InvalidRequest(f"{name} is {value}; use a whole number of at least 1", parameter=name)
         mode = AutoresetMode(autoreset_mode)
         game = game or demo_game()
         # One environment here shows the spaces, and what is wrong with the files before they are sent.
@@ -315,7 +315,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         """
         self._check_idle("rescale")
         if workers is not None and workers < 1:
-            raise InvalidRequest(f"workers is {workers}; use a number from 1", parameter="workers")
+            raise InvalidRequest(f"workers is {workers}; use a whole number of at least 1", parameter="workers")
         places = _nodes.plan(_nodes.usable(self._pool.resources), workers, self._cores_per_worker, self.num_envs)
         states: list[bytes] = []
         hashes: list[str] = []

@@ -47,7 +47,7 @@ class Plan:
         envs_per_core: Environments for each core.
         observation_bytes: Bytes of one observation.
         network_bytes_per_second: What the machine of the program receives; None if all workers are on its machine.
-        machine_cores: The cores that there really are, if workers share a machine; None if each has its own.
+        machine_cores: The cores of the machine that all workers share; None if each worker has its own machine.
     """
 
     cores: int

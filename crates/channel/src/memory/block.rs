@@ -253,7 +253,7 @@ impl Memory for Block {
         }
     }
 
-    fn look(&self) -> Duration {
+    fn check_interval(&self) -> Duration {
         if self.barriers { LOOK } else { LOOK_WITHOUT_BARRIERS }
     }
 

@@ -32,7 +32,7 @@ impl Side {
     }
 }
 
-/// Who sleeps on a word.
+/// Which end of which direction sleeps.
 #[derive(Debug, Clone, Copy)]
 pub enum Sleeper {
     Reader(Side),
@@ -49,24 +49,24 @@ pub trait Memory: Send + Sync {
     fn bulk_size(&self) -> usize;
     /// A range of that room, which lies inside of it.
     fn bulk(&self, side: Side, offset: usize, length: usize) -> *mut u8;
-    /// Notes that a range of that room is read or written; for loom.
+    /// Reports to loom that a range of that room is read or written.
     fn watch_bulk(&self, side: Side, offset: usize, length: usize, write: bool);
-    /// The word that is 1 while somebody sleeps.
+    /// The word that is 1 while this end sleeps.
     fn sleeps(&self, sleeper: Sleeper) -> &AtomicU32;
-    /// Sleeps while the word is 1, at most so long.
+    /// Sleeps while the word is 1, for at most `limit`.
     fn sleep(&self, sleeper: Sleeper, limit: Duration);
     /// Wakes the threads that sleep there.
     fn wake(&self, sleeper: Sleeper);
     /// Makes all processes of the channel pass a full barrier.
     fn barrier(&self);
-    /// Longest sleep without looking whether the other side lives.
-    fn look(&self) -> Duration;
-    /// Whether a part of it was found missing when it was used.
+    /// Longest sleep without checking whether the other side is alive.
+    fn check_interval(&self) -> Duration;
+    /// Whether an access found that a part of the memory is gone.
     fn is_lost(&self) -> bool;
-    /// What is wrong with it; asks the system.
+    /// What is wrong with the memory, if anything. This makes system calls.
     fn damage(&self) -> Option<&'static str>;
-    /// Whether the other side of `side` has said that it ends.
+    /// Whether the other side of `side` has closed the channel.
     fn peer_closed(&self, side: Side) -> bool;
-    /// Whether the other side of `side` lives.
+    /// Whether the process of the other side of `side` is alive.
     fn peer_lives(&self, side: Side) -> bool;
 }

@@ -21,8 +21,8 @@ fn is_ready(link: &Link) -> bool {
     status.phase == Phase::Ready && !status.stalled
 }
 
-/// Keeps the shared state's game up to date. Framewire's script reports another game by an event, so this task asks it only
-/// after that and after each new connection. In lockstep, a request at another time would delay a frame.
+/// Keeps the shared state's game up to date. Framewire's script sends an event when another game is loaded. So this task
+/// asks for the game only after such an event and after each new connection; in lockstep, other requests would delay frames.
 pub(super) async fn game(link: Arc<Link>, shared: Arc<AttachedState>) {
     loop {
         if link.status().script == Some(Script::MgbaHttp) {
@@ -47,7 +47,7 @@ async fn ask_for_game(link: &Link, shared: &Arc<AttachedState>) -> bool {
     true
 }
 
-/// Starts watches again that the script has forgotten, once it is known whether they are of the game that is there.
+/// Restarts the watches that the script has forgotten. Waits until the game is known, because watches belong to one game.
 pub(super) async fn watches(link: Arc<Link>, shared: Arc<AttachedState>) {
     loop {
         let Some((id, op)) = shared.watches.next_forgotten() else {
@@ -59,7 +59,7 @@ pub(super) async fn watches(link: Arc<Link>, shared: Arc<AttachedState>) {
             continue;
         }
         match submit(&link, &shared, op.into(), Instant::now() + IDENTIFY).await {
-            // Has no effect if the watch was started. It may not have been: another game may lack its memory.
+            // If the watch was started, this has no effect. If not, the loaded game may lack its memory.
             Ok(_) => shared.watches.give_up(id),
             Err(_) => sleep(RETRY).await,
         }

@@ -1,4 +1,4 @@
-//! Whether and how fast frames run, as operations set it.
+//! Whether frames run, and how fast, as set by operations.
 
 use std::time::{Duration, Instant};
 
@@ -17,11 +17,11 @@ pub(super) struct RunControl {
     lockstep: Option<Lockstep>,
 }
 
-/// Whether and how fast frames run.
+/// Whether frames run, and how fast.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct RunState {
     pub speed: Speed,
-    /// Whether no frame is due by itself.
+    /// Whether frames run only when a request asks for them.
     pub stopped: bool,
     /// Whether the reason is lockstep, in which each frame waits for a request.
     pub lockstep: bool,
@@ -39,7 +39,7 @@ impl RunControl {
         RunControl { speed, paused, lockstep: None }
     }
 
-    /// Whether and how fast frames are to run.
+    /// Whether frames are to run, and how fast.
     pub fn run_state(&self) -> RunState {
         let lockstep = self.lockstep.is_some();
         RunState { speed: self.speed, stopped: self.paused || lockstep, lockstep }

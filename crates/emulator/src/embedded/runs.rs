@@ -9,7 +9,7 @@ use super::bounds;
 use super::machine::Machine;
 use super::perform::Progress;
 
-/// Most runs at once. Each evaluates its conditions after every frame.
+/// The most runs at once. Each evaluates its conditions after every frame.
 const MAX_RUNS: usize = 256;
 
 /// The runs that are not over, each with the batch that waits for it.
@@ -18,19 +18,19 @@ pub(super) struct Runs {
     active: Vec<(ActiveRun, Progress)>,
 }
 
-/// A run that is not over.
+/// A run that needs more frames.
 pub(super) struct ActiveRun {
     stop: Vec<Code>,
     steps: Vec<CompiledStep>,
-    /// How the steps before the present one ended.
+    /// How the steps before the current one ended.
     ends: Vec<StepEnd>,
-    /// The timeline of the present step's keys.
+    /// The timeline of the current step's keys.
     timeline: Option<u32>,
-    /// Frames that the present step has taken.
+    /// How many frames the current step has taken.
     frames: u32,
-    /// Why the present step ends now.
+    /// Why the current step ends now.
     over: Option<EndReason>,
-    /// Whether frames were stopped when it began, so that it has to drive them.
+    /// Whether the game was stopped when the run began. If so, the run makes the worker run frames.
     drives: bool,
 }
 
@@ -41,11 +41,11 @@ struct CompiledStep {
     goes_on: bool,
 }
 
-/// What became of a run at its beginning.
+/// What `begin_run` returns.
 pub(super) enum BegunRun {
-    /// It is over without a frame.
+    /// The run is over, without a frame.
     Over(Vec<StepEnd>),
-    /// It needs frames.
+    /// The run needs frames.
     Active(ActiveRun),
 }
 
@@ -59,7 +59,7 @@ impl Runs {
         self.active.iter().map(|(_, progress)| progress)
     }
 
-    /// Whether a run needs frames although frames are stopped.
+    /// Whether a run needs frames although the game is stopped.
     pub fn are_driving(&self) -> bool {
         self.active.iter().any(|(run, _)| run.drives)
     }
@@ -69,7 +69,7 @@ impl Runs {
         self.active.iter().any(|(run, progress)| run.drives || progress.needs_picture())
     }
 
-    /// A frame was run, and nothing was changed since: looks which steps end with it.
+    /// Finds the steps that end now. Called after each frame, before anything else changes.
     pub fn look(&mut self, core: &mut Core) {
         for (run, _) in &mut self.active {
             run.frames += 1;
@@ -83,7 +83,7 @@ impl ActiveRun {
         self.steps.get(self.ends.len())
     }
 
-    /// Why the present step ends now, if it does.
+    /// Why the current step ends now, if it does.
     fn end(&self, core: &mut Core) -> Option<EndReason> {
         let step = self.step()?;
         let mut first = |conditions: &[Code]| {
@@ -102,7 +102,7 @@ impl ActiveRun {
         Some(if step.until.is_empty() { EndReason::Frames } else { EndReason::TimedOut })
     }
 
-    /// Whether the run is over with the steps that have ended.
+    /// Whether the run is over, because of its last step that has ended.
     fn is_over(&self) -> bool {
         let Some(last) = self.ends.last() else { return false };
         match last.why {
@@ -117,7 +117,7 @@ impl Machine {
     /// Begins a run. A condition that holds at once ends its step without a frame.
     ///
     /// # Errors
-    /// If the bytes are not a run, it reads memory that is not there, or its first keys are another timeline's.
+    /// If the bytes are not a run, if it reads memory that does not exist, or if another timeline owns keys of its first step.
     pub fn begin_run(&mut self, bytes: &[u8]) -> Result<BegunRun, OpError> {
         if self.runs.active.len() >= MAX_RUNS {
             let message =
@@ -139,10 +139,10 @@ impl Machine {
         Ok(if is_over { BegunRun::Over(run.ends) } else { BegunRun::Active(run) })
     }
 
-    /// Begins the present step, and those after it as long as they end at once. Returns whether the run is over.
+    /// Begins the current step, and those after it as long as they end at once. Returns whether the run is over.
     ///
     /// # Errors
-    /// If keys of a step are another timeline's.
+    /// If another timeline owns keys of a step.
     fn begin_steps(&mut self, run: &mut ActiveRun) -> Result<bool, OpError> {
         while !run.is_over() {
             run.frames = 0;
@@ -159,7 +159,7 @@ impl Machine {
         Ok(true)
     }
 
-    /// A frame was run: goes on with the runs of which a step ended, and with the batches that waited for runs.
+    /// Continues the runs of which a step ended, and the batches of the runs that are over. Called after each frame.
     pub fn settle_runs(&mut self) {
         let mut index = 0;
         while let Some((run, progress)) = self.runs.active.get_mut(index) {
@@ -169,7 +169,7 @@ impl Machine {
                 index += 1;
                 continue;
             }
-            // The operations of its batch may run frames, in which other runs end.
+            // The other operations of its batch may run frames, and other runs may end in these.
             let (mut run, progress) = self.runs.active.remove(index);
             if let Some(timeline) = run.timeline.take() {
                 self.cancel_keys(timeline);
@@ -188,13 +188,13 @@ impl Machine {
     }
 }
 
-/// The conditions of these bytes. `place` names them in errors.
+/// Decodes conditions. `place` names them in errors.
 fn compile(core: &Core, conditions: &[Condition], place: &str) -> Result<Vec<Code>, OpError> {
     let conditions = conditions.iter().enumerate();
     conditions.map(|(index, bytes)| decode(core, bytes, &format!("{place}[{index}]"))).collect()
 }
 
-/// An expression whose known addresses the core has.
+/// Decodes an expression, and checks that the core has the memory at its fixed addresses.
 pub(super) fn decode(core: &Core, bytes: &[u8], place: &str) -> Result<Code, OpError> {
     let problem = |error: CodeError| OpError::bad_argument(format!("{place}: {error}"));
     let code = Code::decode(bytes).map_err(problem)?;
@@ -210,7 +210,7 @@ pub(super) fn decode(core: &Core, bytes: &[u8], place: &str) -> Result<Code, OpE
 /// The values of the expressions of [`Op::Evaluate`](framewire_protocol::Op::Evaluate).
 ///
 /// # Errors
-/// If the bytes are not expressions, or they read memory that is not there.
+/// If the bytes are not expressions, or they read memory that does not exist.
 pub(super) fn evaluate(core: &mut Core, expressions: &[u8]) -> Result<Vec<u8>, OpError> {
     let codes = compile(core, &run::decode_expressions(expressions)?, "expressions")?;
     let values: Vec<_> = codes.iter().map(|code| code.value(&mut CoreMemory(core))).collect();

@@ -3,7 +3,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, TryRecvError};
-use framewire_protocol::{Effect, Pulse};
+use framewire_protocol::{Effect, FrameRate};
 
 use super::Job;
 use super::driver::{Driver, NextFrame};
@@ -30,7 +30,7 @@ pub(super) struct Worker {
     pace: Pace,
     /// The state of the clock that the schedule and the report follow.
     run_state: RunState,
-    pulse: Pulse,
+    frame_rate: FrameRate,
     reported: Instant,
     /// Which of the machine's games the report describes.
     identified: u32,
@@ -54,7 +54,7 @@ impl Worker {
             driver,
             pace,
             run_state,
-            pulse: Pulse::default(),
+            frame_rate: FrameRate::default(),
             reported: now,
             identified: 0,
         };
@@ -92,7 +92,7 @@ impl Worker {
             self.settle(now);
         }
         let next = match clock {
-            // A run that began while frames were stopped has its frames all the same.
+            // A run that began while the game was stopped still runs its frames.
             NextFrame::Scheduled if self.machine.runs.are_driving() => Next::Now,
             NextFrame::Scheduled => self.pace.next(now),
             NextFrame::Now => Next::Now,
@@ -291,7 +291,7 @@ impl Worker {
         self.identify();
         self.reported = now;
         self.machine.saves.look(&mut self.machine.core, now);
-        let rate = self.pulse.beat(now, self.machine.ticks as u32);
+        let rate = self.frame_rate.note(now, self.machine.ticks as u32);
         let mut report = self.shared.report.lock();
         report.at = now;
         report.frame = self.machine.core.frame_counter();

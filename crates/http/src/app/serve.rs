@@ -53,7 +53,7 @@ pub struct LocalServer {
 }
 
 impl LocalServer {
-    /// The server of these settings.
+    /// A server with these settings.
     #[must_use]
     pub fn new(app: &App) -> LocalServer {
         let (stop, stopped) = watch::channel(false);
@@ -67,13 +67,13 @@ impl LocalServer {
         LocalServer { calls, recordings, replays, stop, grace: app.limits.grace }
     }
 
-    /// Calls its methods, with all rights.
+    /// What calls the server's methods, with all rights.
     #[must_use]
     pub fn calls(&self) -> LocalCalls {
         self.calls.clone()
     }
 
-    /// Ends it, and completes the recordings under way.
+    /// Stops the server, and completes the recordings under way.
     pub async fn close(self) {
         let _ = self.stop.send(true);
         close_storage(&self.recordings, &self.replays, self.grace).await;
@@ -92,8 +92,8 @@ async fn close_storage(recordings: &Storage<Recordings>, replays: &Replays, grac
 }
 
 /// Serves `app` on `socket` until `shutdown` ends. Then requests under way are answered, for at most
-/// [`Limits::grace`](crate::Limits::grace), and connections closed.
-/// What goes wrong with one connection does not concern the others.
+/// [`Limits::grace`](crate::Limits::grace), and the connections are closed.
+/// A problem with one connection does not affect the others.
 pub async fn serve(socket: TcpListener, app: App, shutdown: impl Future<Output = ()>) {
     let Limits { last_call, grace, .. } = app.limits;
     let (stop, stopped) = watch::channel(false);
@@ -194,7 +194,7 @@ fn dispatcher(app: &App, port: u16, services: Services) -> Dispatcher {
     }
 }
 
-/// All routes over these services, and what is known of those under `/v1`.
+/// All routes, with these services, and the catalog of the routes under `/v1`.
 pub(crate) fn router(state: AppState, front_end: Option<&FrontEnd>) -> (Router, Arc<Catalog>) {
     let described = v1::router().merge(rpc::router()).into_openapi();
     let mut catalog = Catalog::new(&described);
@@ -237,7 +237,7 @@ async fn nothing(request: Request) -> Response {
     Failure::no_such_path(request.uri().path()).answer(request.uri().path())
 }
 
-/// All routes of [`router`] that have no table answer GET; for those under `/v1` see [`v1::explain_method`].
+/// Explains a wrong method: routes outside of `/v1` accept only GET and HEAD. [`v1::explain_method`] does the rest under `/v1`.
 async fn wrong_method(request: Request) -> Response {
     let path = request.uri().path();
     if is_under_v1(path) {

@@ -1,7 +1,7 @@
 //! The table itself, and the macro that makes everything from it.
 //!
-//! A row: code, variant, name, effect, type of the result, and mGBA-http's message with the same arguments if there is one. A
-//! number takes what its type has, or the range after `where`.
+//! A row: code, variant, name, effect, type of the result, and mGBA-http's message with the same arguments if there is one. An
+//! argument that is a number accepts every value of its type, or only the range after `where`.
 
 use std::ops::RangeInclusive;
 
@@ -98,7 +98,7 @@ macro_rules! ops {
             /// Calls `visit` with each of its arguments that names a file on the emulator's machine: those called `path`.
             ///
             /// # Errors
-            /// The first that `visit` gives.
+            /// The first error that `visit` returns.
             pub fn try_for_each_path<E>(
                 &mut self,
                 mut visit: impl FnMut(&mut String) -> Result<(), E>,
@@ -339,15 +339,15 @@ ops! {
         id: u32,
     }
 
-    /// The state of a timeline: `playing`; or `over` and the frame counter at its end; or `cancelled`, before its last step, and
-    /// the frame counter then. The last 16,384 timelines that ended are remembered.
+    /// The state of a timeline: `playing`, `over`, or `cancelled` if it ended before its last step. After `over` and
+    /// `cancelled` comes the frame counter at its end. The last 16,384 timelines that ended are remembered.
     0x58 Timeline "timeline" Read -> Names {
         /// Number of the timeline.
         id: u32,
     }
-    /// Plays keys as `play_keys` does, but after every timeline that plays or waits: its first frame is the one after the last
-    /// frame of those. The result is its number, and how many frames are left before its first one. Until then it owns no
-    /// keys. A number of timelines may wait: at most 1,024.
+    /// Plays keys as `play_keys` does, but after every timeline that is playing or waiting: its first frame is the one after the
+    /// last frame of those. The result is its number, and how many frames are left before its first one. Until then it owns no
+    /// keys. At most 1,024 timelines can wait.
     0x59 AppendKeys "append_keys" Change -> Names {
         /// The steps, as of `play_keys`.
         steps: Vec<u8>,
@@ -475,8 +475,8 @@ ops! {
         message: String,
     }
 
-    /// Watches memory from this batch on, for the program that serves this emulator: events report what changes. The result
-    /// is the present bytes of the ranges, joined.
+    /// Watches memory from this batch on: events report the changes to the program that sent the batch. The result is the
+    /// current bytes of the ranges, joined.
     0xb0 Watch "watch" Read -> Bytes {
         /// Number of the watch; a watch that has it already is replaced.
         id: u32,
@@ -484,9 +484,9 @@ ops! {
         every: u32,
         /// 1: report the keys held in each frame; 2: report the hash of the picture in each event of `every`.
         flags: u8,
-        /// The ranges: each `u8 n`, n bytes of a memory domain's name (none for the bus), `u32` address, `u16` length. With no
-        /// name and the length 0 it is an expression, of as many bytes as the address says, which follow; its value has 9 bytes,
-        /// as in `evaluate`.
+        /// The ranges: each `u8 n`, n bytes of a memory domain's name (none for the bus), `u32` address, `u16` length. If `n`
+        /// and the length are 0, the item is an expression instead: the address is its size, and its bytes follow. Its value has
+        /// 9 bytes, as in `evaluate`.
         ranges: Vec<u8>,
     }
     /// Ends a watch.
@@ -519,7 +519,8 @@ ops! {
     /// Keeps bytes in memory: writes them now, and again after each frame until `unfreeze` or until another game is loaded.
     /// The address is an expression, which is evaluated each time; in frames in which it has no value, nothing is written.
     0xb5 Freeze "freeze" Change -> None {
-        /// What `frozen` and `unfreeze` call it: 1 to 1,024 bytes. What has this name already is replaced.
+        /// The name of the frozen value, 1 to 1,024 bytes. `frozen` returns it and `unfreeze` takes it. An earlier value of
+        /// this name is replaced.
         name: String,
         /// The type of the number, or `bytes`; `frozen` returns it.
         kind: String,
@@ -530,11 +531,11 @@ ops! {
     }
     /// Ends a `freeze`. The result says whether there was one.
     0xb6 Unfreeze "unfreeze" Change -> Bool {
-        /// The name that `freeze` got; `*` ends all.
+        /// The name that `freeze` was given; `*` ends all.
         name: String,
     }
-    /// The values that `freeze` keeps: of each its name, its type, and its bytes as
-    /// pairs of hex digits joined by commas.
+    /// The values that `freeze` keeps. For each of them: its name, its type, and its bytes as pairs of hex digits joined by
+    /// commas.
     0xb7 Frozen "frozen" Read -> Names {}
 
     /// The cheats of an embedded core in order: for each of them its number, `on` or `off`, its kind, its name, and its codes

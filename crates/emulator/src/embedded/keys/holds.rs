@@ -85,9 +85,9 @@ impl Holds {
         change
     }
 
-    /// These keys are set by hand: a hold of them that runs has no say in them any more. Those that wait keep waiting. Of
-    /// all keys, those in `up` were held and are released: pressed again in the same frame, they would never have been released for
-    /// the game.
+    /// Takes these keys away from the holds that are running, because a request sets them directly. Holds that wait keep
+    /// waiting. The request releases the keys in `up`, which were down. A hold of these waits for the next frame: otherwise the
+    /// game would not see that they were up.
     pub fn release(&mut self, keys: u16, up: u16) {
         for (number, key) in self.keys.iter_mut().enumerate() {
             let owned = keys & 1 << number != 0 && key.owner.take().is_some();

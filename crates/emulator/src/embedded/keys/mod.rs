@@ -1,8 +1,7 @@
-//! Keys that are held by frames: for a number of them, or on the very frames of a timeline.
+//! Keys that the emulator presses and releases by counting frames.
 //!
-//! - `holds`: keys held for a number of frames, one after the other;
-//! - `timelines`: keys held on given frames;
-//! - `ended`: how earlier timelines ended.
+//! - `holds`: keys that are held for a number of frames; holds of the same key wait for each other;
+//! - `timelines`: keys that are pressed and released in given frames, and how earlier timelines ended.
 
 mod holds;
 mod timelines;
@@ -12,10 +11,10 @@ use framewire_protocol::{KeyStep, OpError, Status, Value};
 use holds::{Holds, MAX_WAITING};
 use timelines::{EndedTimelines, Timelines};
 
-/// Keys to hold and keys to release, now.
+/// Which keys to press now, and which to release.
 #[derive(Debug, Default, PartialEq, Eq, Clone, Copy)]
 pub struct KeyChange {
-    /// To hold.
+    /// To press.
     pub add: u16,
     /// To release.
     pub clear: u16,
@@ -29,7 +28,7 @@ impl KeyChange {
     }
 }
 
-/// Everything that holds keys for frames. Each call returns the changes to apply at once.
+/// All holds and timelines. Each call returns the changes to apply at once.
 #[derive(Debug, Default)]
 pub struct Keypad {
     holds: Holds,
@@ -38,7 +37,7 @@ pub struct Keypad {
 }
 
 impl Keypad {
-    /// Holds `keys` for `frames`, at once or after earlier holds and timelines of them have ended.
+    /// Holds `keys` for `frames`, at once or after the earlier holds and timelines that use these keys have ended.
     ///
     /// # Errors
     /// If too many holds wait.
@@ -51,12 +50,13 @@ impl Keypad {
     /// Plays the steps of a timeline from the next frame on. Returns its id.
     ///
     /// # Errors
-    /// If another one has one of the keys.
+    /// If another timeline uses one of the keys.
     pub fn play(&mut self, steps: Vec<KeyStep>) -> Result<(u32, KeyChange), OpError> {
         self.timelines.play(steps, &mut self.holds)
     }
 
-    /// Plays the steps of a timeline after all that play or wait. Returns its id, and how many frames come before its first.
+    /// Plays the steps of a timeline after all that are playing or waiting. Returns its id, and how many frames come before its
+    /// first.
     ///
     /// # Errors
     /// If too many timelines wait.
@@ -75,8 +75,8 @@ impl Keypad {
         (any, KeyChange { add: 0, clear })
     }
 
-    /// Ends holds and timelines of these keys, because they are set directly. Of all keys, those in `up` were held and are
-    /// released: pressed again in the same frame, they would never have been released for the game.
+    /// Takes these keys away from holds and timelines, because a request sets them directly. The request releases the keys in
+    /// `up`, which were down. A hold of these waits for the next frame: otherwise the game would not see that they were up.
     pub fn release(&mut self, keys: u16, up: u16) {
         self.holds.release(keys, up);
         self.timelines.release(&self.holds);
@@ -89,7 +89,8 @@ impl Keypad {
         change
     }
 
-    /// The timelines that ended since the last call, in `frame`, and whether before their last step; `None` if there are none.
+    /// The timelines that ended since the last call, each with whether it was cancelled before its last step; `None` if no
+    /// timeline ended. They are remembered as ended in `frame`.
     pub fn take_ended(&mut self, frame: u32) -> Option<Vec<(u32, bool)>> {
         let over = self.timelines.take_ended()?;
         for (id, cancelled) in &over {
@@ -98,10 +99,10 @@ impl Keypad {
         Some(over)
     }
 
-    /// Whether a timeline plays, or how and in which frame it ended.
+    /// Whether a timeline is playing, or else how and in which frame it ended.
     ///
     /// # Errors
-    /// If it is not known.
+    /// If there is no such timeline, or it was forgotten.
     pub fn describe(&self, id: u32) -> Result<Value, OpError> {
         if self.timelines.plays(id) {
             return Ok(Value::List(vec![Value::Text("playing".to_owned())]));
@@ -161,12 +162,10 @@ mod tests {
     }
 
     #[test]
-    fn the_vectors_that_the_script_keeps_too() {
+    fn the_vectors_that_the_script_passes_too() {
         let holds = include_str!("../../../../protocol/vectors/holds.tsv");
         let timelines = include_str!("../../../../protocol/vectors/timelines.tsv");
-        for row in
-            [holds, timelines].into_iter().flat_map(str::lines).filter(|client| !client.starts_with('#'))
-        {
+        for row in [holds, timelines].into_iter().flat_map(str::lines).filter(|line| !line.starts_with('#')) {
             let columns: Vec<&str> = row.split('\t').collect();
             let [name, steps, masks] = columns[..] else { panic!("{row:?} has three columns") };
             assert_eq!(play(steps), masks, "{name}");
@@ -174,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_are_told_once_each() {
+    fn each_end_is_reported_once() {
         let mut keypad = Keypad::default();
         keypad.play(steps("0:1,1:0")).expect("room");
         keypad.play(steps("0:2,9:0")).expect("room");

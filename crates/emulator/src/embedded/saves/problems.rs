@@ -37,8 +37,8 @@ impl Problems {
         Problems { shared, console }
     }
 
-    pub fn log(&mut self, level: Level, client: &str) {
-        (self.console)(level, client);
+    pub fn log(&mut self, level: Level, line: &str) {
+        (self.console)(level, line);
     }
 
     /// A save file was opened, with or without a problem.
