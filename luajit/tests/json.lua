@@ -206,6 +206,30 @@ check.test("values are written as JSON", function()
   check.equal(json.encode({ 1 }, { indent = "\t" }), "[\n\t1\n]")
 end)
 
+check.test("objects are written alike the first time and from memory", function()
+  local long = ("x"):rep(65)
+  local many = {}
+  for i = 1, 30 do many["name " .. i] = "value " .. i end
+  for _, object in ipairs {
+    { id = "79190", name = "a \"lamp\"\n", price = 12.5, on = true, off = false }, { zero = 0 }, { zero = -0.0 },
+    { text = long }, { [long] = "text" }, { inner = { text = "a" }, nothing = json.null, list = array { "b" } }, many,
+    { number = 2 ^ 60 }, { exact = 9007199254740993LL }, { empty = "" }, { [""] = "name" },
+  } do
+    local first = json.encode(object)
+    assert(same(json.decode(first), object), first)
+    for _ = 1, 3 do check.equal(json.encode(object), first) end
+  end
+  check.equal(json.encode { zero = -0.0 }, '{"zero":-0}')
+  for _, case in ipairs {
+    { { id = "79190", text = "\255" }, "not UTF-8, at value.text" }, { { id = 0 / 0 }, "nan" },
+    { { id = "79190", [1] = "79190", [2] = 1 }, "with other keys" }, { { id = print }, "a value of type function" },
+  } do
+    for _ = 1, 2 do check.contains(select(2, json.encode(case[1])), case[2]) end
+  end
+  for i = 1, 3000 do check.equal(json.encode { id = "text " .. i }, '{"id":"text ' .. i .. '"}') end
+  check.equal(json.encode { id = "text 1" }, '{"id":"text 1"}')
+end)
+
 check.test("what JSON does not have is refused, with its place in the value", function()
   local ffi = require "ffi"
   for _, case in ipairs {

@@ -123,3 +123,44 @@ check.test("the cache knows a head only by all its bytes", function()
   check.equal(heads:find(bytes_of(one), 0, #one - 1), nil, "one byte short")
   check.equal(heads:find(bytes_of(one), 0, 3), nil)
 end)
+
+check.test("a head with known field lines is the same as a parsed one", function()
+  local small = { max_target = 40, max_head = 200, max_headers = 10 }
+  local fields = cache.new()
+  local lines = "Host: 127.0.0.1:8080\r\nContent-Length: 3\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n"
+  local function parse_with(first)
+    local text = first .. "\r\n" .. lines
+    return parser.parse(bytes_of(text), 0, #text, small), text
+  end
+  local head, text = parse_with("GET /a HTTP/1.0")
+  parser.remember(bytes_of(text), 0, #text, head, fields)
+  local function recall(first, rest)
+    local whole = first .. "\r\n" .. (rest or lines)
+    return parser.recall(bytes_of(whole .. "more"), 0, #whole + 4, small, fields)
+  end
+  check.equal(recall("GET /b HTTP/1.1"), nil, "HTTP/1.0 has other rules")
+  head, text = parse_with("GET /a HTTP/1.1")
+  parser.remember(bytes_of(text), 0, #text, head, fields)
+  for _, first in ipairs { "GET /b?x=1?y HTTP/1.1", "POST / HTTP/1.1", "DELETE /%20/ HTTP/1.1", "HEAD /? HTTP/1.1" } do
+    local found, place = recall(first)
+    check.equal(place, #first + 2 + #lines)
+    local parsed = parse_with(first)
+    for name in pairs(parsed) do
+      if name ~= "headers" then check.equal(found[name], parsed[name], name) end
+    end
+    for name, value in pairs(parsed.headers) do check.equal(found.headers[name], value, name) end
+    check.equal(found.query, parsed.query)
+  end
+  for _, first in ipairs {
+    "GET /b HTTP/1.0", "GET /b HTTP/1.2", "GET  /b HTTP/1.1", "GET /b  HTTP/1.1", "GET /b c HTTP/1.1",
+    "get /b HTTP/1.1", "GET b HTTP/1.1", "GET * HTTP/1.1", "CONNECT /b HTTP/1.1", "GET http://x/ HTTP/1.1",
+    "GET /b\tHTTP/1.1", "GET /b",
+    "GET /\127 HTTP/1.1", "GET /# HTTP/1.1", "GET /\195\164 HTTP/1.1", "GET /\0 HTTP/1.1", "/b HTTP/1.1",
+    " /b HTTP/1.1", "GET HTTP/1.1", "GET /b HTTP/1.1\n", "", "GET /" .. ("x"):rep(40) .. " HTTP/1.1",
+  } do
+    check.equal(recall(first), nil, first)
+  end
+  check.equal(recall("GET /b HTTP/1.1", "Host: 127.0.0.1:8080\r\nContent-Length: 4\r\n\r\n"), nil, "other field lines")
+  small.max_head = 60
+  check.equal(recall("GET /b HTTP/1.1"), nil, "longer than allowed")
+end)

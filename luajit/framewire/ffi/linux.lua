@@ -142,6 +142,7 @@ int nanosleep(const struct fw_timespec *, struct fw_timespec *);
 void *memchr(const void *, int, size_t);
 int memcmp(const void *, const void *, size_t);
 void *memmove(void *, const void *, size_t);
+size_t strspn(const void *, const char *);
 char *strerror(int);
 ]])
 

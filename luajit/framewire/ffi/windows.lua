@@ -97,6 +97,7 @@ int ReadFile(void *, void *, uint32_t, uint32_t *, void *);
 void *memchr(const void *, int, size_t);
 int memcmp(const void *, const void *, size_t);
 void *memmove(void *, const void *, size_t);
+size_t strspn(const void *, const char *);
 ]]
 
 local C = ffi.C

@@ -1,5 +1,6 @@
 --- Remembers the last request heads, byte by byte, so that a repeated head need not be parsed again. A remembered head
 -- ends with its first empty line. So bytes that begin with exactly the same bytes are the same head, and mean the same.
+-- The same holds for a head without its first line.
 
 local bit = require "bit"
 local ffi = require "ffi"

@@ -243,22 +243,27 @@ local function settle(self, input)
   end
 end
 
+-- Serves the first request in a buffer. Returns whether the next one can be served.
+local function serve_one(self, input, out)
+  local head, body = self.head or intake.head(self, input), ""
+  if not head then return false end
+  if head.length ~= 0 then
+    body = intake.body(self, input, head)
+    if not body then return false end
+  end
+  answer(self, head, body)
+  if out.stop > FLUSH_AT then flush(self, out) end
+  return not (input.start == input.stop or self.closing or self.late or self.unsent or self.file)
+end
+
 --- Serves every whole request in a buffer.
 ---@param input table the server's buffer or the connection's own
 function Connection:serve(input)
   local out = self.server.out
-  repeat
-    local head, body = self.head or intake.head(self, input), ""
-    if not head then break end
-    if head.length ~= 0 then
-      body = intake.body(self, input, head)
-      if not body then break end
-    end
-    answer(self, head, body)
-    if out.stop > FLUSH_AT then flush(self, out) end
-    -- LuaJIT does not compile a loop that ends in its second round, as it does with clients that wait for each
-    -- response.
-  until input.start == input.stop or self.closing or self.late or self.unsent or self.file
+  -- The loop is not begun for one request: LuaJIT compiles a loop apart from what contains it.
+  if serve_one(self, input, out) then
+    repeat until not serve_one(self, input, out)
+  end
   flush(self, out)
   if out.size > SWOLLEN then self.server:renew("out") end
   settle(self, input)

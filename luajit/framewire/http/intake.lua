@@ -37,6 +37,14 @@ function M.head(self, input)
     input.start = start + length
     return head
   end
+  local place
+  head, place = parser.recall(data, start, stop, server.limits, server.fields)
+  if head then
+    server.cache:keep(data, start, place, head)
+    self.scanned, self.skipped = 0, false
+    input.start = place
+    return head
+  end
   if data[start] == CR and self.scanned == 0 and not self.skipped then
     -- RFC 9112, 2.2: one empty line before a request is allowed.
     if stop - start < 2 then return nil end
@@ -50,7 +58,8 @@ function M.head(self, input)
   if band(parser.class[data[start]], parser.TOKEN) == 0 then
     return M.refuse(self, 400, "the request line must begin with a method")
   end
-  local place, found = parser.find_end(data, start + self.scanned, stop)
+  local found
+  place, found = parser.find_end(data, start + self.scanned, stop)
   if not place then return M.refuse(self, 400, "a line must end with carriage return and line feed") end
   if (found and place or stop) - start > limits.max_head then
     if place == start then return M.refuse(self, 414, "the request target is too long") end
@@ -65,6 +74,7 @@ function M.head(self, input)
   head, status, reason = parser.parse(data, start, place, limits)
   if not head then return M.refuse(self, status, reason) end
   server.cache:keep(data, start, place, head)
+  parser.remember(data, start, place, head, server.fields)
   input.start = place
   return head
 end

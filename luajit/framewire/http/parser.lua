@@ -8,7 +8,7 @@ local ffi = require "ffi"
 
 local band, bor = bit.band, bit.bor
 local C, string_of = ffi.C, ffi.string
-local CR, LF, SP, TAB, COLON = 13, 10, 32, 9, 58
+local CR, LF, SP, TAB, COLON, SLASH = 13, 10, 32, 9, 58, 47
 
 local M = {}
 
@@ -77,6 +77,13 @@ local function read_version(text)
   if major ~= "1" then return nil, 505, "only HTTP/1.1 and HTTP/1.0 are spoken here" end
   return 1.1
 end
+
+-- The same for bytes up to a byte that is not of this kind.
+local TARGET_BYTES = {}
+for byte = 0, 255 do
+  if band(class[byte], TARGET) ~= 0 then TARGET_BYTES[#TARGET_BYTES + 1] = string.char(byte) end
+end
+TARGET_BYTES = table.concat(TARGET_BYTES)
 
 -- Splits a target into path and query; sets `authority` for the absolute form.
 local function read_target(head, target)
@@ -236,6 +243,57 @@ function M.parse(data, start, stop, limits)
   ok, status, reason = read_wishes(head, headers)
   if not ok then return nil, status, reason end
   return head
+end
+
+local VERSION = " HTTP/1.1\r"
+local common_methods = { GET = true, HEAD = true, POST = true, PUT = true, PATCH = true, DELETE = true }
+
+--- Reads a head of HTTP/1.1 with a common method and a path, whose field lines are remembered. A client often changes
+-- the first line only. There is no loop here, so LuaJIT can compile a whole request as one trace.
+---@param data ffi.cdata* uint8_t *
+---@param start integer
+---@param stop integer
+---@param limits table `max_target`, `max_head`
+---@param fields table cache of heads by the bytes after their first line
+---@return table|nil head as from `parse`; nil if this is another kind of head, or not one at all
+---@return integer? place just after the head
+function M.recall(data, start, stop, limits, fields)
+  local newline = C.memchr(data + start, LF, stop - start)
+  if newline == nil then return nil end
+  local line_end = tonumber(ffi.cast("uint8_t *", newline) - data)
+  local target_end = line_end - #VERSION
+  local space = C.memchr(data + start, SP, line_end - start)
+  if space == nil then return nil end
+  local first = tonumber(ffi.cast("uint8_t *", space) - data) + 1
+  local size = target_end - first
+  if size < 1 or size > limits.max_target then return nil end
+  if C.memcmp(data + target_end, VERSION, #VERSION) ~= 0 then return nil end
+  if data[first] ~= SLASH or tonumber(C.strspn(data + first, TARGET_BYTES)) ~= size then return nil end
+  local method = string_of(data + start, first - 1 - start)
+  if not common_methods[method] then return nil end
+  local known, length = fields:find(data, line_end + 1, stop)
+  if not known then return nil end
+  local place = line_end + 1 + length
+  if place - start > limits.max_head then return nil end
+  local path, query = string_of(data + first, size), nil
+  local question = path:find("?", 1, true)
+  if question then path, query = path:sub(1, question - 1), path:sub(question + 1) end
+  return {
+    method = method, path = path, query = query, version = 1.1, headers = known.headers, length = known.length,
+    keep_alive = known.keep_alive, expect_continue = known.expect_continue,
+  }, place
+end
+
+--- Remembers the field lines of a head for `recall`.
+---@param data ffi.cdata* uint8_t *
+---@param start integer
+---@param stop integer just after the empty line
+---@param head table from `parse`
+---@param fields table cache
+function M.remember(data, start, stop, head, fields)
+  if head.version ~= 1.1 then return end
+  local newline = C.memchr(data + start, LF, stop - start)
+  fields:keep(data, tonumber(ffi.cast("uint8_t *", newline) - data) + 1, stop, head)
 end
 
 return M

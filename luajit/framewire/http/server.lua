@@ -212,7 +212,9 @@ function M.new(loop, listener, options)
     late_out = buffer.new(4096),
     --- Small buffers for incomplete requests and for responses that were not taken yet.
     pool = buffer.pool(8192, 64),
+    --- Heads by their bytes, and by those of their field lines.
     cache = cache.new(),
+    fields = cache.new(),
     request = requests.new(),
     --- Replaces the head of a request that could not be parsed.
     refused_head = { method = "", version = 1.1 },

@@ -68,10 +68,29 @@ local function write_string(text)
   return true
 end
 
--- What has been written for the last numbers and names. Each table is emptied when it is full.
-local REMEMBERED, LONGEST_NAME = 1024, 64
+-- What has been written for the last numbers, names and strings. Each table is emptied when it is full.
+local REMEMBERED, LONGEST_REMEMBERED = 1024, 64
 local number_texts, number_count = {}, 0
 local name_texts, name_count = {}, 0
+local string_texts, string_count = {}, 0
+
+-- The text that has been written since `start`.
+local function written(start)
+  return ffi.string(out.data + start, out.stop - start)
+end
+
+-- Writes a string, and remembers it if it is short. Only `write_flat` looks it up: many strings come once only.
+local function write_new_string(text)
+  local start = out.stop
+  local done, reason, where = write_string(text)
+  if not done then return nil, reason, where end
+  if #text <= LONGEST_REMEMBERED and not string_texts[text] then
+    if string_count == REMEMBERED then string_texts, string_count = {}, 0 end
+    string_texts[text] = written(start)
+    string_count = string_count + 1
+  end
+  return true
+end
 
 local function remember_number(value, text)
   if number_count == REMEMBERED then number_texts, number_count = {}, 0 end
@@ -152,9 +171,9 @@ local function write_name(name)
   local start = out.stop
   if not write_string(name) then return nil, "a name that is not UTF-8" end
   write_byte(58)
-  if #name <= LONGEST_NAME then
+  if #name <= LONGEST_REMEMBERED then
     if name_count == REMEMBERED then name_texts, name_count = {}, 0 end
-    name_texts[name] = ffi.string(out.data + start, out.stop - start)
+    name_texts[name] = written(start)
     name_count = name_count + 1
   end
   return true
@@ -166,7 +185,12 @@ local function write_member(name, value, settings, level, is_first)
   local named, problem = write_name(name)
   if not named then return nil, problem, "" end
   if settings.indent then write_byte(32) end
-  local ok, reason, where = write_value(value, settings, level)
+  local ok, reason, where
+  if level == 1 and type(value) == "string" then
+    ok, reason, where = write_new_string(value)
+  else
+    ok, reason, where = write_value(value, settings, level)
+  end
   if not ok then return nil, reason, "." .. name .. where end
   return true
 end
@@ -277,6 +301,34 @@ end
 
 local gsub = string.gsub
 
+-- Members of the largest object that `write_flat` writes. LuaJIT compiles up to 15 tail calls of one function.
+local MOST_FLAT = 12
+
+-- Writes the members after `name`, if each is a remembered name with a remembered string or number, or a boolean. A
+-- recursion, not a loop, so that LuaJIT compiles it as part of the server's loop.
+local function write_flat(object, name, count)
+  local value
+  name, value = next(object, name)
+  if name == nil then
+    write_byte(125)
+    return true
+  end
+  local known, text = name_texts[name], nil
+  if not known or count == MOST_FLAT then return false end
+  if type(value) == "string" then
+    text = string_texts[value]
+  elseif type(value) == "number" then
+    text = value ~= 0 and number_texts[value]
+  elseif type(value) == "boolean" then
+    text = value and "true" or "false"
+  end
+  if not text then return false end
+  if count > 0 then write_byte(44) end
+  out:append(known)
+  out:append(text)
+  return write_flat(object, name, count + 1)
+end
+
 local M = {}
 
 --- Writes a value as JSON into a buffer, whose bytes are valid until the next call.
@@ -289,6 +341,11 @@ function M.encode_bytes(value, options)
   if not settings then return nil, message end
   if out.size > SWOLLEN then out = buffer.new(4096) end
   out:clear()
+  if not options and type(value) == "table" and getmetatable(value) == nil then
+    write_byte(123)
+    if write_flat(value, nil, 0) then return out end
+    out:clear()
+  end
   given, given_settings = value, settings
   -- LuaJIT compiles what `gsub` calls apart from its caller. Otherwise it gives up compiling a server's loop, because
   -- that contains the loops over values here.
