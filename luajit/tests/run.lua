@@ -26,6 +26,7 @@ local files = {
   "routes",
   "forms",
   "websockets",
+  "autobahn",
   "httpclient",
   "udpunix",
   "tls",
