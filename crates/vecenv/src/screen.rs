@@ -16,8 +16,10 @@ pub(crate) struct Layout {
     channels: usize,
     stack: usize,
     pub(crate) max: u32,
-    columns: Vec<Source>,
+    columns: Taps,
     rows: Vec<Source>,
+    /// Divides by the number of pixels of the part.
+    mean: Divisor,
 }
 
 /// The pixels of one axis that a pixel of the observation covers, and how much of each it covers.
@@ -49,8 +51,9 @@ impl Layout {
             channels: if screen.grey { 1 } else { 3 },
             stack: screen.stack as usize,
             max: screen.max,
-            columns: sources(part_width, to_width),
+            columns: Taps::new(&sources(part_width, to_width)),
             rows: sources(part_height, to_height),
+            mean: Divisor::new(part_width * part_height),
         })
     }
 
@@ -75,6 +78,11 @@ impl Layout {
         self.width * self.height * self.channels
     }
 
+    /// Room for one row of sums: see [`resize`].
+    fn sums(&self) -> Vec<u16> {
+        vec![0; (self.part[2] + self.columns.each) * self.channels]
+    }
+
     /// Values of the whole observation.
     pub(crate) fn len(&self) -> usize {
         self.step_len() * self.stack
@@ -95,13 +103,93 @@ fn sources(from: u32, to: u32) -> Vec<Source> {
     (0..to).map(source).collect()
 }
 
+/// The sources of all pixels of a row, each with the same number of weights, so that the compiler can unroll the loop over them.
+#[derive(Debug, Clone)]
+struct Taps {
+    /// Weights of each pixel. Those beyond its last source pixel are 0.
+    each: usize,
+    first: Vec<usize>,
+    weights: Vec<u32>,
+}
+
+impl Taps {
+    fn new(sources: &[Source]) -> Taps {
+        let each = sources.iter().map(|source| source.weights.len()).max().unwrap_or(1);
+        let weights = sources.iter().flat_map(|source| {
+            let weights = source.weights.iter().copied().map(u32::from);
+            weights.chain(std::iter::repeat(0)).take(each)
+        });
+        Taps { each, first: sources.iter().map(|source| source.first).collect(), weights: weights.collect() }
+    }
+
+    /// Writes the mean of the source pixels of each pixel. `sums` has `channels` values for each source pixel, and behind them
+    /// some for the weights that are 0.
+    fn write(&self, sums: &[u16], channels: usize, mean: Divisor, to: &mut [u8]) {
+        match self.each {
+            1 => self.write_each::<1>(sums, channels, mean, to),
+            2 => self.write_each::<2>(sums, channels, mean, to),
+            3 => self.write_each::<3>(sums, channels, mean, to),
+            4 => self.write_each::<4>(sums, channels, mean, to),
+            _ => {
+                let weights = self.weights.chunks_exact(self.each);
+                let pixels = self.first.iter().zip(weights).zip(to.chunks_exact_mut(channels));
+                for ((first, weights), to) in pixels {
+                    write_pixel(&sums[first * channels..], weights, channels, mean, to);
+                }
+            }
+        }
+    }
+
+    fn write_each<const EACH: usize>(&self, sums: &[u16], channels: usize, mean: Divisor, to: &mut [u8]) {
+        let (weights, _) = self.weights.as_chunks::<EACH>();
+        if channels == 1 {
+            for ((first, weights), to) in self.first.iter().zip(weights).zip(to) {
+                write_pixel(&sums[*first..first + EACH], weights, 1, mean, std::slice::from_mut(to));
+            }
+            return;
+        }
+        for ((first, weights), to) in self.first.iter().zip(weights).zip(to.chunks_exact_mut(channels)) {
+            write_pixel(&sums[first * channels..(first + EACH) * channels], weights, channels, mean, to);
+        }
+    }
+}
+
+#[inline(always)]
+fn write_pixel(sums: &[u16], weights: &[u32], channels: usize, mean: Divisor, to: &mut [u8]) {
+    for (channel, to) in to.iter_mut().enumerate() {
+        let terms =
+            weights.iter().enumerate().map(|(at, weight)| weight * u32::from(sums[at * channels + channel]));
+        *to = mean.divide_rounded(terms.sum()) as u8;
+    }
+}
+
+/// Divides by one number, by a multiplication.
+#[derive(Debug, Clone, Copy)]
+struct Divisor {
+    half: u32,
+    reciprocal: u64,
+}
+
+impl Divisor {
+    /// With this many bits after the point, `sum * reciprocal` is exact for sums of 24 bits and divisors of 16 bits.
+    const BITS: u32 = 44;
+
+    fn new(divisor: u32) -> Divisor {
+        Divisor { half: divisor / 2, reciprocal: (1u64 << Divisor::BITS).div_ceil(divisor.into()) }
+    }
+
+    fn divide_rounded(self, sum: u32) -> u32 {
+        ((u64::from(sum + self.half) * self.reciprocal) >> Divisor::BITS) as u32
+    }
+}
+
 /// The pictures of one environment.
 #[derive(Debug, Clone)]
 pub(crate) struct Pictures {
     /// The observed part of the newest picture, and of the one drawn before it.
     newest: Vec<u8>,
     before: Vec<u8>,
-    /// One row of sums over source rows.
+    /// One row of sums over source rows, and room behind it for weights that are 0.
     sums: Vec<u16>,
     /// The last steps, the oldest first.
     steps: Vec<u8>,
@@ -110,8 +198,7 @@ pub(crate) struct Pictures {
 impl Pictures {
     pub(crate) fn new(layout: &Layout) -> Pictures {
         let part = vec![0; layout.part_len()];
-        let row = layout.part[2] * layout.channels;
-        Pictures { newest: part.clone(), before: part, sums: vec![0; row], steps: vec![0; layout.len()] }
+        Pictures { newest: part.clone(), before: part, sums: layout.sums(), steps: vec![0; layout.len()] }
     }
 
     /// Takes a picture that was drawn.
@@ -122,8 +209,8 @@ impl Pictures {
         for (row, to) in rows.zip(self.newest.chunks_exact_mut(width * layout.channels)) {
             let row = &row[4 * x..4 * (x + width)];
             if layout.channels == 1 {
-                for (pixel, to) in row.chunks_exact(4).zip(to) {
-                    *to = luminance(pixel);
+                for (pixel, to) in row.as_chunks().0.iter().zip(to) {
+                    *to = luminance(u32::from_le_bytes(*pixel));
                 }
             } else {
                 for (pixel, to) in row.chunks_exact(4).zip(to.chunks_exact_mut(3)) {
@@ -176,14 +263,14 @@ impl Pictures {
     }
 }
 
-/// ITU-R BT.601's weights, in 256ths.
-fn luminance(pixel: &[u8]) -> u8 {
-    let [red, green, blue] = [pixel[0], pixel[1], pixel[2]].map(u32::from);
+/// ITU-R BT.601's weights, in 256ths. The sum just fits into 16 bits, of which the processor adds eight at a time.
+fn luminance(pixel: u32) -> u8 {
+    let [red, green, blue] = [pixel, pixel >> 8, pixel >> 16].map(|channel| (channel & 0xFF) as u16);
     ((77 * red + 150 * green + 29 * blue + 128) >> 8) as u8
 }
 
 /// Writes `from`, a picture of the layout's part, into `to` in the layout's size. Each pixel is the mean of those that it
-/// covers, rounded.
+/// covers, rounded. `sums` is [`Layout::sums`].
 fn resize(layout: &Layout, from: &[u8], sums: &mut [u16], to: &mut [u8]) {
     let [_, _, width, height] = layout.part;
     if (width, height) == (layout.width, layout.height) {
@@ -191,28 +278,17 @@ fn resize(layout: &Layout, from: &[u8], sums: &mut [u16], to: &mut [u8]) {
         return;
     }
     let channels = layout.channels;
-    let all = (width * height) as u32;
+    let len = width * channels;
     for (row, to) in layout.rows.iter().zip(to.chunks_exact_mut(layout.width * channels)) {
         // At most 255 times the height, which is at most 224.
-        sums.fill(0);
-        let sources = from.chunks_exact(width * channels).skip(row.first);
-        for (weight, source) in row.weights.iter().zip(sources) {
-            for (sum, value) in sums.iter_mut().zip(source) {
+        let sums_of_row = &mut sums[..len];
+        sums_of_row.fill(0);
+        for (weight, source) in row.weights.iter().zip(from.chunks_exact(len).skip(row.first)) {
+            for (sum, value) in sums_of_row.iter_mut().zip(source) {
                 *sum += weight * u16::from(*value);
             }
         }
-        for (column, to) in layout.columns.iter().zip(to.chunks_exact_mut(channels)) {
-            for (channel, to) in to.iter_mut().enumerate() {
-                let values = sums[column.first * channels + channel..].iter().step_by(channels);
-                let sum: u32 = column
-                    .weights
-                    .iter()
-                    .zip(values)
-                    .map(|(weight, sum)| u32::from(*weight) * u32::from(*sum))
-                    .sum();
-                *to = ((sum + all / 2) / all) as u8;
-            }
-        }
+        layout.columns.write(sums, channels, layout.mean, to);
     }
 }
 
@@ -226,7 +302,7 @@ mod tests {
 
     fn resized(layout: &Layout, from: &[u8]) -> Vec<u8> {
         let mut to = vec![0; layout.step_len()];
-        resize(layout, from, &mut vec![0; layout.part[2] * layout.channels], &mut to);
+        resize(layout, from, &mut layout.sums(), &mut to);
         to
     }
 
@@ -250,6 +326,24 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn division_by_multiplication_is_exact() {
+        for divisor in (1..=256u32).chain([160 * 144, 240 * 160, 256 * 224]) {
+            let mean = Divisor::new(divisor);
+            for value in 0..=255 {
+                let sum = value * divisor;
+                for sum in [sum.saturating_sub(divisor / 2 + 1), sum, sum + divisor / 2] {
+                    assert_eq!(mean.divide_rounded(sum), (sum + divisor / 2) / divisor, "{sum} / {divisor}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn luminance_of_white_fits() {
+        assert_eq!([0, 0xFF_FFFF, 0xFF, 0xFF00, 0xFF_0000].map(luminance), [0, 255, 77, 149, 29]);
     }
 
     #[test]
