@@ -122,7 +122,7 @@ impl Taps {
         Taps { each, first: sources.iter().map(|source| source.first).collect(), weights: weights.collect() }
     }
 
-    /// Writes the mean of the source pixels of each pixel. `sums` has `channels` values for each source pixel, and behind them
+    /// Writes the mean of the source pixels of each pixel. `sums` has `channels` values for each source pixel, and after them
     /// some for the weights that are 0.
     fn write(&self, sums: &[u16], channels: usize, mean: Divisor, to: &mut [u8]) {
         match self.each {
@@ -189,7 +189,7 @@ pub(crate) struct Pictures {
     /// The observed part of the newest picture, and of the one drawn before it.
     newest: Vec<u8>,
     before: Vec<u8>,
-    /// One row of sums over source rows, and room behind it for weights that are 0.
+    /// One row of sums over source rows, and then room for weights that are 0.
     sums: Vec<u16>,
     /// The last steps, the oldest first.
     steps: Vec<u8>,
