@@ -8,7 +8,7 @@ local byte, sub, unpack = string.byte, string.sub, string.unpack
 local refuse, BAD_ARGUMENT = refusal.refuse, refusal.BAD_ARGUMENT
 local LEAST, MOST = math.mininteger, math.maxinteger
 
-local MAX_DEPTH = 200 -- operators and reads within each other
+local MAX_DEPTH = 200 -- nested operators and reads
 local CONSTANT, FRAME, READ, UNARY, BINARY = 0, 1, 2, 0x10, 0x20
 
 -- The numbers in memory: bytes, and how they are unpacked.
@@ -151,7 +151,7 @@ local function part(self, at, depth)
   local bytes = self.bytes
   local tag = byte(bytes, at)
   if depth == MAX_DEPTH then
-    refuse(BAD_ARGUMENT, "%s: more than %d operators are within each other; use fewer, or brackets", self.place, MAX_DEPTH)
+    refuse(BAD_ARGUMENT, "%s: more than %d operators are nested; use fewer, or group them with brackets", self.place, MAX_DEPTH)
   elseif not tag then
     malformed(self.place)
   elseif tag == CONSTANT then

@@ -1,5 +1,5 @@
---- Unix sockets: connections between processes of one machine, by a path instead of a port. They are sockets as
--- framewire.socket makes them, so streams, tasks, HTTP and WebSockets work with them.
+--- Unix sockets: connections between processes of one machine, by a path instead of a port. They are the
+-- same objects as those of framewire.socket, so streams, tasks, HTTP and WebSockets work with them.
 --
 --   local listener = assert(unix.listen("/run/user/1000/game.sock"))
 --   local client = assert(unix.connect("/run/user/1000/game.sock", 1))
@@ -71,10 +71,10 @@ function M.connect(path, timeout)
   return nil, ("cannot connect to %s: %s"):format(path, message), number
 end
 
--- Removes the file of a socket that nobody listens on any more.
+-- Removes the file of a socket if no process listens on it any more.
 local function remove_stale(path)
   local facts = files.facts(path, { follow = false })
-  -- A connection to a file is refused too, but files must stay.
+  -- A connection to an ordinary file is refused too, but that file must not be removed.
   if not facts or facts.kind ~= "socket" then return end
   local other, _, number = M.connect(path, 1)
   if other then

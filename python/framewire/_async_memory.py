@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class AsyncMemory:
     """The memory of an emulator: like `framewire.memory.Memory`, but `await memory["score"]`.
 
-    Brackets cannot be assigned to asynchronously: `await memory.write("score", 5)`.
+    An assignment to `memory[...]` cannot be asynchronous. Use `await memory.write("score", 5)`.
     """
 
     def __init__(self, emulator: AsyncClient, domain: str | None = None) -> None:
@@ -43,7 +43,7 @@ class AsyncMemory:
         return self._get(where)
 
     async def write(self, address: Address, value: int | list[int] | Data) -> None:
-        """Writes a number; or bytes or numbers, which fill a name of several numbers."""
+        """Writes a number, or bytes. To a name of an array, writes bytes or numbers that fill the whole array."""
         if isinstance(value, int):
             await self._emulator.write(address, value, domain=self._domain)
             return

@@ -6,16 +6,16 @@ use crate::layout::{BULK_ALIGN, MAX_MESSAGE};
 use crate::memory::{Block, Side, Sleeper};
 use crate::{Error, Receiver, Reserved, Sender, wait};
 
-/// How a channel is made and waited for. Whoever attaches uses `spin` alone.
+/// How a channel is created, and how its messages are waited for. A process that attaches uses only `spin`.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// Slots in each direction: a power of two from 8 to 65,536. That many messages may wait.
+    /// Slots in each direction: a power of two from 8 to 65,536. That many messages can wait.
     pub slots: usize,
     /// Bytes for long messages in each direction: a multiple of 4,096 that holds the longest message.
     pub bulk: usize,
     /// Bytes in addition to the rings, a multiple of 4,096; see [`Extra`].
     pub extra: usize,
-    /// How long to look again and again before sleeping.
+    /// How long a wait polls before it sleeps.
     pub spin: Duration,
 }
 
@@ -34,7 +34,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Makes a channel, in place of a leftover of a process that died. One process makes it, one at a time attaches.
+    /// Creates a channel, and replaces a leftover of a process that died. One process creates it; one at a time attaches.
     ///
     /// # Errors
     /// [`Error::Served`], [`Error::Foreign`], [`Error::Name`], [`Error::Size`] and [`Error::System`].
@@ -42,7 +42,7 @@ impl Endpoint {
         if !options.slots.is_power_of_two() || !(8..=65_536).contains(&options.slots) {
             return Err(Error::Size("slots: a power of two from 8 to 65536 is accepted"));
         }
-        // Twice the longest message, so that one always fits whatever is left out at the room's end.
+        // Twice the longest message, so that one always fits even if the end of the ring stays unused.
         if !(2 * MAX_MESSAGE..=1 << 30).contains(&options.bulk) || !options.bulk.is_multiple_of(4096) {
             return Err(Error::Size("bulk: a multiple of 4096 from 2 MiB to 1 GiB is accepted"));
         }
@@ -53,16 +53,16 @@ impl Endpoint {
         Ok(Endpoint::new(Block::create(name, options.slots, options.bulk, options.extra)?, options.spin))
     }
 
-    /// Attaches to a channel that another process has made, waiting for it to be there and free.
+    /// Attaches to a channel that another process has created. Waits until it exists and no other process is attached.
     ///
     /// # Errors
-    /// [`Error::Missing`], [`Error::Attached`] and [`Error::Damaged`] after the time, and what is wrong with the name or the memory.
+    /// [`Error::Missing`], [`Error::Attached`] and [`Error::Damaged`] after `timeout`; other errors of the name or the memory at once.
     pub fn connect(name: &str, timeout: Option<Duration>, options: Options) -> Result<Endpoint, Error> {
         let deadline = timeout.map(|timeout| Instant::now() + timeout);
         loop {
             match Block::attach(name) {
                 Ok(block) => return Ok(Endpoint::new(block, options.spin)),
-                // A damaged one is replaced by the program that serves it.
+                // The program that serves a damaged channel replaces it.
                 Err(Error::Missing(_) | Error::Attached(_) | Error::Damaged(_))
                     if deadline.is_none_or(|deadline| Instant::now() < deadline) =>
                 {
@@ -82,7 +82,7 @@ impl Endpoint {
         }
     }
 
-    /// Waits until the other process has attached to a channel made here.
+    /// Waits until another process has attached to a channel that this one created.
     ///
     /// # Errors
     /// [`Error::Timeout`] and [`Error::Damaged`].
@@ -104,7 +104,7 @@ impl Endpoint {
     }
 
     /// Like [`Sender::reserve`]; a short message also reports to the other side what has been read here. In a dialogue this is
-    /// faster than the sender's own.
+    /// faster than [`Sender::reserve`].
     ///
     /// # Errors
     /// As [`Sender::reserve`].
@@ -113,7 +113,7 @@ impl Endpoint {
         self.sender.reserve_reply(Some(&mut self.receiver), length, timeout)
     }
 
-    /// As [`Sender::send`]; see [`reserve`](Self::reserve).
+    /// Like [`Sender::send`]; see [`reserve`](Self::reserve).
     ///
     /// # Errors
     /// As [`Sender::reserve`].
@@ -130,13 +130,13 @@ impl Endpoint {
         Extra(self.receiver.memory.clone())
     }
 
-    /// Gets a thread out of [`Receiver::wait`].
+    /// A handle that ends a [`Receiver::wait`] of another thread.
     pub fn waker(&self) -> Waker {
         Waker { block: self.receiver.memory.clone(), side: self.receiver.side }
     }
 }
 
-/// Gets a thread of this process out of its waiting for a message. Keeps the channel open, like a half of the endpoint.
+/// Ends the wait of another thread of this process for a message. Keeps the channel open, like a half of the endpoint.
 #[derive(Clone)]
 pub struct Waker {
     block: Arc<Block>,
@@ -144,10 +144,10 @@ pub struct Waker {
 }
 
 impl Waker {
-    /// Has a wait that sleeps, or is about to, look again. What it should see must have been stored before.
+    /// Makes a wait that sleeps, or is about to, check again. Store what it should see before this call.
     pub fn wake(&self) {
-        // SYNC POINT (sleep): pairs with the barrier in `wait::sleep`; a full fence, as a thread
-        // that is not the channel's other side may do this seldom enough.
+        // SYNC POINT (sleep): pairs with the barrier in `wait::sleep`. A full fence costs more than a light one, but this call
+        // is rare.
         fence(Ordering::SeqCst);
         wait::wake(&*self.block, Sleeper::Reader(self.side));
     }

@@ -1,4 +1,4 @@
-//! Where things lie; `docs/channel.md` is the description. All offsets are in bytes.
+//! The layout of the shared memory, as `docs/channel.md` describes it. All offsets are in bytes.
 
 /// The longest message in bytes.
 pub const MAX_MESSAGE: usize = 1 << 20;
@@ -9,7 +9,7 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"FWCHAN1\0");
 pub const VERSION: u32 = 1;
 /// The longest message that fits the mailbox.
 pub const MAILBOX_MAX: usize = 19;
-/// The longest message that lies in its slot.
+/// The longest message that is stored in its slot.
 pub const INLINE_MAX: usize = 112;
 /// Where long messages may begin.
 pub const BULK_ALIGN: usize = 64;
@@ -24,11 +24,11 @@ pub mod at {
     pub const EXTRA: usize = 20;
     pub const CREATOR: usize = 64;
     pub const ATTACHED: usize = 68;
-    /// One word a side.
+    /// One word for each side.
     pub const CLOSED: usize = 72;
-    /// One half a side.
+    /// One half for each side.
     pub const MAILBOX: usize = 128;
-    /// One word a side, and one word a side.
+    /// These two have one word for each side.
     pub const READER_SLEEPS: usize = 256;
     pub const WRITER_SLEEPS: usize = 264;
     /// The first slot.

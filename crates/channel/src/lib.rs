@@ -10,13 +10,13 @@
 //! ```
 //!
 //! - [`Endpoint`]: one side of a channel, with its two halves;
-//! - [`Sender`] and [`Receiver`]: write and read messages where they lie ([`Reserved`], [`Message`]), or copy them;
-//! - [`Waker`]: gets a thread of this process out of its waiting for a message;
+//! - [`Sender`] and [`Receiver`]: write and read messages in place ([`Reserved`], [`Message`]), or copy them;
+//! - [`Waker`]: ends the wait of another thread for a message;
 //! - [`Extra`]: extra memory that both sides see;
 //! - [`Error`]: why there is no message, or no channel.
 //!
 //! `docs/channel.md` describes the memory byte by byte; `luajit/framewire/channel.lua` is the same in Lua. Inside, from the
-//! bytes upwards: `memory` is where bytes lie and the only place that asks the system for anything, `ring` moves messages,
+//! bytes upwards: `memory` holds the bytes, and is the only part that makes system calls; `ring` moves messages;
 //! `wait` spins and sleeps. Linux only: elsewhere the crate is empty.
 
 #![cfg(any(target_os = "linux", loom))]
@@ -43,10 +43,10 @@ pub type Sender = ring::Sender<memory::Block>;
 /// Receives messages from the other side.
 #[cfg(not(loom))]
 pub type Receiver = ring::Receiver<memory::Block>;
-/// Room for a message, to write it where it will be read.
+/// Room for a message, in which the other side will read it.
 #[cfg(not(loom))]
 pub type Reserved<'a> = ring::Reserved<'a, memory::Block>;
-/// A message where it lies. Its room is given back when this is dropped.
+/// A message in shared memory. Dropping it lets the other side use its place again.
 #[cfg(not(loom))]
 pub type Message<'a> = ring::Message<'a, memory::Block>;
 

@@ -1,6 +1,6 @@
 //! One trait over both kinds of emulator: a core embedded in this process, and a stock mGBA reached over TCP.
 //!
-//! - [`Emulator`]: the trait, which is all that front ends know;
+//! - [`Emulator`]: the trait; front ends know nothing else of an emulator;
 //! - [`Pending`]: a batch that has no outcome yet;
 //! - [`Embedded`]: the core in this process (feature `embedded`, which needs libmgba);
 //! - [`Attached`]: the stock mGBA;
@@ -41,9 +41,9 @@ use tokio::sync::broadcast;
 /// A running core, wherever it runs. No method has a default body: a type that wraps an emulator and forgets one does not
 /// compile.
 pub trait Emulator: Send + Sync + 'static {
-    /// Submits a batch, which is done at a frame boundary. Returns at once. The outcome, or the reason why there is none,
-    /// arrives by `deadline`; if frames of an earlier [`Op::Advance`] are still to run, later by that time. A batch whose
-    /// deadline passes before it is started is not done.
+    /// Submits a batch, which is performed at a frame boundary. Returns at once. The outcome, or the reason why there is none,
+    /// arrives by `deadline`. If frames of an earlier [`Op::Advance`] have yet to run, the deadline moves by the time that they
+    /// take. A batch whose deadline passes before it is started is not performed.
     ///
     /// [`Op::Advance`]: framewire_protocol::Op::Advance
     fn submit(&self, batch: Batch, deadline: Instant) -> Pending;

@@ -67,7 +67,7 @@ impl Watch {
         self.feed.next().await
     }
 
-    /// Why there are no more events than those that were not taken yet; `None` while the watch runs.
+    /// Why the watch has ended; `None` while it runs. Events that were not taken yet can still be taken.
     pub fn end(&self) -> Option<WatchEnd> {
         self.feed.end()
     }
@@ -94,7 +94,7 @@ pub enum WatchEnd {
 pub struct WatchEvent {
     /// The emulator's frame counter after that frame.
     pub frame: u32,
-    /// Frames since the watch started. Across a reconnection, the frame counter decides.
+    /// Frames since the watch started. Frames without a connection are counted by the emulator's frame counter.
     pub ticks: u64,
     /// What changed since the previous event.
     pub changes: Vec<Change>,
@@ -109,7 +109,7 @@ pub struct WatchEvent {
     pub discontinuity: Option<Discontinuity>,
     /// Whether changes since the previous event may be missing, because there was no connection for a while.
     pub gap: bool,
-    /// Number of events before this one that were dropped because they were not taken in time.
+    /// How many events before this one were dropped because they were not taken in time.
     pub missed: u64,
 }
 
@@ -153,8 +153,8 @@ pub struct WorkRam {
     pub length: u32,
 }
 
-/// The work RAM of a console that is hashed (0 is the Game Boy Advance, 1 the Game Boy): the two work RAMs of the Game Boy
-/// Advance, or what the bus of the Game Boy shows of its work RAM and its high RAM.
+/// The parts of a console's work RAM that hashes cover. For 0, the Game Boy Advance, these are its two work RAMs. For 1, the Game
+/// Boy, these are the work RAM and the high RAM that its bus shows.
 pub fn work_ram(console: u8) -> [WorkRam; 2] {
     let domain = |name, length| WorkRam { domain: Some(name), address: 0, length };
     let bus = |address, length| WorkRam { domain: None, address, length };

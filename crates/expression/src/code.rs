@@ -1,11 +1,11 @@
-//! Expressions that an emulator evaluates by itself, and their bytes. `lua/src/code.lua` has the same rules; the vectors of
-//! `crates/protocol/vectors/code.tsv` hold both to them.
+//! Expressions that an emulator evaluates by itself, and their bytes. `lua/src/code.lua` follows the same rules; the test vectors
+//! in `crates/protocol/vectors/code.tsv` check both.
 
 use crate::node::{Binary, Node, Source, Unary};
 use crate::parse::Parser;
 use crate::{Format, Names, Number, ParseError, Range, Type};
 
-/// Most operators and reads within each other.
+/// The deepest nesting of operators and reads.
 const MAX_DEPTH: usize = 200;
 
 // The first byte of each part. Unary and binary operators follow in the order of `Unary::ALL` and `Binary::ALL`.
@@ -24,11 +24,11 @@ pub struct Code {
 /// Bytes that are not an expression.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CodeError {
-    /// They end too early, go on too long, or hold an unknown byte.
+    /// They end too early, continue too long, or contain an unknown byte.
     #[error("these bytes are not an expression")]
     Malformed,
     /// Too deep for the stack.
-    #[error("more than {MAX_DEPTH} operators are within each other; use fewer, or brackets")]
+    #[error("more than {MAX_DEPTH} operators are nested; use fewer, or group them with brackets")]
     TooDeep,
 }
 
@@ -69,8 +69,8 @@ impl Code {
         Ok(Code { root: Parser::new(text, names)?.code()? })
     }
 
-    /// Compiles the address that `text` is, as in the brackets of `u16[…]`: there a name is an address. Also returns the type
-    /// and the format of the number there, if the text is only a name with a type.
+    /// Compiles `text` as an address, like the text in the brackets of `u16[…]`: a name stands for its address. Also returns
+    /// the type and the format of the number at that address, if the text is only a name with a type.
     ///
     /// # Errors
     /// [`ParseError`] says what is wrong, and in which column.
@@ -82,7 +82,7 @@ impl Code {
         Ok((Code { root }, kind))
     }
 
-    /// The expression that is this many more than this one.
+    /// This expression plus `more`.
     pub fn plus(self, more: u32) -> Code {
         let Node::Constant(number) = self.root else {
             let more = Box::new(Node::Constant(more.into()));
@@ -91,7 +91,7 @@ impl Code {
         Code::constant(number.saturating_add(more.into()))
     }
 
-    /// The expression that is always this number.
+    /// The expression whose value is always this number.
     pub fn constant(number: i64) -> Code {
         Code { root: Node::Constant(number) }
     }
@@ -111,7 +111,7 @@ impl Code {
         self.root.is_condition()
     }
 
-    /// Its value now; `None` if it has none: for a division by zero, memory that is not there, and so on.
+    /// Its value now; `None` if it has no value, for example because of a division by zero or memory that does not exist.
     pub fn value(&self, memory: &mut impl ReadMemory) -> Option<i64> {
         match self.root.evaluate(&mut FromMemory(memory))? {
             Number::Whole(number) => Some(number),
@@ -119,14 +119,14 @@ impl Code {
         }
     }
 
-    /// The memory that it reads at addresses that are known beforehand.
+    /// The memory that it reads at fixed addresses.
     pub fn ranges(&self) -> Vec<Range> {
         let mut ranges = Vec::new();
         list(&self.root, &mut ranges);
         ranges
     }
 
-    /// Its bytes: each part before the parts that it is made of.
+    /// Its bytes, in prefix order: each operator before its operands.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         encode(&self.root, &mut bytes);
@@ -174,7 +174,7 @@ fn encode(node: &Node, out: &mut Vec<u8>) {
     match node {
         Node::Constant(number) => constant(*number),
         Node::Truth(truth) => constant((*truth).into()),
-        // The parser makes these of formulas and of expressions whose memory is read beforehand, never of code.
+        // `Code::parse` never makes these nodes: they are in formulas, and in expressions whose memory is read beforehand.
         Node::Real(_) | Node::Place(_) | Node::History(_) => constant(0),
         Node::Frame => out.push(FRAME),
         Node::Read(kind, domain, address) => {

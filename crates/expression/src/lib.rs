@@ -44,7 +44,7 @@ pub use place::{Format, Names, NoNames, Place, Range, Symbol, Type, Variable};
 
 /// Longest text of an expression, in bytes.
 pub const MAX_TEXT: usize = 1024;
-/// Most places that one expression may read.
+/// The most places that one expression may read.
 pub const MAX_PLACES: usize = 64;
-/// Most bytes of one `bytes[…]`.
+/// The most bytes of one `bytes[…]`.
 pub const MAX_RANGE: u16 = 4096;

@@ -169,8 +169,8 @@ fn what_is_wrong_is_named_with_its_column() {
 #[test]
 fn length_depth_and_places_are_bounded() {
     refused(&"1+".repeat(600), 1024, "1024 bytes at most");
-    refused(&format!("{}1{}", "(".repeat(65), ")".repeat(65)), 65 + 1, "within each other");
-    refused(&format!("{}1", "-".repeat(65)), 65 + 1, "within each other");
+    refused(&format!("{}1{}", "(".repeat(65), ")".repeat(65)), 65 + 1, "can be nested");
+    refused(&format!("{}1", "-".repeat(65)), 65 + 1, "can be nested");
     assert_eq!(value(&format!("{}1{}", "(".repeat(64), ")".repeat(64))), Some(1));
     assert_eq!(value(&format!("1{}", "+1".repeat(511))), Some(512));
     let many = (0..65).map(|place| format!("u8[{place}]")).collect::<Vec<_>>().join("+");

@@ -9,7 +9,7 @@ use crate::target::{Failure, Trace};
 
 /// Largest latency that is recorded: an hour, in nanoseconds. Larger ones count as this.
 const LONGEST: u64 = 3_600_000_000_000;
-/// Most different error texts kept for one interval.
+/// The most different error texts kept for one interval.
 const TEXTS: usize = 16;
 
 /// A histogram of nanoseconds, exact to one part in a thousand.

@@ -7,7 +7,7 @@ use crate::resources::{self, Content};
 use crate::session::Session;
 use crate::tools::ToolError;
 
-/// Most resources that a client follows.
+/// The most resources that a client follows.
 pub(crate) const MAX: usize = 64;
 /// Between two looks at a resource.
 const PERIOD: Duration = Duration::from_millis(500);

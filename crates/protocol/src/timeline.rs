@@ -4,7 +4,7 @@ use crate::error::OpError;
 use crate::key::Keys;
 use crate::wire::{DecodeError, Reader, Wire};
 
-/// Most steps of a timeline.
+/// The most steps of a timeline.
 pub const MAX_STEPS: usize = 65_536;
 
 /// Bytes of a step.

@@ -3,13 +3,13 @@
 use crate::error::OpError;
 use crate::wire::{DecodeError, Reader, Wire};
 
-/// Most ranges of a watch.
+/// The most ranges of a watch.
 pub const MAX_RANGES: usize = 256;
 
-/// Most bytes of a range.
+/// The most bytes of a range.
 pub const MAX_LENGTH: u16 = 4096;
 
-/// Most bytes that a connection's watches hold together.
+/// The most bytes that a connection's watches hold together.
 pub const MAX_WATCHED: usize = 65_536;
 
 /// Flag of a watch: report the keys held in each frame.
@@ -18,14 +18,14 @@ pub const FLAG_KEYS: u8 = 1;
 /// Flag of a watch: report the hash of the picture in each event of `every`.
 pub const FLAG_HASHES: u8 = 2;
 
-/// With keys and hashes, most frames from one event to the next. So the keys of a recording are known within half a second
+/// If a watch reports keys and hashes: the most frames from one event to the next. So the keys of a recording are known within half a second
 /// at the console's speed.
 pub const MAX_QUIET: u32 = 30;
 
-/// The console's clock advances with the frames as long as the watch runs. Embedded cores only.
+/// Flag of a watch: the console's clock advances with the frames while the watch runs. Embedded cores only.
 pub const FLAG_CLOCK: u8 = 4;
 
-/// The bytes of an expression's value, which a watch reports in place of a range's bytes.
+/// The size of an expression's value, which a watch reports in place of memory.
 const VALUE: u16 = 9;
 
 /// A range of memory, or an expression that reads memory.
@@ -37,12 +37,12 @@ pub struct MemoryRange {
     pub address: u32,
     /// Number of bytes, 1 to [`MAX_LENGTH`].
     pub length: u16,
-    /// The bytes of an expression, whose value is watched in place of memory that is known beforehand.
+    /// The bytes of an expression. If set, its value is watched in place of memory at a fixed address.
     pub expression: Option<Vec<u8>>,
 }
 
 impl MemoryRange {
-    /// Bytes at an address on the bus, or with a domain at an offset there.
+    /// Memory at an address on the bus or, with a domain, at an offset in that domain.
     pub fn new(domain: Option<String>, address: u32, length: u16) -> MemoryRange {
         MemoryRange { domain, address, length, expression: None }
     }
@@ -92,10 +92,10 @@ pub fn encode(ranges: &[MemoryRange]) -> Vec<u8> {
     bytes
 }
 
-/// The ranges of these bytes, if a watch may have them.
+/// Decodes ranges, and checks that a watch can have them.
 ///
 /// # Errors
-/// Which rule they break.
+/// If there are too many ranges or bytes, or a range has a length that is not accepted.
 pub fn decode(bytes: &[u8]) -> Result<Vec<MemoryRange>, OpError> {
     let mut reader = Reader::new(bytes);
     let mut ranges = Vec::new();

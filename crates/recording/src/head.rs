@@ -12,7 +12,7 @@ pub(crate) const WALL: &str = "wall";
 /// Longest head in bytes, so that other files are recognized early.
 const LONGEST: usize = 8 * 1024;
 
-/// What a recording is of.
+/// The game and the settings of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
     /// The game's title.
@@ -31,7 +31,7 @@ pub struct Head {
     pub pictures: u32,
     /// When it was made, as RFC 3339 in UTC.
     pub time: String,
-    /// Whatever its maker wants to remember.
+    /// A note of the person or program that made it.
     pub note: String,
     /// `wall` if the console's clock was not recorded, as in a stock mGBA; otherwise the time (RFC 3339) with which it began,
     /// from which on it advances with the frames.
@@ -87,7 +87,7 @@ impl fmt::Display for Head {
     }
 }
 
-/// A text without ends of lines, which would end its place in the head.
+/// Replaces the ends of lines in a text, because one would end its entry in the head.
 fn in_a_line(text: &str) -> String {
     let text: String = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
     text.trim().to_owned()
@@ -135,7 +135,7 @@ impl Head {
 struct Lines<'a>(&'a str);
 
 impl<'a> Lines<'a> {
-    /// What follows a word at the beginning of a line. Lines of other words are left to later versions.
+    /// The rest of the line that begins with a word. Lines with unknown words are for later versions.
     fn text(&self, word: &'static str) -> Result<&'a str, FormatError> {
         let mut lines = self.0.lines().skip(1);
         let text = lines.find_map(|line| line.strip_prefix(word)?.strip_prefix(' '));

@@ -9,7 +9,7 @@ use crate::{Entry, Head};
 #[derive(Debug)]
 pub struct Writer<W> {
     out: W,
-    /// Of everything so far but the checksums themselves.
+    /// The checksum of everything so far, except for the checksums themselves.
     checksum: Hasher,
     /// Frames that are not written yet, all with these keys.
     run: (u16, u32),
@@ -22,7 +22,7 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     ///
-    /// As the writer below has them.
+    /// Those of the inner writer.
     pub fn begin(mut out: W, head: &Head, state: Vec<u8>) -> io::Result<Writer<W>> {
         let head = head.to_string();
         out.write_all(head.as_bytes())?;
@@ -33,11 +33,11 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// These keys are held in the next frames.
+    /// Adds frames in which these keys are held.
     ///
     /// # Errors
     ///
-    /// As the writer below has them.
+    /// Those of the inner writer.
     pub fn keys(&mut self, keys: u16, frames: u64) -> io::Result<()> {
         let mut left = frames;
         while left > 0 {
@@ -53,21 +53,21 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// The picture here.
+    /// Writes the hash of the picture after the frames so far.
     ///
     /// # Errors
     ///
-    /// As the writer below has them.
+    /// Those of the inner writer.
     pub fn picture(&mut self, hash: u32) -> io::Result<()> {
         self.write_run()?;
         self.put(&Entry::Picture(hash))
     }
 
-    /// The memory here.
+    /// Writes the hash of the work RAM after the frames so far.
     ///
     /// # Errors
     ///
-    /// As the writer below has them.
+    /// Those of the inner writer.
     pub fn memory(&mut self, hash: u32) -> io::Result<()> {
         self.write_run()?;
         self.put(&Entry::Memory(hash))
@@ -78,7 +78,7 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     ///
-    /// As the writer below has them.
+    /// Those of the inner writer.
     pub fn flush(&mut self) -> io::Result<()> {
         self.write_run()?;
         self.out.flush()
@@ -98,7 +98,7 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     ///
-    /// As the writer below has them.
+    /// Those of the inner writer.
     pub fn end(mut self, reason: &str) -> io::Result<W> {
         self.write_run()?;
         self.put(&Entry::End { frames: self.frames, reason: reason.to_owned() })?;

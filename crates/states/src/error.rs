@@ -27,7 +27,7 @@ pub enum FolderError {
     Full {
         /// What the folder holds.
         kind: &'static str,
-        /// Most files in the folder.
+        /// The most files in the folder.
         limit: usize,
     },
     /// The file is too large.

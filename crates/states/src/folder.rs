@@ -25,9 +25,9 @@ pub(crate) struct Kind {
     pub name: &'static str,
     /// The extension of its files, without the dot.
     pub extension: &'static str,
-    /// Most files in the folder.
+    /// The most files in the folder.
     pub limit: usize,
-    /// Most bytes of a file.
+    /// The most bytes of a file.
     pub largest: u64,
 }
 

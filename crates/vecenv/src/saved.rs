@@ -14,7 +14,7 @@ use rand_chacha::rand_core::SeedableRng;
 /// What a state begins with; the digit is the version of the format.
 const MAGIC: &[u8; 4] = b"FWE1";
 
-/// Most bytes of a state that is not compressed, so that a damaged one does not fill the memory.
+/// The most bytes of a state that is not compressed, so that a damaged one does not fill the memory.
 const MAX_BYTES: u64 = 16 << 20;
 
 /// Everything that the next steps of an environment depend on.

@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::memory::Memory;
 use crate::task::{Evaluated, Task};
 
-/// Most steps of one branch.
+/// The most steps of one branch.
 const MAX_STEPS: u32 = 1_000_000;
 
 /// What a search looks for: formulas over memory. Functions that remember earlier frames are not accepted in them, as

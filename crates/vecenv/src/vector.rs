@@ -10,7 +10,7 @@ use crate::environment::Environment;
 use crate::error::Error;
 use crate::task::Task;
 
-/// Most environments of a vector.
+/// The most environments of a vector.
 const MAX_ENVS: usize = 65_536;
 
 /// What follows the end of an episode, as in Gymnasium.

@@ -78,7 +78,7 @@ local function damage(s)
   -- room.
   local fits = slot == 0 or slot > 0 and slot <= s.stamp and (s.stamp - slot) % s.slots == 0
   if not fits or mailbox < 0 or mailbox > s.stamp then
-    return "the channel is damaged: a message has a number that is not its turn"
+    return "the channel is damaged: a message has a wrong number"
   end
   if s.own[CONSUMED] ~= s.published then
     return "the channel is damaged: another program has overwritten what this side has read"

@@ -20,7 +20,7 @@ class Node:
     """A node of the cluster.
 
     Attributes:
-        id: Ray's id of it.
+        id: The id that Ray gave it.
         host: The name of its machine.
         cores: Its CPUs, as Ray counts them.
         store: Bytes of its object store.
@@ -44,8 +44,8 @@ class Place:
 
     Attributes:
         node: The node.
-        cores: Threads of the worker.
-        is_guest: Whether it shares cores with other workers, because no node has free ones.
+        cores: How many threads the worker has.
+        is_guest: Whether the worker shares cores with others, because no node has free ones.
     """
 
     node: Node
@@ -54,7 +54,7 @@ class Place:
 
 
 def usable(resources: Mapping[str, float]) -> list[Node]:
-    """The nodes that have a CPU and these resources, those with the most CPUs first.
+    """The nodes that have a CPU and these resources; those with the most CPUs come first.
 
     Ray notices a lost machine only after some seconds, so a node must accept connections as well. If none does, this
     program is outside of the cluster's network, and all are returned.
@@ -101,7 +101,7 @@ def plan(nodes: list[Node], workers: int | None, cores: int | None, envs: int | 
         raise InvalidRequest(
             f"cores_per_worker is {cores}; the largest node has {nodes[0].cores}", parameter="cores_per_worker"
         )
-    # No worker without an environment. Searches have no number of environments.
+    # A worker without an environment would have nothing to do. For searches, `envs` is None.
     return places[:envs]
 
 

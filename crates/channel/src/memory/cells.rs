@@ -23,7 +23,7 @@ pub struct Slot {
     /// One more than the number of the message that is here; 0 before the first.
     pub stamp: AtomicU64,
     length: UnsafeCell<u32>,
-    /// Where a long message lies.
+    /// Where a long message begins.
     bulk: UnsafeCell<u32>,
     data: UnsafeCell<[u8; INLINE_MAX]>,
     shadow: Shadow,
@@ -39,7 +39,7 @@ unsafe impl Sync for Half {}
 unsafe impl Sync for Slot {}
 
 impl Half {
-    /// Where a message's bytes lie.
+    /// The bytes of a message.
     #[inline]
     pub fn data(&self) -> *mut u8 {
         self.data.get().cast()
@@ -69,13 +69,13 @@ impl Half {
 }
 
 impl Slot {
-    /// Where a short message's bytes lie.
+    /// The bytes of a short message.
     #[inline]
     pub fn data(&self) -> *mut u8 {
         self.data.get().cast()
     }
 
-    /// Writes the length, and where a long message lies. Only the writer may call this.
+    /// Writes the length, and where a long message begins. Only the writer may call this.
     #[inline]
     pub fn describe(&self, length: usize, bulk: usize) {
         self.shadow.write();
@@ -88,7 +88,7 @@ impl Slot {
         }
     }
 
-    /// Reads the length and where a long message lies. Only the reader may call this. Neither can be trusted.
+    /// Reads the length, and where a long message begins. Only the reader may call this. Neither can be trusted.
     #[inline]
     pub fn description(&self) -> (usize, usize) {
         self.shadow.read();

@@ -2,7 +2,7 @@
 //!
 //! A process of the same user can truncate a channel's file while it is mapped, and `/dev/shm` can be full. A process that
 //! then touches the missing part gets SIGBUS, which would end it. The handler here puts zero pages there instead and marks
-//! the mapping, whose side ends the channel at its next look. A SIGBUS for any other reason goes to the handler before this
+//! the mapping, whose side ends the channel at its next check. A SIGBUS for any other reason goes to the handler before this
 //! one, as if this one were not there.
 
 use std::io::{Error, Result};
@@ -26,7 +26,7 @@ pub struct Entry {
 
 static ENTRIES: AtomicPtr<Entry> = AtomicPtr::new(ptr::null_mut());
 
-/// What the handler needs and must not ask for.
+/// What the handler needs, and must not get by a system call or an allocation.
 struct Before {
     action: libc::sigaction,
     page: usize,
@@ -41,10 +41,10 @@ fn entries() -> impl Iterator<Item = &'static Entry> {
 }
 
 impl Entry {
-    /// Has the handler take care of a mapping.
+    /// Registers a mapping with the handler.
     ///
     /// # Errors
-    /// What the system says when it refuses the handler.
+    /// The system's error, if it refuses the handler.
     pub fn add(start: usize, size: usize) -> Result<&'static Entry> {
         install()?;
         let entry = entries()
@@ -79,7 +79,7 @@ impl Entry {
         }
     }
 
-    /// The mapping is about to go.
+    /// Called before the mapping is removed.
     pub fn remove(&self) {
         self.start.store(0, Ordering::Relaxed);
         // The next owner's writes come after this.
@@ -99,7 +99,7 @@ impl Entry {
             let start = entry.start.load(Ordering::Acquire);
             let size = entry.size.load(Ordering::Relaxed);
             fence(Ordering::Acquire);
-            // The entry may have got another mapping in between. That of the address cannot go: its user stands still here.
+            // The entry may belong to another mapping by now. The mapping of this address cannot: its user is stopped here.
             let is_same = entry.start.load(Ordering::Relaxed) == start;
             (start != 0 && is_same && (start..start + size).contains(&address))
                 .then_some((entry, start + size))
@@ -142,8 +142,8 @@ extern "C" fn on_bus_error(signal: libc::c_int, info: *mut libc::siginfo_t, cont
     unsafe { *libc::__errno_location() = errno };
 }
 
-/// Puts zero pages in place of a registered mapping's missing ones, from the one of this address to its end. What comes
-/// before stays shared with the other side.
+/// Replaces the missing pages of a registered mapping by zero pages, from the page of this address to the end. The pages before
+/// it stay shared with the other side.
 fn replace(address: usize) -> bool {
     let (Some((entry, end)), Some(before)) = (Entry::find(address), BEFORE.get()) else { return false };
     entry.lost.store(true, Ordering::Relaxed);
@@ -155,7 +155,7 @@ fn replace(address: usize) -> bool {
     placed != libc::MAP_FAILED
 }
 
-/// Does what would be done without this handler.
+/// Does what would happen without this handler.
 fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void, code: libc::c_int) {
     let handler = BEFORE.get().map_or(libc::SIG_DFL, |before| before.action.sa_sigaction);
     let flags = BEFORE.get().map_or(0, |before| before.action.sa_flags);

@@ -15,16 +15,17 @@ pub struct Receiver<M: Memory> {
     pub(crate) spin: Duration,
     /// Number of the next message.
     next: u64,
-    /// How many the other side knows to be read.
+    /// How many messages the other side knows to have been read.
     published: u32,
-    /// One that came by the mailbox was read: the other side uses the line again once it knows that.
+    /// Whether a message in the mailbox was read and the other side does not know this yet. Until it knows, it cannot use the
+    /// mailbox again.
     owes: bool,
 }
 
-/// Looks before a wait in earnest; in a model they add nothing but states.
+/// How many checks are made before a real wait. In a model of loom, they would only add states to explore.
 const SOON: u32 = if cfg!(loom) { 0 } else { 8 };
 
-/// What was missing may be there again, without its contents.
+/// The error if the missing memory is back when the reason is asked for: then it has lost its contents.
 const LOST: &str = "a part of its memory was missing";
 
 #[derive(Clone, Copy)]
@@ -51,7 +52,7 @@ impl<M: Memory> Receiver<M> {
         self.message(place)
     }
 
-    /// Looks a few times. What comes at once, as in a dialogue, is found here without a call.
+    /// Checks a few times. Inlined, so that a reply which comes at once is found without a call.
     #[inline(always)]
     fn find_soon(&mut self) -> Option<Place> {
         let place = self.find();
@@ -59,7 +60,7 @@ impl<M: Memory> Receiver<M> {
             return place;
         }
         if self.owes {
-            // No reply has told it.
+            // No message was sent since, which would have carried the number.
             self.publish();
         }
         for _ in 0..SOON {
@@ -72,7 +73,7 @@ impl<M: Memory> Receiver<M> {
         None
     }
 
-    /// The next message if there is one.
+    /// The next message, if there is one.
     ///
     /// # Errors
     /// [`Error::Damaged`].
@@ -84,11 +85,11 @@ impl<M: Memory> Receiver<M> {
         self.find().map(|place| self.message(place)).transpose()
     }
 
-    /// Waits until there is a message or `stop` says that something else wants doing. A sleeping wait looks at `stop` when a
-    /// `Waker` wakes it. Returns whether there is a message.
+    /// Waits until there is a message or `stop` returns true. While it sleeps, it calls `stop` only when a `Waker` wakes it.
+    /// Returns whether there is a message.
     ///
     /// # Errors
-    /// As [`receive`](Self::receive).
+    /// Those of [`receive`](Self::receive).
     pub fn wait(&mut self, timeout: Option<Duration>, stop: impl Fn() -> bool) -> Result<bool, Error> {
         if self.find().is_some() {
             return Ok(true);
@@ -115,7 +116,7 @@ impl<M: Memory> Receiver<M> {
         stop: impl Fn() -> bool,
     ) -> Result<Option<Place>, Error> {
         if self.owes {
-            // No reply has told it.
+            // No message was sent since, which would have carried the number.
             self.publish();
         }
         let mut place = None;
@@ -124,7 +125,7 @@ impl<M: Memory> Receiver<M> {
             place.is_some() || stop()
         });
         if !found {
-            // A writer that waits for room must not wait for a reader that waits for it.
+            // Otherwise a writer that waits for room and this reader could wait for each other.
             if self.published != self.next as u32 {
                 self.publish();
             }
@@ -145,8 +146,8 @@ impl<M: Memory> Receiver<M> {
         Ok(place)
     }
 
-    /// What cannot be in the places that are looked at, whatever the other side has sent until now: a wait there may never
-    /// end. In a model it adds nothing but states.
+    /// Describes a number in shared memory that the protocol rules out, if there is one: with it, a wait might never end. In a
+    /// model of loom, this would only add states to explore.
     fn damage(&self) -> Option<&'static str> {
         if cfg!(loom) {
             return None;
@@ -155,12 +156,12 @@ impl<M: Memory> Receiver<M> {
         let slots = self.memory.slots(self.side.other());
         let slot = slots[self.next as usize & (slots.len() - 1)].stamp.load(Ordering::Relaxed);
         let mailbox = self.memory.half(self.side.other()).stamp.load(Ordering::Relaxed);
-        let told = self.memory.half(self.side).consumed.load(Ordering::Relaxed);
+        let consumed = self.memory.half(self.side).consumed.load(Ordering::Relaxed);
         // A slot holds messages whose numbers are a multiple of the slots apart, and none is sent before there is room.
         let fits_slot = slot == 0 || (slot <= wanted && (wanted - slot).is_multiple_of(slots.len() as u64));
         if !fits_slot || mailbox > wanted {
-            Some("a message has a number that is not its turn")
-        } else if told != self.published {
+            Some("a message has a wrong number")
+        } else if consumed != self.published {
             Some("another program has overwritten what this side has read")
         } else {
             None
@@ -184,14 +185,14 @@ impl<M: Memory> Receiver<M> {
                 } else {
                     let size = self.memory.bulk_size();
                     if length > MAX_MESSAGE || length > size || offset > size - length {
-                        return Err(Error::Damaged("a message lies outside of its room"));
+                        return Err(Error::Damaged("a message lies outside of the memory for messages"));
                     }
                     (self.memory.bulk(writer, offset, length), length, Some(offset))
                 }
             }
         };
-        // SAFETY: the place is inside the memory, which the receiver keeps alive, and has `length` bytes; it is the reader's
-        // until it publishes that it has read the message, which the guard does that holds this. (A process of the same
+        // SAFETY: the place is inside the memory, which the receiver keeps alive, and has `length` bytes. It belongs to the
+        // reader until `Message`, the guard, publishes that the message was read. (A process of the same
         // user that breaks the protocol can change the bytes meanwhile; that is outside of what is defended against.)
         let bytes = unsafe { slice::from_raw_parts(start, length) };
         Ok(Message { receiver: self, bytes, place, bulk })
@@ -203,7 +204,7 @@ impl<M: Memory> Receiver<M> {
         let unpublished = (self.next as u32).wrapping_sub(self.published) as usize;
         match place {
             Place::Mailbox => self.owes = true,
-            // A group of slots is given back together, so that the word does not go from core to core for each.
+            // Several slots are released together, so that the word does not move between cores for each of them.
             Place::Slot if is_long || unpublished >= self.memory.slots(self.side.other()).len() / 8 => {
                 self.publish();
             }
@@ -211,15 +212,15 @@ impl<M: Memory> Receiver<M> {
         }
     }
 
-    /// Whether everything was read that is there, and the other side does not know that.
+    /// Whether all messages were read, and the other side does not know this yet.
     #[inline]
     pub(super) fn has_idled(&self) -> bool {
         self.published != self.next as u32 && self.find().is_none()
     }
 
-    /// Tells the other side what has been read.
+    /// Stores how many messages were read, for the other side.
     #[inline(always)]
-    pub(super) fn tell(&mut self) {
+    pub(super) fn store_consumed(&mut self) {
         self.owes = false;
         self.published = self.next as u32;
         // SYNC POINT (room): pairs with the load in `Sender::find`; all reads are done.
@@ -228,14 +229,14 @@ impl<M: Memory> Receiver<M> {
 
     #[cold]
     fn publish(&mut self) {
-        self.tell();
+        self.store_consumed();
         // SYNC POINT (sleep): pairs with `wait::sleep`.
         light_fence();
         wait::wake(&*self.memory, Sleeper::Writer(self.side.other()));
     }
 }
 
-/// A message where it lies. Dropping it gives its room back.
+/// A message in shared memory. Dropping it lets the other side use its place again.
 pub struct Message<'a, M: Memory> {
     receiver: &'a mut Receiver<M>,
     bytes: &'a [u8],

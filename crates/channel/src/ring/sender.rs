@@ -17,7 +17,7 @@ pub struct Sender<M: Memory> {
     spin: Duration,
     /// Number of the next message.
     head: u64,
-    /// Where the next long message would begin, and where the first one begins that may be unread; both only grow.
+    /// Where the next long message can begin, and where the first one that may be unread begins. Both only grow.
     bulk_head: u64,
     bulk_tail: u64,
     /// Long messages that may be unread: their numbers and where they end.
@@ -36,19 +36,19 @@ impl<M: Memory> Sender<M> {
         Sender { memory, side, spin, head: 0, bulk_head: 0, bulk_tail: 0, long: VecDeque::new() }
     }
 
-    /// Finds room for a message of `length` bytes, 1 to [`MAX_MESSAGE`], to write it where it will be read. What lies there
-    /// before is of no meaning. Waits for room, for ever without a `timeout`.
+    /// Reserves room for a message of `length` bytes, 1 to [`MAX_MESSAGE`]. The caller writes the message where the other side
+    /// will read it; the bytes there have no meaning before that. Waits for room, for ever without a `timeout`.
     ///
     /// # Errors
-    /// [`Error::Length`]; [`Error::Timeout`]; [`Error::Closed`] and [`Error::Died`] if there is no room and nobody to make
-    /// any.
+    /// [`Error::Length`]; [`Error::Timeout`]; [`Error::Closed`] and [`Error::Died`] if there is no room and the
+    /// other side, which could make some, is gone.
     #[inline(always)]
     pub fn reserve(&mut self, length: usize, timeout: Option<Duration>) -> Result<Reserved<'_, M>, Error> {
         self.reserve_reply(None, length, timeout)
     }
 
-    /// As [`reserve`](Self::reserve). A message by the mailbox also reports what this side's `reader` has read: the line
-    /// goes over once instead of twice.
+    /// Like [`reserve`](Self::reserve). A message in the mailbox also reports what this side's `reader` has read, so that the
+    /// cache line moves to the other core once instead of twice.
     #[inline(always)]
     pub(crate) fn reserve_reply<'a>(
         &'a mut self,
@@ -69,8 +69,8 @@ impl<M: Memory> Sender<M> {
             Place::Slot => self.memory.slots(self.side)[slot].data(),
             Place::Bulk(offset) => self.memory.bulk(self.side, offset, length),
         };
-        // SAFETY: the place is inside the memory, which the sender keeps alive, and has `length` bytes; it is the writer's
-        // until the stamp is stored, which takes the guard that holds this.
+        // SAFETY: the place is inside the memory, which the sender keeps alive, and has `length` bytes. It belongs to the
+        // writer until the stamp is stored, which consumes `Reserved`, the guard.
         let bytes = unsafe { slice::from_raw_parts_mut(start, length) };
         Ok(Reserved { sender: self, reader, place, bytes })
     }
@@ -78,7 +78,7 @@ impl<M: Memory> Sender<M> {
     /// Sends a copy of `data`.
     ///
     /// # Errors
-    /// As [`reserve`](Self::reserve).
+    /// Those of [`reserve`](Self::reserve).
     #[inline]
     pub fn send(&mut self, data: &[u8], timeout: Option<Duration>) -> Result<(), Error> {
         let mut place = self.reserve(data.len(), timeout)?;
@@ -94,7 +94,7 @@ impl<M: Memory> Sender<M> {
 
     #[inline(always)]
     fn find(&mut self, length: usize) -> Option<Place> {
-        // SYNC POINT (room): pairs with the store in `Receiver::publish`; the reader is done with what it counts.
+        // SYNC POINT (room): pairs with the store in `Receiver::publish`; the reader no longer uses the messages that it counts.
         let consumed = self.memory.half(self.side.other()).consumed.load(Ordering::Acquire);
         let unread = (self.head as u32).wrapping_sub(consumed) as usize;
         if unread == 0 && length <= MAILBOX_MAX {
@@ -115,7 +115,7 @@ impl<M: Memory> Sender<M> {
         }
         let size = self.memory.bulk_size() as u64;
         let offset = self.bulk_head % size;
-        // A message lies in one piece, so the end of the room may be left out.
+        // A message is not split, so a part at the end of the ring may stay unused.
         let start =
             if offset + length as u64 > size { self.bulk_head - offset + size } else { self.bulk_head };
         let fits = start + length as u64 - self.bulk_tail <= size;
@@ -143,17 +143,17 @@ impl<M: Memory> Sender<M> {
     #[inline(always)]
     fn publish(&mut self, reader: Option<&mut Receiver<M>>, place: Place, length: usize) {
         let stamp = self.head + 1;
-        // In a dialogue everything was read: told of that, the other side finds the mailbox free.
+        // In a dialogue, everything was read. When the other side knows that, it can use its mailbox again.
         let reader = reader.filter(|reader| matches!(place, Place::Mailbox) || reader.has_idled());
-        let told = reader.is_some();
+        let reported = reader.is_some();
         if let Some(reader) = reader {
-            reader.tell();
+            reader.store_consumed();
         }
         match place {
             Place::Mailbox => {
                 let half = self.memory.half(self.side);
                 half.set_length(length);
-                // SYNC POINT (message): pairs with the load in `Receiver::find`; who sees the stamp sees the message.
+                // SYNC POINT (message): pairs with the load in `Receiver::find`; a reader that sees the stamp also sees the message.
                 half.stamp.store(stamp, Ordering::Release);
             }
             Place::Slot | Place::Bulk(_) => {
@@ -177,7 +177,7 @@ impl<M: Memory> Sender<M> {
         // SYNC POINT (sleep): pairs with `wait::sleep`.
         light_fence();
         wait::wake(&*self.memory, Sleeper::Reader(self.side.other()));
-        if told {
+        if reported {
             wait::wake(&*self.memory, Sleeper::Writer(self.side.other()));
         }
     }

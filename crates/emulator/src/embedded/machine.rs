@@ -44,7 +44,7 @@ pub(super) struct Machine {
     pub shared: Arc<EmbeddedState>,
     /// The time source of the console's clock while no recording or replay needs one that counts frames.
     clock: Clock,
-    /// How many times another game was loaded, or the attempt was made.
+    /// How many times a request tried to load another game, successful or not.
     pub games: u32,
     /// Frames run. Unlike the core's own counter, a reset or a state does not change this.
     pub ticks: u64,
@@ -161,7 +161,7 @@ impl Machine {
         }
         self.advanced += frames;
         for left in (0..frames).rev() {
-            // Only runs that end can ask for the pictures in between.
+            // The pictures in between are needed only if a run ends at one of these frames.
             self.run_frame(left == 0 || self.runs.need_picture());
             self.shared.alive();
         }
@@ -209,7 +209,7 @@ impl Machine {
         Ok(id)
     }
 
-    /// Plays a timeline after all that play or wait. Returns its id, and how many frames come before its first.
+    /// Plays a timeline after all that are playing or waiting. Returns its id, and how many frames come before its first.
     ///
     /// # Errors
     /// If it is not valid, or too many timelines wait.

@@ -16,7 +16,7 @@ const MIN_INTERVAL: Duration = Duration::from_millis(4);
 /// Frames of sound that are kept for a slow receiver: about a second.
 const SOUND_QUEUE: usize = 64;
 
-/// Where the emulator's receivers of pictures and sound come from.
+/// The senders of pictures and sound, from which an emulator gets its receivers.
 #[derive(Debug)]
 pub(super) struct MediaOutputs {
     video: watch::Sender<Option<Arc<Picture>>>,
@@ -77,8 +77,7 @@ impl Media {
         (self.outputs.video.receiver_count() > 0 && due()) || !self.outputs.awaited.lock().is_empty()
     }
 
-    /// Sends picture and sound of the frame that has just run, of which there is a picture if it was `drawn`. `ticks`
-    /// frames have run so far.
+    /// Sends the picture, if one was `drawn`, and the sound of the frame that has just run. `ticks` frames have run so far.
     pub fn look(&mut self, core: &mut Core, ticks: u64, drawn: bool) {
         self.answer_requests(core, ticks, drawn);
         if drawn && self.outputs.video.receiver_count() > 0 {

@@ -14,7 +14,7 @@ pub(super) fn list(core: &Core) -> Value {
 /// Sets a sensor.
 ///
 /// # Errors
-/// If there is no such sensor, or it does not have this value.
+/// If there is no such sensor, or the value is out of its range.
 pub(super) fn set(core: &mut Core, name: &str, thousandths: i32) -> Result<(), OpError> {
     let sensor: Sensor = name.parse().map_err(OpError::bad_argument)?;
     let range = sensor.range();
@@ -32,7 +32,7 @@ pub(super) fn not_at_rest(core: &Core) -> Option<&'static str> {
     Sensor::ALL.into_iter().find(|sensor| core.sensor(*sensor) != 0).map(Sensor::name)
 }
 
-/// Gives the sensors of a core to the one that takes its place.
+/// Copies the values of all sensors from a core to the one that replaces it.
 pub(super) fn copy(from: &Core, to: &mut Core) {
     for sensor in Sensor::ALL {
         to.set_sensor(sensor, from.sensor(sensor));

@@ -25,7 +25,7 @@ impl ParseError {
     }
 }
 
-/// Most nested brackets and signs. This limits the stack.
+/// The most nested brackets and signs. This limits the stack.
 const MAX_DEPTH: usize = 64;
 
 /// What the current number is for. This decides what a name in it means.
@@ -179,9 +179,7 @@ impl<'a> Parser<'a> {
     /// Calls `read` one level deeper.
     fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, ParseError>) -> Result<T, ParseError> {
         if self.depth == MAX_DEPTH {
-            return Err(
-                self.wrong(format!("at most {MAX_DEPTH} brackets and signs may be within each other"))
-            );
+            return Err(self.wrong(format!("at most {MAX_DEPTH} brackets and signs can be nested")));
         }
         self.depth += 1;
         let result = read(self);

@@ -91,7 +91,7 @@ pub struct RunArgs {
     /// How sockets are used: single, per-request, pool, pool-retry or mux [default: pool; link:// and --http2: mux]
     #[arg(short, long, value_name = "NAME", help_heading = "Client")]
     pub strategy: Option<Strategy>,
-    /// Most requests under way at a time; those that are due beyond it wait, clock running
+    /// The most requests under way at a time; those that are due beyond it wait, clock running
     #[arg(long, value_name = "N", default_value_t = 256, help_heading = "Client")]
     pub connections: usize,
     /// Threads that send

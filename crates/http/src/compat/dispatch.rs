@@ -100,7 +100,7 @@ impl RoutesAt {
 pub(crate) struct CompatServices {
     pub(crate) operations: Arc<Operations>,
     pub(crate) bodies: Arc<BodyReader>,
-    /// Most bytes of a message.
+    /// The most bytes of a message.
     pub(crate) max_message: usize,
 }
 

@@ -16,17 +16,17 @@ pub struct Route {
     pub verb: Verb,
     /// Its path as mGBA-http's documents spell it; any letter case is accepted.
     pub path: &'static str,
-    /// The key of the text message that mGBA-http makes of it.
+    /// The key of the text message that mGBA-http sends for it.
     pub message: &'static str,
     /// Its parameters, in the order in which they are checked.
     pub params: &'static [Param],
-    /// The operation that it does.
+    /// The operation that it performs.
     pub op: &'static OpInfo,
     /// How the result is written.
     pub reply: Reply,
     /// What it does.
     pub doc: &'static str,
-    /// Makes the operation of the query and, where it has a meaning, the body.
+    /// Makes the operation from the query and, if the route uses it, the body.
     pub(super) build: Build,
 }
 
@@ -50,7 +50,7 @@ pub enum RequestBody {
     Message,
 }
 
-/// Makes an operation of a request whose body is handled in one of the ways of [`RequestBody`].
+/// Makes an operation from a request. There is one variant for each [`RequestBody`].
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Build {
     Ignored(fn(Query<'_>) -> Result<Op, Failure>),
@@ -68,7 +68,7 @@ impl Route {
         }
     }
 
-    /// A route that does what the documents say of its operation.
+    /// A route whose description and reply are those of its operation.
     const fn new(
         (verb, path, message): (Verb, &'static str, &'static str),
         params: &'static [Param],
@@ -76,7 +76,7 @@ impl Route {
         build: Build,
     ) -> Route {
         let op = op.info();
-        // A GET is sent by any web page, so it must not change anything.
+        // Any web page can make a browser send a GET, so a GET must not change anything.
         assert!(matches!((verb, op.effect), (Verb::Post, _) | (_, Effect::Read)));
         Route { verb, path, message, params, op, reply: Reply::Plain(op.result), doc: op.doc, build }
     }
@@ -165,13 +165,14 @@ const REGISTER_VALUE: Typed<i32> = integer(
     "The value, signed or unsigned: -1 and 4294967295 are the same bits.",
 );
 const DOMAIN: Typed<String> = name("memoryDomain", "Name of the memory domain, such as wram.");
-const PATH: Typed<String> = path("path", "The file; a relative path is the emulator's.");
+const PATH: Typed<String> =
+    path("path", "The file. A relative path starts at the emulator's working directory.");
 const TEMPORARY: Typed<bool> =
     boolean("temporary", "Whether to leave the file as it is when the game saves.");
 const MESSAGE: Typed<String> = text("message", "The text.");
 const BUTTON: Typed<Key> = button("button", "Name of the button.");
 const BUTTONS: Typed<Keys> =
-    buttons("buttons", "Names of the buttons, one each time the parameter is repeated.");
+    buttons("buttons", "Names of the buttons. Repeat the parameter for each of them.");
 const DURATION: Typed<u32> = integer("duration", (0, i32::MAX as i64), exact, None, "Number of frames.");
 
 /// For how many frames a tap holds its buttons.
@@ -183,7 +184,7 @@ fn mask(key: Key) -> u16 {
 }
 
 /// mGBA-http's 62 routes.
-#[rustfmt::skip] // one row a route
+#[rustfmt::skip] // one row for each route
 pub static ROUTES: [Route; 62] = [
     route!(Post "/core/addkey" "core.addKey" (key: KEY) => AddKeys { keys: mask(key) })
         .about("Holds this key too, from the next frame on."),

@@ -12,11 +12,11 @@ use utoipa::ToSchema;
 use crate::problem::Problem;
 use crate::reading::fields::{Encoding, name_problem};
 
-/// Most subjects of one watch.
+/// The most subjects of one watch.
 const MAX_SUBJECTS: usize = 64;
 /// Events that are kept where a client does not say how many: 17 s of one each frame.
 pub(crate) const BUFFER: usize = 1024;
-/// Most that a client may have kept.
+/// The most that a client may have kept.
 const MAX_BUFFER: usize = 16_384;
 
 /// What to watch.

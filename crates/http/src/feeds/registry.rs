@@ -32,7 +32,7 @@ pub(crate) struct Feeds {
     operations: Arc<Operations>,
     /// Counts events that readers did not take in time.
     events_missed: Counter,
-    /// Most feeds at once.
+    /// The most feeds at once.
     limit: usize,
     feeds: Mutex<Vec<Listed>>,
     /// Keeps the ids of this run of the server apart from those of others.

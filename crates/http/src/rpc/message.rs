@@ -8,7 +8,7 @@ use crate::problem::Problem;
 use crate::reading::fields::shown;
 use crate::reading::unique::{self, Unreadable};
 
-/// Most requests in one array.
+/// The most requests in one array.
 const MAX_BATCH: usize = 1024;
 
 /// What a message holds.

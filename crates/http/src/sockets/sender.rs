@@ -154,7 +154,7 @@ impl PacedSocket {
 const SLACK: Duration = Duration::from_millis(100);
 /// The same before any ping has come back.
 const FIRST: Duration = Duration::from_secs(1);
-/// Most pings under way.
+/// The most pings under way.
 const MOST: usize = 128;
 /// The best round trip is that of the last one to two of these: the way may change.
 const WINDOW: Duration = Duration::from_secs(10);

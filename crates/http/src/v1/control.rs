@@ -10,7 +10,7 @@ use crate::reading::Whole;
 use crate::reading::fields::shown;
 use crate::routing::prelude::*;
 
-/// Most frames that are run at once.
+/// The most frames that are run at once.
 const MAX_FRAMES: u32 = 3600;
 /// Longest lockstep without a request, in milliseconds.
 const MAX_LOCKSTEP: u32 = 60_000;

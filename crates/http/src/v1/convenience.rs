@@ -47,7 +47,7 @@ pub(crate) const ALL: [(&str, &str); 12] = [
     ("frozen", "The values that `freeze` keeps."),
 ];
 
-/// Most bytes of a text.
+/// The most bytes of a text.
 const MAX_TEXT: i64 = 4096;
 
 /// How the results of an operation are written.

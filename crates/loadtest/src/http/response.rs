@@ -2,7 +2,7 @@
 
 use crate::target::Failure;
 
-/// Most header lines accepted.
+/// The most header lines accepted.
 const LINES: usize = 64;
 /// Longest head accepted, in bytes.
 const HEAD: usize = 64 * 1024;

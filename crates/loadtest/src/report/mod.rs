@@ -111,7 +111,7 @@ pub struct Settings {
     pub warmup: f64,
     /// Threads.
     pub workers: usize,
-    /// Most exchanges under way at a time.
+    /// The most exchanges under way at a time.
     pub connections: usize,
     /// Longest wait for a reply, in seconds.
     pub timeout: f64,

@@ -9,9 +9,9 @@ use super::{Reply, ToolError};
 use crate::backend::Object;
 use crate::session::{Session, arguments};
 
-/// Most differences that `compare` lists.
+/// The most differences that `compare` lists.
 const MAX_DIFFERENCES: u32 = 40;
-/// Most names in a list.
+/// The most names in a list.
 const MAX_LISTED: u32 = 100;
 /// How long lockstep holds a window that cannot be paused, in milliseconds.
 const LOCKSTEP: u32 = 60_000;

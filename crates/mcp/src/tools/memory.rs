@@ -12,11 +12,11 @@ use super::{Reply, ToolError};
 use crate::backend::Object;
 use crate::session::{Session, arguments};
 
-/// Most numbers or bytes of one call.
+/// The most numbers or bytes of one call.
 const MAX_COUNT: u32 = 1024;
-/// Most candidates or symbols in one reply.
+/// The most candidates or symbols in one reply.
 const MAX_LISTED: usize = 50;
-/// Most places of a text.
+/// The most places of a text.
 const MAX_FOUND: usize = 20;
 /// How much of a domain is read at once.
 const CHUNK: u32 = 1 << 20;

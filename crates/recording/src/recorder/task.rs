@@ -1,4 +1,4 @@
-//! The writing down of what an emulator does.
+//! The task that writes down what an emulator does.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -26,7 +26,7 @@ use crate::{Head, MAX_FILE, RecordError, Start, Writer, memory};
 /// Time that the emulator has for what is asked of it in the middle of a recording.
 pub(super) const DEADLINE: Duration = Duration::from_secs(3);
 
-/// How often what is written is brought to the disk.
+/// How often the file is synchronized with the disk.
 const SYNC: Duration = Duration::from_millis(500);
 
 /// Room left in a file for its end.
@@ -45,14 +45,14 @@ pub(super) struct RecordTask {
     emulator: Arc<dyn Emulator>,
     watch: Watch,
     file: NamedTempFile,
-    /// Holds what is not written to `file` yet.
+    /// Contains what is not written to `file` yet.
     writer: Writer<Vec<u8>>,
     /// The frame counter before the first frame.
     first: u32,
     console: u8,
     /// Frames from one hash to the next.
     every: u32,
-    /// Most frames from one event to the next, whether keys change or not.
+    /// The most frames from one event to the next, whether keys change or not.
     beat: u32,
     /// Whether the first reset of a recording from power-on was not reported yet.
     own_reset: bool,
@@ -75,7 +75,7 @@ pub(super) struct Recorded {
 }
 
 impl Recorded {
-    /// Completes the file. One that could not be written ends with what was.
+    /// Completes the file. If a write failed, the file ends with the last complete entry.
     pub fn finish(self) -> io::Result<Finished> {
         let Recorded { writer, mut file, progress, ended } = self;
         let written = ended.and_then(|reason| {
@@ -93,7 +93,7 @@ impl Recorded {
     }
 }
 
-/// Whether to go on, and why not.
+/// Whether the recording continues, or why it ends.
 enum Next {
     On,
     Over(String),
@@ -174,7 +174,7 @@ impl RecordTask {
         Recorded { writer, file, progress, ended }
     }
 
-    /// Writes down what the emulator reports. Gives the reason why that is over.
+    /// Writes down what the emulator reports. Returns the reason why the recording ends.
     async fn follow(
         &mut self,
         mut stop: watch::Receiver<bool>,
@@ -230,7 +230,7 @@ impl RecordTask {
         *self.progress.lock() = Progress { frames: self.writer.frames(), bytes: self.writer.bytes() };
     }
 
-    /// Begins to bring to the disk what was written since the last time, if anything was.
+    /// Begins to synchronize the file with the disk, if something was written since the last time.
     fn sync(&mut self) -> io::Result<Option<JoinHandle<io::Result<()>>>> {
         self.writer.flush()?;
         let bytes = self.writer.take();
@@ -302,7 +302,7 @@ impl RecordTask {
         Ok(Next::On)
     }
 
-    /// Writes down what memory is like here.
+    /// Writes the hash of the work RAM after the current frame, unless that was done already.
     fn hashed(&mut self, hash: u32) -> io::Result<()> {
         if self.hashed.replace(self.writer.frames()) == Some(self.writer.frames()) {
             return Ok(());

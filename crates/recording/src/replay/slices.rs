@@ -4,19 +4,19 @@ use framewire_protocol::Op;
 
 use crate::{Entry, memory};
 
-/// Frames that are run at once: a tenth of a second's work or so, for which other requests wait.
+/// The most frames in a slice. They take about a tenth of a second, for which other requests wait.
 const FRAMES: u64 = 240;
 
-/// Memories that are read in a slice at most: each is up to 288 KiB of its answer.
+/// The most reads of the work RAM in a slice. Each adds up to 288 KiB to the reply.
 const MEMORIES: usize = 16;
 
-/// Operations of a slice at most; a batch may have 4096, and the last entry may add a few.
+/// The most operations in a slice. A batch can have 4096; the last entry may add a few to a slice.
 const OPS: usize = 2048;
 
-/// A recording's entries in stretches that one batch of operations can do.
+/// Splits the entries of a recording into slices, each for one batch of operations.
 pub(super) struct Slices<'a> {
     entries: &'a [Entry],
-    /// Frames of the first entry that are done already.
+    /// How many frames of the first entry were played already.
     done: u32,
     limit: u64,
     /// Frames before the next step.
@@ -25,7 +25,7 @@ pub(super) struct Slices<'a> {
     reported: u64,
 }
 
-/// A stretch of entries.
+/// Consecutive entries that one batch plays.
 pub(super) struct Slice<'a> {
     steps: Vec<Step<'a>>,
 }
@@ -36,14 +36,14 @@ enum Step<'a> {
         keys: u16,
         frames: u32,
     },
-    /// A hash of memory, which has to be read for it.
+    /// A hash of memory. The memory has to be read to compare it.
     Read(&'a Entry),
     Other(&'a Entry),
 }
 
 impl<'a> Slices<'a> {
-    /// All of `entries`, a single frame at a time or as many as a batch takes. The emulator reports hashes
-    /// by itself each `reported` frames.
+    /// Splits `entries` into slices of one frame if `single`, otherwise into slices as long as a batch can be. The emulator
+    /// reports hashes by itself every `reported` frames.
     pub fn new(entries: &'a [Entry], single: bool, reported: u32) -> Slices<'a> {
         Slices {
             entries,
@@ -96,12 +96,12 @@ impl<'a> Iterator for Slices<'a> {
 }
 
 impl Slice<'_> {
-    /// Frames that it runs.
+    /// How many frames it runs.
     pub fn frames(&self) -> u64 {
         self.steps.iter().map(Step::frames).sum()
     }
 
-    /// The operations that play it and read what is compared.
+    /// The operations that play it, and read the memory that is compared.
     pub fn ops(&self, console: u8) -> Vec<Op> {
         let mut ops = Vec::new();
         for step in &self.steps {
@@ -124,8 +124,8 @@ impl Slice<'_> {
         })
     }
 
-    /// The recorded hashes of memories with their frames, and which results of the operations they are of: none where the
-    /// emulator reports the hash by itself.
+    /// The recorded hashes of memory with their frames, and the results of the operations that read this memory: an empty
+    /// range if the emulator reports the hash by itself.
     pub fn memories(&self, before: u64) -> impl Iterator<Item = (u64, u32, Range<usize>)> {
         self.hashes(before).filter_map(|(frame, entry, results)| match entry {
             Entry::Memory(hash) => Some((frame, *hash, results)),
@@ -155,7 +155,7 @@ impl Step<'_> {
         }
     }
 
-    /// How many operations do it.
+    /// How many operations play it.
     fn ops(&self) -> usize {
         match self {
             Step::Keys { .. } | Step::Read(_) => 2,

@@ -2,10 +2,10 @@ use framewire_expression::Type;
 
 use crate::{Console, OnBus};
 
-/// Most bytes that one search looks at.
+/// The most bytes that one search looks at.
 pub const MAX_BYTES: usize = 1 << 20;
 
-/// Most areas of one search.
+/// The most areas of one search.
 pub const MAX_AREAS: usize = 16;
 
 /// A stretch of memory.

@@ -111,8 +111,8 @@ impl Driver for ChannelHost {
     }
 
     fn needs_picture(&self) -> bool {
-        // A client that holds the clock sees the last frame of each step only. Any other may look at any time, as may one
-        // that connects.
+        // A client that holds the clock sees only the last frame of each step. Other clients, and those that are about to
+        // connect, can look at any time.
         self.client.as_ref().is_none_or(|client| !client.holds_clock || client.steps <= 1)
     }
 

@@ -1,5 +1,5 @@
-//! Keys held for a number of frames. `lua/src/holds.lua` has the same rules; the vectors of
-//! `crates/protocol/vectors/holds.tsv` hold both to them.
+//! Keys held for a number of frames. `lua/src/holds.lua` follows the same rules; the test vectors in
+//! `crates/protocol/vectors/holds.tsv` check both.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -12,8 +12,8 @@ pub const MAX_WAITING: usize = 65_536;
 
 const KEYS: usize = Key::ALL.len();
 
-/// Holds by ticks, the frames that were run: the core's own counter goes back on a reset. As each key has a queue, the
-/// game sees a press for every hold. Timelines own keys as holds do.
+/// All holds. They count ticks, which are frames that were run, because the core's own counter starts again on a reset. Each
+/// key has a queue, so the game sees a separate press for every hold. Timelines own keys in the same way as holds.
 #[derive(Debug, Default)]
 pub struct Holds {
     tick: u64,
@@ -30,12 +30,12 @@ struct Hold {
     frames: u32,
 }
 
-/// Whose a key is.
+/// Who sets a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
-    /// A hold's, which keeps it down.
+    /// A hold, which keeps the key down.
     Hold(u64),
-    /// A timeline's, down or not.
+    /// A timeline, whether the key is down or not.
     Timeline(u32),
 }
 
@@ -44,7 +44,7 @@ struct KeyState {
     owner: Option<Owner>,
     /// The first tick at which it may be pressed again.
     free: u64,
-    /// The holds that wait for it. One of several keys is in several queues.
+    /// The holds that wait for it. A hold of several keys is in several queues.
     queue: VecDeque<u64>,
 }
 
@@ -70,7 +70,7 @@ impl Holds {
         Some(change)
     }
 
-    /// A frame was run.
+    /// Called after each frame.
     pub fn advance(&mut self) -> KeyChange {
         self.tick += 1;
         let mut change = KeyChange::default();
@@ -102,13 +102,13 @@ impl Holds {
         self.tick
     }
 
-    /// The keys that are this owner's.
+    /// The keys of this owner.
     pub fn owned(&self, owner: Owner) -> u16 {
         let owned = self.keys.iter().enumerate().filter(|(_, key)| key.owner == Some(owner));
         owned.fold(0, |keys, (number, _)| keys | 1 << number)
     }
 
-    /// A timeline takes keys: the holds of them that run have no say in them any more. Gives the keys that those kept
+    /// Gives keys to a timeline, and takes them away from the holds that are running. Returns the keys that these holds kept
     /// down.
     pub fn take(&mut self, keys: u16, timeline: u32) -> u16 {
         numbers(keys).fold(0, |kept, number| {
@@ -117,14 +117,14 @@ impl Holds {
         })
     }
 
-    /// Whoever owns keys is over. Gives those, which are to be let go of and are free from the next frame on.
+    /// Ends an owner. Returns its keys, which the caller releases. They are free from the next frame on.
     pub fn finish(&mut self, owner: Owner) -> u16 {
         let keys = self.owned(owner);
         self.release(keys, 0);
         keys
     }
 
-    /// Ends all holds, those that wait too. Whether there was any, and the keys to let go of.
+    /// Ends all holds, including those that wait. Returns whether there was one, and the keys to release.
     pub fn cancel(&mut self) -> (bool, u16) {
         let waited = !self.waiting.is_empty();
         self.waiting.clear();

@@ -82,7 +82,7 @@ impl Keypad {
         self.timelines.release(&self.holds);
     }
 
-    /// A frame was run.
+    /// Called after each frame.
     pub fn advance(&mut self) -> KeyChange {
         let mut change = self.holds.advance();
         change.then(self.timelines.advance(&mut self.holds));

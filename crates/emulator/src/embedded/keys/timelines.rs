@@ -1,4 +1,4 @@
-//! Keys by frame, so that no network can move them. `lua/src/timelines.lua` has the same rules.
+//! Keys that are pressed and released in given frames. `lua/src/timelines.lua` follows the same rules.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -11,15 +11,15 @@ use super::holds::{Holds, Owner};
 /// Most timelines that wait for the end of others.
 const MAX_WAITING: usize = 1024;
 
-/// The timelines that run. Each owns its keys as a hold does, in the ticks of the holds, and one without keys is over: so
-/// there are never more than keys.
+/// All timelines. Each that runs owns its keys as a hold does, and counts the same ticks. A timeline without keys is over, so no
+/// more timelines can run than there are keys.
 #[derive(Debug, Default)]
 pub struct Timelines {
     running: Vec<Timeline>,
     /// Those that were appended and have not begun, in the order of their first ticks. They own no keys yet.
     waiting: VecDeque<Timeline>,
     last_id: u32,
-    /// Those that ended since somebody asked: their ids, and whether that was before their last step.
+    /// Those that ended since the last `take_ended`: their ids, and whether they ended before their last step.
     over: Vec<(u32, bool)>,
 }
 
@@ -44,7 +44,7 @@ impl Timeline {
         self.start + self.steps.last().map_or(0, |step| u64::from(step.offset))
     }
 
-    /// Does the next step.
+    /// Performs the next step.
     fn step(&mut self, holds: &Holds) -> KeyChange {
         let owned = holds.owned(Owner::Timeline(self.id));
         let keys = self.steps[self.next].keys;
@@ -54,10 +54,10 @@ impl Timeline {
 }
 
 impl Timelines {
-    /// Plays `steps`, which are a timeline, those at offset 0 now for the frame that comes. Gives its id.
+    /// Plays a timeline. Its steps at offset 0 are performed now, for the next frame. Returns its id.
     ///
     /// # Errors
-    /// If another one has one of the keys.
+    /// If another timeline uses one of the keys.
     pub fn play(&mut self, steps: Vec<KeyStep>, holds: &mut Holds) -> Result<(u32, KeyChange), OpError> {
         let keys = timeline::union(&steps);
         let playing = self.running.iter().map(|other| (other.id, holds.owned(Owner::Timeline(other.id))));

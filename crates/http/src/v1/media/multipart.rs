@@ -34,7 +34,7 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct MjpegQuery {
-    /// Most pictures each second.
+    /// The most pictures each second.
     #[param(value_type = Option<u32>, minimum = 1, maximum = 60, default = 30)]
     rate: Option<Whole<1, 60>>,
     /// What a part is.

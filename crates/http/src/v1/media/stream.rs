@@ -38,7 +38,7 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct VideoQuery {
-    /// Most pictures each second.
+    /// The most pictures each second.
     #[param(value_type = Option<u32>, minimum = 1, maximum = 120, default = 60)]
     rate: Option<Whole<1, 120>>,
 }

@@ -11,7 +11,7 @@ use crate::storage::{checked_note, unwritten};
 mod files;
 mod replay;
 
-/// Most frames from one hash of the picture to the next: a minute.
+/// The most frames from one hash of the picture to the next: a minute.
 const MAX_EVERY: u32 = 3600;
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
