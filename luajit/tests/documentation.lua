@@ -121,3 +121,23 @@ check.test("each command of luajit-origins.md selects a test", function()
   end
   assert(count >= 30, count)
 end)
+
+check.test("each test that study-origins.md names is there", function()
+  local functions, count = {}, 0
+  local command = "cd '%s/..' && grep -rhoE 'fn [a-z0-9_]+\\(' crates tests --include=*.rs"
+  local pipe = assert(io.popen(command:format(check.root)))
+  for line in pipe:lines() do functions[line:sub(4, -2)] = true end
+  pipe:close()
+  for line in io.lines(check.root .. "/../docs/study-origins.md") do
+    for code in line:gmatch("`([^`]+)`") do
+      local name = code:match("^cargo test .- ([a-z0-9_]+)$") or code:match("^[a-z0-9]+_[a-z0-9]+_[a-z0-9_]+$")
+      local luajit = code:match("luajit/tests/run%.lua (.+)$")
+      if name then
+        assert(functions[name], "there is no test " .. name)
+        count = count + 1
+      end
+      if luajit then assert(check.count((luajit:match("^'(.*)'$") or luajit:match("^%S+"))) > 0, luajit) end
+    end
+  end
+  assert(count >= 30, count)
+end)
