@@ -1,21 +1,26 @@
 #!/usr/bin/env python3
-"""Framewire's load tester and vegeta next to a server that records its own times.
+"""Framewire's load tester, vegeta, oha and wrk next to a server that records its own times.
 
-    benches/testers.py [--tls] [--framewire PATH] [--vegeta PATH] [--rate 200] [--seconds 10]
+    benches/testers.py [--only http|https] [--framewire PATH] [--rate 200] [--seconds 10] [--json FILE]
 
-The server is sent a POST with a body. It answers after 20 ms; in other runs it stands still for a second once, or fails 1%
+The server is sent a POST with a body. It answers after 20 ms; in other runs it stands still for two seconds once, or fails 1%
 of the requests. For each run, the table has the server's own figures and, for each tester, how far it is from them. With a
-stall, the figure is the arithmetic from the intended send times: request i is due at i / rate. Without vegeta in PATH, only
-Framewire is measured. With --tls, the server has a certificate that openssl makes.
+stall, the figure is the arithmetic from the intended send times: request i is due at i / rate.
+
+wrk has no rate. It gets as many connections as make the rate with replies after 20 ms, and no run with a stall. Testers that
+are not in PATH are left out. For HTTPS, openssl makes a certificate. --json FILE replaces the runs of the same scheme in
+FILE. The exit code is 1 if Framewire's counts are not the server's, or a percentile is more than 2% from the server's.
 """
 
 import argparse
 import asyncio
 import json
 import math
+import re
 import shutil
 import ssl
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -23,7 +28,8 @@ from pathlib import Path
 
 PERCENTILES = (50, 90, 99)
 DELAY = 0.02
-STALL = 1.0
+STALL = 2.0
+ALLOWED = 0.02
 
 
 class Server:
@@ -110,9 +116,42 @@ def vegeta(program: str, url: str, rate: float, seconds: float, kind: str) -> tu
     return len(right), len(replies) - len(right), figures
 
 
+def oha(program: str, url: str, rate: float, seconds: float, kind: str) -> tuple[int, int, dict[int, float]]:
+    command = [program, "--no-tui", "--output-format", "json", "--insecure", "-m", "POST", "-d", "hello", "-c", "1024"]
+    options = ["-q", f"{rate:g}", "-n", f"{rate * seconds:.0f}", *(["--latency-correction"] if kind == "stall" else [])]
+    report = json.loads(subprocess.run([*command, *options, url], check=True, capture_output=True).stdout)
+    codes = report["statusCodeDistribution"]
+    failed = sum(count for code, count in codes.items() if code != "200")
+    return codes.get("200", 0), failed, {share: 1000 * report["latencyPercentiles"][f"p{share}"] for share in PERCENTILES}
+
+
+def wrk(program: str, url: str, rate: float, seconds: float, kind: str) -> tuple[int, int, dict[int, float]] | None:
+    if kind == "stall":
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder, "post.lua")
+        script.write_text('wrk.method, wrk.body = "POST", "hello"\n')
+        command = [program, "-t1", f"-c{rate * DELAY:.0f}", f"-d{seconds:.0f}s", "--latency", "-s", str(script), url]
+        text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    units = {"us": 0.001, "ms": 1.0, "s": 1000.0}
+    found = re.findall(r"^\s+(\d+)%\s+([\d.]+)(us|ms|s)$", text, re.MULTILINE)
+    shares = {int(share): float(value) * units[unit] for share, value, unit in found}
+    wrong = re.search(r"Non-2xx or 3xx responses: (\d+)", text)
+    failed = int(wrong.group(1)) if wrong else 0
+    total = int(re.search(r"(\d+) requests in", text).group(1))
+    return total - failed, failed, {share: shares[share] for share in PERCENTILES}
+
+
 def off(measured: float, own: float) -> str:
     # Next to a stall, replies at once are a fraction of a millisecond: as much as the way between the two clocks.
     return f"{100 * (measured / own - 1):+.1f}%" if own > 1 else f"server: {own:.2f}"
+
+
+def is_near(run: dict) -> bool:
+    """Whether a run has the server's counts, and its percentiles where they are above a millisecond."""
+    counts = run["correct"] == run["server_correct"] and run["failed"] == run["server_failed"]
+    pairs = [(value, run["server"][share]) for share, value in run["measured"].items()]
+    return counts and all(abs(value / own - 1) <= ALLOWED for value, own in pairs if own > 1)
 
 
 def certificate() -> ssl.SSLContext:
@@ -125,29 +164,58 @@ def certificate() -> ssl.SSLContext:
     return context
 
 
+TESTERS = {"framewire": framewire, "vegeta": vegeta, "oha": oha, "wrk": wrk}
+
+
+def measure(options: argparse.Namespace, scheme: str, kind: str, name: str) -> dict | None:
+    program = options.framewire if name == "framewire" else shutil.which(name)
+    if program is None:
+        return None
+    server = Server(kind, options.rate, options.seconds, certificate() if scheme == "https" else None)
+    url = f"{scheme}://127.0.0.1:{server.port}/"
+    result = TESTERS[name](program, url, options.rate, options.seconds, kind)
+    if result is None:
+        return None
+    correct, failed, figures = result
+    return {
+        "run": kind,
+        "tester": name,
+        "correct": correct,
+        "server_correct": len(server.times),
+        "failed": failed,
+        "server_failed": server.failed,
+        "measured": {f"p{share}": round(value, 3) for share, value in figures.items()},
+        "server": {f"p{share}": round(value, 3) for share, value in server.figures().items()},
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--framewire", default="target/release/framewire")
-    parser.add_argument("--vegeta", default=shutil.which("vegeta"))
     parser.add_argument("--rate", type=float, default=200)
     parser.add_argument("--seconds", type=float, default=10)
-    parser.add_argument("--tls", action="store_true")
+    parser.add_argument("--only", choices=["http", "https"])
+    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    tls = certificate() if options.tls else None
-    testers = [("framewire", framewire, options.framewire), ("vegeta", vegeta, options.vegeta)]
-    heads = ["run", "tester", "correct", "failed", *(f"p{share}, ms (off)" for share in PERCENTILES)]
-    print("| " + " | ".join(heads) + " |\n" + "| --- " * 2 + "| ---: " * 5 + "|")
-    for kind in ("20 ms", "stall", "faults"):
-        for name, measure, program in testers:
-            if program is None:
-                continue
-            server = Server(kind, options.rate, options.seconds, tls)
-            url = f"{'https' if tls else 'http'}://127.0.0.1:{server.port}/"
-            correct, failed, figures = measure(program, url, options.rate, options.seconds, kind)
-            own = server.figures()
-            counted = [f"{correct} of {len(server.times)}", f"{failed} of {server.failed}"]
-            cells = [f"{figures[share]:.2f} ({off(figures[share], own[share])})" for share in PERCENTILES]
-            print("| " + " | ".join([kind, name, *counted, *cells]) + " |", flush=True)
+    heads = ["scheme", "run", "tester", "correct", "failed", *(f"p{share}, ms (off)" for share in PERCENTILES)]
+    print("| " + " | ".join(heads) + " |\n" + "| --- " * 3 + "| ---: " * 5 + "|")
+    runs: dict[str, list[dict]] = {}
+    for scheme in [options.only] if options.only else ["http", "https"]:
+        runs[scheme] = []
+        for kind in ("20 ms", "stall", "faults"):
+            for name in TESTERS:
+                run = measure(options, scheme, kind, name)
+                if run is None:
+                    continue
+                runs[scheme].append(run)
+                counts = [f"{run['correct']} of {run['server_correct']}", f"{run['failed']} of {run['server_failed']}"]
+                cells = [f"{value:.2f} ({off(value, run['server'][share])})" for share, value in run["measured"].items()]
+                print("| " + " | ".join([scheme, kind, name, *counts, *cells]) + " |", flush=True)
+    if options.json:
+        kept = json.loads(options.json.read_text()) if options.json.exists() else {}
+        options.json.write_text(json.dumps(kept | runs, indent=2) + "\n")
+    if not all(is_near(run) for list_of in runs.values() for run in list_of if run["tester"] == "framewire"):
+        sys.exit("Framewire's counts or percentiles are not the server's")
 
 
 if __name__ == "__main__":
