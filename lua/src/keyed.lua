@@ -113,7 +113,7 @@ local function drop_oldest_replies()
   end
 end
 
--- Keeps the reply to a batch of a key that is new; if it `is_under_way`, until `replace` gives the final one.
+-- Keeps the reply to a batch with a new key. If it `is_under_way`, the reply is temporary until `replace` sets the final one.
 function keyed.remember(key, batch, reply, is_under_way)
   last = last + 1
   order[last], times[last] = key, seconds()

@@ -83,7 +83,7 @@ local function first(conditions, frame)
   end
 end
 
--- Why the current step ends now, and the index of the condition; nil if it goes on.
+-- Why the current step ends now, and the index of the condition; nil if it continues.
 local function find_end(run)
   local step, frame = run.steps[run.index], emulator.frame()
   local index = first(run.stop, frame)
@@ -180,7 +180,7 @@ function runs.look()
   end
 end
 
--- Ends the current step of a run and begins the next one. True if the run goes on.
+-- Ends the current step of a run and begins the next one. True if the run continues.
 local function go_on(run)
   local why, condition = run.why, run.condition
   run.why = nil

@@ -6,7 +6,7 @@
 --   print(ffi.cast("uint32_t *", score)[0], game:pixel(120, 80))
 --   print(game:call("game_title"))
 --
--- After the first `step`, the game stands still between steps, until `run` or `close`. The picture and the watched
+-- After the first `step`, the game is paused between steps, until `run` or `close`. The picture and the watched
 -- memory are read in place, without copies. While both sides are busy, neither makes a system call.
 -- docs/emulator-channel.md describes the messages on the channel.
 

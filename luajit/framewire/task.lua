@@ -224,7 +224,7 @@ function Task:cancel(reason)
   if self.waiting then schedule(self) end
 end
 
---- Waits in a task until another task has ended. Outside of tasks, gives the results of a task that has ended.
+--- Waits in a task until another task has ended. Outside of tasks, returns the results of a task that has ended.
 ---@param timeout? number seconds; without it, as long as it takes
 ---@return boolean|nil ok false if it failed; nil if it has not ended
 ---@return any ... its results; the error with a traceback; or "timeout"

@@ -199,7 +199,7 @@ check.test("one creates and one attaches", function()
   there:close()
   check.contains(select(2, channel.connect(name)), "has a client already")
   here:close()
-  check.contains(select(2, channel.connect(name)), "is not there")
+  check.contains(select(2, channel.connect(name)), "does not exist")
   check.contains(select(2, channel.create("a/b")), "letters")
 end)
 

@@ -31,7 +31,7 @@ pub enum Error {
     #[error("channel {0:?} has a client already")]
     Attached(String),
     /// Nobody serves a channel of this name.
-    #[error("channel {0:?} is not there; start the program that serves it")]
+    #[error("channel {0:?} does not exist; start the program that serves it")]
     Missing(String),
     /// The memory of this name is not safe to use.
     #[error("channel {0:?} belongs to another user, or others may open it; choose another name")]

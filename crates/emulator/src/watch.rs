@@ -84,7 +84,7 @@ impl fmt::Debug for Watch {
 pub enum WatchEnd {
     /// There is no emulator any more.
     EmulatorGone,
-    /// Another game was loaded, where the same addresses mean something else. A watch with keys goes on: it reports a
+    /// Another game was loaded, where the same addresses mean something else. A watch with keys continues: it reports a
     /// [`Discontinuity`].
     OtherGame,
 }

@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 
-/// Waits for Ctrl+C, SIGTERM or SIGHUP; gives its name.
+/// Waits for Ctrl+C, SIGTERM or SIGHUP; returns its name.
 #[cfg(unix)]
 pub fn stop() -> anyhow::Result<impl Future<Output = &'static str>> {
     use tokio::signal::unix::{SignalKind, signal};
@@ -19,7 +19,7 @@ pub fn stop() -> anyhow::Result<impl Future<Output = &'static str>> {
     })
 }
 
-/// Waits for Ctrl+C, Ctrl+Break or the end of the console's window; gives its name.
+/// Waits for Ctrl+C, Ctrl+Break or the end of the console's window; returns its name.
 #[cfg(windows)]
 pub fn stop() -> anyhow::Result<impl Future<Output = &'static str>> {
     use tokio::signal::windows::{ctrl_break, ctrl_c, ctrl_close};

@@ -90,7 +90,7 @@ impl Problem {
         Problem { parameter: Some(place.into()), ..Problem::bad_request(detail) }
     }
 
-    /// What is asked for is not there.
+    /// What the request asks for does not exist.
     pub(crate) fn not_found(detail: impl Into<String>) -> Problem {
         Problem::new(StatusCode::NOT_FOUND, detail)
     }

@@ -230,7 +230,7 @@ impl From<FolderError> for Problem {
     }
 }
 
-/// The problem with a file that could not be written; `how` says how one that is there is replaced.
+/// The problem with a file that could not be written. `how` says how to replace an existing one.
 pub(crate) fn unwritten(error: FolderError, how: &str) -> Problem {
     match &error {
         FolderError::Taken { .. } => {

@@ -8,7 +8,7 @@ pub enum Clock {
     /// The host's clock, however fast frames go by.
     Host,
     /// A clock that advances with the frames and stands still between them. It
-    /// goes on over resets. A state that was saved with a clock sets it.
+    /// continues over resets. A state that was saved with a clock sets it.
     Frames(Time),
 }
 

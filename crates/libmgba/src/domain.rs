@@ -28,7 +28,7 @@ pub struct Domain {
     block: Block,
 }
 
-/// Memory domains. An offset past a domain's window goes on in its next bank; on
+/// Memory domains. An offset past a domain's window continues in its next bank; on
 /// the GBA, which has no banks, it wraps around. Game Boy domains and saves read
 /// 0xFF past their last bank. No offset is unsafe.
 ///

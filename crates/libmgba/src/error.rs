@@ -57,7 +57,7 @@ pub enum Error {
         /// What is wrong with it, and what to do.
         problem: String,
     },
-    /// A path that goes on after a file that is not an archive.
+    /// A path that continues below a file, which is not an archive.
     #[error(
         "{} cannot be opened: {} is not a zip or 7z archive",
         path.display(),

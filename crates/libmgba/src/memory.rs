@@ -14,7 +14,7 @@ use crate::error::Error;
 /// memory, which takes none by themselves, are written together with their
 /// neighbour.
 impl Core {
-    /// Reads `len` bytes one after another; past the last address it goes on
+    /// Reads `len` bytes one after another; past the last address it continues
     /// from 0.
     ///
     /// # Errors

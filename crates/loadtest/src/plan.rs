@@ -23,7 +23,7 @@ pub enum Arrivals {
 /// What decides when the next request is due.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Load {
-    /// The clock: requests are due at their times, whatever became of the ones before.
+    /// The clock: requests are due at their times, whatever happened to the ones before.
     Open {
         /// Requests a second over all workers.
         rate: f64,

@@ -121,7 +121,7 @@ pub struct Record {
     pub sent: Latencies,
     /// How much later than due the tester itself began requests for which a connection was free.
     pub late: Latencies,
-    /// How long it took to open connections, whatever became of the requests.
+    /// How long it took to open connections, whatever happened to the requests.
     pub connect: Latencies,
     /// From the time a request was sent to the first byte of its right reply, where the target reports it.
     pub first_byte: Latencies,

@@ -41,7 +41,7 @@ pub struct Call<'a> {
     trace: Trace,
 }
 
-/// What became of a request, step by step.
+/// What happened to a request, step by step.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Trace {
     /// When it was first given to the operating system, if it was.
@@ -68,7 +68,7 @@ impl<'a> Call<'a> {
         Call { payload, reply, trace: Trace::default() }
     }
 
-    /// What became of it so far.
+    /// What happened to it so far.
     pub fn trace(&self) -> Trace {
         self.trace
     }

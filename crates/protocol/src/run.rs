@@ -17,7 +17,7 @@ pub const MAX_CONDITIONS: usize = 16;
 /// The most expressions that are evaluated at once.
 pub const MAX_EXPRESSIONS: usize = 256;
 
-/// Flag of a step: the run goes on with the next step if no condition holds within its frames.
+/// Flag of a step: the run continues with the next step if no condition holds within its frames.
 const GOES_ON: u8 = 1;
 
 /// An expression that an emulator evaluates.
@@ -41,7 +41,7 @@ pub struct RunStep {
     pub keys: Vec<KeyStep>,
     /// Conditions of which any ends the step.
     pub until: Vec<Condition>,
-    /// Whether the run goes on if the step has conditions and none holds within its frames. Otherwise it ends there.
+    /// Whether the run continues if the step has conditions and none holds within its frames. Otherwise it ends there.
     pub goes_on: bool,
 }
 

@@ -154,7 +154,7 @@ end
 
 local function try_attach(path, name)
   local fd = sys.shm_open(path, sys.O_RDWR + sys.O_CLOEXEC, 0)
-  if fd < 0 then return nil, "is not there; start the program that serves it" end
+  if fd < 0 then return nil, "does not exist; start the program that serves it" end
   local block, message, final
   local size, problem = check_owner(fd, name)
   if not size then

@@ -28,7 +28,7 @@ end
 --- The first value of a name in a query string.
 ---@param query? string the part of the URL after the ?
 ---@param name string
----@return string|nil value decoded; nil if it is not there or cannot be decoded
+---@return string|nil value decoded; nil if it is missing or cannot be decoded
 function M.param(query, name)
   if not query then return nil end
   for pair in query:gmatch("[^&]+") do

@@ -139,7 +139,7 @@ local function whole_message(self, data, length)
   deliver(self, opcode, data, length)
 end
 
--- Takes the payload bytes that have arrived of a frame that is not there as a whole, or is a part of a message.
+-- Takes the payload bytes that have arrived of a frame that is incomplete, or is a part of a message.
 local function take_payload(self, data, length)
   local is_control = self.frame_opcode >= 8
   local target = is_control and self.control or self.partial

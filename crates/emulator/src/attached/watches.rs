@@ -32,7 +32,7 @@ pub(super) struct AttachedWatches {
 struct WatchEntry {
     feed: Weak<Feed>,
     op: Op,
-    /// Whether it reports keys and discontinuities, and so goes on in another game.
+    /// Whether it reports keys and discontinuities, and so continues in another game.
     keys: bool,
     ranges: Vec<MemoryRange>,
     /// Its state since it started; `None` before that.

@@ -42,7 +42,7 @@ struct Entry {
 type Digest = [u64; 2];
 
 impl Memory {
-    /// What became of the batch of this key: its outcome, or why it cannot be done under this key. `None` if the key is new.
+    /// What happened to the batch of this key: its outcome, or why it cannot be done under this key. `None` if the key is new.
     pub fn recall(&mut self, key: &str, batch: &Batch, now: Instant) -> Option<Result<Outcome, OpError>> {
         self.expire(now);
         let Some(entry) = self.entries.get(key) else {
@@ -55,7 +55,7 @@ impl Memory {
         Some(outcome.ok_or_else(OpError::outcome_dropped))
     }
 
-    /// Keeps what became of the batch of a key that was new.
+    /// Keeps what happened to the batch of a key that was new.
     pub fn remember(&mut self, key: String, batch: &Batch, outcome: Outcome, now: Instant) {
         let size = encoded(&outcome).len();
         self.bytes += size;

@@ -109,7 +109,7 @@ impl Machine {
         }
     }
 
-    /// The run that a batch waited for is over: goes on with the batch.
+    /// Continues a batch whose run is over.
     pub(super) fn run_is_over(&mut self, mut progress: Progress, result: Result) {
         let failed = result.is_err();
         progress.results.push(result);
@@ -119,7 +119,7 @@ impl Machine {
         self.proceed(progress);
     }
 
-    /// Checks a batch before any of its operations is done. It is refused if one of them is for memory that is not there, or
+    /// Checks a batch before any of its operations is done. It is refused if one of them is for memory that does not exist, or
     /// answered if its key says that it was done already.
     fn begin(&mut self, mut batch: Batch, responder: Responder) -> Begun {
         let frame = self.core.frame_counter();

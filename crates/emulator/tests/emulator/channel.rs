@@ -89,7 +89,7 @@ fn a_truncated_channel_ends_and_the_core_goes_on() {
         };
         assert!(matches!(error, Error::Damaged(_) | Error::Closed | Error::Died), "round {round}: {error:?}");
         drop(client);
-        // The game goes on by itself, with no key held.
+        // The game continues by itself, with no key held.
         let frame = emulator.state().frame;
         wait_for("frames", || emulator.state().frame > frame + 10);
     }

@@ -195,7 +195,7 @@ fn a_watch_ends_with_the_first_frame_of_another_game() {
     let (mut keys, _) = begin(&emulator, WatchRequest { keys: true, ..request(vec![]) });
     call(&emulator, Op::Advance { frames: 2 });
     let (same, (_other, path)) = (rom_file(DEMO), rom_file(&rebuilt()));
-    // The same game again: the watch goes on.
+    // The same game again: the watch continues.
     call(&emulator, Op::LoadRom { path: same.1 });
     call(&emulator, Op::Advance { frames: 3 });
     call(&emulator, Op::LoadRom { path });

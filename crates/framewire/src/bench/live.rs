@@ -1,4 +1,4 @@
-//! What is seen while a run goes on: a bar and the last second's figures on a terminal, else a line a second.
+//! Shows the progress of a run: on a terminal a bar and the figures of the last second, otherwise a line every second.
 
 use std::collections::VecDeque;
 use std::io::IsTerminal;

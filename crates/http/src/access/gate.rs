@@ -66,7 +66,7 @@ impl<'a> RequestHead<'a> {
 /// What becomes of a request that is let in.
 #[derive(Debug)]
 pub(crate) enum Admission<'a> {
-    /// It goes on to its route.
+    /// It continues to its route.
     Request(Caller, CorsPolicy),
     /// A browser asks whether a page of this origin may send a request.
     Preflight(&'a HeaderValue),

@@ -32,7 +32,7 @@ struct Session {
 pub(crate) struct Sessions(Mutex<VecDeque<Session>>);
 
 impl Sessions {
-    /// Begins a session and gives its id.
+    /// Begins a session, and returns its id.
     pub(crate) fn begin(&self, rights: Rights, now: Instant) -> Result<String, TokenError> {
         let id = hex(&random::<RANDOM>()?);
         let mut sessions = self.0.lock();

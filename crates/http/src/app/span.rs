@@ -34,7 +34,7 @@ pub(crate) fn begin(method: &Method, path: &str, id: &RequestId, headers: &Heade
     span
 }
 
-/// Completes the span with what became of the request.
+/// Adds the outcome of the request to the span.
 pub(crate) fn end(span: &Span, route: &str, method: &Method, status: StatusCode) {
     if span.is_disabled() {
         return;

@@ -31,7 +31,7 @@ pub(crate) struct Collector {
     pub(crate) watch: Option<Watch>,
     /// `None` where the feed has only changes of memory.
     pub(crate) events: Option<broadcast::Receiver<Event>>,
-    /// How long it goes on without a reader; `None` means without a limit.
+    /// How long it continues without a reader; `None` means without a limit.
     pub(crate) patience: Option<Duration>,
     /// Dropped last, when the emulator knows that the watch is over.
     pub(crate) over: watch::Sender<()>,

@@ -42,7 +42,7 @@ pub(crate) struct Readers {
 /// An event as a reader gets it.
 #[derive(Debug, Clone)]
 pub(crate) struct ReaderEvent {
-    /// The id by which a reader goes on after it.
+    /// Its id. A reader that names it continues after it.
     pub(crate) id: String,
     pub(crate) name: &'static str,
     /// A JSON object.

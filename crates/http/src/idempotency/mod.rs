@@ -99,7 +99,7 @@ impl Idempotency {
         Idempotency { replies: Arc::new(KeyedReplies::new(limits)), bodies, first_emulator }
     }
 
-    /// Answers a request with a key: from memory if it was done before, and otherwise by `work`, which goes on even if the
+    /// Answers a request with a key: from memory if it was done before, and otherwise by `work`, which continues even if the
     /// caller leaves. `held` counts the memory that the request takes; it is dropped at the end of the work.
     ///
     /// # Errors
@@ -161,7 +161,7 @@ impl Digest {
     }
 }
 
-/// A future that goes on by itself when it is dropped before its end.
+/// A future that continues in a task of its own if it is dropped before its end.
 struct Unfinished<F: Future + Send + 'static>(Option<Pin<Box<F>>>);
 
 impl<F: Future + Send + 'static> Unfinished<F> {

@@ -186,7 +186,7 @@ async fn answer(session: &Arc<RpcSession>, message: Message, charge: Option<Char
             return written(refusals.collect(), is_array);
         }
     };
-    // Work under a key goes on after the connection, and so does its charge.
+    // Work under a key continues after the connection, and so does its charge.
     let charge = charge.map(Arc::new);
     let mut under_way = Vec::with_capacity(items.len());
     for item in items {

@@ -82,14 +82,14 @@ pub(super) struct LastingPlace {
 
 #[derive(Default)]
 struct SessionState {
-    /// All that goes on for this connection; it ends with it.
+    /// The work that is under way for this connection. It ends with the connection.
     tasks: JoinSet<()>,
     subscriptions: HashMap<u64, Subscription>,
     /// Number of the subscription made last.
     last: u64,
 }
 
-/// A subscription that goes on.
+/// An open subscription.
 struct Subscription {
     /// Ends it.
     end: oneshot::Sender<()>,
@@ -222,7 +222,7 @@ impl RpcSession {
         Some(over)
     }
 
-    /// Ends all that goes on.
+    /// Ends all work that is under way.
     pub(super) fn end(&self) {
         self.state.lock().tasks.abort_all();
     }

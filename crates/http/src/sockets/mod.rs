@@ -54,7 +54,7 @@ pub(crate) fn fault(error: &axum::Error, largest: usize) -> Option<CloseReason> 
             Some((close_code::SIZE, text))
         }
         WsError::Utf8(_) => Some((close_code::INVALID, "a text message is not UTF-8".to_owned())),
-        // The client closed the connection, or goes on after a close frame.
+        // The client closed the connection, or sent something after a close frame.
         WsError::Protocol(
             ProtocolError::ResetWithoutClosingHandshake
             | ProtocolError::ReceivedAfterClosing

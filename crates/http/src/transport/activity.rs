@@ -54,7 +54,7 @@ pub(crate) struct Activity {
     pub(super) known: AtomicBool,
     /// Little of the reply may lie between here and there: see [`Outflow`].
     pub(super) short: AtomicBool,
-    /// The socket, once the server has let go of it.
+    /// The socket, once the server has released it.
     pub(super) returned: Mutex<Option<ClientStream>>,
 }
 
@@ -229,7 +229,7 @@ impl Activity {
         u64::try_from(age).unwrap_or(u64::MAX)
     }
 
-    /// Takes the socket back, if the server has let go of it.
+    /// Takes the socket back, if the server has released it.
     pub(crate) fn take_stream(&self) -> Option<ClientStream> {
         self.returned.lock().take()
     }
@@ -332,7 +332,7 @@ impl Outflow {
         self.0.short.store(true, Relaxed);
     }
 
-    /// Says that the reply has no end of its own, so that it does not go on for a client that has left.
+    /// Says that the reply has no end of its own, so that it ends if the client leaves.
     pub(crate) fn has_no_end(&self) {
         self.0.endless.store(true, Relaxed);
     }
@@ -347,14 +347,14 @@ impl Outflow {
         self.0.account.end()
     }
 
-    /// A ping or pong with so much data was taken in. It may have come within a message, which goes on to count.
+    /// A ping or pong with this many bytes was received. It may have come within a message, which continues to count.
     pub(crate) fn end_control(&self, data: usize) {
         /// Of its frame: two bytes and the mask.
         const HEADER: usize = 6;
         self.0.account.subtract(HEADER + data);
     }
 
-    /// Takes the connection back from what it was upgraded to, once that has let go of it.
+    /// Takes the connection back from what it was upgraded to, once that has released it.
     pub(crate) fn take_stream(&self) -> Option<ClientStream> {
         self.0.take_stream()
     }

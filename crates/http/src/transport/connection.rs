@@ -93,7 +93,7 @@ pub(crate) async fn run<H: Handler>(
     match verdict {
         None if activity.is_closing() => linger(&mut stream, &transport.stopping).await,
         None | Some(Verdict::Idle | Verdict::Left) => {}
-        // The system would go on offering the rest of the reply for minutes.
+        // Otherwise the system would try to send the rest of the reply for minutes.
         Some(Verdict::Stalled) => {
             let _ = stream.socket().set_zero_linger();
         }

@@ -136,7 +136,7 @@ impl Guarded {
     fn note_write(&self, result: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         self.activity.sent(result.is_pending());
         if result.is_ready() {
-            // A reply may be a stream that goes on for hours.
+            // A reply may be a stream that continues for hours.
             self.activity.note_change();
         }
         result

@@ -117,7 +117,7 @@ impl<H: Handler> Listener<H> {
         }
     }
 
-    /// Accepts no more connections. Gives those that are open, and the replies to refused clients.
+    /// Accepts no more connections. Returns those that are open, and the replies to refused clients.
     pub(crate) fn close(self) -> (JoinSet<Option<IpAddr>>, JoinSet<()>) {
         (self.connections, self.turned_away)
     }

@@ -124,7 +124,7 @@ impl Plan {
         Plan { ops, forms, encoding, alone: false, run: None, bytes: 0 }
     }
 
-    /// Reads a caller's operations, which come after those that are there.
+    /// Reads a caller's operations, and adds them after the existing ones.
     ///
     /// # Errors
     /// About the first that cannot be used, or if they are too many or ask for too much.
@@ -276,7 +276,7 @@ pub(crate) fn settled(ops: &[Op], outcome: Outcome) -> Result<Outcome, Beyond> {
     }
 }
 
-/// The problem with memory that is not there, about the parameter or the place in a body that names it.
+/// The problem with memory that does not exist, about the parameter or the place in a body that names it.
 pub(crate) fn refused(place: &str, error: &OpError) -> Problem {
     match error.address_problem() {
         Some((problem, accepts)) => Problem::parameter(place, problem, accepts),
@@ -284,7 +284,7 @@ pub(crate) fn refused(place: &str, error: &OpError) -> Problem {
     }
 }
 
-/// Does a caller's operations, unless one is for memory that is not there.
+/// Performs a caller's operations, unless one of them uses memory that does not exist.
 pub(crate) async fn perform_plan(selected: &SelectedEmulator, plan: &Plan) -> Result<Outcome, Problem> {
     let deadline = Instant::now() + selected.operations.deadline + control::time_of(plan.ops());
     let batch = selected.keyed(plan.ops().to_vec());
@@ -292,7 +292,7 @@ pub(crate) async fn perform_plan(selected: &SelectedEmulator, plan: &Plan) -> Re
     outcome.map_err(|(op, problem)| plan.about(op, *problem))
 }
 
-/// Does a batch, unless it is for memory that is not there.
+/// Performs a batch, unless it uses memory that does not exist.
 async fn perform(selected: &SelectedEmulator, batch: Batch, deadline: Instant) -> Result<Outcome, Beyond> {
     let ops = batch.ops.clone();
     let outcome = selected.operations.perform_until(selected, batch, deadline).await;

@@ -95,7 +95,7 @@ struct Advanced {
 
 /// Runs frames now: 1, or as many as asked for.
 ///
-/// An embedded core does so at any time, and stays paused or goes on as before. An attached mGBA needs lockstep, and runs them
+/// An embedded core does so at any time, and stays paused or continues as before. An attached mGBA needs lockstep, and runs them
 /// at the speed of its window. The reply comes when they were run; requests that follow wait for it. It may take 50 ms a frame
 /// longer than other requests before it is answered with 504.
 #[utoipa::path(post, path = "/v1/advance", operation_id = "advance", tag = "control", params(EmulatorParam),

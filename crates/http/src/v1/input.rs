@@ -84,7 +84,7 @@ struct Over {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct Wait {
-    /// Whether to answer only when the keys were let go of again.
+    /// Whether to answer only when the keys are up again.
     #[serde(default)]
     wait: bool,
     /// Milliseconds to wait at most; by default twice what the frames take, and a few seconds more.
@@ -120,7 +120,7 @@ struct Tap {
     frames: Option<Whole<1, { u32::MAX }>>,
 }
 
-/// Presses keys together from the next frame on, for 1 frame or more, and lets go of them.
+/// Presses keys together from the next frame on, for 1 frame or more, and releases them.
 #[utoipa::path(post, path = "/v1/tap", operation_id = "tap", tag = "input", params(EmulatorParam, Wait), request_body = Tap,
     responses((status = 200, description = "They are pressed, or were, with wait=true.", body = Played)))]
 async fn tap(
@@ -146,7 +146,7 @@ async fn hold(selected: SelectedEmulator, Payload(hold): Payload<Hold>) -> Resul
     change(&selected, Op::AddKeys { keys: hold.keys.0.mask() }).await
 }
 
-/// Keys to let go of.
+/// Keys to release.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct Release {
@@ -174,7 +174,7 @@ struct Cancelled {
     cancelled: bool,
 }
 
-/// Ends all timelines and holds, those that wait too, and lets go of their keys.
+/// Ends all timelines and holds, including those that wait, and releases their keys.
 #[utoipa::path(delete, path = "/v1/input", operation_id = "cancelAllInput", tag = "input", params(EmulatorParam),
     responses((status = 200, description = "Nothing is played any more.", body = Cancelled)))]
 async fn cancel_all(selected: SelectedEmulator) -> Result<Json<Cancelled>, Problem> {
@@ -199,7 +199,7 @@ async fn timeline(selected: SelectedEmulator, Path(id): Path<u32>) -> Result<Jso
     Ok(Json(Progress { id, over }))
 }
 
-/// Ends a timeline and lets go of its keys.
+/// Ends a timeline and releases its keys.
 #[utoipa::path(delete, path = "/v1/input/{id}", operation_id = "cancelInput", tag = "input",
     params(("id" = u32, Path, description = "Number of the timeline.", minimum = 1), EmulatorParam),
     responses((status = 200, description = "It is not played any more.", body = Cancelled)))]

@@ -77,7 +77,7 @@ pub(crate) struct RunStep {
     /// The most frames. Left out, 600 for a step with a condition, and otherwise as many as its presses take.
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 216_000)]
     frames: Option<Whole<1, MAX_RUN_FRAMES>>,
-    /// Whether the run goes on with the next step if no condition holds within the frames. Otherwise it ends there.
+    /// Whether the run continues with the next step if no condition holds within the frames. Otherwise it ends there.
     #[serde(default)]
     go_on: bool,
 }

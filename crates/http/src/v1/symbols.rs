@@ -18,7 +18,7 @@ struct SymbolQuery {
     /// Only names that hold this text, in any letter case.
     #[serde(default)]
     contains: String,
-    /// Only names after this one, to go on where an answer ended.
+    /// Only names after this one, to continue where an answer ended.
     after: Option<String>,
 }
 

@@ -74,7 +74,7 @@ fn requests_that_are_still_arriving_do_not_delay_the_end() {
     assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
 }
 
-/// Clients that go on sending get replies until the server says that it closes, and no connection is reset under them.
+/// Clients that continue sending get replies until the server says that it closes, and no connection is reset under them.
 #[test]
 fn a_busy_client_loses_no_request() {
     let mut server = Server::with(|app| app.limits.last_call = Duration::from_secs(1));

@@ -23,7 +23,7 @@ pub struct Sample {
     pub requests: u64,
     /// Those that were answered rightly.
     pub correct: u64,
-    /// The others, by what became of them.
+    /// The others, by what happened to them.
     pub failures: BTreeMap<String, u64>,
     /// Right replies, or frames where nothing is asked, a second.
     pub rate: Option<f64>,

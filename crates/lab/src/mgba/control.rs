@@ -99,7 +99,7 @@ impl StockMgba {
     ///
     /// # Errors
     ///
-    /// [`Error::Timeout`] if it goes on.
+    /// [`Error::Timeout`] if it continues.
     pub fn close_game(&mut self) -> Result<()> {
         let result = self.press_in_main(&options::SHUTDOWN).and_then(|()| {
             // mGBA runs Lua without waiting for the thread of a game that is ending.
@@ -116,7 +116,7 @@ impl StockMgba {
     ///
     /// # Errors
     ///
-    /// [`Error::Timeout`] if frames go on.
+    /// [`Error::Timeout`] if frames continue.
     pub fn pause(&mut self) -> Result<()> {
         self.set_paused(true)
     }

@@ -29,7 +29,7 @@ pub(super) enum Given {
 #[derive(Debug)]
 pub(super) struct Slots {
     inner: RefCell<Inner>,
-    /// With a closed load: until when clients go on by themselves.
+    /// With a closed load: until when clients continue by themselves.
     closed_until: Cell<Option<Instant>>,
     most: usize,
 }

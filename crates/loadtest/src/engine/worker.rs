@@ -171,7 +171,7 @@ impl<S: Session> Offer<S> {
         self.wait_for_end(pacer, stop).await
     }
 
-    /// Starts `clients` that go on by themselves; returns whether it was stopped.
+    /// Starts `clients` that continue by themselves; returns whether it was stopped.
     async fn closed(
         &mut self,
         clients: usize,

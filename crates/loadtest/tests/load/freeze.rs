@@ -40,7 +40,7 @@ fn percentiles_equal_the_arithmetic_of_the_freeze() {
     let _alone = crate::alone();
     let server = freezing();
     let mut plan = crate::plan(RATE, Duration::from_secs_f64(SECONDS));
-    // Few, as a polite client has: the tester must go on counting while all of them wait.
+    // Few, as a polite client has: the tester must continue counting while all of them wait.
     plan.connections = 4;
     let row = crate::run(server.port, Reuse::default(), &plan);
 

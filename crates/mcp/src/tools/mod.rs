@@ -47,11 +47,11 @@ impl From<Json> for Reply {
 pub(crate) enum Effect {
     /// Nothing.
     Read,
-    /// The game goes on.
+    /// The game advances.
     Change,
-    /// The same again changes nothing more.
+    /// A second call with the same arguments changes nothing more.
     Set,
-    /// What is lost cannot be had back.
+    /// What it replaces or removes cannot be restored.
     Destroy,
 }
 
@@ -173,7 +173,7 @@ pub(crate) const ALL: [Tool; 15] = [
         name: "wait",
         toolset: Toolset::Debug,
         effect: Effect::Change,
-        description: "Let the game go on without keys until a condition holds.",
+        description: "Let the game run without keys until a condition holds.",
         arguments: acting::WAIT,
         required: &["until"],
         run: run!(acting::wait),

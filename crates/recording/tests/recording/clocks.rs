@@ -87,7 +87,7 @@ async fn a_game_with_a_clock_replays_equal_at_any_speed_and_over_a_pause() {
                 core.set_paused(false);
                 let frames = async || home.recordings.active("core").await.unwrap().progress.frames;
                 wait_for("a second", async || frames().await > 60).await;
-                // While it is paused, the host's clock goes on.
+                // While it is paused, the host's clock continues.
                 core.set_paused(true);
                 tokio::time::sleep(std::time::Duration::from_millis(1200)).await;
                 core.set_paused(false);
@@ -117,7 +117,7 @@ async fn a_clock_of_frames_begins_with_its_time_and_advances_with_frames_alone()
         assert_eq!(seconds(&core, file).await, first, "{file}: nothing passed but a frame");
         done(&*core, vec![Op::Advance { frames: 597 }]).await;
         assert_eq!(seconds(&core, file).await, first + 10, "{file}");
-        // Over a reset it goes on; a state sets it.
+        // Over a reset it continues; a state sets it.
         let state = match done(&*core, vec![Op::SaveState { flags: 31 }]).await.remove(0) {
             Value::Bytes(state) => state,
             other => panic!("{other:?}"),

@@ -97,7 +97,7 @@ impl Recording {
         Recording { process, lines }
     }
 
-    /// Kills it `after` its first recording has begun. Gives the name of the last one, and how many frames of it must be on
+    /// Kills it `after` its first recording has begun. Returns the name of the last one, and how many frames of it must be on
     /// the disk; `None` if that had ended.
     fn kill(mut self, after: Duration) -> Option<(String, u64)> {
         let begun = self.lines.iter().find(|(_, line)| line.contains("begun ")).expect("a recording");

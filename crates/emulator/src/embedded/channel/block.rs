@@ -104,8 +104,8 @@ impl Block {
         self.set(at::TICK, ticks);
     }
 
-    /// Brings up to date what a client reads: the picture's place, the frame's number, the watched memory. Whoever does not
-    /// hold the clock gets a copy of the picture, because the core goes on drawing.
+    /// Updates what a client reads: the place of the picture, the frame number, the watched memory. A client that does not hold
+    /// the clock gets a copy of the picture, because the core continues to draw.
     pub fn refresh(&self, machine: &mut Machine, watches: &[WatchedRange], holds_clock: bool) {
         let core = &mut machine.core;
         let picture = core.frame();

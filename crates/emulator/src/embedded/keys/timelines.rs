@@ -75,7 +75,7 @@ impl Timelines {
         Ok((self.last_id, self.begin(timeline, holds)))
     }
 
-    /// Plays `steps` after all that play or wait. Gives its id, and the ticks before its first frame.
+    /// Plays `steps` after all timelines that are playing or waiting. Returns its id, and the ticks before its first frame.
     ///
     /// # Errors
     /// If too many wait.
@@ -149,7 +149,7 @@ impl Timelines {
         });
     }
 
-    /// Ends timeline `id`, or with 0 all of them. Whether there was any, and the keys to let go of.
+    /// Ends timeline `id`, or with 0 all of them. Returns whether there was one, and the keys to release.
     pub fn cancel(&mut self, id: u32, holds: &mut Holds) -> (bool, u16) {
         let (count, mut keys) = (self.running.len() + self.waiting.len(), 0);
         self.running.retain(|timeline| {

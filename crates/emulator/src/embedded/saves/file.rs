@@ -93,7 +93,7 @@ fn read_from(file: &File) -> io::Result<Vec<u8>> {
 }
 
 impl SaveFile {
-    /// Opens the save file at `path`; one that is not there is made, empty as mGBA makes it.
+    /// Opens the save file at `path`. If it does not exist, creates it empty, as mGBA does.
     ///
     /// # Errors
     /// If it exists and cannot be read or is not a file.
@@ -193,7 +193,7 @@ impl SaveFile {
         }))
     }
 
-    /// Keeps the file that is there under another name.
+    /// Renames the existing file, so that it is kept.
     fn copy(&self) -> io::Result<PathBuf> {
         for number in 1..=COPIES {
             let mut name = self.path.clone().into_os_string();

@@ -22,9 +22,9 @@ use problems::Problems;
 pub(super) use problems::SaveProblems;
 use writer::Writer;
 
-/// A save is written when the game has not changed it for so long,
+/// A save is written when the game has not changed it for this time,
 const QUIET: Duration = Duration::from_millis(500);
-/// and at the latest so long after its first change.
+/// and at the latest this time after its first change.
 const LATEST: Duration = Duration::from_secs(3);
 
 /// The saves of a core and their files.
@@ -275,7 +275,7 @@ impl Saves {
         newer
     }
 
-    /// A script has put in a save. libmgba has read it already. Gives what was opened.
+    /// Called when a script has opened a save, which libmgba has read already. Returns what was opened.
     fn adopt(&mut self, id: SaveId, found_at: Option<PathBuf>, bytes: Vec<u8>) -> Option<Opened> {
         let opened =
             match &found_at {

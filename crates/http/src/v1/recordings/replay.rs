@@ -20,7 +20,7 @@ struct ReplayOptions {
     /// Whether the emulator is put back as it was, after the last frame.
     #[serde(default)]
     restore: bool,
-    /// Whether to go on after a difference.
+    /// Whether to continue after a difference.
     #[serde(default)]
     through: bool,
     /// Whether to answer when it is over, rather than at once.

@@ -11,7 +11,7 @@ fn blocks(page: &str) -> Vec<(&str, &str)> {
     page.split("\n```").skip(1).step_by(2).map(|block| block.split_once('\n').unwrap()).collect()
 }
 
-/// Runs commands in a shell. Gives what the last of them printed; the others must not be refused.
+/// Runs commands in a shell. Returns what the last of them printed; the others must not be refused.
 fn run(commands: &str, server: &Server) -> String {
     let commands = commands.replace("127.0.0.1:5000", &server.address.to_string());
     let last = commands.rfind("\ncurl ").map_or(0, |at| at + 1);

@@ -61,7 +61,7 @@ fn what_happens_to_the_emulator_is_told() {
     assert_eq!((&over.data["id"], &over.data["cancelled"]), (&played["id"], &false.into()));
 }
 
-/// An mGBA that goes and comes back: its streams stay open, say so, and go on.
+/// An mGBA that goes and comes back: its streams stay open, say so, and continue.
 #[test]
 fn streams_live_through_the_loss_of_an_attached_mgba() {
     let place = Place::new();
