@@ -1,5 +1,5 @@
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -91,8 +91,17 @@ class Explorer:
     def forget(self) -> None: ...
     def run(self, jobs: list[tuple[bytes, list[int] | None, int, int, float, bool, bool]]) -> list[Rollout]: ...
 
+class GameOptions(TypedDict):
+    patch: str | None
+    cheats: list[str]
+    bios: str | None
+    gb_model: str | None
+    gb_palette: str | None
+    sgb_borders: bool
+    save_type: str | None
+
 class Core:
-    def __new__(cls, rom: str, symbols: list[str] = ..., clock: int | None = None) -> Core: ...
+    def __new__(cls, rom: str, symbols: list[str], clock: int | None, options: GameOptions) -> Core: ...
     def read(self, place: str, kind: str | None, domain: str | None) -> int: ...
     def write(self, place: str, value: int, kind: str | None, domain: str | None) -> None: ...
     def read_bytes(self, address: int, length: int, domain: str | None) -> bytes: ...

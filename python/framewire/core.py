@@ -76,6 +76,13 @@ def load(
     symbols: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     clock: datetime | None = None,
     data: str | os.PathLike[str] | None = None,
+    patch: str | os.PathLike[str] | None = None,
+    cheats: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    bios: str | os.PathLike[str] | None = None,
+    gb_model: str | None = None,
+    gb_palette: str | None = None,
+    sgb_borders: bool = True,
+    save_type: str | None = None,
 ) -> Core:
     """Starts a game in this process.
 
@@ -85,8 +92,30 @@ def load(
         clock: The time at which the cartridge's clock starts; it then follows the frames. None is this machine's clock.
         data: The folder of snapshots and recordings, as `framewire serve --data` has it. Without it, they are deleted when
             the core is closed.
+        patch: An IPS, UPS or BPS file, which is applied to the ROM in memory.
+        cheats: Files of cheats, as mGBA writes them.
+        bios: The console's BIOS. Without it, mGBA's replacement starts the game at once.
+        gb_model: The model of a Game Boy: "dmg", "mgb", "sgb", "sgb2", "cgb" or "agb". None chooses by the ROM.
+        gb_palette: The colours of a Game Boy without colours, from white to black: "e0f8d0,88c070,346856,081820".
+        sgb_borders: Whether pictures of a Super Game Boy have its border.
+        save_type: The save memory of a GBA game: "auto", "none", "sram", "sram512", "flash512", "flash1m", "eeprom" or
+            "eeprom512".
+
+    `Core.load` takes over `gb_model`, `gb_palette` and `sgb_borders` for another game.
     """
-    return Core(rom, symbols=symbols, clock=clock, data=data)
+    return Core(
+        rom,
+        symbols=symbols,
+        clock=clock,
+        data=data,
+        patch=patch,
+        cheats=cheats,
+        bios=bios,
+        gb_model=gb_model,
+        gb_palette=gb_palette,
+        sgb_borders=sgb_borders,
+        save_type=save_type,
+    )
 
 
 class Core:
@@ -105,13 +134,28 @@ class Core:
         symbols: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
         clock: datetime | None = None,
         data: str | os.PathLike[str] | None = None,
+        patch: str | os.PathLike[str] | None = None,
+        cheats: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+        bios: str | os.PathLike[str] | None = None,
+        gb_model: str | None = None,
+        gb_palette: str | None = None,
+        sgb_borders: bool = True,
+        save_type: str | None = None,
     ) -> None:
-        files = [symbols] if isinstance(symbols, (str, os.PathLike)) else symbols
         self._rom = os.fspath(rom)
-        self._files = [os.fspath(file) for file in files]
+        self._files = _paths(symbols)
         self._clock = clock
         self._data = None if data is None else os.fspath(data)
-        self._begin(self._open(self._rom))
+        self._options: _native.GameOptions = {
+            "patch": None if patch is None else os.fspath(patch),
+            "cheats": _paths(cheats),
+            "bios": None if bios is None else os.fspath(bios),
+            "gb_model": gb_model,
+            "gb_palette": gb_palette,
+            "sgb_borders": sgb_borders,
+            "save_type": save_type,
+        }
+        self._begin(self._open(self._rom, self._options))
 
     def _begin(self, native: _native.Core) -> None:
         self._core = native
@@ -123,9 +167,9 @@ class Core:
         self.snapshots = CoreSnapshots(self)
         self.recordings = CoreRecordings(self)
 
-    def _open(self, rom: str) -> _native.Core:
+    def _open(self, rom: str, options: _native.GameOptions) -> _native.Core:
         start = None if self._clock is None else round(self._clock.timestamp() * 1000)
-        return _native.Core(rom, self._files, start)
+        return _native.Core(rom, self._files, start, options)
 
     def _store(self) -> _native.Store:
         if self._opened_store is None:
@@ -151,8 +195,8 @@ class Core:
         self.close()
 
     def __reduce__(self) -> tuple[Callable[..., Core], tuple[Any, ...]]:
-        arguments = (self._rom, self._files, self._clock, self._data)
-        return _restored, (arguments, self.save_state(), self._core.keys())
+        arguments = {"symbols": self._files, "clock": self._clock, "data": self._data, **self._options}
+        return _restored, (self._rom, arguments, self.save_state(), self._core.keys())
 
     def __deepcopy__(self, _: dict[int, Any]) -> Core:
         restore, arguments = self.__reduce__()
@@ -310,12 +354,14 @@ class Core:
 
     def load(self, path: str | os.PathLike[str]) -> None:
         """Loads another game. Its watches end."""
-        rom = os.fspath(path)
-        core = self._open(rom)
+        rom, options = os.fspath(path), self._options
+        if rom != self._rom:
+            options = {**options, "patch": None, "cheats": [], "bios": None, "save_type": None}
+        core = self._open(rom, options)
         if self._core.recording() is not None:
             raise Conflict("a recording is being made; stop it before you load another game")
         self._core.close()
-        self._core, self._rom, self._symbols = core, rom, None
+        self._core, self._rom, self._options, self._symbols = core, rom, options, None
         self.memory.refresh()
         title, code, checksum, _ = core.game()
         self._emit("game", {"title": title, "code": code, "checksum": checksum})
@@ -518,10 +564,9 @@ class EnvironmentCore(Core):
         raise TypeError("the emulator of an environment is not copied or pickled alone; copy the environment")
 
 
-def _restored(arguments: tuple[str, list[str], datetime | None, str | None], state: bytes, keys: int) -> Core:
+def _restored(rom: str, arguments: dict[str, Any], state: bytes, keys: int) -> Core:
     """The core of a pickle."""
-    rom, symbols, clock, data = arguments
-    core = Core(rom, symbols=symbols, clock=clock, data=data)
+    core = Core(rom, **arguments)
     core.load_state(state)
     core._core.set_keys(keys, 0)
     return core
@@ -534,6 +579,12 @@ def _mask(names: Sequence[str]) -> int:
             raise InvalidRequest(f"{name!r} is not a key; use {', '.join(_BITS)}", parameter="keys")
         mask |= _BITS[name]
     return mask
+
+
+def _paths(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:
+    """One path or several."""
+    several = [paths] if isinstance(paths, (str, os.PathLike)) else paths
+    return [os.fspath(path) for path in several]
 
 
 def _count(value: int, name: str, least: int) -> int:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import numpy as np
 import pytest
 
 from framewire.core import Core, load
-from framewire.errors import InvalidData, InvalidRequest, RomError, WaitTimeout
+from framewire.errors import Conflict, InvalidData, InvalidRequest, RomError, WaitTimeout
 
 DATA = Path(__file__).resolve().parent.parent / "framewire" / "data"
 
@@ -123,3 +125,62 @@ def test_bad_input_says_what_is_accepted(game: Core, tmp_path: Path) -> None:
         load(text)
     with pytest.raises(OSError, match=r"missing\.gba"):
         load(tmp_path / "missing.gba")
+
+
+def game_boy() -> bytes:
+    """A Game Boy ROM that does nothing."""
+    rom = bytearray(0x8000)
+    rom[0x100:0x104] = bytes.fromhex("00c35001")
+    rom[0x104:0x108] = bytes.fromhex("ceed6666")
+    rom[0x150:0x152] = bytes.fromhex("18fe")
+    return bytes(rom)
+
+
+def test_a_game_is_patched_and_has_cheats(tmp_path: Path) -> None:
+    patch, cheats = tmp_path / "game.ips", tmp_path / "game.cheats"
+    patch.write_bytes(b"PATCH" + bytes.fromhex("0000a00004") + b"MINE" + b"EOF")
+    cheats.write_text("# Mark\n02030000:63\n")
+    with load(DATA / "framewire-demo.gba", patch=patch, cheats=cheats, save_type="flash1m") as core:
+        core.advance(2)
+        assert core.info().title == "MINEEWIRE"
+        assert core.read(0x02030000) == 0x63
+        assert len(core.read_bytes(0x1FFF0, 16, domain="sram")) == 16
+        with pytest.raises(Conflict, match="recordings do not hold cheats"):
+            core.record("run")
+        copy = pickle.loads(pickle.dumps(core))
+        assert copy.info().title == "MINEEWIRE"
+        copy.close()
+        # Both are for this game, and not for another one.
+        other = tmp_path / "other.gba"
+        other.write_bytes((DATA / "framewire-demo.gba").read_bytes())
+        core.load(other)
+        core.advance(2)
+        assert (core.info().title, core.read(0x02030000)) == ("FRAMEWIRE", 0)
+
+
+def test_a_game_boy_has_a_model_and_colours(tmp_path: Path) -> None:
+    rom = tmp_path / "game.gb"
+    rom.write_bytes(game_boy())
+
+    def shape(**options: Any) -> tuple[int, ...]:
+        with load(rom, **options) as core:
+            core.advance(3)
+            return core.screen().array.shape
+
+    assert shape() == (144, 160, 3)
+    assert shape(gb_model="sgb") == (224, 256, 3)
+    assert shape(gb_model="sgb", sgb_borders=False) == (144, 160, 3)
+    with load(rom, gb_model="dmg", gb_palette="f80000,00f800,0000f8,081820") as core:
+        core.advance(3)
+        assert core.screen().array[0, 0].tolist()[1:] == [0, 0]
+    for options, message in (
+        ({"gb_model": "vcs"}, 'gb_model is "vcs": a model of the Game Boy is one of dmg'),
+        ({"gb_palette": "red"}, 'gb_palette is "red": a palette is four colours'),
+        ({"save_type": "disk"}, 'save_type is "disk": the type of a save is one of auto'),
+    ):
+        with pytest.raises(InvalidRequest, match=message):
+            load(rom, **options)  # type: ignore[arg-type]
+    with pytest.raises(RomError, match="is not a BIOS"):
+        load(DATA / "framewire-demo.gba", bios=rom)
+    with pytest.raises(OSError, match="cannot read"):
+        load(rom, cheats=[tmp_path / "none.cheats"])

@@ -1,10 +1,11 @@
 use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use framewire_expression::{Place, Type};
-use framewire_libmgba::{Clock, Time, flags};
+use framewire_libmgba::{Cheat, Clock, Hardware, Options, Patching, SaveType, Time, flags, read_cheats};
 use framewire_protocol::{Keys, Value, sequence, timeline};
 use framewire_recording::Start;
 use framewire_states::State;
@@ -45,6 +46,54 @@ struct Inner {
 /// Name, address, type, count, and what it means.
 type SymbolRow<'a> = (&'a str, u32, Option<&'static str>, u32, Option<&'a str>);
 
+/// What is changed of a game, and of its console.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct GameOptions {
+    patch: Option<PathBuf>,
+    /// Files of cheats.
+    cheats: Vec<PathBuf>,
+    bios: Option<PathBuf>,
+    gb_model: Option<String>,
+    gb_palette: Option<String>,
+    sgb_borders: bool,
+    save_type: Option<String>,
+}
+
+impl GameOptions {
+    /// The cheats of all files.
+    fn cheats(&self, py: Python<'_>) -> PyResult<Vec<Cheat>> {
+        let files: Result<Vec<_>, _> = self.cheats.iter().map(|path| read_cheats(path)).collect();
+        Ok(files.map_err(|error| errors::of_core(py, &error))?.into_iter().flatten().collect())
+    }
+
+    /// The other options.
+    fn of_core(self, py: Python<'_>) -> PyResult<Options> {
+        fn parsed<T: FromStr<Err = String>>(
+            py: Python<'_>,
+            name: &str,
+            text: Option<String>,
+        ) -> PyResult<Option<T>> {
+            let Some(text) = text else { return Ok(None) };
+            let value =
+                text.parse().map_err(|problem| argument(py, format!("{name} is {text:?}: {problem}")));
+            value.map(Some)
+        }
+        let hardware = Hardware {
+            bios: self.bios,
+            gb_model: parsed(py, "gb_model", self.gb_model)?,
+            borders: self.sgb_borders,
+            palette: parsed(py, "gb_palette", self.gb_palette)?,
+            save_type: parsed(py, "save_type", self.save_type)?.unwrap_or(SaveType::Auto),
+        };
+        Ok(Options { patching: self.patch.map_or(Patching::Off, Patching::File), hardware })
+    }
+}
+
+/// The refusal of recordings and replays.
+const CHEATS: &str =
+    "a cheat is on, and recordings do not hold cheats; load the game without cheats to record or replay it";
+
 const CLOSED: &str = "the emulator is closed; load the ROM again";
 
 /// Most expressions that are kept compiled.
@@ -55,19 +104,31 @@ impl Core {
     /// Opens a ROM and starts it. `clock` is the Unix time in milliseconds at which the cartridge's clock starts; the
     /// clock then follows the frames. `None` is the time of this machine.
     #[new]
-    #[pyo3(signature = (rom, symbols=Vec::new(), clock=None))]
-    fn new(py: Python<'_>, rom: PathBuf, symbols: Vec<PathBuf>, clock: Option<i64>) -> PyResult<Core> {
+    fn new(
+        py: Python<'_>,
+        rom: PathBuf,
+        symbols: Vec<PathBuf>,
+        clock: Option<i64>,
+        options: GameOptions,
+    ) -> PyResult<Core> {
         let mut files = SymbolFiles::default();
         for path in &symbols {
             files.load(path).map_err(|error| argument(py, errors::with_sources(&error)))?;
         }
-        let core = py.detach(|| framewire_libmgba::Core::open(&rom));
+        let cheats = options.cheats(py)?;
+        let options = options.of_core(py)?;
+        let core = py.detach(|| framewire_libmgba::Core::open_with(&rom, &options));
         let mut core = core.map_err(|error| errors::of_core(py, &error))?;
+        for cheat in &cheats {
+            core.add_cheat(cheat).map_err(|error| errors::of_core(py, &error))?;
+        }
         if let Some(unix_ms) = clock {
             core.set_clock(Clock::Frames(Time { unix_ms, zone: Some(0) }));
         }
+        let mut machine = Machine::new(core);
+        machine.cheats = cheats.iter().any(|cheat| cheat.enabled);
         let inner = Inner {
-            machine: Some(Machine::new(core)),
+            machine: Some(machine),
             places: HashMap::new(),
             expressions: HashMap::new(),
             values: Vec::new(),
@@ -318,6 +379,7 @@ impl Core {
             return Err(argument(py, "every is 0; use a number of frames from 1"));
         }
         check_note(py, note)?;
+        self.check_cheats(py)?;
         let begun = self.with(py, |machine| {
             if machine.recorder.is_some() {
                 return Ok(Ok(false));
@@ -365,6 +427,7 @@ impl Core {
         through: bool,
     ) -> PyResult<Bound<'py, PyDict>> {
         let recording = read_recording(py, file)?;
+        self.check_cheats(py)?;
         let replayed = self.with(py, |machine| {
             let before = if restore { Some(machine.core.save_state(flags::ALL)?) } else { None };
             let replayed = recorder::replay(machine, &recording, through);
@@ -534,6 +597,14 @@ impl Core {
         py.detach(|| self.lock_detached().machine.as_mut().map(act))
             .ok_or_else(|| argument(py, CLOSED))?
             .map_err(|error| errors::of_core(py, &error))
+    }
+
+    /// Refuses what a cheat would change.
+    fn check_cheats(&self, py: Python<'_>) -> PyResult<()> {
+        if self.with(py, |machine| Ok(machine.cheats))? {
+            return Err(errors::exception(py, errors::Kind::Conflict, CHEATS));
+        }
+        Ok(())
     }
 
     fn write_at(&self, py: Python<'_>, address: u32, data: &[u8], domain: Option<&str>) -> PyResult<()> {

@@ -25,6 +25,8 @@ pub(crate) struct Machine {
     watches: HashMap<u32, Watch>,
     sounds: HashMap<u32, Sound>,
     pub(crate) recorder: Option<Recorder>,
+    /// Whether a cheat is on.
+    pub(crate) cheats: bool,
     /// Timelines that ended and were not reported: id, frame, and whether they were cancelled.
     pub(crate) ended: VecDeque<(u32, u32, bool)>,
     next_id: u32,
@@ -139,6 +141,7 @@ impl Machine {
             watches: HashMap::new(),
             sounds: HashMap::new(),
             recorder: None,
+            cheats: false,
             ended: VecDeque::new(),
             next_id: 0,
         }
