@@ -2,6 +2,7 @@
 
 use framewire_emulator::embedded::{Config, Embedded, Mods, Options, Patching, Rom, Speed};
 use framewire_emulator::{Emulator, WatchRequest};
+use framewire_expression::Code;
 use framewire_protocol::{Op, Status, Value};
 
 use super::support::{DEMO, batch, call, config, number, rebuilt, refusal, rom_file, start};
@@ -137,6 +138,15 @@ fn a_recording_and_cheats_exclude_each_other() {
     let replay = emulator.watch(WatchRequest { every: 10, hashes: true, ..WatchRequest::default() });
     let refused = refusal(&emulator, replay.op());
     assert!(refused.message.contains("recordings do not hold cheats"), "{refused}");
+    // Nor does a replay begin while a value is kept.
+    call(&emulator, Op::RemoveCheat { id: 0 });
+    let address = Code::constant(0x0200_0100).encode();
+    let freeze = Op::Freeze { name: "mark".to_owned(), kind: "u8".to_owned(), address, data: vec![1] };
+    call(&emulator, freeze);
+    let refused = refusal(&emulator, replay.op());
+    assert!(refused.message.contains("the value at mark is kept"), "{refused}");
+    call(&emulator, Op::Unfreeze { name: "mark".to_owned() });
+    call(&emulator, replay.op());
 }
 
 fn next_to() -> Options {
