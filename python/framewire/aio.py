@@ -768,7 +768,7 @@ class AsyncRecording:
         return (self._ended or self._started).name
 
     async def info(self) -> RecordingInfo:
-        """How far the recording is."""
+        """The progress of the recording."""
         if self._ended is not None:
             return self._ended
         return await self._transport.perform(calls.recording_under_way())

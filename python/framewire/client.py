@@ -758,7 +758,7 @@ class Recording:
         return (self._ended or self._started).name
 
     def info(self) -> RecordingInfo:
-        """How far the recording is."""
+        """The progress of the recording."""
         if self._ended is not None:
             return self._ended
         return self._transport.perform(calls.recording_under_way())

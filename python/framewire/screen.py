@@ -31,12 +31,12 @@ class Screen:
 
     @classmethod
     def from_rgb(cls, data: bytes, width: int, height: int, frame: int | None = None) -> Screen:
-        """Makes a picture of raw pixels, three bytes each."""
+        """Makes a picture from raw pixels, three bytes each."""
         return cls(np.frombuffer(data, np.uint8).reshape(height, width, 3), frame)
 
     @classmethod
     def from_png(cls, data: bytes, frame: int | None = None) -> Screen:
-        """Makes a picture of a PNG file. It is decoded, with Pillow, when its pixels are asked for."""
+        """Makes a picture from a PNG file. Pillow decodes it when its pixels are needed."""
         screen = cls.__new__(cls)
         screen._array, screen._png, screen.frame = None, data, frame
         return screen

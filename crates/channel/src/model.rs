@@ -79,8 +79,8 @@ impl Memory for Model {
         }]
     }
     fn sleep(&self, sleeper: Sleeper, _: Duration) {
-        // As a futex: the value is looked at under a lock that wakers take. It never wakes by itself, so that a call that is
-        // missed is a deadlock, which loom reports.
+        // Like a futex: the value is read under a lock that wakers also take. This sleep never ends by itself, so a missed
+        // wake-up is a deadlock, which loom reports.
         let mut guard = self.lock.lock().unwrap();
         while self.sleeps(sleeper).load(Ordering::Relaxed) == 1 {
             guard = self.woken.wait(guard).unwrap();

@@ -8,9 +8,9 @@ use tokio::sync::Notify;
 
 use crate::{WatchEnd, WatchEvent};
 
-/// Most events in the queue: about 17 s with one in each frame.
+/// The most events in the queue: about 17 s with one in each frame.
 const KEPT: usize = 1024;
-/// Most bytes of changes in the queue.
+/// The most bytes of changes in the queue.
 const KEPT_BYTES: usize = 4 * 1024 * 1024;
 
 /// The events of a watch that were not taken yet.
@@ -57,7 +57,7 @@ impl Feed {
         self.filled.notify_one();
     }
 
-    /// Why there will be no more events than those in the queue; `None` while more may come.
+    /// Why no events will be added any more; `None` while some may be.
     pub fn end(&self) -> Option<WatchEnd> {
         self.queue.lock().end
     }

@@ -97,7 +97,7 @@ impl OpError {
         OpError::new(Status::BadArgument, message)
     }
 
-    /// The key of a batch came with another batch before.
+    /// The key of a batch was used for another batch before.
     pub fn key_reused() -> Self {
         OpError::bad_argument(KEY_REUSED)
     }
@@ -107,7 +107,7 @@ impl OpError {
         self.status == Status::BadArgument && self.message == KEY_REUSED
     }
 
-    /// The batch of a key was done, and its outcome is not kept any more.
+    /// The batch of a key was performed, and its outcome is no longer kept.
     pub fn outcome_dropped() -> Self {
         OpError::new(Status::Lost, OUTCOME_DROPPED)
     }
@@ -117,7 +117,7 @@ impl OpError {
         self.status == Status::Lost && self.message == OUTCOME_DROPPED
     }
 
-    /// Too many keys are remembered for another one.
+    /// There is no room to remember another key.
     pub fn keys_full() -> Self {
         OpError::new(Status::Busy, KEYS_FULL)
     }
@@ -134,7 +134,7 @@ impl OpError {
         OpError::new(Status::Failed, message)
     }
 
-    /// The result is of another kind than the operation gives.
+    /// The result does not have the type that the operation returns.
     pub fn unexpected_reply() -> Self {
         OpError::failed("the emulator answered with something else than was asked for")
     }

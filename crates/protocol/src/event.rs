@@ -2,10 +2,10 @@
 
 use crate::wire::{DecodeError, Reader, Wire};
 
-/// In place of a range's number: the item has the keys held in the frame, a mask of two bytes.
+/// Instead of the number of a range: the item contains the keys held in the frame, as a mask of two bytes.
 pub const KEYS: u16 = u16::MAX;
 
-/// In place of a range's number: the frame does not follow from the one before it; one byte, a [`discontinuity`], says why.
+/// Instead of the number of a range: the frame does not follow from the one before it. One byte, a [`discontinuity`], says why.
 pub const DISCONTINUITY: u16 = u16::MAX - 1;
 
 /// Why a frame does not follow from the one before it.
@@ -14,7 +14,7 @@ pub mod discontinuity {
     pub const RESET: u8 = 1;
     /// A state was loaded.
     pub const STATE: u8 = 2;
-    /// Another game was put in.
+    /// Another game was loaded.
     pub const GAME: u8 = 3;
 }
 
@@ -30,7 +30,7 @@ pub struct EventFrame {
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventItem {
-    /// A watch has news, or enough frames have passed that it reports without news.
+    /// Watched memory has changed, or enough frames have passed for an event without a change.
     Changed {
         /// Number of the watch.
         watch: u32,
@@ -50,7 +50,7 @@ pub enum EventItem {
     },
     /// Lockstep ended because no client had asked for anything for its time-out.
     LockstepOver,
-    /// Another game was put in.
+    /// Another game was loaded.
     Game,
     /// A state was loaded.
     State,

@@ -12,7 +12,7 @@ use crate::screen::{Layout, Pictures};
 /// The clock of a cartridge starts here in each episode: 2000-01-01 00:00 UTC. So episodes do not depend on the day.
 const CLOCK: Time = Time { unix_ms: 946_684_800_000, zone: Some(0) };
 
-/// What a state of the start holds: the battery save and the cartridge's clock too.
+/// The parts of a state at the start of an episode: also the battery save and the cartridge's clock.
 pub(crate) const STATE_FLAGS: u32 = flags::SAVEDATA | flags::RTC;
 
 /// A scenario made ready to run on a ROM. All environments of a vector share it.
@@ -46,10 +46,11 @@ pub(crate) enum Reading {
 }
 
 impl Task {
-    /// Makes a scenario of a game file ready, or without a name its only one. `rom` replaces the path in the file.
+    /// Prepares the scenario with this name, or the only one of the game file if there is no name. `rom` replaces the path in
+    /// the file.
     ///
     /// # Errors
-    /// If the ROM is missing or another one, or the scenario does not fit its console.
+    /// If the ROM is missing, if it is not the ROM of the game file, or if the scenario does not fit its console.
     pub fn new(file: &GameFile, scenario: Option<&str>, rom: Option<&Path>) -> Result<Task, Error> {
         let scenario = file.scenario(scenario).map_err(Error::Argument)?.clone();
         Task::of(file, scenario, rom)
@@ -139,7 +140,7 @@ impl Task {
         self.info.iter().map(|(name, _)| name.as_str())
     }
 
-    /// How many actions there are: numbers from 0 to this, without it, are accepted by [`keys`](Task::keys).
+    /// How many actions there are. [`keys`](Task::keys) accepts the numbers below this.
     pub(crate) fn actions(&self) -> i64 {
         match &self.scenario.actions {
             Actions::List(list) => list.len() as i64,
@@ -189,7 +190,7 @@ fn open(rom: &Path) -> Result<Core, Error> {
     Ok(core)
 }
 
-/// Brings a core to the start of an episode, with the picture of the last frame drawn.
+/// Brings a core to the start of an episode, and draws the picture of the last frame.
 fn begin(core: &mut Core, start: &Start) -> Result<(), Error> {
     match start {
         Start::Inputs(inputs) => {
@@ -203,7 +204,7 @@ fn begin(core: &mut Core, start: &Start) -> Result<(), Error> {
             core.load_state(&state, STATE_FLAGS)?;
         }
     }
-    // A state has no picture, and neither has a console that was just switched on.
+    // Neither a state nor a console that was just switched on has a picture.
     core.set_keys(0);
     core.run_frame();
     Ok(())

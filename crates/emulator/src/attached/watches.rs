@@ -165,7 +165,8 @@ impl AttachedWatches {
         }
     }
 
-    /// The emulator has another game than before its connection broke. Closes the watches that the script has forgotten.
+    /// Called when the emulator has another game than before the connection broke. Closes the watches that the script has
+    /// forgotten.
     pub fn note_other_game(&self) {
         let open = &mut *self.open.lock();
         let of_other_game = open.iter().filter(|(_, entry)| entry.forgotten && !entry.keys);

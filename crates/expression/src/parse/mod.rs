@@ -13,7 +13,7 @@ use crate::{Format, MAX_PLACES, MAX_TEXT, Names, Place, Type};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("column {column}: {message}")]
 pub struct ParseError {
-    /// Where, in characters from 1.
+    /// The column of the error, in characters, counted from 1.
     pub column: usize,
     /// What is wrong there, and what is accepted.
     pub message: String,

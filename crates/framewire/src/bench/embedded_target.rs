@@ -78,7 +78,7 @@ impl Client for EmbeddedTarget {
         let value = outcome.map_err(failure)?.single().map_err(|error| Failure::Other(error.to_string()))?;
         match value {
             Value::Bytes(bytes) => self.check.reply(call.payload, &bytes),
-            other => Err(Failure::Other(format!("{other:?} to an echo"))),
+            other => Err(Failure::Other(format!("the reply to an echo is {other:?}"))),
         }
     }
 }

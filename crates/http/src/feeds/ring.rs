@@ -18,7 +18,7 @@ pub(crate) struct FeedEvent {
     pub(crate) data: Arc<str>,
 }
 
-/// What the subjects were at one time.
+/// The values of the subjects at one time.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Values {
     /// The emulator's frame counter then.
@@ -27,7 +27,7 @@ pub(crate) struct Values {
     pub(crate) values: Vec<Json>,
 }
 
-/// What a snapshot becomes by an event.
+/// How an event changes the values.
 #[derive(Debug)]
 struct News {
     frame: u32,
@@ -39,13 +39,13 @@ struct News {
 pub(crate) enum Next {
     /// The event of this number.
     Event(u64, FeedEvent),
-    /// This many events are gone. `then` is what the subjects were after the last of them, which has this number.
+    /// This many events are gone. `then` has the values of the subjects after the last of them, which has this number.
     Missed { count: u64, number: u64, then: Values },
-    /// It has seen all.
+    /// Nothing: it has seen all events.
     Nothing,
 }
 
-/// The last events, bounded in number and bytes.
+/// The last events, limited in number and bytes.
 #[derive(Debug)]
 pub(crate) struct Ring {
     entries: VecDeque<(FeedEvent, News)>,
@@ -54,9 +54,9 @@ pub(crate) struct Ring {
     bytes: usize,
     max_entries: usize,
     max_bytes: usize,
-    /// Before the oldest event that is kept.
+    /// The values before the oldest event that is kept.
     then: Values,
-    /// Behind the latest.
+    /// The values after the latest event.
     now: Values,
 }
 
@@ -67,7 +67,7 @@ impl Ring {
         Ring { entries: VecDeque::new(), last: 0, bytes: 0, max_entries, max_bytes, then, now }
     }
 
-    /// Adds an event, by which the subjects of these indices have these values.
+    /// Adds an event. It gives the subjects with these indices these values.
     pub(crate) fn push(&mut self, entry: FeedEvent, frame: u32, values: Vec<(usize, Json)>) {
         let news = News { frame, values };
         news.apply(&mut self.now);
@@ -92,7 +92,7 @@ impl Ring {
         self.entries.len()
     }
 
-    /// What the subjects are.
+    /// The current values of the subjects.
     pub(crate) fn now(&self) -> &Values {
         &self.now
     }

@@ -2,13 +2,13 @@ use framewire_expression::Type;
 
 use crate::{Console, OnBus};
 
-/// The most bytes that one search looks at.
+/// The most bytes that one search can cover.
 pub const MAX_BYTES: usize = 1 << 20;
 
 /// The most areas of one search.
 pub const MAX_AREAS: usize = 16;
 
-/// A stretch of memory.
+/// A range of memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Area {
     /// The memory domain; `None` is the bus.
@@ -31,7 +31,7 @@ pub struct Plan {
 /// Why a plan is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// No place to look at, or too many.
+    /// There are no areas, or too many.
     #[error("{0} areas; 1 to {MAX_AREAS} are accepted")]
     Areas(usize),
     /// More bytes than a search may hold.
@@ -45,7 +45,7 @@ pub enum PlanError {
         /// Its bytes.
         length: u32,
     },
-    /// Numbers cannot lie so.
+    /// Numbers cannot have this distance.
     #[error("numbers cannot be {0} bytes apart; 1, 2 and 4 are accepted")]
     Alignment(u32),
 }
@@ -79,7 +79,7 @@ impl Plan {
         Ok(Plan { areas, number, alignment, console: None })
     }
 
-    /// The same in the memory of this console, so that candidates know where they are on its bus.
+    /// Adds the console, so that candidates get their addresses on its bus.
     pub fn of(self, console: Console) -> Plan {
         Plan { console: Some(console), ..self }
     }
@@ -102,7 +102,7 @@ impl Plan {
         self.number
     }
 
-    /// How far numbers are apart, in bytes.
+    /// The distance between numbers, in bytes.
     pub fn alignment(&self) -> u32 {
         self.alignment
     }
@@ -121,7 +121,7 @@ impl Plan {
         (area.length as usize - usize::from(self.number.size())) / self.alignment as usize + 1
     }
 
-    /// Where the number of this place is in the joined areas.
+    /// The offset in the joined areas of the number at this index.
     pub(super) fn byte_of(&self, mut place: usize) -> usize {
         let mut before = 0;
         for area in &self.areas {
@@ -134,7 +134,7 @@ impl Plan {
         before + place * self.alignment as usize
     }
 
-    /// The area of a byte of the joined areas, and its address there.
+    /// The area that contains this byte of the joined areas, and the byte's address there.
     pub(super) fn place(&self, mut at: usize) -> (&Area, u32) {
         let mut areas = self.areas.iter().peekable();
         while let Some(area) = areas.next() {
