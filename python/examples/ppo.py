@@ -156,8 +156,8 @@ def learn(minutes: float, seed: int) -> tuple[Agent, list[dict[str, float]]]:
     return agent, curve
 
 
-def plot(curve: list[dict[str, float]], path: Path) -> None:
-    """Draws the curve as an SVG file: the mean score over the steps."""
+def plot(curve: list[dict[str, float]], path: Path, unit: str = "mean score of the last 100 episodes") -> None:
+    """Draws the curve as an SVG file: the mean score over the steps. `unit` says of what the scores are."""
     width, height, left, bottom = 640, 320, 60, 40
     most_steps, most_score = curve[-1]["steps"], max(point["score"] for point in curve)
 
@@ -176,7 +176,7 @@ def plot(curve: list[dict[str, float]], path: Path) -> None:
 <text x="{left - 8}" y="25" text-anchor="end">{most_score:.0f}</text>
 <text x="{left - 8}" y="{height - bottom}" text-anchor="end">0</text>
 <text x="{width - 20}" y="{height - bottom + 18}" text-anchor="end">{most_steps:,.0f} steps</text>
-<text x="{left}" y="{height - 8}">mean score of the last 100 episodes</text>
+<text x="{left}" y="{height - 8}">{unit}</text>
 </svg>
 '''
     )

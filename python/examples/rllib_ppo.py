@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 import time
 from pathlib import Path
@@ -20,9 +21,12 @@ from ray.rllib.algorithms.ppo import PPOConfig
 
 from framewire.ray.rllib import register
 
+# What RLlib reports, although its window has 100 episodes: it begins a new window in each iteration.
+UNIT = "mean score of the episodes that ended in an iteration"
+
 
 def main() -> None:
-    """Trains, and prints the mean return of the last episodes after each iteration."""
+    """Trains, and prints the mean return of the episodes of each iteration."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=8.0)
     parser.add_argument("--runners", type=int, default=0, help="environment runners; 0 runs the environments here")
@@ -60,13 +64,15 @@ def main() -> None:
     while (seconds := time.monotonic() - begin) < options.minutes * 60:
         result = algorithm.train()
         runners = result["env_runners"]
-        if "episode_return_mean" not in runners:
+        # Long episodes do not end in every iteration.
+        score = float(runners.get("episode_return_mean", math.nan))
+        if math.isnan(score):
             continue
         curve.append(
             {
                 "seconds": round(seconds),
                 "steps": int(runners["num_env_steps_sampled_lifetime"]),
-                "score": round(float(runners["episode_return_mean"]), 2),
+                "score": round(score, 2),
                 "length": round(float(runners["episode_len_mean"]), 1),
             }
         )
@@ -78,12 +84,12 @@ def main() -> None:
             "ray": ray.__version__,
             "gymnasium": gymnasium.__version__,
             "scenario": "memory",
-            "unit": "mean score of the last 100 episodes",
+            "unit": UNIT,
             "curve": curve,
         }
         options.json.write_text(json.dumps(figures, indent=1) + "\n")
     if options.plot is not None:
-        plot(curve, options.plot)
+        plot(curve, options.plot, UNIT)
 
 
 if __name__ == "__main__":
