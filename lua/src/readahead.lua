@@ -1,5 +1,5 @@
--- Reads the ROM for a request in small parts, a few in each frame, before the request is performed. All of a batch is of one
--- moment, and most memory changes from frame to frame. A ROM does not change, so its bytes can be read earlier. Some
+-- Reads the ROM for a request in small parts, a few in each frame, before the request is performed. All of a batch belongs
+-- to one moment, and most memory changes from frame to frame. A ROM does not change, so its bytes can be read earlier. Some
 -- cartridges have ports at its beginning, such as those of a clock, which do change: the beginning is read last, with the rest
 -- of the batch.
 

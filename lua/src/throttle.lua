@@ -1,8 +1,9 @@
--- How much memory requests may move in a frame. A request that reads megabytes takes longer than a frame has time for. It
--- cannot be split, because all of a batch is of one moment. So each frame has room for a number of bytes, and a request beyond
--- them waits for the next frame. A request that is larger than this room is performed at once, but the processor time for such
--- requests is a small share of all time: they wait until the share has grown again. They never wait longer than `large_wait`,
--- because a change keeps its place, and all later requests of its connection wait with it.
+-- How much memory requests may move in a frame. A request that reads megabytes takes longer than a frame has time for.
+-- It cannot be split, because all of a batch belongs to one moment. So each frame has room for a number of bytes, and
+-- a request beyond them waits for the next frame. A request that is larger than this room is performed at once, but
+-- the processor time for such requests is a small share of all time: they wait until the share has grown again. They
+-- never wait longer than `large_wait`, because a change keeps its place, and all later requests of its connection wait
+-- with it.
 
 local limits = require "limits"
 local lockstep = require "lockstep"

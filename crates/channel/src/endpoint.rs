@@ -56,7 +56,7 @@ impl Endpoint {
     /// Attaches to a channel that another process has created. Waits until it exists and no other process is attached.
     ///
     /// # Errors
-    /// [`Error::Missing`], [`Error::Attached`] and [`Error::Damaged`] after `timeout`; other errors of the name or the memory at once.
+    /// [`Error::Missing`], [`Error::Attached`] and [`Error::Damaged`] after `timeout`; other errors at once.
     pub fn connect(name: &str, timeout: Option<Duration>, options: Options) -> Result<Endpoint, Error> {
         let deadline = timeout.map(|timeout| Instant::now() + timeout);
         loop {
@@ -107,7 +107,7 @@ impl Endpoint {
     /// faster than [`Sender::reserve`].
     ///
     /// # Errors
-    /// As [`Sender::reserve`].
+    /// Those of [`Sender::reserve`].
     #[inline(always)]
     pub fn reserve(&mut self, length: usize, timeout: Option<Duration>) -> Result<Reserved<'_>, Error> {
         self.sender.reserve_reply(Some(&mut self.receiver), length, timeout)
@@ -116,7 +116,7 @@ impl Endpoint {
     /// Like [`Sender::send`]; see [`reserve`](Self::reserve).
     ///
     /// # Errors
-    /// As [`Sender::reserve`].
+    /// Those of [`Sender::reserve`].
     #[inline]
     pub fn send(&mut self, data: &[u8], timeout: Option<Duration>) -> Result<(), Error> {
         let mut place = self.reserve(data.len(), timeout)?;

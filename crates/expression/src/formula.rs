@@ -101,7 +101,7 @@ impl Memory {
         &self.earlier
     }
 
-    /// The memory that [`earlier`](Memory::earlier) is of.
+    /// The memory to which [`earlier`](Memory::earlier) belongs.
     pub fn from_earlier(earlier: Vec<Number>) -> Memory {
         Memory { earlier, results: Vec::new() }
     }

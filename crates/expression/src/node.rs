@@ -97,7 +97,7 @@ impl Node {
         }
     }
 
-    /// As [`value`](Node::value), for formulas: `histories` are the results of the history functions.
+    /// Like [`value`](Node::value), for formulas: `histories` are the results of the history functions.
     pub(crate) fn number(&self, frame: u32, values: &[i64], histories: &[Number]) -> Option<Number> {
         self.evaluate(&mut Known { frame, values, histories })
     }

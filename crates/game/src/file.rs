@@ -111,7 +111,7 @@ impl GameFile {
         GameFile::parse(path, &text)
     }
 
-    /// As [`read`](GameFile::read), for a file with this text. Paths in it are relative to the folder of `path`.
+    /// Like [`read`](GameFile::read), for a file with this text. Paths in it are relative to the folder of `path`.
     ///
     /// # Errors
     /// [`GameFileError`] says what is wrong, and where.

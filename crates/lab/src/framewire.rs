@@ -33,21 +33,21 @@ impl Framewire {
         Self::serve_at("127.0.0.1:0", args)
     }
 
-    /// As [`Framewire::serve`], at an address that is given.
+    /// Like [`Framewire::serve`], at an address that is given.
     ///
     /// # Errors
     ///
-    /// As [`Framewire::serve`].
+    /// Those of [`Framewire::serve`].
     pub fn serve_at(address: &str, args: &[&str]) -> Result<Self> {
         Self::serve_wrapped(&[], address, args)
     }
 
-    /// As [`Framewire::serve`], started through `wrapper`: a program with arguments that runs `exec` on the command after
+    /// Like [`Framewire::serve`], started through `wrapper`: a program with arguments that runs `exec` on the command after
     /// them, as `nice` does.
     ///
     /// # Errors
     ///
-    /// As [`Framewire::serve`].
+    /// Those of [`Framewire::serve`].
     pub fn serve_by(wrapper: &[&str], args: &[&str]) -> Result<Self> {
         Self::serve_wrapped(wrapper, "127.0.0.1:0", args)
     }

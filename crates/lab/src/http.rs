@@ -44,7 +44,7 @@ impl Http {
         Self::with_limit(base, LIMIT)
     }
 
-    /// As [`Http::new`], with another limit on the wait for a response.
+    /// Like [`Http::new`], with another limit on the wait for a response.
     #[must_use]
     pub fn with_limit(base: impl Into<String>, limit: Duration) -> Self {
         let config =
@@ -65,7 +65,7 @@ impl Http {
     ///
     /// # Errors
     ///
-    /// As [`Http::get`].
+    /// Those of [`Http::get`].
     pub fn post(&self, path: &str) -> Result<Reply> {
         self.send("POST", path, "", Vec::new())
     }
@@ -74,7 +74,7 @@ impl Http {
     ///
     /// # Errors
     ///
-    /// As [`Http::get`].
+    /// Those of [`Http::get`].
     pub fn post_keyed(&self, path: &str, key: &str) -> Result<Reply> {
         self.exchange("POST", path, &[("idempotency-key", key)], Vec::new())
     }
@@ -83,7 +83,7 @@ impl Http {
     ///
     /// # Errors
     ///
-    /// As [`Http::get`].
+    /// Those of [`Http::get`].
     pub fn send(&self, method: &str, path: &str, content_type: &str, body: Vec<u8>) -> Result<Reply> {
         let header = [("content-type", content_type)];
         let headers = if content_type.is_empty() { &[][..] } else { &header[..] };
@@ -94,7 +94,7 @@ impl Http {
     ///
     /// # Errors
     ///
-    /// As [`Http::get`].
+    /// Those of [`Http::get`].
     pub fn exchange(
         &self,
         method: &str,

@@ -35,11 +35,11 @@ impl Process {
         Self::spawn_path(program, &path, logs, configure)
     }
 
-    /// As [`Process::spawn`], for a program that is not looked for but lies at `path`.
+    /// Like [`Process::spawn`], for the program at `path`, without a search.
     ///
     /// # Errors
     ///
-    /// As [`Process::spawn`].
+    /// Those of [`Process::spawn`].
     pub fn spawn_path(
         name: &str,
         path: &Path,

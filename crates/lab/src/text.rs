@@ -60,7 +60,7 @@ impl TextClient {
     ///
     /// # Errors
     ///
-    /// As [`TextClient::ask`], and [`io::ErrorKind::InvalidData`] for another reply.
+    /// Those of [`TextClient::ask`], and [`io::ErrorKind::InvalidData`] for another reply.
     pub fn echo(&mut self, prefix: &str) -> Result<Duration> {
         let mut uuid = Vec::new();
         Payload::Uuid.fill(&mut self.random, &mut uuid);
@@ -103,7 +103,7 @@ impl TextClient {
     ///
     /// # Errors
     ///
-    /// As [`TextClient::ask`]; a connection that the script closes is [`io::ErrorKind::UnexpectedEof`].
+    /// Those of [`TextClient::ask`]; a connection that the script closes is [`io::ErrorKind::UnexpectedEof`].
     pub fn reply(&mut self) -> Result<String> {
         let mut looked_at: usize = 0;
         loop {

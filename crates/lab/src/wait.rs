@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::{Error, Result};
 
-/// How often a condition is looked at.
+/// How often a condition is checked.
 const STEP: Duration = Duration::from_millis(10);
 
 /// Asks again and again until `condition` holds.
@@ -21,7 +21,7 @@ pub fn until(what: &str, limit: Duration, mut condition: impl FnMut() -> Result<
 ///
 /// # Errors
 ///
-/// As [`until`].
+/// Those of [`until`].
 pub fn until_some<T>(
     what: &str,
     limit: Duration,

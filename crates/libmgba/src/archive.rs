@@ -22,7 +22,7 @@ const MAX_LIST: u64 = 1 << 20;
 /// Names that an error shows.
 const SHOWN: usize = 8;
 
-/// An archive in which games are looked for.
+/// An archive in which games are searched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Zip,

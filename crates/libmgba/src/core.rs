@@ -61,7 +61,7 @@ impl Core {
         Core::open_in(path, &Options::default(), None)
     }
 
-    /// As [`open`](Core::open), with options.
+    /// Like [`open`](Core::open), with options.
     ///
     /// # Errors
     ///
@@ -80,7 +80,7 @@ impl Core {
         Core::from_bytes_with(rom, &Options::default())
     }
 
-    /// As [`from_bytes`](Core::from_bytes), with options.
+    /// Like [`from_bytes`](Core::from_bytes), with options.
     ///
     /// # Errors
     ///
@@ -164,7 +164,7 @@ impl Core {
         self.run_frame_and_look(|_| {});
     }
 
-    /// As [`run_frame`](Core::run_frame), but calls `look` after the frame, before
+    /// Like [`run_frame`](Core::run_frame), but calls `look` after the frame, before
     /// any script's callback can change the machine.
     pub fn run_frame_and_look(&mut self, look: impl FnOnce(&mut Core)) {
         self.handle.run_frame();

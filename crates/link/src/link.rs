@@ -43,7 +43,7 @@ impl Link {
         self.submit_unless(batch, deadline, None, respond);
     }
 
-    /// As [`submit`](Link::submit). If `given_up` becomes true, the batch is withdrawn within 20 ms, and the script ends a run
+    /// Like [`submit`](Link::submit). If `given_up` becomes true, the batch is withdrawn within 20 ms, and the script ends a run
     /// that the batch waits for.
     pub fn submit_unless(
         &self,

@@ -55,7 +55,7 @@ pub fn text_or_file(text: &str, folder: &Path) -> Result<Vec<u8>, (String, std::
 }
 
 impl Check {
-    /// Reads what people type. Files are looked for in `folder`.
+    /// Reads what people type. Files are searched for in `folder`.
     ///
     /// # Errors
     /// If it is not of a known form, or a file cannot be read.

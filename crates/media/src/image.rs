@@ -75,7 +75,7 @@ impl<P: AsRef<[u8]>> Checked<P> {
     /// A picture of `width` × `height` pixels.
     ///
     /// # Errors
-    /// As [`Image::new`].
+    /// Those of [`Image::new`].
     pub fn new(width: u32, height: u32, pixels: P) -> Result<Checked<P>, ImageError> {
         let Image { width, height, .. } = Image::new(width, height, pixels.as_ref())?;
         Ok(Checked { width, height, pixels })

@@ -146,7 +146,7 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// As [`write`](Self::write). The file is removed then.
+    /// Those of [`write`](Self::write). The file is removed then.
     pub fn finish(&self, file: NamedTempFile, name: &Name, replace: bool) -> Result<(), FolderError> {
         // The slow part comes first: the lock is only for the name.
         file.as_file().sync_all().map_err(io_error("write", file.path()))?;
@@ -154,7 +154,7 @@ impl Folder {
         move_to(file, &self.free(name, replace)?)
     }
 
-    /// As [`finish`](Self::finish), but if the name is taken the file gets another one: the first of `other(1)`, `other(2)` and
+    /// Like [`finish`](Self::finish), but if the name is taken the file gets another one: the first of `other(1)`, `other(2)` and
     /// so on that is free. Returns the name.
     ///
     /// # Errors

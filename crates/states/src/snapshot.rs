@@ -4,13 +4,13 @@ use crate::error::StateError;
 use crate::png::{self, Chunk};
 use crate::state::State;
 
-/// Names the text chunk that says what a snapshot is of.
+/// The keyword of the PNG's text chunk that holds an [`About`].
 const KEYWORD: &str = "framewire-snapshot";
 
 /// The chunks that make the picture.
 const PICTURE: [&[u8; 4]; 4] = [b"IHDR", b"PLTE", b"IDAT", b"IEND"];
 
-/// What a snapshot is of.
+/// The game of a snapshot, and when it was made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct About {
     /// The game's title.
@@ -23,11 +23,11 @@ pub struct About {
     pub frame: u32,
     /// When it was made, as RFC 3339 in UTC.
     pub time: String,
-    /// Whatever its maker wants to remember.
+    /// A note of the person or program that made it.
     pub note: String,
 }
 
-/// A savestate with its picture and what it is of: one PNG file, which mGBA loads as a state.
+/// A savestate with its picture and its [`About`]: one PNG file, which mGBA loads as a state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
     file: Vec<u8>,
@@ -70,19 +70,21 @@ impl Snapshot {
         Ok(Snapshot { file, about })
     }
 
-    /// What it is of, from the beginning of its file.
+    /// Reads its game and time from the beginning of its file.
     ///
     /// # Errors
     ///
     /// [`StateError::Format`].
     pub fn about_in(head: &[u8]) -> Result<About, StateError> {
         let text = png::chunks(head)?.map_while(Result::ok).find_map(|chunk| png::text_of(&chunk, KEYWORD));
-        let text = text.ok_or_else(|| StateError::Format("it does not say what it is of".to_owned()))?;
-        serde_json::from_slice(text)
-            .map_err(|error| StateError::Format(format!("what it says it is of: {error}")))
+        let text =
+            text.ok_or_else(|| StateError::Format(format!("the text chunk {KEYWORD:?} is missing")))?;
+        serde_json::from_slice(text).map_err(|error| {
+            StateError::Format(format!("the text chunk {KEYWORD:?} cannot be read: {error}"))
+        })
     }
 
-    /// What it is of.
+    /// Its game, and when it was made.
     pub fn about(&self) -> &About {
         &self.about
     }

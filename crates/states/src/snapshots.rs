@@ -6,7 +6,7 @@ use crate::{About, Entry, Folder, FolderError, Name, Snapshot, StateError};
 /// More snapshots than this are not kept.
 const LIMIT: usize = 4096;
 
-/// Bytes of a file within which it says what it is of.
+/// The [`About`] of a snapshot is within this many bytes of its file.
 const HEAD: usize = 16 * 1024;
 
 /// The folder of snapshots.
@@ -18,7 +18,7 @@ pub struct Snapshots(Folder);
 pub struct Listed {
     /// Its file.
     pub entry: Entry,
-    /// What it is of.
+    /// Its game, and when it was made.
     pub about: About,
 }
 
@@ -73,7 +73,7 @@ impl Snapshots {
     ///
     /// # Errors
     ///
-    /// As [`Folder::write`].
+    /// Those of [`Folder::write`].
     pub fn write(&self, name: &Name, snapshot: &Snapshot, replace: bool) -> Result<(), FolderError> {
         self.0.write(name, snapshot.file(), replace)
     }
@@ -82,7 +82,7 @@ impl Snapshots {
     ///
     /// # Errors
     ///
-    /// As [`read`](Self::read), [`Folder::rename`] and [`Folder::rewrite`].
+    /// Those of [`read`](Self::read), [`Folder::rename`] and [`Folder::rewrite`].
     pub fn change(&self, name: &Name, new: Option<&Name>, note: Option<String>) -> Result<(), FolderError> {
         let new = new.unwrap_or(name);
         match note {

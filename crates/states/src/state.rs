@@ -39,7 +39,7 @@ pub struct Clock {
     pub zone: Option<i32>,
 }
 
-/// Which console a state is of.
+/// The console of a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Console {
     /// Game Boy Advance.
@@ -165,7 +165,7 @@ impl<'a> State<'a> {
         Ok(State { console, core: core.into(), save: extra(SAVE_TAG), clock: extra(CLOCK_TAG) })
     }
 
-    /// The console it is of.
+    /// Its console.
     pub fn console(&self) -> Console {
         self.console
     }

@@ -7,7 +7,7 @@ pub fn seconds(time: SystemTime) -> String {
     humantime::format_rfc3339_seconds(shown(time)).to_string()
 }
 
-/// As [`seconds`], to the millisecond.
+/// Like [`seconds`], to the millisecond.
 pub fn millis(time: SystemTime) -> String {
     humantime::format_rfc3339_millis(shown(time)).to_string()
 }

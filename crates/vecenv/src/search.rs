@@ -139,7 +139,7 @@ impl Explorer {
     /// Makes a scenario of a game file ready. `threads` 0 is one per processor.
     ///
     /// # Errors
-    /// As [`Task::new`], and if a formula of `goals` is not accepted.
+    /// Those of [`Task::new`], and if a formula of `goals` is not accepted.
     pub fn new(
         file: &GameFile,
         scenario: Option<&str>,

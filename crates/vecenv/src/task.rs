@@ -56,7 +56,7 @@ impl Task {
         Task::of(file, scenario, rom)
     }
 
-    /// As [`new`](Task::new), for a scenario that need not be in the file.
+    /// Like [`new`](Task::new), for a scenario that need not be in the file.
     pub(crate) fn of(file: &GameFile, scenario: Scenario, rom: Option<&Path>) -> Result<Task, Error> {
         let Some(rom) = rom.or(file.rom_path.as_deref()) else {
             let path = file.path.display();

@@ -12,7 +12,7 @@ local NO_FILE = ffi.cast("void *", -1)
 
 local M = {}
 
--- Names are of one session, and only its user can open what the user has made.
+-- Names belong to one session, and only its user can open what the user has made.
 local function path_of(name)
   return "Local\\framewire." .. name
 end

@@ -189,7 +189,7 @@ impl Embedded {
     /// reads its memory and sees its picture through shared memory, as described in `docs/emulator-channel.md`.
     ///
     /// # Errors
-    /// As [`start`](Self::start), and if the channel cannot be created, for example because another program serves it.
+    /// Those of [`start`](Self::start), and if the channel cannot be created, for example because another program serves it.
     #[cfg(target_os = "linux")]
     pub fn start_on_channel(config: Config, name: &str) -> Result<Embedded, StartError> {
         let mut machine = machine(&config)?;

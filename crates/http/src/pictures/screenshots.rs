@@ -120,7 +120,7 @@ const FULL: f64 = 59.0;
 const START: f64 = 20.0;
 const LEAST: f64 = 10.0;
 const MOST: f64 = 60.0;
-/// Time between two looks at the emulator's frame rate, which is measured over about as long.
+/// Time between two checks of the emulator's frame rate, which is measured over about as long.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// How many screenshots a second an emulator can make: one more and one more while it keeps its frame rate, a third less

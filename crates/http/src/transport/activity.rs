@@ -43,7 +43,7 @@ pub(crate) struct Activity {
     endless: AtomicBool,
     /// Messages of a WebSocket are counted: see [`Outflow::count_messages`].
     messages: AtomicBool,
-    /// The socket is to look whether the client has left, and notes it below.
+    /// Asks the socket to check whether the client has left. It stores the answer below.
     pub(super) look: AtomicBool,
     /// The client was there when the socket looked during the present request.
     seen: AtomicBool,

@@ -1,7 +1,7 @@
 //! A watch over one connection's socket: slow heads, unread replies, oversized heads.
 //!
 //! hyper has a time-out for heads, but it runs while a connection lies idle too and costs a timer each request. Here the
-//! socket and the service note what the connection is doing, and a tick of the connection's task looks whether that has
+//! socket and the service note what the connection is doing, and a tick of the connection's task checks whether that has
 //! gone on for too long.
 
 use std::io;
@@ -60,7 +60,7 @@ impl Watchdog {
         self.tick
     }
 
-    /// Looks whether what the connection is doing has gone on for too long.
+    /// Checks whether the connection's current activity has taken too long.
     pub(crate) fn judge(&mut self, activity: &Activity, limits: &Limits) -> Option<Verdict> {
         let changes = activity.changes.load(Relaxed);
         self.quiet = if changes == self.changes { self.quiet + 1 } else { 0 };
@@ -106,7 +106,8 @@ impl Guarded {
         })
     }
 
-    /// Looks whether the client has left, if that is wanted. Once for each tick: a busy connection flushes many times.
+    /// Checks whether the client has left, if the activity asks for it. Once in each tick, because a busy
+    /// connection flushes many times.
     fn look(&self) {
         if self.activity.look.load(Relaxed)
             && let Some(stream) = &self.stream

@@ -26,7 +26,7 @@ struct Layer {
     name: String,
     /// Its name for people.
     title: String,
-    /// What it is of: `picture` or `sound`.
+    /// What it is a part of: `picture` or `sound`.
     kind: String,
     /// Whether it is on.
     enabled: bool,

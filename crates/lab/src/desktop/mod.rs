@@ -136,7 +136,7 @@ impl Desktop {
     ///
     /// # Errors
     ///
-    /// As [`Desktop::press`].
+    /// Those of [`Desktop::press`].
     pub fn hold(&self, key: Key) -> Result<()> {
         self.key(KEY_PRESS_EVENT, self.keyboard.stroke(key)?.code)
     }
@@ -145,7 +145,7 @@ impl Desktop {
     ///
     /// # Errors
     ///
-    /// As [`Desktop::press`].
+    /// Those of [`Desktop::press`].
     pub fn release(&self, key: Key) -> Result<()> {
         self.key(KEY_RELEASE_EVENT, self.keyboard.stroke(key)?.code)
     }
@@ -154,7 +154,7 @@ impl Desktop {
     ///
     /// # Errors
     ///
-    /// As [`Desktop::press`].
+    /// Those of [`Desktop::press`].
     pub fn type_text(&self, text: &str) -> Result<()> {
         for character in text.chars() {
             let key = Key::of(character);

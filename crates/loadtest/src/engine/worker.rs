@@ -18,11 +18,11 @@ use crate::target::{Call, Client, Failure, Session, Target};
 
 /// Longest sleep of the pacer, so that it notices when it shall stop.
 const NAP: Duration = Duration::from_millis(50);
-/// Time between two looks whether the last replies are there.
+/// Time between two checks for the last replies.
 const DRAIN: Duration = Duration::from_millis(1);
 /// Longest wait for replies after a run that was cut short.
 const CUT: Duration = Duration::from_secs(1);
-/// Requests given out in a row before replies are looked for.
+/// How many requests are sent in a row before the next check for replies.
 const BURST: usize = 32;
 
 /// What a worker has to do.

@@ -1,4 +1,4 @@
-//! Places of memory that hold a value which is looked for: all are candidates at first, and each test of what memory holds
+//! Places of memory that hold a value which is searched for: all are candidates at first, and each test of what memory holds
 //! now leaves fewer.
 //!
 //! - [`Plan`]: where to look, and for numbers of which type;

@@ -125,7 +125,7 @@ impl SaveFile {
     /// Opens the file again, for what the game saved last if that cannot be written, or for what the file holds.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// Those of [`open`](Self::open).
     pub fn reopen(self: &Arc<SaveFile>) -> Result<Opened, String> {
         let file = Some(self.clone());
         if let Err(problem) = self.flush()

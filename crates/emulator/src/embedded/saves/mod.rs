@@ -117,7 +117,7 @@ impl Saves {
         self.saves.clear();
     }
 
-    /// As [`leave`](Self::leave), and waits until everything is written.
+    /// Like [`leave`](Self::leave), and waits until everything is written.
     pub fn finish(&mut self, core: &mut Core) {
         self.leave(core);
         self.writer.finish();

@@ -123,7 +123,7 @@ fn operation(route: &Route) -> Operation {
     with_failures(operation, &FAILURES).build()
 }
 
-/// A body of text. Its type is not looked at, and generators that send no `text/plain` send bytes.
+/// A body of text. Its type does not matter, and generators that send no `text/plain` send bytes.
 fn text_body(description: &str, example: Option<&str>) -> RequestBodyBuilder {
     let text = ContentBuilder::new().schema(Some(string())).example(example.map(Value::from));
     let raw = ContentBuilder::new().schema(Some(bytes()));

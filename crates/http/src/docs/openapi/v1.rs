@@ -207,7 +207,7 @@ pub(super) fn requirements() -> Vec<SecurityRequirement> {
     ]
 }
 
-/// Logging in and out, which happens before any route is looked for.
+/// Logging in and out, which is handled before the routes.
 fn login_paths() -> [(&'static str, PathItem); 2] {
     let done = |description: &str| ResponseBuilder::new().description(description).build();
     let form = RequestBodyBuilder::new()

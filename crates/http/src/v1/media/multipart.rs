@@ -23,7 +23,7 @@ use crate::transport::streams::StreamKind;
 const BOUNDARY: &str = "--framewire\r\n";
 /// A picture that stays the same is sent again after this time, for readers that take silence for the end.
 const AGAIN: Duration = Duration::from_secs(1);
-/// How often to look whether a reader takes more, when there are no new pictures to look at.
+/// How often to check whether a reader takes more, when there are no new pictures to look at.
 const STILL: Duration = Duration::from_millis(50);
 
 pub(super) fn router() -> OpenApiRouter<AppState> {

@@ -67,7 +67,7 @@ struct Found {
     places: Vec<FoundPlace>,
 }
 
-/// A place in memory that holds what was looked for.
+/// A place in memory that holds what was searched for.
 #[derive(Serialize, ToSchema)]
 struct FoundPlace {
     #[serde(flatten)]

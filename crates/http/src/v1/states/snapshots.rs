@@ -1,4 +1,4 @@
-//! Snapshots: states with a name, a picture and what they are of, kept on disk.
+//! Snapshots: states with a name, a picture and data about their game, kept on disk.
 
 use std::time::SystemTime;
 
@@ -164,7 +164,7 @@ fn name_of(time: SystemTime) -> String {
     time::millis(time).replace(':', "-")
 }
 
-/// What a snapshot is of.
+/// The game, the time and the note of a snapshot.
 #[utoipa::path(get, path = "/v1/snapshots/{name}", operation_id = "snapshot", tag = "states",
     params(("name" = String, Path, description = "The snapshot.")),
     responses((status = 200, description = "The snapshot.", body = SnapshotResponse)))]

@@ -164,7 +164,7 @@ fn what_cannot_be_used_is_named_with_what_is_accepted() {
     assert_eq!(state.status, 200);
 }
 
-/// An error in a head is reported before a route is looked for.
+/// An error in a head is reported before a route is searched for.
 #[test]
 fn refusals_said_a_wider_range_than_is_accepted_or_none() {
     let server = Server::start();

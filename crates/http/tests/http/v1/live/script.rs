@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use crate::failures::attached;
 use crate::support::{Server, core, repository, wait_for};
 
-/// Where such a core is looked for.
+/// Where such a core is searched for.
 pub struct Place {
     port: u16,
     folder: TempDir,
