@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
-use framewire_emulator::embedded::{Config, Mods, Patching, Rom, Speed};
+use framewire_emulator::embedded::{Config, Hardware, Mods, Options as CoreOptions, Patching, Rom, Speed};
 use framewire_emulator::{Clock, Embedded};
 use framewire_recording::replay::{Divergence, Options, ReplayClock, ReplayError, Report, replay};
 use framewire_recording::{Ending, FormatError, Recording};
@@ -38,6 +38,9 @@ pub struct Args {
     /// The IPS, UPS or BPS patch of the game; `none` for none [default: a patch next to the ROM]
     #[arg(long, value_name = "FILE|none", requires = "rom")]
     patch: Option<PathBuf>,
+    /// The console's BIOS, for a recording that was made with it
+    #[arg(long, value_name = "FILE")]
+    bios: Option<PathBuf>,
     /// Take a hash of the picture every N frames, and compare those that the recording has as well [default: as recorded]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=3600))]
     every: Option<u32>,
@@ -75,8 +78,7 @@ fn play(args: &Args) -> anyhow::Result<bool> {
         }
         recording => recording.with_context(|| shown.to_string())?,
     };
-    let patching = args.patch.as_deref().map_or(Patching::NextTo, patching);
-    let core = core(args.rom.as_deref(), &patching, args.clock.unwrap_or_default())?;
+    let core = core(args)?;
     let every = match (args.every, recording.head().pictures, args.write) {
         (None, 0, true) => Some(DEFAULT_EVERY),
         (every, ..) => every,
@@ -164,14 +166,18 @@ fn write(path: &Path, recording: &Recording, report: &Report, every: u32) -> any
 }
 
 /// A paused core with the game.
-fn core(rom: Option<&Path>, patching: &Patching, clock: Clock) -> anyhow::Result<Embedded> {
-    let rom = match rom {
+fn core(args: &Args) -> anyhow::Result<Embedded> {
+    let patching = args.patch.as_deref().map_or(Patching::NextTo, patching);
+    let rom = match &args.rom {
         // As bytes, so that the save file is not used. They live as long as the program.
-        Some(path) => Rom::Bytes(framewire_libmgba::read_patched_rom(path, patching)?.leak()),
+        Some(path) => Rom::Bytes(framewire_libmgba::read_patched_rom(path, &patching)?.leak()),
         None => Rom::Bytes(DEMO_ROM),
     };
+    // The model and the save memory are part of the recording's state.
+    let hardware = Hardware { bios: args.bios.clone(), ..Hardware::default() };
+    let mods = Mods { options: CoreOptions { hardware, ..CoreOptions::default() }, ..Mods::default() };
     let console = || Box::new(|_, _: &str| {}) as _;
-    let (scripts, mods) = (Vec::new(), Mods::default());
+    let (scripts, clock) = (Vec::new(), args.clock.unwrap_or_default());
     let config = Config { rom, speed: Speed::Unlimited, paused: true, clock, scripts, mods, console };
     Embedded::start(config).context("cannot start the embedded core")
 }

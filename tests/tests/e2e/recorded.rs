@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use framewire_e2e::{Framewire, demo, until};
+use framewire_e2e::{Framewire, demo, paths, until};
 use serde_json::{Value, json};
 
 use super::served::{PATIENCE, Served};
@@ -93,6 +93,60 @@ fn an_embedded_core() {
     damage_is_found(&file);
     let played = ask(&served, "POST", "/v1/recordings/run/replay", &json!({}), 200);
     assert_eq!(played["equal"], true, "{played}");
+}
+
+/// Which model of the console it was is in the recording.
+#[test]
+fn a_recording_of_another_model_is_replayed_on_that() {
+    // A Game Boy game that only counts.
+    let mut rom = vec![0u8; 0x8000];
+    rom[0x100..0x104].copy_from_slice(&[0x00, 0xC3, 0x50, 0x01]); // nop; jp 0x150
+    rom[0x104..0x108].copy_from_slice(&[0xCE, 0xED, 0x66, 0x66]); // logo
+    rom[0x150..0x156].copy_from_slice(&[0x21, 0x00, 0xC0, 0x34, 0x18, 0xFD]); // ld hl, 0xC000; inc (hl); jr back to inc
+    let served = Served::game_of(&rom, "game.gb", &["--gb-model", "sgb"]);
+    assert_eq!(served.get("/v1/screen?format=rgb").body.len(), 256 * 224 * 3);
+    let file = stepped(&served, "state");
+    let game = served.folder.path().join("game.gb");
+    let (code, said) = replay(&[file.to_str().unwrap(), "--rom", game.to_str().unwrap()]);
+    assert_eq!(code, Some(0), "{said}");
+}
+
+/// The BIOS is not.
+#[test]
+fn a_recording_with_a_bios_is_replayed_with_it() {
+    let mut rom = fs::read(paths::rom()).unwrap();
+    // With these bytes the logo, which is empty in this game, has the checksum of the real one. libmgba leaves the BIOS out
+    // for other games.
+    rom[0x9C..0xA0].copy_from_slice(&0x7858_84D1u32.to_le_bytes());
+    // Each vector is a branch to 0x20: mov pc, #0x08000000.
+    let mut bios = [0u8; 0x4000];
+    for vector in bios[..0x1C].as_chunks_mut::<4>().0 {
+        *vector = 0xEA00_0006u32.to_le_bytes();
+    }
+    bios[0x20..0x24].copy_from_slice(&0xE3A0_F302u32.to_le_bytes());
+    let folder = tempfile::tempdir().unwrap();
+    let bios_file = folder.path().join("gba.bios");
+    fs::write(&bios_file, bios).unwrap();
+    let bios_file = bios_file.to_str().unwrap();
+    let served = Served::game_of(&rom, "game.gba", &["--bios", bios_file]);
+    let file = stepped(&served, "power-on");
+    let game = served.folder.path().join("game.gba");
+    let args = [file.to_str().unwrap(), "--rom", game.to_str().unwrap()];
+    let (code, said) = replay(&[&args[..], &["--bios", bios_file]].concat());
+    assert_eq!(code, Some(0), "{said}");
+    let (code, said) = replay(&args);
+    assert_ne!(code, Some(0), "{said}");
+}
+
+/// Records 100 frames that are run at once.
+fn stepped(served: &Served, start: &str) -> PathBuf {
+    ask(served, "POST", "/v1/pause", &Value::Null, 200);
+    ask(served, "POST", "/v1/recordings", &json!({"name": "run", "start": start, "every": 20}), 201);
+    ask(served, "POST", "/v1/advance", &json!({"frames": 100}), 200);
+    ask(served, "DELETE", "/v1/recording", &Value::Null, 200);
+    let file = served.folder.path().join("run.fwr");
+    fs::write(&file, served.get("/v1/recordings/run/file").body).unwrap();
+    file
 }
 
 /// A server that is killed during a recording, and the next one in its place.

@@ -30,6 +30,15 @@ impl Served {
         Served { http: server.http(), server, mgba: None, host: None, folder }
     }
 
+    /// An embedded core with this game and more settings.
+    pub fn game_of(rom: &[u8], name: &str, settings: &[&str]) -> Served {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        fs::write(&path, rom).unwrap();
+        let server = Framewire::serve(&[&["--rom", path.to_str().unwrap()], settings].concat()).unwrap();
+        Served { http: server.http(), server, mgba: None, host: None, folder }
+    }
+
     /// A stock mGBA in a window, with our script loaded.
     pub fn stock() -> Served {
         let folder = tempfile::tempdir().unwrap();
