@@ -8,9 +8,12 @@ Each of the two revisions is used over each transport.
 import asyncio
 import http.client
 import json
+import os
 import random
 import shutil
+import signal
 import sys
+from pathlib import Path
 
 from mcp import Client, StdioServerParameters
 
@@ -22,6 +25,7 @@ ROM = shutil.copy(f"{ROOT}/rom/framewire-demo.gba", "demo.gba")
 SYMBOLS = f"{ROOT}/rom/memory-map.toml"
 STDIO = StdioServerParameters(command=PROGRAM, args=["mcp", ROM, "--symbols", SYMBOLS, "--data", "data"])
 REMOTE = StdioServerParameters(command=PROGRAM, args=["mcp", "--url", URL, "--data", "data"])
+SCREEN = "framewire://screen"
 
 
 async def refused(client, tool, **arguments):
@@ -101,19 +105,59 @@ async def check_play(client):
 
 
 async def check_subscriptions(mode):
-    """A client over stdio hears when the picture changes."""
-    screen, heard = "framewire://screen", asyncio.Queue()
-    async with Client(STDIO, mode=mode, message_handler=heard.put) as client:
-        if mode == "legacy":
-            await client.subscribe_resource(screen)
+    """A client hears when the picture changes: over stdio, and over HTTP by the revision that needs no session."""
+    if mode == "legacy":
+        heard = asyncio.Queue()
+        async with Client(STDIO, mode=mode, message_handler=heard.put) as client:
+            await client.subscribe_resource(SCREEN)
             await call(client, "act", keys="Start:2 .:60")
             message = await asyncio.wait_for(heard.get(), 30)
-            assert message.method == "notifications/resources/updated" and str(message.params.uri) == screen, message
-            await client.unsubscribe_resource(screen)
-        else:
-            async with client.listen(resource_subscriptions=[screen]) as events:
-                await call(client, "act", keys="Start:2 .:60")
-                assert (await asyncio.wait_for(anext(events), 30)).uri == screen
+            assert message.method == "notifications/resources/updated" and str(message.params.uri) == SCREEN, message
+            await client.unsubscribe_resource(SCREEN)
+        async with Client(f"{URL}/mcp", mode=mode) as client:
+            assert not client.server_capabilities.resources.subscribe
+        return
+    for where in [STDIO, f"{URL}/mcp", REMOTE]:
+        async with Client(where, mode=mode) as client:
+            # A server that runs by itself could be at the end of its game, where the picture stays.
+            await call(client, "control", action="reset")
+            async with client.listen(resource_subscriptions=[SCREEN]) as events:
+                await call(client, "act", keys=".:60 Start:2 .:60")
+                assert (await asyncio.wait_for(anext(events), 30)).uri == SCREEN, where
+
+
+async def check_resume(mode):
+    """A session that was killed in the middle of a call is continued by another one from what `resume` says."""
+    # Its own folder, and a shell that says which process is the server.
+    begin = ["-c", 'echo $$ >server.pid; exec "$@"', "sh", PROGRAM]
+    args = [*begin, "mcp", ROM, "--symbols", SYMBOLS, "--data", f"killed-{mode}"]
+    server = StdioServerParameters(command="sh", args=args)
+    values = ["paddle_x", "score", COUNTER]
+    async with Client(server, mode=mode) as client:
+        assert (await call(client, "wait", until=f"{COUNTER} > 0"))["held"]
+        await call(client, "record", action="start", name="attempt")
+        await call(client, "act", keys="Start:2 .:60", note="level 1 has begun")
+        saved = await call(client, "snapshot", action="save", name="level-1", note="a good beginning")
+        there = (await call(client, "observe", values=values))["values"]
+        last = await call(client, "act", keys="Left:30", note="the paddle is at the left")
+        under_way = asyncio.create_task(client.call_tool("act", {"keys": ".:216000"}))
+        await asyncio.sleep(0.3)
+        assert not under_way.done(), under_way.result()
+        os.kill(int(Path("server.pid").read_text()), signal.SIGKILL)
+        (ended,) = await asyncio.wait_for(asyncio.gather(under_way, return_exceptions=True), 30)
+        assert isinstance(ended, Exception), ended
+    async with Client(server, mode=mode) as client:
+        result = await client.call_tool("resume", {})
+        digest = text(result)
+        begun, left = digest["notes"]
+        assert begun.startswith(f"frame {saved['frame']} (recording attempt): level 1 has begun"), digest
+        assert left == f"frame {last['frame']} (recording attempt): the paddle is at the left", digest
+        (snapshot,) = digest["snapshots"]
+        assert (snapshot["name"], snapshot["note"]) == ("level-1", "a good beginning"), digest
+        assert snapshot["frame"] == saved["frame"] and digest["title"] == snapshot["title"], digest
+        assert result.content[1].type == "image" and digest["picture"] and digest["frame"] < saved["frame"], digest
+        await call(client, "snapshot", action="load", name="level-1")
+        assert (await call(client, "observe", values=values))["values"] == there
 
 
 async def check_rights():
@@ -145,6 +189,7 @@ async def main():
     seed = random.randrange(1 << 32)
     for mode in ["legacy", "2026-07-28"]:
         await check_subscriptions(mode)
+        await check_resume(mode)
         for where in [STDIO, f"{URL}/mcp", REMOTE]:
             async with Client(where, mode=mode) as client:
                 assert client.protocol_version == ("2025-11-25" if mode == "legacy" else mode)

@@ -9,18 +9,19 @@ use http::request::Parts;
 use parking_lot::Mutex;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, GetPromptRequestParams,
-    GetPromptResponse, GetPromptResult, Implementation, ListPromptsResult, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, Prompt as McpPrompt, PromptArgument, PromptMessage,
-    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Resource,
-    ResourceContents, ResourceUpdatedNotificationParam, Role, ServerCapabilities, ServerConfig,
-    SubscribeRequestMethod, SubscribeRequestParams, SubscriptionFilter, Tool as McpTool, ToolAnnotations,
-    UnsubscribeRequestParams,
+    GetPromptResponse, GetPromptResult, Implementation, InitializeRequestParams, InitializeResult,
+    ListPromptsResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams, Prompt as McpPrompt,
+    PromptArgument, PromptMessage, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
+    ReadResourceResult, Resource, ResourceContents, ResourceUpdatedNotificationParam, Role,
+    ServerCapabilities, ServerConfig, SubscribeRequestMethod, SubscribeRequestParams, SubscriptionFilter,
+    Tool as McpTool, ToolAnnotations, UnsubscribeRequestParams,
 };
 use rmcp::service::{RequestContext, ServiceExt, SubscriptionContext};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::json;
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::PATH;
@@ -60,6 +61,8 @@ struct Server {
     client: Client,
     /// What a client of an earlier revision follows, by URI. The tasks end when they are dropped.
     followers: Arc<Mutex<HashMap<String, JoinSet<()>>>>,
+    /// A permit for each stream of `subscriptions/listen`.
+    listeners: Arc<Semaphore>,
 }
 
 /// Serves one client over stdin and stdout until it closes them.
@@ -67,27 +70,30 @@ struct Server {
 /// # Errors
 /// If the client does not speak the protocol.
 pub async fn serve_stdio(session: Session) -> Result<(), String> {
-    let server = Server::new(Client::Only(Arc::new(session)));
+    let server =
+        Server::new(Client::Only(Arc::new(session)), Arc::new(Semaphore::new(subscriptions::MAX_LISTENERS)));
     let running =
         server.serve(rmcp::transport::io::stdio_pipes()).await.map_err(|error| error.to_string())?;
     running.waiting().await.map(drop).map_err(|error| error.to_string())
 }
 
-/// The routes of a server. It keeps nothing between requests; the caller checks `Host`, `Origin` and tokens.
+/// The routes of a server. It keeps nothing between requests, and subscriptions last as long as the response that their request
+/// gets. The caller checks `Host`, `Origin` and tokens.
 pub fn router(connect: Connect) -> Router {
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
         .disable_allowed_hosts()
         .disable_allowed_origins();
-    let server = move || Ok(Server::new(Client::Sender(connect.clone())));
+    let listeners = Arc::new(Semaphore::new(subscriptions::MAX_LISTENERS));
+    let server = move || Ok(Server::new(Client::Sender(connect.clone()), listeners.clone()));
     let service = StreamableHttpService::new(server, Arc::new(NeverSessionManager::default()), config);
     Router::new().route_service(PATH, service)
 }
 
 impl Server {
-    fn new(client: Client) -> Server {
-        Server { client, followers: Arc::default() }
+    fn new(client: Client, listeners: Arc<Semaphore>) -> Server {
+        Server { client, followers: Arc::default(), listeners }
     }
 
     /// The session of a request.
@@ -109,14 +115,23 @@ impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let version = env!("CARGO_PKG_VERSION");
         let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().enable_prompts();
-        let capabilities = match self.client {
-            Client::Only(_) => capabilities.enable_resources_subscribe().build(),
-            // Nothing is kept between requests.
-            Client::Sender(_) => capabilities.build(),
-        };
-        ServerConfig::new(capabilities)
+        ServerConfig::new(capabilities.enable_resources_subscribe().build())
             .with_server_info(Implementation::new("framewire", version))
             .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        let mut result = self.negotiate_initialize(&request)?;
+        context.peer.set_peer_info(request);
+        // Revisions with this handshake need a session for subscriptions, and over HTTP there is none.
+        if let (Client::Sender(_), Some(resources)) = (&self.client, &mut result.capabilities.resources) {
+            resources.subscribe = None;
+        }
+        Ok(result)
     }
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
@@ -205,21 +220,23 @@ impl ServerHandler for Server {
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-        match self.client {
-            Client::Only(_) => {
-                let mut accepted = SubscriptionFilter::new();
-                accepted.resource_subscriptions = requested.resource_subscriptions.clone();
-                if let Some(uris) = &mut accepted.resource_subscriptions {
-                    uris.truncate(subscriptions::MAX);
-                }
-                Some(accepted)
-            }
-            Client::Sender(_) => None,
+        let mut accepted = SubscriptionFilter::new();
+        accepted.resource_subscriptions = requested.resource_subscriptions.clone();
+        if let Some(uris) = &mut accepted.resource_subscriptions {
+            uris.truncate(subscriptions::MAX);
         }
+        Some(accepted)
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let session = self.session(context.request_context())?;
+        let Ok(_permit) = self.listeners.try_acquire() else {
+            let why = format!(
+                "{} clients listen already; close one of their streams first",
+                subscriptions::MAX_LISTENERS
+            );
+            return Err(ErrorData::invalid_request(why, None));
+        };
         let mut followers = JoinSet::new();
         for uri in context.accepted().resource_subscriptions.clone().unwrap_or_default() {
             let (session, sink) = (session.clone(), context.sink().clone());

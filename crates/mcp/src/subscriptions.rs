@@ -1,4 +1,4 @@
-//! Subscriptions to resources, for a client over stdio: each is read again and again, and the client hears when it differs.
+//! Subscriptions to resources: each is read again and again, and the client hears when it differs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +9,8 @@ use crate::tools::ToolError;
 
 /// The most resources that a client follows.
 pub(crate) const MAX: usize = 64;
+/// Most streams of `subscriptions/listen` at the same time.
+pub(crate) const MAX_LISTENERS: usize = 16;
 /// Between two looks at a resource.
 const PERIOD: Duration = Duration::from_millis(500);
 
