@@ -14,7 +14,7 @@ local happenings = {
 
 local items, count = {}, 0
 
--- Notes one. The same thing twice in a row is noted once.
+-- Adds an item. The same item twice in a row is added once.
 function happenings.add(item)
   if count < limits.happenings and items[count] ~= item then
     count = count + 1
@@ -27,7 +27,7 @@ function happenings.timeline_over(id, cancelled)
   return pack("<I1I4I1", 3, id, cancelled and 1 or 0)
 end
 
--- Takes all of them: joined, and how many they are.
+-- Returns all items, joined, and their number, and removes them.
 function happenings.take()
   if count == 0 then
     return "", 0

@@ -1,4 +1,4 @@
-"""What asynchronous methods return that can be awaited, and also used in `async with` and `async for` without `await`."""
+"""What asynchronous methods return: objects to await, or to use in `async with` and `async for` without `await`."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Starting(Generic[C]):
 
 
 class StartingStream(Starting[S]):
-    """A stream that begins also with the first item of `async for`."""
+    """A stream that also begins when `async for` asks for the first item."""
 
     async def __aiter__(self) -> AsyncIterator[Any]:
         async with self as stream:

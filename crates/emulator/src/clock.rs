@@ -21,7 +21,7 @@ pub enum Clock {
 pub struct ClockTime {
     /// Unix time in milliseconds.
     pub unix_ms: i64,
-    /// Seconds east of UTC of the calendar that a game sees.
+    /// The zone of the calendar that a game sees, in seconds east of UTC.
     pub zone: i32,
 }
 

@@ -41,7 +41,7 @@ pub(crate) struct Health {
     status: &'static str,
     /// Whether its emulator can be reached.
     connected: bool,
-    /// Whether frames go by there.
+    /// Whether its frames run.
     run: Run,
 }
 

@@ -22,7 +22,7 @@ pub fn keys(text: &str) -> Option<Keys> {
 /// them.
 ///
 /// # Errors
-/// The first word that is not a press, or with which there are too many frames.
+/// If a word is not a press, or if there are too many frames. The error names the first such word.
 pub fn parse(text: &str) -> Result<Vec<(Keys, u32)>, WrongPress> {
     let mut all = 0u32;
     let mut presses = Vec::new();

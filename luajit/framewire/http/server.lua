@@ -45,7 +45,7 @@ local defaults = {
 local Server = {}
 Server.__index = Server
 
---- Puts the present second into new heads.
+--- Updates the date that new heads contain.
 function Server:refresh_date()
   local wall = time.wall()
   self.date = time.http_date(wall)
@@ -187,7 +187,8 @@ end
 --- Starts a server on a loop.
 ---@param loop table
 ---@param listener table|nil socket from `socket.listen`; without one, `adopt` gives the server its connections
----@param options table `handler`; `limits`: some of the defaults' names; `log`: function of a line, else standard error
+---@param options table `handler`; `limits`: other values for the limits above; `log`: a function that gets each line
+--- (by default, they go to standard error)
 ---@return table|nil server
 ---@return string? message
 function M.new(loop, listener, options)

@@ -1,4 +1,4 @@
-"""A line on the terminal that says how far a run is."""
+"""A line on the terminal that shows the progress of a run."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ __all__ = ["Fleet", "NodeStats"]
 
 _log = logging.getLogger("framewire.ray")
 
-# Calls that are played again at once, so that each request to a worker has an end in sight.
+# The most calls that one request to a worker plays again, so that each request ends soon.
 _REPLAYED_AT_ONCE = 32
 
 # Sets of observations: two for `step`, which uses them in turn, and one for `recv`, which copies from it.
@@ -60,7 +60,7 @@ class _Group:
     rows: Rows
     place: Place
     actor: Any
-    # Of the actor, on its node.
+    # The id of the actor's process on its node.
     process: int = 0
     # None until it has started.
     link: Link | None = None
@@ -393,7 +393,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     def _call(self, group: _Group, call: Call, into: int) -> None:
         if call.name == "reset" and call.arguments[1] is None and None not in call.arguments[0]:
-            # Nothing that was before decides what comes next.
+            # After a reset of all environments with seeds, nothing depends on the calls before it.
             self._take_saved(group)
             group.saved, group.log, group.calls = None, [], 0
         group.log.append(_Entry(call))
@@ -595,7 +595,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if isinstance(seed, (int, np.integer)):
             return [int(seed) + index for index in range(self.num_envs)]
         if seed is None:
-            # Without a seed ever, an environment has its number as seed, as in one process.
+            # If no seed was ever given, the first seed of an environment is its number, as in one process.
             return [None if self._has_reset else index for index in range(self.num_envs)]
         seeds = list(seed)
         if len(seeds) != self.num_envs:

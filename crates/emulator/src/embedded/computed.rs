@@ -15,7 +15,7 @@ const MAX_FROZEN_LENGTH: usize = 64;
 /// Most bytes of the name of a value that is kept.
 const MAX_FROZEN_NAME: usize = 1024;
 
-/// The bytes at an address that an expression has now, after that address.
+/// Evaluates an expression as an address. Returns the address, and after it the bytes there.
 ///
 /// # Errors
 /// If the bytes are not an expression, it has no value, or there is no such memory.
@@ -30,7 +30,7 @@ pub(super) fn read_at(core: &mut Core, address: &[u8], length: u32) -> Result<Ve
     Ok(bytes)
 }
 
-/// Writes bytes at an address that an expression has now, and returns that address.
+/// Evaluates an expression as an address, writes bytes there, and returns the address.
 ///
 /// # Errors
 /// If the bytes are not an expression, it has no value, or there is no such memory.
@@ -78,7 +78,7 @@ pub(super) fn not_recorded(name: &str) -> String {
     )
 }
 
-/// The values that are kept, in the order in which that began.
+/// The values that are kept, in the order in which they were added.
 #[derive(Default)]
 pub(super) struct Frozen {
     all: Vec<FrozenValue>,
@@ -89,7 +89,7 @@ struct FrozenValue {
     kind: String,
     address: Code,
     data: Vec<u8>,
-    /// The checksum of the game whose memory it is in.
+    /// The checksum of its game.
     game: u32,
 }
 

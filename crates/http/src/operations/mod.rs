@@ -59,7 +59,7 @@ impl SelectedEmulator {
     }
 }
 
-/// Performs operations on emulators: within a deadline, as far as the caller may, and with memory for the results.
+/// Performs operations on emulators. It checks the deadline, what the caller may do, and the memory for the results.
 pub(crate) struct Operations {
     /// The emulators; mGBA-http's routes act on the first.
     pub(crate) emulators: Emulators,
@@ -80,7 +80,7 @@ impl Operations {
     }
 
     /// Performs one operation for `caller` on the first emulator. An operation with a key is performed once, however often
-    /// it is asked for. Addresses are taken as mGBA takes them.
+    /// it is asked for. Any address is accepted, as in mGBA.
     pub(crate) async fn call(
         &self,
         caller: &Caller,
@@ -115,8 +115,8 @@ impl Operations {
         }
     }
 
-    /// The outcome of a batch with runs. Its frames may take long, so this fails as soon as no frame goes by for as long as any
-    /// request may take. The run is given up then, as it is if this future is dropped.
+    /// The outcome of a batch with runs. Its frames may take long, so this fails only if no frame runs during the usual
+    /// time of a request. The run is given up then, as it is if this future is dropped.
     pub(crate) async fn outcome_of_run(
         &self,
         served: &Served,
@@ -153,7 +153,7 @@ pub(crate) fn has_runs(ops: &[Op]) -> bool {
 }
 
 impl Served {
-    /// The present frame.
+    /// The current frame.
     ///
     /// # Errors
     /// If it is still the `last` one, with the reason.
@@ -164,9 +164,9 @@ impl Served {
         }
         let why = match (state.problem, state.run) {
             (Some(problem), _) => problem,
-            (None, Run::Paused) => "the emulator is paused; POST /v1/resume lets it go on".to_owned(),
-            (None, _) => "the emulator stands still: it is paused in its window, or has no ROM".to_owned(),
+            (None, Run::Paused) => "the emulator is paused; POST /v1/resume continues it".to_owned(),
+            (None, _) => "the emulator is paused in its window, or has no ROM".to_owned(),
         };
-        Err(EmulatorError::Deadline(format!("no frame went by while waiting: {why}")))
+        Err(EmulatorError::Deadline(format!("no frame ran while waiting: {why}")))
     }
 }

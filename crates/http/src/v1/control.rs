@@ -47,14 +47,14 @@ pub(crate) async fn change(selected: &SelectedEmulator, op: Op) -> Result<Json<A
 ///
 /// An mGBA in its window answers 501: its scripts cannot pause it. Pause it there, or use POST /v1/lockstep.
 #[utoipa::path(post, path = "/v1/pause", operation_id = "pause", tag = "control", params(EmulatorParam),
-    responses((status = 200, description = "No frame goes by.", body = AtFrame)))]
+    responses((status = 200, description = "No frame runs.", body = AtFrame)))]
 async fn pause(selected: SelectedEmulator) -> Result<Json<AtFrame>, Problem> {
     change(&selected, Op::Pause {}).await
 }
 
-/// Lets frames go by again: ends a pause, and lockstep.
+/// Lets frames run again: ends a pause, and lockstep.
 #[utoipa::path(post, path = "/v1/resume", operation_id = "resume", tag = "control", params(EmulatorParam),
-    responses((status = 200, description = "Frames go by.", body = AtFrame)))]
+    responses((status = 200, description = "Frames run.", body = AtFrame)))]
 async fn resume(selected: SelectedEmulator) -> Result<Json<AtFrame>, Problem> {
     change(&selected, Op::Resume {}).await
 }
@@ -169,7 +169,7 @@ fn rate_schema() -> Schema {
     OneOfBuilder::new().item(times).item(name).into()
 }
 
-/// Changes how fast frames go by.
+/// Changes how fast frames run.
 #[utoipa::path(post, path = "/v1/speed", operation_id = "speed", tag = "control", params(EmulatorParam),
     request_body = Speed, responses((status = 200, description = "They do.", body = AtFrame)))]
 async fn speed(

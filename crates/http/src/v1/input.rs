@@ -267,7 +267,7 @@ async fn wait_for_end(
         }
         tokio::select! {
             () = &mut end => return Err(Problem::new(StatusCode::GATEWAY_TIMEOUT, format!(
-                "timeline {id} is not over after {} ms: few frames go by, or none. It is still being played; \
+                "timeline {id} is not over after {} ms: few frames run, or none. It is still being played; \
                  DELETE /v1/input/{id} ends it", limit.as_millis()
             ))),
             () = selected.operations.stopping.wait() => return Err(Problem::new(

@@ -50,8 +50,8 @@ pub(crate) struct Waited {
 
 /// Waits until a condition on memory holds, or `frames` frames have passed.
 ///
-/// The condition is checked after each frame. Where no frame goes by for as long as any request may take, the answer
-/// is 504.
+/// The condition is checked after each frame. If no frame runs during the usual time of a request, the
+/// answer is 504.
 #[utoipa::path(post, path = "/v1/wait", operation_id = "wait", tag = "watches", params(EmulatorParam), request_body = Condition,
     responses((status = 200, description = "It holds, or the frames have passed.", body = Waited)))]
 async fn wait(

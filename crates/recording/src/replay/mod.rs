@@ -138,7 +138,7 @@ pub enum ReplayError {
     /// The emulator refused the state before the first frame.
     #[error("the emulator does not take the state that the recording begins with: {0}")]
     State(OpError),
-    /// Somebody else let frames go by, loaded a state or reset the console.
+    /// Another client ran frames, loaded a state or reset the console.
     #[error("another client changed the emulator during the replay, after frame {0} of the recording")]
     Disturbed(u64),
     /// The hashes of pictures did not come.

@@ -88,8 +88,8 @@ impl Inner {
     async fn attempt(&self, call: &mut Call<'_>) -> Answer {
         match &self.kept {
             Kept::Single(shared) => {
-                // Taken out, so that a message that is given up takes its connection with it: no other client may get
-                // its late answer.
+                // Taken out: if this message is given up, its connection is dropped too, so that no other client gets its
+                // late answer.
                 let mut shared = shared.lock().await;
                 let mut connection = self.reuse_or_open(shared.take(), call).await?;
                 let reply = connection.exchange(call).await?;
@@ -127,7 +127,7 @@ impl Inner {
         }
     }
 
-    /// Of a pool, the connection that was used last, unless the peer has closed it.
+    /// The connection of a pool that was used last, unless the peer has closed it.
     async fn reuse_or_open(
         &self,
         last: Option<Connection>,
