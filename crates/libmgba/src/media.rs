@@ -27,11 +27,10 @@ impl Frame<'_> {
 
     /// A copy without gaps, three bytes a pixel: red, green and blue.
     pub fn to_rgb(&self) -> Vec<u8> {
-        let pixels = self.width as usize * self.height as usize;
-        let mut bytes = vec![0; pixels * 3];
-        let from = self.rows().flat_map(|row| row.chunks_exact(4));
-        for (to, from) in bytes.chunks_exact_mut(3).zip(from) {
-            to.copy_from_slice(&from[..3]);
+        let (width, height) = (self.width as usize, self.height as usize);
+        let mut bytes = vec![0; width * height * 3];
+        for (from, to) in self.rows().zip(bytes.chunks_exact_mut(width * 3)) {
+            drop_fourth_bytes(from, to);
         }
         bytes
     }
@@ -47,6 +46,23 @@ impl Frame<'_> {
             pixel[3] = 0xFF;
         }
         bytes
+    }
+}
+
+/// Copies pixels of four bytes without the fourth.
+fn drop_fourth_bytes(from: &[u8], to: &mut [u8]) {
+    // Four pixels are three words, which is several times faster than byte by byte.
+    let (pixels, rest) = from.as_chunks::<16>();
+    let (words, rest_to) = to.as_chunks_mut::<12>();
+    for (pixels, words) in pixels.iter().zip(words) {
+        let pixels = u128::from_le_bytes(*pixels);
+        let [a, b, c, d] = [pixels, pixels >> 32, pixels >> 64, pixels >> 96].map(|pixel| pixel as u32);
+        words[..4].copy_from_slice(&((a & 0xFF_FFFF) | (b << 24)).to_le_bytes());
+        words[4..8].copy_from_slice(&(((b >> 8) & 0xFFFF) | (c << 16)).to_le_bytes());
+        words[8..].copy_from_slice(&(((c >> 16) & 0xFF) | (d << 8)).to_le_bytes());
+    }
+    for (pixel, to) in rest.chunks_exact(4).zip(rest_to.chunks_exact_mut(3)) {
+        to.copy_from_slice(&pixel[..3]);
     }
 }
 
@@ -93,5 +109,20 @@ impl Core {
     /// about ten frames' worth is kept; call it every frame to lose nothing.
     pub fn read_samples(&mut self) -> Vec<i16> {
         self.handle.read_audio()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rgb_has_the_first_three_bytes_of_each_pixel() {
+        // A picture of 7x3 pixels in rows of 40 bytes: neither a multiple of four pixels nor without gaps.
+        let pixels: Vec<u8> = (0..120).collect();
+        let frame = Frame { width: 7, height: 3, stride: 40, pixels: &pixels };
+        let expected: Vec<u8> =
+            frame.rows().flat_map(|row| row.chunks_exact(4)).flat_map(|pixel| &pixel[..3]).copied().collect();
+        assert_eq!(frame.to_rgb(), expected);
     }
 }

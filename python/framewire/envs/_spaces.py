@@ -45,6 +45,11 @@ class Arrays:
         self.truncated = self.batch.truncated
         names = native.info_names
         self.info = dict(zip(names, self.batch.info.reshape(count, -1).T, strict=True)) if names else {}
+        everywhere = np.ones(count, dtype=np.bool_)
+        # As Gymnasium's vectors have it: each value with a mask of the environments that have it, here all.
+        self.masked_info: dict[str, Array] = {}
+        for name, values in self.info.items():
+            self.masked_info |= {name: values, f"_{name}": everywhere}
         finals = self.batch.final_info
         self.final_info = dict(zip(names, finals.reshape(count, -1).T, strict=True)) if finals.size else {}
 

@@ -82,7 +82,6 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._copy = copy
         self._arrays = (Arrays(self._native), Arrays(self._native))
         self._is_second = False
-        self._all = np.ones(num_envs, dtype=np.bool_)
         self._bits = 1 << np.arange(len(self._native.button_names or []), dtype=np.int64)
 
     def reset(
@@ -207,10 +206,10 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return list(seed)
 
     def _info(self, arrays: Arrays) -> dict[str, Any]:
-        info: dict[str, Any] = {}
-        for name, values in arrays.info.items():
-            info[name] = values.copy() if self._copy else values
-            info[f"_{name}"] = self._all[: len(values)]
+        # Each step has a dictionary of its own, to which wrappers may add.
+        info = arrays.masked_info.copy()
+        if self._copy:
+            info.update((name, values.copy()) for name, values in arrays.info.items())
         return info
 
     def _add_finals(self, arrays: Arrays, info: dict[str, Any]) -> None:
