@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from framewire import _native
+from framewire._calls import whole
+from framewire.errors import InvalidRequest
 
 Array: TypeAlias = npt.NDArray[Any]
 Observation: TypeAlias = Any
@@ -30,6 +32,28 @@ def action_space(native: _native.VectorEnv) -> gymnasium.spaces.Space[Any]:
     if native.action_names is not None:
         return gymnasium.spaces.Discrete(len(native.action_names))
     return gymnasium.spaces.MultiBinary(len(native.button_names or []))
+
+
+def checked_seed(seed: object) -> int | None:
+    """A seed, which the native part takes as 64 bits."""
+    if seed is None:
+        return None
+    number = whole(seed, "seed")
+    if not 0 <= number < 1 << 64:
+        raise InvalidRequest(f"seed is {number}; use a number from 0 to 2**64 - 1, or None", parameter="seed")
+    return number
+
+
+def button_masks(actions: npt.ArrayLike, bits: npt.NDArray[np.int64], *batch: int) -> npt.NDArray[np.int64]:
+    """The masks of actions that have one value, 0 or 1, per button. `batch` is the number of actions, if there are many."""
+    values = np.asarray(actions)
+    expected = (*batch, len(bits))
+    if values.shape != expected:
+        raise InvalidRequest(f"the shape of the actions is {values.shape}; use {expected}, one bit per button")
+    if not ((values == 0) | (values == 1)).all():
+        raise InvalidRequest(f"the actions are {values.tolist()}; use 1 for a button that is held, and 0 for the others")
+    masks: npt.NDArray[np.int64] = values.astype(np.int64) @ bits
+    return masks
 
 
 class Arrays:

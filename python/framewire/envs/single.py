@@ -10,8 +10,19 @@ import gymnasium
 import numpy as np
 
 from framewire import _native
+from framewire._calls import whole
 from framewire.core import Core, EnvironmentCore
-from framewire.envs._spaces import Array, Arrays, Observation, action_space, copy, observation_space, row
+from framewire.envs._spaces import (
+    Array,
+    Arrays,
+    Observation,
+    action_space,
+    button_masks,
+    checked_seed,
+    copy,
+    observation_space,
+    row,
+)
 from framewire.envs._window import Window
 from framewire.errors import InvalidRequest
 
@@ -69,6 +80,7 @@ class GameEnv(gymnasium.Env[Any, Any]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
         """Begins an episode."""
+        seed = checked_seed(seed)
         super().reset(seed=seed, options=options)
         self._native.reset([seed], None, self._arrays.batch)
         self._show()
@@ -77,12 +89,9 @@ class GameEnv(gymnasium.Env[Any, Any]):
     def step(self, action: Any) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Plays a step."""
         if self._native.button_names is not None:
-            values = np.asarray(action)
-            if values.shape != self._bits.shape:
-                raise InvalidRequest(f"the action has the shape {values.shape}; use {self._bits.shape}, one bit per button")
-            self._action[0] = values.astype(np.int64) @ self._bits
+            self._action[0] = button_masks(action, self._bits)
         else:
-            self._action[0] = action
+            self._action[0] = whole(action, "action")
         self._native.step(self._action, self._arrays.batch)
         self._show()
         arrays = self._arrays

@@ -13,8 +13,22 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from framewire import _native
-from framewire.envs._spaces import Array, Arrays, Observation, action_space, copy, observation_space, row
+from framewire._calls import whole
+from framewire.envs._spaces import (
+    Array,
+    Arrays,
+    Observation,
+    action_space,
+    button_masks,
+    checked_seed,
+    copy,
+    observation_space,
+    row,
+)
 from framewire.errors import InvalidRequest
+
+MAX_THREADS = 1024
+"""More threads than any machine has processors would only take memory."""
 
 
 class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
@@ -52,7 +66,20 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             raise InvalidRequest(
                 f"render_mode is {render_mode!r}; use 'rgb_array' or None", parameter="render_mode", accepts="rgb_array"
             )
-        mode = AutoresetMode(autoreset_mode)
+        try:
+            mode = AutoresetMode(autoreset_mode)
+        except ValueError:
+            accepted = ", ".join(mode.value for mode in AutoresetMode)
+            raise InvalidRequest(
+                f"autoreset_mode is {autoreset_mode!r}; use one of {accepted}", parameter="autoreset_mode", accepts=accepted
+            ) from None
+        if not 0 <= whole(threads, "threads") <= MAX_THREADS:
+            raise InvalidRequest(
+                f"threads is {threads}; use a number from 0, which is one per processor, to {MAX_THREADS}",
+                parameter="threads",
+            )
+        if whole(num_envs, "num_envs") < 1:
+            raise InvalidRequest(f"num_envs is {num_envs}; use a number from 1", parameter="num_envs")
         # Until there is something to close.
         self.closed = True
         self._native = _native.VectorEnv(
@@ -96,6 +123,8 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         arrays = self._next(keep=mask is not None)
         if mask is not None:
             mask = np.ascontiguousarray(mask, dtype=np.bool_)
+            if mask.ndim != 1:
+                raise InvalidRequest(f"the shape of reset_mask is {mask.shape}; use ({self.num_envs},)")
         self._native.reset(self._seeds(seed), mask, arrays.batch)
         return self._result(arrays.observations), self._info(arrays)
 
@@ -139,14 +168,13 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return observations, rewards, terminated, truncated, info
 
     def _actions(self, actions: npt.ArrayLike, count: int) -> npt.NDArray[np.int64]:
-        values = np.asarray(actions)
         if self._native.button_names is not None:
-            expected = (count, len(self._bits))
-            if values.shape != expected:
-                raise InvalidRequest(f"actions has the shape {values.shape}; use {expected}, one bit per button")
-            values = values.astype(np.int64) @ self._bits
-        elif values.dtype.kind not in "iu":
-            raise InvalidRequest(f"actions has the type {values.dtype}; use whole numbers")
+            return button_masks(actions, self._bits, count)
+        values = np.asarray(actions)
+        if values.ndim != 1 or values.dtype.kind not in "iu":
+            raise InvalidRequest(
+                f"actions has the shape {values.shape} and the type {values.dtype}; use {count} whole numbers"
+            )
         return np.ascontiguousarray(values, dtype=np.int64)
 
     def _results(self, arrays: Arrays) -> tuple[Observation, Array, Array, Array, dict[str, Any]]:
@@ -202,8 +230,8 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if seed is None:
             return [None] * self.num_envs
         if isinstance(seed, (int, np.integer)):
-            return [int(seed) + index for index in range(self.num_envs)]
-        return list(seed)
+            return [checked_seed(int(seed) + index) for index in range(self.num_envs)]
+        return [checked_seed(each) for each in seed]
 
     def _info(self, arrays: Arrays) -> dict[str, Any]:
         # Each step has a dictionary of its own, to which wrappers may add.
