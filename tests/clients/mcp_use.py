@@ -13,9 +13,12 @@ import random
 import shutil
 import signal
 import sys
+import time
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 from mcp import Client, StdioServerParameters
+from mcp.client.subscriptions import SubscriptionLost
 
 from mcp_frames import CALLS, COUNTER, call, check_frames, text
 
@@ -104,6 +107,15 @@ async def check_play(client):
     assert "no snapshot" in await refused(client, "snapshot", action="load", name="nothing-like-it")
 
 
+async def listen_once(client):
+    """Begins the game, and returns the resource that has changed then."""
+    # A server that runs by itself could be at the end of its game, where the picture stays.
+    await call(client, "control", action="reset")
+    async with client.listen(resource_subscriptions=[SCREEN]) as events:
+        await call(client, "act", keys=".:60 Start:2 .:60")
+        return (await asyncio.wait_for(anext(events), 30)).uri
+
+
 async def check_subscriptions(mode):
     """A client hears when the picture changes: over stdio, and over HTTP by the revision that needs no session."""
     if mode == "legacy":
@@ -119,11 +131,28 @@ async def check_subscriptions(mode):
         return
     for where in [STDIO, f"{URL}/mcp", REMOTE]:
         async with Client(where, mode=mode) as client:
-            # A server that runs by itself could be at the end of its game, where the picture stays.
-            await call(client, "control", action="reset")
-            async with client.listen(resource_subscriptions=[SCREEN]) as events:
-                await call(client, "act", keys=".:60 Start:2 .:60")
-                assert (await asyncio.wait_for(anext(events), 30)).uri == SCREEN, where
+            assert await listen_once(client) == SCREEN, where
+
+
+async def check_most_listeners():
+    """The 17th client that listens over HTTP gets an error, and can listen once others have closed their streams."""
+    async with Client(f"{URL}/mcp", mode="2026-07-28") as client:
+        async with AsyncExitStack() as streams:
+            for _ in range(16):
+                await streams.enter_async_context(client.listen(resource_subscriptions=[SCREEN]))
+            try:
+                raise AssertionError(await listen_once(client))
+            except SubscriptionLost:
+                pass
+        # The server may need a moment to notice that the streams were closed.
+        end = time.monotonic() + 30
+        while True:
+            try:
+                assert await listen_once(client) == SCREEN
+                return
+            except SubscriptionLost:
+                assert time.monotonic() < end
+                await asyncio.sleep(0.2)
 
 
 async def check_resume(mode):
@@ -202,6 +231,7 @@ async def main():
                 if where is STDIO:
                     await check_frames(client, CALLS, seed)
     await check_rights()
+    await check_most_listeners()
 
 
 asyncio.run(main())
