@@ -80,6 +80,16 @@ def test_the_scores_are_those_of_the_last_training() -> None:
         assert f"| {score:,.0f} |" in page
 
 
+def test_memory_did_not_grow_in_the_last_long_run() -> None:
+    page = (ROOT / "docs" / "environments.md").read_text()
+    run = json.loads((ROOT / "docs" / "performance" / "environments-memory.json").read_text())
+    memory = run["kilobytes_after_each_hour"]
+    assert len(memory) == 25
+    assert run["growth_kilobytes_after_a_quarter"] == memory[-1] - memory[6] <= 1024
+    assert f"{memory[-1] / 1000:.0f} MB" in page
+    assert f"{run['episodes']:,} episodes" in page
+
+
 def keys_of(schema: dict[str, Any]) -> set[str]:
     """All keys that a schema accepts, at any depth."""
     found = set(schema.get("properties", {}))
