@@ -150,7 +150,7 @@ schemathesis: build
 mcp-conformance: build
 	tools/mcp-conformance.sh target/release/framewire
 
-# The load-test study of 2025 again, for 70 minutes: docs/study.md. `make study ARGS=--quick` takes 18 minutes.
+# The load-test study of 2025 again, for about an hour: docs/study.md. `make study ARGS=--quick` takes 12 minutes.
 study: lab
 	exec target/release/framewire-lab study $(ARGS)
 
