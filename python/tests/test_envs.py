@@ -13,7 +13,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
-from gymnasium.vector import AutoresetMode
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import framewire.envs
 from framewire.envs import GameEnv, GameVectorEnv
@@ -121,6 +121,39 @@ def test_autoreset_modes_are_those_of_gymnasium(short: Path) -> None:
             after = vector.state_hashes()
             assert after[0] != before[0]
             assert after[1] == before[1]
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_a_vector_does_what_that_of_gymnasium_does(short: Path, mode: AutoresetMode) -> None:
+    ours = GameVectorEnv(short, num_envs=3, autoreset_mode=mode)
+    theirs = SyncVectorEnv([lambda: GameEnv(short)] * 3, autoreset_mode=mode)
+    assert ours.observation_space == theirs.observation_space
+    assert ours.action_space == theirs.action_space
+
+    def compare(our_info: dict[str, Any], their_info: dict[str, Any]) -> None:
+        assert our_info.keys() == their_info.keys()
+        for name, values in their_info.items():
+            if isinstance(values, dict):
+                compare(our_info[name], values)
+            elif values.dtype == object:
+                assert same(list(our_info[name]), list(values)), name
+            else:
+                assert same(our_info[name], values), name
+
+    ours.action_space.seed(4)
+    resets = [ours.reset(seed=1), theirs.reset(seed=1)]
+    assert same(resets[0][0], resets[1][0])
+    compare(resets[0][1], resets[1][1])
+    for _ in range(33):
+        actions = ours.action_space.sample()
+        our, their = ours.step(actions), theirs.step(actions)
+        assert all(same(mine, its) for mine, its in zip(our[:4], their[:4], strict=True))
+        compare(our[4], their[4])
+        ended = our[2] | our[3]
+        if mode is AutoresetMode.DISABLED and ended.any():
+            assert same(ours.reset(options={"reset_mask": ended})[0], theirs.reset(options={"reset_mask": ended})[0])
+    ours.close()
+    theirs.close()
 
 
 def test_environments_are_saved_copied_and_pickled() -> None:
