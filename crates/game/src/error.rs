@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum GameFileError {
     /// The file cannot be read.
-    #[error("cannot read the game file {path}: {source}")]
+    #[error("cannot read the game file {path}")]
     Read {
         /// The game file.
         path: PathBuf,
