@@ -137,7 +137,7 @@ impl Dispatcher {
                 }
                 let path = path.to_owned();
                 let request = Request::from_parts(parts, Body::new(body));
-                let login = self.gate.login(peer, request, &self.bodies).await;
+                let login = Box::pin(self.gate.login(peer, request, &self.bodies)).await;
                 let mut response = login.unwrap_or_else(|failure| failure.answer(&path));
                 shield(response.headers_mut(), false);
                 return Ok(response);
@@ -163,17 +163,23 @@ impl Dispatcher {
         let mut response = match key {
             Err(failure) => failure.answer(path),
             Ok(_) if head.is_logout() => self.gate.logout(head),
-            Ok(key) => {
-                let mut request = Request::from_parts(parts, Body::new(body));
-                if routes.is_none() {
-                    request.extensions_mut().insert(ClientAddress(peer.origin()));
-                    request.extensions_mut().insert(Outflow::new(activity.clone()));
+            Ok(key) => match (key, routes) {
+                (None, Some(routes)) => self.compat.answer(routes, &caller, &parts, Body::new(body)).await,
+                (key, _) => {
+                    let mut request = Request::from_parts(parts, Body::new(body));
+                    if routes.is_none() {
+                        request.extensions_mut().insert(ClientAddress(peer.origin()));
+                        request.extensions_mut().insert(Outflow::new(activity.clone()));
+                    }
+                    // In a box, because these futures are large, and hyper copies the whole future of each request.
+                    match key {
+                        None => Box::pin(self.respond(routes, caller, request)).await,
+                        Some(key) => {
+                            Box::pin(self.respond_once(routes, caller, key, request, activity.clone())).await
+                        }
+                    }
                 }
-                match key {
-                    None => self.respond(routes, caller, request).await,
-                    Some(key) => self.respond_once(routes, caller, key, request, activity.clone()).await,
-                }
-            }
+            },
         };
         shield(response.headers_mut(), !matches!(cors, CorsPolicy::Own));
         if let CorsPolicy::Page(origin) = cors {
@@ -202,7 +208,8 @@ impl Dispatcher {
     /// Answers a request that was let in.
     async fn respond(&self, routes: CompatRoutes, caller: Caller, mut request: Request<Body>) -> Response {
         if let Some(routes) = routes {
-            return self.compat.answer(routes, &caller, request).await;
+            let (head, body) = request.into_parts();
+            return self.compat.answer(routes, &caller, &head, body).await;
         }
         request.extensions_mut().insert(caller);
         let Ok(response) = self.router.clone().oneshot(request).await;

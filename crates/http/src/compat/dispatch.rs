@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use axum::body::Body;
-use axum::extract::Request;
 use axum::http::Method;
+use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use framewire_emulator::EmulatorError;
 use framewire_protocol::op::ResultKind;
@@ -106,11 +106,17 @@ pub(crate) struct CompatServices {
 
 impl CompatServices {
     /// Answers a caller's request for one of the routes at a path.
-    pub(crate) async fn answer(&self, routes: &RoutesAt, caller: &Caller, request: Request) -> Response {
-        let Some(Numbered { route, .. }) = routes.route(request.method()) else {
-            return Failure::wrong_method(request.uri().path(), routes.allow()).into_response();
+    pub(crate) async fn answer(
+        &self,
+        routes: &RoutesAt,
+        caller: &Caller,
+        head: &Parts,
+        body: Body,
+    ) -> Response {
+        let Some(Numbered { route, .. }) = routes.route(&head.method) else {
+            return Failure::wrong_method(head.uri.path(), routes.allow()).into_response();
         };
-        run(self, route, caller, request).await.unwrap_or_else(Failure::into_response)
+        run(self, route, caller, head, body).await.unwrap_or_else(Failure::into_response)
     }
 }
 
@@ -118,11 +124,12 @@ async fn run(
     services: &CompatServices,
     route: &Route,
     caller: &Caller,
-    request: Request,
+    head: &Parts,
+    body: Body,
 ) -> Result<Response, Failure> {
-    let (parts, body) = request.into_parts();
-    let key = idempotency::read(&parts.headers)?;
-    let op = build(services, route, parts.uri.query().unwrap_or(""), body).await?;
+    let key = idempotency::read(&head.headers)?;
+    let is_once = key.is_some();
+    let op = build(services, route, head.uri.query().unwrap_or(""), body).await?;
     let share = services.operations.replies.share(&op)?;
     let value = match services.operations.call(caller, op, key).await {
         // mGBA-http's clients know no reasons.
@@ -136,7 +143,7 @@ async fn run(
         answer => answer.map_err(|error| refusal(route, error))?,
     };
     let mut response = route.reply.response(value, share);
-    if route.op.effect == Effect::Read {
+    if is_once && route.op.effect == Effect::Read {
         response.extensions_mut().insert(NothingDone);
     }
     Ok(response)
