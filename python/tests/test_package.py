@@ -90,6 +90,15 @@ def test_memory_did_not_grow_in_the_last_long_run() -> None:
     assert f"{run['episodes']:,} episodes" in page
 
 
+def test_the_figures_of_environments_are_those_of_the_last_measurement() -> None:
+    page = (ROOT / "docs" / "environments.md").read_text()
+    report = json.loads((ROOT / "docs" / "performance" / "environments.json").read_text())
+    for comparison, ratio in report["ratios"].items():
+        ours, other = (report["per_second"][name] for name in comparison.split(" / "))
+        row = next(line for line in page.splitlines() if f"| {ours:,} |" in line and f": {other:,} |" in line)
+        assert row.endswith(f"| {ratio:.2f} |")
+
+
 def keys_of(schema: dict[str, Any]) -> set[str]:
     """All keys that a schema accepts, at any depth."""
     found = set(schema.get("properties", {}))
