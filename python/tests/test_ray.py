@@ -10,6 +10,7 @@ import re
 import signal
 import socket
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ import ray
 import yaml  # type: ignore[import-untyped]
 from gymnasium.vector import AutoresetMode
 from ray.cluster_utils import Cluster
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 import framewire
 import framewire.envs
@@ -398,39 +400,90 @@ def test_a_search_finds_on_a_fleet_what_it_finds_here(cluster: Cluster, second: 
         explorer.rollouts([])
 
 
-def test_a_full_object_store_ends_the_run(cluster: Cluster) -> None:
+@contextlib.contextmanager
+def without_disk(cluster: Cluster, nodes: int) -> Iterator[Cluster]:
+    """In place of the cluster of the other tests, one that has no disk to move objects to."""
     ray.shutdown()
-    full = Cluster(
+    small = Cluster(
         initialize_head=True,
         head_node_args={
             "num_cpus": 2,
             "include_dashboard": False,
             "object_store_memory": 80 << 20,
-            # No disk to move objects to.
             "_system_config": {"local_fs_capacity_threshold": 0.001, "local_fs_monitor_interval_ms": 50},
         },
     )
     try:
-        ray.init(address=full.address, log_to_driver=False)
-        with Fleet(None, "memory", num_envs=ENVS, checkpoint_every=2, cores_per_worker=1, workers=1) as fleet:
-            fleet.reset(seed=1)
-            # Arrays in the object store, which Ray cannot move to the disk as long as they are in use.
-            held: list[Any] = []
-            with FleetExplorer(None, "memory", cores_per_worker=1, workers=1, cell=["frame"]) as explorer:
-                jobs = [Job(explorer.start, None, seed, 30, find=True) for seed in range(64)]
-                with pytest.raises(FleetError, match=r"the object store of this node is full, and so is the disk"):
-                    while len(held) < 1000:
-                        held.append(ray.get(_actors.put(np.zeros(4 << 20, dtype=np.uint8))))
-                with pytest.raises(FleetError, match=r"the object store of node .* is full, and so is the disk"):
-                    explorer.rollouts(jobs)
-            # Steps do not need the object store, and neither do saved states.
-            for step in range(6):
-                fleet.step(actions(step))
-            fleet.checkpoint()
+        for _ in range(1, nodes):
+            small.add_node(num_cpus=2, object_store_memory=80 << 20)
+        ray.init(address=small.address, log_to_driver=False)
+        yield small
     finally:
         ray.shutdown()
-        full.shutdown()
+        small.shutdown()
         ray.init(address=cluster.address, log_to_driver=False)
+
+
+class Filler:
+    """Fills the object store of its node."""
+
+    def __init__(self) -> None:
+        self.held: list[Any] = []
+
+    def fill(self) -> str:
+        # Ray cannot move arrays to the disk as long as they are in use.
+        with pytest.raises(FleetError) as failure:
+            while len(self.held) < 1000:
+                self.held.append(ray.get(_actors.put(np.zeros(4 << 20, dtype=np.uint8))))
+        return str(failure.value)
+
+
+def test_a_full_object_store_ends_the_run(cluster: Cluster) -> None:
+    with (
+        without_disk(cluster, nodes=1),
+        Fleet(None, "memory", num_envs=ENVS, checkpoint_every=2, cores_per_worker=1, workers=1) as fleet,
+    ):
+        fleet.reset(seed=1)
+        filler = Filler()
+        with FleetExplorer(None, "memory", cores_per_worker=1, workers=1, cell=["frame"]) as explorer:
+            jobs = [Job(explorer.start, None, seed, 30, find=True) for seed in range(64)]
+            assert filler.fill().startswith("the object store of this node is full, and so is the disk")
+            with pytest.raises(FleetError, match=r"the object store of node .* is full, and so is the disk"):
+                explorer.rollouts(jobs)
+        # Steps do not need the object store, and neither do saved states.
+        for step in range(6):
+            fleet.step(actions(step))
+        fleet.checkpoint()
+
+
+def test_nothing_starts_on_a_full_object_store(cluster: Cluster, tmp_path: Path) -> None:
+    # A game of usual size: Ray sends small objects without the store.
+    rom = tmp_path / "large.gba"
+    rom.write_bytes((framewire.envs.demo_game().parent / "framewire-demo.gba").read_bytes().ljust(16 << 20, b"\0"))
+
+    def refused(where: str) -> None:
+        message = rf"the object store of {where} is full, and so is the disk .*start Ray with a greater --object-store-memory"
+        begin = time.monotonic()
+        with pytest.raises(FleetError, match=message):
+            Fleet(None, "memory", num_envs=ENVS, rom=rom)
+        with pytest.raises(FleetError, match=message):
+            FleetExplorer(None, "memory", rom=rom, cell=["frame"])
+        assert time.monotonic() - begin < 60, "less than start_timeout"
+
+    with without_disk(cluster, nodes=2) as small:
+        (other,) = small.worker_nodes
+        on_other = NodeAffinitySchedulingStrategy(other.node_id, soft=False)
+        far: Any = ray.remote(Filler).options(num_cpus=0, scheduling_strategy=on_other).remote()
+        assert "is full" in ray.get(far.fill.remote())
+        refused(rf"node .*\({other.node_id[:8]}\)")
+        # The refused fleet has left nothing that uses cores.
+        ray.kill(far)
+        with Fleet(None, "memory", num_envs=ENVS, rom=rom) as fleet:
+            fleet.reset(seed=1)
+            assert len(fleet.stats()) == 2
+        here = Filler()
+        here.fill()
+        refused("this node")
 
 
 def test_the_examples_of_the_page_run(second: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -103,12 +103,12 @@ class Actors:
         except RayTaskError as error:
             # Its cause has the message alone, so this comes before the other exceptions.
             if isinstance(error.cause, _FULL):
-                raise full(f"node {node}", error.cause) from None
+                raise full(f"node {node}") from None
             if isinstance(error.cause, FramewireError):
                 raise error.cause from None
             raise FleetError(f"the worker on node {node} failed: {error}") from None
-        except _FULL as error:
-            raise full(f"node {node}", error) from None
+        except _FULL:
+            raise full(f"node {node}") from None
 
     def too_late(self, node: Node) -> FleetError:
         """The exception for an answer that does not come."""
@@ -231,8 +231,8 @@ def put(value: Any) -> Any:
     """Puts an object into the object store of this node."""
     try:
         return ray.put(value)
-    except _FULL as error:
-        raise full("this node", error) from None
+    except _FULL:
+        raise full("this node") from None
 
 
 def end(actor: Any) -> None:
@@ -246,9 +246,9 @@ def first_line(error: Exception) -> str:
     return str(error).strip().split("\n", 1)[0]
 
 
-def full(where: str, error: Exception) -> FleetError:
-    """The exception for an object store that is full."""
+def full(where: str) -> FleetError:
+    """The exception for an object store that is full. Ray's own message has an object's bytes, or says no more than this."""
     return FleetError(
-        f"the object store of {where} is full, and so is the disk that Ray moves objects to: {first_line(error)}. Drop "
-        "batches that are no longer needed, start Ray with a greater --object-store-memory, or free space in its --temp-dir"
+        f"the object store of {where} is full, and so is the disk that Ray moves objects to. Drop batches that are no longer "
+        "needed, start Ray with a greater --object-store-memory, or free space in its --temp-dir"
     )
