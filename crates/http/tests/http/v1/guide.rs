@@ -1,14 +1,74 @@
-//! The examples of `docs/api.md` are run as they stand there, by curl.
+//! The examples of `docs/api.md` are run as they stand there, by curl; their operations and those of `docs/json-rpc.md` also
+//! over JSON-RPC.
 
+use std::collections::BTreeSet;
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::live::client::{Rpc, json_of};
 use crate::support::{Server, repository};
 
 /// The blocks of code in the order of the page: their language and text.
 fn blocks(page: &str) -> Vec<(&str, &str)> {
     page.split("\n```").skip(1).step_by(2).map(|block| block.split_once('\n').unwrap()).collect()
+}
+
+/// What curl is in the examples: it also writes the bodies that are JSON objects to the file `$BODIES`.
+const CURL: &str = r#"set -e
+curl() {
+  for word; do case "$word" in "{"*) printf '%s\0' "$word" >>"$BODIES";; esac; done
+  command curl --silent --show-error "$@"
+}
+"#;
+
+/// The operations of the bodies that the examples have sent so far, in their order, each with the encoding of its bytes.
+fn sent_operations(server: &Server) -> Vec<Value> {
+    let bodies = std::fs::read_to_string(server.file("bodies")).unwrap();
+    let mut all = Vec::new();
+    for body in bodies.split_terminator('\0') {
+        let Ok(body) = serde_json::from_str::<Value>(body) else { panic!("not JSON: {body}") };
+        for operation in ["ops", "then"].iter().filter_map(|list| body[list].as_array()).flatten() {
+            let mut operation = operation.clone();
+            if let Some(encoding) = body.get("encoding") {
+                operation["encoding"] = encoding.clone();
+            }
+            all.push(operation);
+        }
+    }
+    all
+}
+
+/// The name of an operation that is written as in a batch.
+fn name(operation: &Value) -> &str {
+    operation["op"].as_str().unwrap_or_else(|| panic!("no name: {operation}"))
+}
+
+/// Sends operations as methods of JSON-RPC, and expects that none fails.
+fn send_as_methods(server: &Server, operations: &[Value]) {
+    let mut rpc = Rpc::open(server);
+    let mut cheat = Value::Null;
+    for operation in operations {
+        // Keys of the operations before it may be down still.
+        server.request("DELETE", "/v1/input", b"");
+        let mut params = operation.as_object().unwrap().clone();
+        params.remove("op");
+        if ["enable_cheat", "remove_cheat"].contains(&name(operation)) && params["id"] != 0 {
+            params["id"] = cheat.clone();
+        }
+        let result = rpc.result(name(operation), params.into());
+        assert!(result["frame"].is_u64(), "{operation}: {result}");
+        if name(operation) == "add_cheat" {
+            cheat = result["value"].clone();
+        }
+    }
+}
+
+/// The names of the operations that `GET /v1/operations` lists.
+fn listed_operations(server: &Server) -> BTreeSet<String> {
+    let table = json_of(&server.get("/v1/operations"), 200);
+    let rows = ["operations", "conveniences"].iter().flat_map(|list| table[list].as_array().unwrap());
+    rows.map(|row| row["name"].as_str().unwrap().to_owned()).collect()
 }
 
 /// Runs commands in a shell. Returns what the last of them printed; the others must not be refused.
@@ -17,8 +77,11 @@ fn run(commands: &str, server: &Server) -> String {
     let last = commands.rfind("\ncurl ").map_or(0, |at| at + 1);
     let (others, last) = commands.split_at(last);
     let script = format!("{{ {others}:; }} >&2\n{last}");
-    let curl = "set -e; curl() { command curl --silent --show-error \"$@\"; }\n";
-    let output = Command::new("sh").args(["-c", &format!("{curl}{script}")]).output().unwrap();
+    let output = Command::new("sh")
+        .args(["-c", &format!("{CURL}{script}")])
+        .env("BODIES", server.file("bodies"))
+        .output()
+        .unwrap();
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success() && !err.contains("about:blank"), "{script}\n{out}\n{err}");
     out.lines().last().unwrap_or_default().to_owned()
@@ -73,4 +136,36 @@ fn every_example_works_and_is_answered_as_shown() {
         }
     }
     assert!(compared > 8, "{compared} replies were compared");
+
+    let operations = sent_operations(&server);
+    let shown: BTreeSet<String> = operations.iter().map(|operation| name(operation).to_owned()).collect();
+    assert_eq!(shown, listed_operations(&server), "operations with an example, and all operations");
+    send_as_methods(&server, &operations);
+}
+
+#[test]
+fn the_methods_of_the_guide_to_json_rpc_work_and_are_answered_as_shown() {
+    let server = Server::start();
+    let page = std::fs::read_to_string(repository("docs/json-rpc.md")).unwrap();
+    let (_, section) = page.split_once("## Operations as methods\n").unwrap();
+    let (section, _) = section.split_once("\n## ").unwrap();
+    let lines = section.lines().filter_map(|line| line.strip_prefix("    "));
+    let messages: Vec<Value> = lines.map(|line| serde_json::from_str(line).expect(line)).collect();
+    let mut rpc = Rpc::open(&server);
+    // The game writes its memory in its first frames.
+    rpc.result("wait", json!({"until": "u32[frame] > 10"}));
+    let mut shown = BTreeSet::new();
+    for pair in messages.chunks(2) {
+        let [request, reply] = pair else { panic!("without a reply: {pair:?}") };
+        let method = request["method"].as_str().unwrap();
+        let params = request.get("params").cloned().unwrap_or_else(|| json!({}));
+        let given = rpc.result(method, params);
+        check(&reply["result"], &given, method);
+        // Frames differ from those of the page; everything else is exact.
+        assert_eq!(reply["result"].get("value"), given.get("value"), "{method}");
+        assert_eq!(request["id"], reply["id"], "{method}");
+        shown.insert(method.to_owned());
+    }
+    let expected = ["evaluate", "freeze", "frozen", "read_text", "run", "unfreeze", "write_many"];
+    assert_eq!(shown, expected.map(str::to_owned).into());
 }
