@@ -462,7 +462,7 @@ def test_nothing_starts_on_a_full_object_store(cluster: Cluster, tmp_path: Path)
     rom.write_bytes((framewire.envs.demo_game().parent / "framewire-demo.gba").read_bytes().ljust(16 << 20, b"\0"))
 
     def refused(where: str) -> None:
-        message = rf"the object store of {where} is full, and so is the disk .*start Ray with a greater --object-store-memory"
+        message = rf"the object store of {where} is full, and so is the disk .*start Ray with a greater --object-store"
         begin = time.monotonic()
         with pytest.raises(FleetError, match=message):
             Fleet(None, "memory", num_envs=ENVS, rom=rom)
