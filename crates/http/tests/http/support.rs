@@ -186,6 +186,20 @@ impl Drop for Server {
     }
 }
 
+/// A ROM of the Game Boy Color whose program counts at 0xC000 for ever, in a file of this folder.
+pub fn game_boy(folder: &TempDir) -> PathBuf {
+    let mut rom = vec![0; 0x8000];
+    rom[0x100..0x104].copy_from_slice(&[0x00, 0xc3, 0x50, 0x01]); // nop; jp 0x150
+    rom[0x104..0x108].copy_from_slice(&[0xce, 0xed, 0x66, 0x66]); // the logo begins
+    rom[0x134..0x138].copy_from_slice(b"LOOP");
+    rom[0x143] = 0x80; // for the Game Boy Color
+    rom[0x14d] = rom[0x134..0x14d].iter().fold(0_u8, |sum, byte| sum.wrapping_sub(*byte).wrapping_sub(1));
+    rom[0x150..0x156].copy_from_slice(&[0x21, 0x00, 0xc0, 0x34, 0x18, 0xfd]); // ld hl, 0xc000; inc (hl); jr back
+    let path = folder.path().join("loop.gbc");
+    std::fs::write(&path, &rom).unwrap();
+    path
+}
+
 /// A core that runs a game, with these scripts in it.
 pub fn core(rom: Rom, paused: bool, scripts: Vec<PathBuf>) -> Embedded {
     let console =

@@ -1,29 +1,183 @@
-//! Registers of the processor, and registers for input and output.
+//! Registers of the processor, and registers for input and output: on both kinds of emulator and both consoles.
 
-use serde_json::json;
+use std::sync::Arc;
 
-use super::live::client::{json_of, post};
+use framewire_emulator::embedded::Rom;
+use serde_json::{Value, json};
+
+use super::live::client::{Rpc, json_of, post};
+use super::live::script::{Place, ready};
 use super::problems::problem;
-use crate::support::Server;
+use crate::support::{Server, core, game_boy, wait_for};
+
+fn put(server: &Server, path: &str, value: i64, status: u16) -> Value {
+    json_of(&server.request("PUT", path, json!({"value": value}).to_string().as_bytes()), status)
+}
+
+/// The registers, over HTTP.
+fn registers(server: &Server) -> Value {
+    json_of(&server.get("/v1/registers"), 200)["registers"].clone()
+}
+
+/// The registers for input and output whose names hold this text: name and what is known of it.
+fn io(server: &Server, contains: &str) -> Vec<(String, Value)> {
+    let all = json_of(&server.get(&format!("/v1/io?contains={contains}")), 200);
+    let registers = all["registers"].as_array().unwrap().iter();
+    registers.map(|one| (one["name"].as_str().unwrap().to_owned(), one.clone())).collect()
+}
+
+/// Stops frames between the requests of a test: on an attached emulator, by lockstep.
+fn stand_still(server: &Server) {
+    wait_for("frames", || json_of(&server.get("/v1/emulator"), 200)["frame"].as_u64() > Some(10));
+    json_of(&post(server, "/v1/lockstep", &json!({"timeout": 20_000})), 200);
+}
+
+/// Lists, reads and writes registers of the Game Boy Advance's processor by name.
+fn uses_registers_of_the_advance(server: &Server) {
+    stand_still(server);
+    let before = json_of(&server.get("/v1/registers"), 200);
+    assert_eq!(before["console"], "Game Boy Advance");
+    let names: Vec<&str> = before["registers"].as_object().unwrap().keys().map(String::as_str).collect();
+    let expected = [
+        "cpsr", "r0", "r1", "r10", "r11", "r12", "r13", "r14", "r15", "r2", "r3", "r4", "r5", "r6", "r7",
+        "r8", "r9",
+    ];
+    let mut sorted = names.clone();
+    sorted.sort_unstable();
+    assert_eq!(sorted, expected);
+    put(server, "/v1/registers/r3", 4_000_000_000, 200);
+    put(server, "/v1/registers/r5", -2, 200);
+    let after = registers(server);
+    assert_eq!((&after["r3"], &after["r5"]), (&json!(4_000_000_000_u32), &json!(u32::MAX - 1)));
+    assert_eq!(after["r4"], before["registers"]["r4"]);
+    let mut rpc = Rpc::open(server);
+    rpc.result("write_register", json!({"register": "r6", "value": 77}));
+    assert_eq!(rpc.result("read_register", json!(["r6"]))["value"], 77);
+    assert_eq!(rpc.result("registers", json!({}))["registers"]["r6"], 77);
+    rpc.result("writeRegister", json!({"name": "r6", "value": 78}));
+    assert_eq!(registers(server)["r6"], 78);
+    refuses_registers(server, "r99", "cpsr");
+}
+
+/// The same for the Game Boy.
+fn uses_registers_of_the_game_boy(server: &Server) {
+    stand_still(server);
+    let before = json_of(&server.get("/v1/registers"), 200);
+    assert_eq!(before["console"], "Game Boy");
+    let mut names: Vec<&str> = before["registers"].as_object().unwrap().keys().map(String::as_str).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["a", "af", "b", "bc", "c", "d", "de", "e", "f", "h", "hl", "l", "pc", "sp"]);
+    // The program's loop: inc (hl); jr back to it.
+    assert_eq!(before["registers"]["hl"], 0xc000);
+    assert!((0x153..=0x155).contains(&before["registers"]["pc"].as_u64().unwrap()), "{before}");
+    put(server, "/v1/registers/de", 0x1234, 200);
+    put(server, "/v1/registers/b", 0xab, 200);
+    let after = registers(server);
+    assert_eq!((&after["d"], &after["e"], &after["b"]), (&json!(0x12), &json!(0x34), &json!(0xab)));
+    assert_eq!(after["c"], before["registers"]["c"]);
+    let mut rpc = Rpc::open(server);
+    rpc.result("write_register", json!({"register": "a", "value": 7}));
+    assert_eq!(rpc.result("read_register", json!(["a"]))["value"], 7);
+    refuses_registers(server, "r0", "sp");
+}
+
+/// Refuses an unknown name, with those that exist, and a number that no register holds.
+fn refuses_registers(server: &Server, unknown: &str, known: &str) {
+    let refusal = put(server, &format!("/v1/registers/{unknown}"), 1, 400);
+    assert!(refusal["detail"].as_str().unwrap().contains(known), "{refusal}");
+    assert_eq!(put(server, "/v1/registers/pc", 5_000_000_000, 400)["parameter"], "value");
+}
+
+/// Reads and writes the registers for input and output of the Game Boy Advance that the demo game does not use.
+fn uses_io_of_the_advance(server: &Server) {
+    stand_still(server);
+    for (name, value) in [("SIOMULTI2", 0x1234), ("JOY_TRANS", 0x1234_5678), ("WAVE_RAM1_H", 0xa5c3)] {
+        put(server, &format!("/v1/io/{name}"), value, 200);
+        let found = io(server, name);
+        assert_eq!((found.len(), &found[0].1["value"]), (1, &json!(value)), "{found:?}");
+    }
+    let wave = &io(server, "wave_ram1_h")[0].1["fields"];
+    assert_eq!(*wave, json!({"sample0": 0xc, "sample1": 3, "sample2": 0xa, "sample3": 5}));
+    assert_eq!(io(server, "FIFO_").len(), 2);
+    assert_eq!(put(server, "/v1/io/HALTCNT", 256, 400)["parameter"], "value");
+    let refusal = put(server, "/v1/io/WAVE_0", 1, 404);
+    assert!(refusal["detail"].as_str().unwrap().contains("GET /v1/io"), "{refusal}");
+}
+
+/// The same for the Game Boy Color.
+fn uses_io_of_the_game_boy(server: &Server) {
+    stand_still(server);
+    assert_eq!(io(server, "").len(), 76);
+    for (name, value, fields) in [
+        ("NR50", 0x95, json!({"vin_left": 1, "left": 1, "vin_right": 0, "right": 5})),
+        ("NR12", 0xf3, json!({"volume": 15, "envelope_up": 0, "envelope_step": 3})),
+        ("NR43", 0x5c, json!({"shift": 5, "narrow": 1, "divider": 4})),
+        ("WAVE_3", 0xa5, json!({"first": 0xa, "second": 5})),
+        ("BCPS", 0x82, json!({"index": 2, "increment": 1})),
+        ("BGP", 0xe4, json!({"color0": 0, "color1": 1, "color2": 2, "color3": 3})),
+    ] {
+        put(server, &format!("/v1/io/{name}"), value, 200);
+        let found = io(server, name);
+        assert_eq!(found[0].1["fields"], fields, "{found:?}");
+    }
+    let raw = json_of(&server.get("/v1/memory/0xff33"), 200)["value"].clone();
+    assert_eq!(raw, 0xa5);
+    // Colour 1 of palette 0, a byte at a time.
+    put(server, "/v1/io/BCPD", 0x1f, 200);
+    assert_eq!(io(server, "BCPS")[0].1["fields"]["index"], 3);
+    assert_eq!(put(server, "/v1/io/HDMA5", 256, 400)["parameter"], "value");
+}
+
+/// A server over a Game Boy Color.
+fn server_of_the_game_boy() -> Server {
+    let folder = tempfile::tempdir().unwrap();
+    let emulator = core(Rom::File(game_boy(&folder)), false, Vec::new());
+    Server::over(folder, move |_| Arc::new(emulator), |_| {})
+}
 
 #[test]
 fn registers_are_listed_and_written_by_name() {
-    let server = Server::paused();
-    let before = json_of(&server.get("/v1/registers"), 200);
-    assert_eq!(before["console"], "Game Boy Advance");
-    assert_eq!(before["registers"].as_object().unwrap().len(), 17, "{before}");
-    let body = json!({"value": 4_000_000_000_u32}).to_string();
-    json_of(&server.request("PUT", "/v1/registers/r3", body.as_bytes()), 200);
-    let after = json_of(&server.get("/v1/registers"), 200);
-    assert_eq!(after["registers"]["r3"], 4_000_000_000_u32);
-    assert_eq!(after["registers"]["r4"], before["registers"]["r4"]);
-    let told = problem(&server.request("PUT", "/v1/registers/r99", body.as_bytes()), 400);
-    assert!(told["detail"].as_str().unwrap().contains("cpsr"), "{told}");
-    let large = json!({"value": 5_000_000_000_u64}).to_string();
-    assert_eq!(
-        problem(&server.request("PUT", "/v1/registers/r3", large.as_bytes()), 400)["parameter"],
-        "value"
-    );
+    uses_registers_of_the_advance(&Server::start());
+}
+
+#[test]
+fn registers_of_the_game_boy_are_listed_and_written_by_name() {
+    uses_registers_of_the_game_boy(&server_of_the_game_boy());
+}
+
+#[test]
+fn registers_of_an_attached_mgba_are_listed_and_written_by_name() {
+    let place = Place::new();
+    let (_core, server) = (place.core(), place.server(|_| {}));
+    ready(&server);
+    uses_registers_of_the_advance(&server);
+}
+
+#[test]
+fn registers_of_an_attached_game_boy_are_listed_and_written_by_name() {
+    let (place, folder) = (Place::new(), tempfile::tempdir().unwrap());
+    let (_core, server) = (place.core_of(Rom::File(game_boy(&folder))), place.server(|_| {}));
+    ready(&server);
+    uses_registers_of_the_game_boy(&server);
+}
+
+#[test]
+fn io_registers_are_read_and_written_by_name() {
+    uses_io_of_the_advance(&Server::start());
+    uses_io_of_the_game_boy(&server_of_the_game_boy());
+}
+
+#[test]
+fn io_registers_of_attached_consoles_are_read_and_written_by_name() {
+    let place = Place::new();
+    let (advance, server) = (place.core(), place.server(|_| {}));
+    ready(&server);
+    uses_io_of_the_advance(&server);
+    drop((server, advance));
+    let (place, folder) = (Place::new(), tempfile::tempdir().unwrap());
+    let (_core, server) = (place.core_of(Rom::File(game_boy(&folder))), place.server(|_| {}));
+    ready(&server);
+    uses_io_of_the_game_boy(&server);
 }
 
 #[test]

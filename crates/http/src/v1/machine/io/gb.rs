@@ -7,6 +7,14 @@ const INTERRUPTS: Fields =
     &[("vblank", 0, 1), ("stat", 1, 1), ("timer", 2, 1), ("serial", 3, 1), ("keypad", 4, 1)];
 /// Those of a palette.
 const PALETTE: Fields = &[("color0", 0, 2), ("color1", 2, 2), ("color2", 4, 2), ("color3", 6, 2)];
+/// Those of the length of sound channels 1 and 2.
+const DUTY: Fields = &[("length", 0, 6), ("duty", 6, 2)];
+/// Those of the volume of sound channels 1, 2 and 4.
+const ENVELOPE: Fields = &[("envelope_step", 0, 3), ("envelope_up", 3, 1), ("volume", 4, 4)];
+/// Those of the upper half of a sound channel's frequency.
+const FREQUENCY: Fields = &[("frequency_high", 0, 3), ("timed", 6, 1), ("restart", 7, 1)];
+/// Those of wave RAM; the upper half of a byte is played first.
+const WAVE: Fields = &[("second", 0, 4), ("first", 4, 4)];
 /// Those of the index into the colours.
 const PALETTE_INDEX: Fields = &[("index", 0, 6), ("increment", 7, 1)];
 
@@ -39,25 +47,43 @@ pub(in super::super) const GB: &[IoRegister] = &[
     register("TMA", 0x0000ff06, 1, "Timer modulo", &[]),
     register("TAC", 0x0000ff07, 1, "Timer control", &[("clock", 0, 2), ("enable", 2, 1)]),
     register("IF", 0x0000ff0f, 1, "Interrupts that are requested", INTERRUPTS),
-    register("NR10", 0x0000ff10, 1, "Channel 1 sweep", &[]),
-    register("NR11", 0x0000ff11, 1, "Channel 1 duty and length", &[]),
-    register("NR12", 0x0000ff12, 1, "Channel 1 envelope", &[]),
+    register(
+        "NR10",
+        0x0000ff10,
+        1,
+        "Channel 1 sweep",
+        &[("shift", 0, 3), ("decrease", 3, 1), ("time", 4, 3)],
+    ),
+    register("NR11", 0x0000ff11, 1, "Channel 1 duty and length", DUTY),
+    register("NR12", 0x0000ff12, 1, "Channel 1 envelope", ENVELOPE),
     register("NR13", 0x0000ff13, 1, "Channel 1 frequency, low, write only", &[]),
-    register("NR14", 0x0000ff14, 1, "Channel 1 frequency, high", &[]),
-    register("NR21", 0x0000ff16, 1, "Channel 2 duty and length", &[]),
-    register("NR22", 0x0000ff17, 1, "Channel 2 envelope", &[]),
+    register("NR14", 0x0000ff14, 1, "Channel 1 frequency, high", FREQUENCY),
+    register("NR21", 0x0000ff16, 1, "Channel 2 duty and length", DUTY),
+    register("NR22", 0x0000ff17, 1, "Channel 2 envelope", ENVELOPE),
     register("NR23", 0x0000ff18, 1, "Channel 2 frequency, low, write only", &[]),
-    register("NR24", 0x0000ff19, 1, "Channel 2 frequency, high", &[]),
-    register("NR30", 0x0000ff1a, 1, "Channel 3 on or off", &[]),
+    register("NR24", 0x0000ff19, 1, "Channel 2 frequency, high", FREQUENCY),
+    register("NR30", 0x0000ff1a, 1, "Channel 3 on or off", &[("on", 7, 1)]),
     register("NR31", 0x0000ff1b, 1, "Channel 3 length, write only", &[]),
-    register("NR32", 0x0000ff1c, 1, "Channel 3 volume", &[]),
+    register("NR32", 0x0000ff1c, 1, "Channel 3 volume", &[("volume", 5, 2)]),
     register("NR33", 0x0000ff1d, 1, "Channel 3 frequency, low, write only", &[]),
-    register("NR34", 0x0000ff1e, 1, "Channel 3 frequency, high", &[]),
-    register("NR41", 0x0000ff20, 1, "Channel 4 length, write only", &[]),
-    register("NR42", 0x0000ff21, 1, "Channel 4 envelope", &[]),
-    register("NR43", 0x0000ff22, 1, "Channel 4 frequency", &[]),
-    register("NR44", 0x0000ff23, 1, "Channel 4 control", &[]),
-    register("NR50", 0x0000ff24, 1, "Volume", &[("right", 0, 3), ("left", 4, 3)]),
+    register("NR34", 0x0000ff1e, 1, "Channel 3 frequency, high", FREQUENCY),
+    register("NR41", 0x0000ff20, 1, "Channel 4 length, write only", &[("length", 0, 6)]),
+    register("NR42", 0x0000ff21, 1, "Channel 4 envelope", ENVELOPE),
+    register(
+        "NR43",
+        0x0000ff22,
+        1,
+        "Channel 4 frequency",
+        &[("divider", 0, 3), ("narrow", 3, 1), ("shift", 4, 4)],
+    ),
+    register("NR44", 0x0000ff23, 1, "Channel 4 control", &[("timed", 6, 1), ("restart", 7, 1)]),
+    register(
+        "NR50",
+        0x0000ff24,
+        1,
+        "Volume",
+        &[("right", 0, 3), ("vin_right", 3, 1), ("left", 4, 3), ("vin_left", 7, 1)],
+    ),
     register("NR51", 0x0000ff25, 1, "Channels to the left and right", &[("right", 0, 4), ("left", 4, 4)]),
     register(
         "NR52",
@@ -66,6 +92,22 @@ pub(in super::super) const GB: &[IoRegister] = &[
         "Sound on or off",
         &[("channel1", 0, 1), ("channel2", 1, 1), ("channel3", 2, 1), ("channel4", 3, 1), ("on", 7, 1)],
     ),
+    register("WAVE_0", 0x0000ff30, 1, "Wave RAM, samples 0 and 1", WAVE),
+    register("WAVE_1", 0x0000ff31, 1, "Wave RAM, samples 2 and 3", WAVE),
+    register("WAVE_2", 0x0000ff32, 1, "Wave RAM, samples 4 and 5", WAVE),
+    register("WAVE_3", 0x0000ff33, 1, "Wave RAM, samples 6 and 7", WAVE),
+    register("WAVE_4", 0x0000ff34, 1, "Wave RAM, samples 8 and 9", WAVE),
+    register("WAVE_5", 0x0000ff35, 1, "Wave RAM, samples 10 and 11", WAVE),
+    register("WAVE_6", 0x0000ff36, 1, "Wave RAM, samples 12 and 13", WAVE),
+    register("WAVE_7", 0x0000ff37, 1, "Wave RAM, samples 14 and 15", WAVE),
+    register("WAVE_8", 0x0000ff38, 1, "Wave RAM, samples 16 and 17", WAVE),
+    register("WAVE_9", 0x0000ff39, 1, "Wave RAM, samples 18 and 19", WAVE),
+    register("WAVE_A", 0x0000ff3a, 1, "Wave RAM, samples 20 and 21", WAVE),
+    register("WAVE_B", 0x0000ff3b, 1, "Wave RAM, samples 22 and 23", WAVE),
+    register("WAVE_C", 0x0000ff3c, 1, "Wave RAM, samples 24 and 25", WAVE),
+    register("WAVE_D", 0x0000ff3d, 1, "Wave RAM, samples 26 and 27", WAVE),
+    register("WAVE_E", 0x0000ff3e, 1, "Wave RAM, samples 28 and 29", WAVE),
+    register("WAVE_F", 0x0000ff3f, 1, "Wave RAM, samples 30 and 31", WAVE),
     register(
         "LCDC",
         0x0000ff40,
@@ -106,6 +148,7 @@ pub(in super::super) const GB: &[IoRegister] = &[
     register("OBP1", 0x0000ff49, 1, "Object palette 1", PALETTE),
     register("WY", 0x0000ff4a, 1, "Window position, vertical", &[]),
     register("WX", 0x0000ff4b, 1, "Window position, horizontal, plus 7", &[]),
+    register("KEY0", 0x0000ff4c, 1, "Mode of the processor, Game Boy Color", &[("dmg", 2, 1)]),
     register(
         "KEY1",
         0x0000ff4d,
@@ -114,8 +157,62 @@ pub(in super::super) const GB: &[IoRegister] = &[
         &[("prepare", 0, 1), ("double", 7, 1)],
     ),
     register("VBK", 0x0000ff4f, 1, "Bank of video memory, Game Boy Color", &[("bank", 0, 1)]),
+    register("BANK", 0x0000ff50, 1, "Boot ROM, write only: 1 hides it", &[("hidden", 0, 1)]),
+    register(
+        "HDMA1",
+        0x0000ff51,
+        1,
+        "Source of a transfer to video memory, high, write only, Game Boy Color",
+        &[],
+    ),
+    register(
+        "HDMA2",
+        0x0000ff52,
+        1,
+        "Source of a transfer to video memory, low, write only, Game Boy Color",
+        &[],
+    ),
+    register("HDMA3", 0x0000ff53, 1, "Destination in video memory, high, write only, Game Boy Color", &[]),
+    register("HDMA4", 0x0000ff54, 1, "Destination in video memory, low, write only, Game Boy Color", &[]),
+    register(
+        "HDMA5",
+        0x0000ff55,
+        1,
+        "Transfer to video memory, Game Boy Color; `mode` is 1 if none runs, and writing 1 transfers in each horizontal blank",
+        &[("length", 0, 7), ("mode", 7, 1)],
+    ),
+    register(
+        "RP",
+        0x0000ff56,
+        1,
+        "Infrared port, Game Boy Color; `receiving` is 0 while it sees light",
+        &[("light", 0, 1), ("receiving", 1, 1), ("enable", 6, 2)],
+    ),
     register("BCPS", 0x0000ff68, 1, "Index of background colours, Game Boy Color", PALETTE_INDEX),
+    register(
+        "BCPD",
+        0x0000ff69,
+        1,
+        "Byte of the background colours at the index of BCPS, Game Boy Color",
+        &[],
+    ),
     register("OCPS", 0x0000ff6a, 1, "Index of object colours, Game Boy Color", PALETTE_INDEX),
+    register("OCPD", 0x0000ff6b, 1, "Byte of the object colours at the index of OCPS, Game Boy Color", &[]),
+    register("OPRI", 0x0000ff6c, 1, "Order of objects, Game Boy Color", &[("by_position", 0, 1)]),
     register("SVBK", 0x0000ff70, 1, "Bank of work RAM, Game Boy Color", &[("bank", 0, 3)]),
+    register(
+        "PCM12",
+        0x0000ff76,
+        1,
+        "Present output of channels 1 and 2, Game Boy Color",
+        &[("channel1", 0, 4), ("channel2", 4, 4)],
+    ),
+    register(
+        "PCM34",
+        0x0000ff77,
+        1,
+        "Present output of channels 3 and 4, Game Boy Color",
+        &[("channel3", 0, 4), ("channel4", 4, 4)],
+    ),
     register("IE", 0x0000ffff, 1, "Interrupts that are enabled", INTERRUPTS),
 ];

@@ -32,6 +32,8 @@ const SQUARE_WAVE: Fields =
     &[("length", 0, 6), ("duty", 6, 2), ("envelope_step", 8, 3), ("envelope_up", 11, 1), ("volume", 12, 4)];
 /// Those of a sound channel's frequency.
 const FREQUENCY: Fields = &[("frequency", 0, 11), ("timed", 14, 1), ("restart", 15, 1)];
+/// Those of wave RAM: four samples, of which the upper half of the lower byte is played first.
+const WAVE: Fields = &[("sample1", 0, 4), ("sample0", 4, 4), ("sample3", 8, 4), ("sample2", 12, 4)];
 /// Those of the control registers of DMA channels 0 to 2.
 const DMA: Fields = &[
     ("destination", 5, 2),
@@ -247,6 +249,16 @@ pub(in super::super) const GBA: &[IoRegister] = &[
         &[("channel1", 0, 1), ("channel2", 1, 1), ("channel3", 2, 1), ("channel4", 3, 1), ("on", 7, 1)],
     ),
     register("SOUNDBIAS", 0x04000088, 2, "Bias and resolution", &[("bias", 1, 9), ("resolution", 14, 2)]),
+    register("WAVE_RAM0_L", 0x04000090, 2, "Wave RAM, samples 0 to 3 of the bank that is not played", WAVE),
+    register("WAVE_RAM0_H", 0x04000092, 2, "Wave RAM, samples 4 to 7 of the bank that is not played", WAVE),
+    register("WAVE_RAM1_L", 0x04000094, 2, "Wave RAM, samples 8 to 11 of the bank that is not played", WAVE),
+    register("WAVE_RAM1_H", 0x04000096, 2, "Wave RAM, samples 12 to 15 of the bank that is not played", WAVE),
+    register("WAVE_RAM2_L", 0x04000098, 2, "Wave RAM, samples 16 to 19 of the bank that is not played", WAVE),
+    register("WAVE_RAM2_H", 0x0400009a, 2, "Wave RAM, samples 20 to 23 of the bank that is not played", WAVE),
+    register("WAVE_RAM3_L", 0x0400009c, 2, "Wave RAM, samples 24 to 27 of the bank that is not played", WAVE),
+    register("WAVE_RAM3_H", 0x0400009e, 2, "Wave RAM, samples 28 to 31 of the bank that is not played", WAVE),
+    register("FIFO_A", 0x040000a0, 4, "Queue of direct sound A, 4 samples, write only", &[]),
+    register("FIFO_B", 0x040000a4, 4, "Queue of direct sound B, 4 samples, write only", &[]),
     register("DMA0SAD", 0x040000b0, 4, "DMA 0 source, write only", &[]),
     register("DMA0DAD", 0x040000b4, 4, "DMA 0 destination, write only", &[]),
     register("DMA0CNT_L", 0x040000b8, 2, "DMA 0 number of units, write only", &[]),
@@ -292,8 +304,19 @@ pub(in super::super) const GBA: &[IoRegister] = &[
     register("TM2CNT_H", 0x0400010a, 2, "Timer 2 control", TIMER),
     register("TM3CNT_L", 0x0400010c, 2, "Timer 3 counter", &[]),
     register("TM3CNT_H", 0x0400010e, 2, "Timer 3 control", TIMER),
-    register("SIODATA32", 0x04000120, 4, "Serial data", &[]),
-    register("SIOCNT", 0x04000128, 2, "Serial control", &[]),
+    register(
+        "SIODATA32",
+        0x04000120,
+        4,
+        "Serial data of 32 bits; the same memory as SIOMULTI0 and SIOMULTI1",
+        &[],
+    ),
+    register("SIOMULTI0", 0x04000120, 2, "Serial data of the console 0, the parent", &[]),
+    register("SIOMULTI1", 0x04000122, 2, "Serial data of the console 1", &[]),
+    register("SIOMULTI2", 0x04000124, 2, "Serial data of the console 2", &[]),
+    register("SIOMULTI3", 0x04000126, 2, "Serial data of the console 3", &[]),
+    register("SIOCNT", 0x04000128, 2, "Serial control", &[("start", 7, 1), ("mode", 12, 2), ("irq", 14, 1)]),
+    register("SIOMLT_SEND", 0x0400012a, 2, "Serial data to send to other consoles; also SIODATA8", &[]),
     register(
         "KEYINPUT",
         0x04000130,
@@ -326,6 +349,22 @@ pub(in super::super) const GBA: &[IoRegister] = &[
         "Serial mode",
         &[("data", 0, 4), ("direction", 4, 4), ("irq", 8, 1), ("mode", 14, 2)],
     ),
+    register(
+        "JOYCNT",
+        0x04000140,
+        2,
+        "JOY bus control",
+        &[("reset", 0, 1), ("received", 1, 1), ("sent", 2, 1), ("irq", 6, 1)],
+    ),
+    register("JOY_RECV", 0x04000150, 4, "JOY bus data that was received", &[]),
+    register("JOY_TRANS", 0x04000154, 4, "JOY bus data to send", &[]),
+    register(
+        "JOYSTAT",
+        0x04000158,
+        2,
+        "JOY bus status",
+        &[("received", 1, 1), ("to_send", 3, 1), ("general", 4, 2)],
+    ),
     register("IE", 0x04000200, 2, "Interrupts that are enabled", INTERRUPTS),
     register("IF", 0x04000202, 2, "Interrupts that are requested", INTERRUPTS),
     register(
@@ -348,4 +387,11 @@ pub(in super::super) const GBA: &[IoRegister] = &[
     ),
     register("IME", 0x04000208, 2, "Interrupts on or off", &[("on", 0, 1)]),
     register("POSTFLG", 0x04000300, 1, "Whether the BIOS was left", &[("left", 0, 1)]),
+    register(
+        "HALTCNT",
+        0x04000301,
+        1,
+        "Halts the processor until an interrupt, or with `stop` the console, write only",
+        &[("stop", 7, 1)],
+    ),
 ];

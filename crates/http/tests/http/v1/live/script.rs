@@ -25,11 +25,16 @@ impl Place {
 
     /// Starts one there.
     pub fn core(&self) -> Embedded {
+        self.core_of(Rom::File(repository("rom/framewire-demo.gba")))
+    }
+
+    /// Starts one there with another game.
+    pub fn core_of(&self, rom: Rom) -> Embedded {
         let settings: PathBuf = self.folder.path().join("settings.lua");
         std::fs::write(&settings, format!("framewire = {{port = {}, log_level = 'warn'}}", self.port))
             .unwrap();
         let scripts = vec![settings, framewire_script::PATH.into()];
-        core(Rom::File(repository("rom/framewire-demo.gba")), false, scripts)
+        core(rom, false, scripts)
     }
 
     /// A server that is attached there.
