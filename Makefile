@@ -34,6 +34,7 @@ dist-windows-check: setup-test
 
 test: setup-test lint
 	$(CARGO) test --locked --workspace --all-features
+	tools/mcp-conformance.sh target/debug/framewire target/debug/examples/mcp_conformance
 	$(MAKE) loom
 	$(LUA) lua/tests/run.lua
 	$(LUA) lua/tests/fuzz.lua
@@ -146,9 +147,10 @@ fuzz: setup-test
 schemathesis: build
 	tools/schemathesis.sh target/release/framewire $(ARGS)
 
-# The conformance suite of the Model Context Protocol, against /mcp.
+# The conformance suite of the Model Context Protocol, against /mcp: seconds.
 mcp-conformance: build
-	tools/mcp-conformance.sh target/release/framewire
+	$(CARGO) build --release --locked -p framewire --example mcp_conformance
+	tools/mcp-conformance.sh target/release/framewire target/release/examples/mcp_conformance
 
 # The load-test study of 2025 again, for about an hour: docs/study.md. `make study ARGS=--quick` takes 12 minutes.
 study: lab

@@ -10,7 +10,8 @@
 //! - `prompts`: tasks that people choose; `resources`: pictures and lists that clients attach;
 //! - `subscriptions`: resources that a client follows;
 //! - `picture`: crops and scales pictures; `notes`: what agents want to remember;
-//! - `server`: the protocol, by the official SDK; [`serve_stdio`] and [`router`] connect it.
+//! - `server`: the protocol, by the official SDK; [`serve_stdio`] and [`router`] connect it, and [`router_of`] connects other
+//!   handlers in the same way.
 
 mod backend;
 mod notes;
@@ -24,7 +25,7 @@ mod subscriptions;
 mod tools;
 
 pub use backend::{Backend, CallFuture, Object, Problem};
-pub use server::{Connect, router, serve_stdio};
+pub use server::{Connect, router, router_of, serve_stdio};
 pub use session::{Options, Session, Toolset, UnknownToolset};
 
 /// How to use Framewire by its command line and HTTP, for coding agents: what `framewire skill` prints.

@@ -77,17 +77,22 @@ pub async fn serve_stdio(session: Session) -> Result<(), String> {
     running.waiting().await.map(drop).map_err(|error| error.to_string())
 }
 
-/// The routes of a server. It keeps nothing between requests, and subscriptions last as long as the response that their request
-/// gets. The caller checks `Host`, `Origin` and tokens.
+/// The routes of a server. Subscriptions last as long as the response that their request gets. The caller checks `Host`,
+/// `Origin` and tokens.
 pub fn router(connect: Connect) -> Router {
+    let listeners = Arc::new(Semaphore::new(subscriptions::MAX_LISTENERS));
+    router_of(move || Server::new(Client::Sender(connect.clone()), listeners.clone()))
+}
+
+/// The same routes for other handlers of the SDK; `handler` makes one for each request. Nothing is kept between requests.
+pub fn router_of<H: ServerHandler>(handler: impl Fn() -> H + Send + Sync + 'static) -> Router {
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
         .disable_allowed_hosts()
         .disable_allowed_origins();
-    let listeners = Arc::new(Semaphore::new(subscriptions::MAX_LISTENERS));
-    let server = move || Ok(Server::new(Client::Sender(connect.clone()), listeners.clone()));
-    let service = StreamableHttpService::new(server, Arc::new(NeverSessionManager::default()), config);
+    let sessions = Arc::new(NeverSessionManager::default());
+    let service = StreamableHttpService::new(move || Ok(handler()), sessions, config);
     Router::new().route_service(PATH, service)
 }
 
