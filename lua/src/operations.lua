@@ -32,6 +32,9 @@ function run.game_title()
   return title and #title == 16 and title:gsub("[\x80-\xff]$", "") or title
 end
 function run.platform() return emu:platform() end
+function run.cycles()
+  refuse(UNSUPPORTED, "mGBA's Lua cannot read the cycle counter; use `current_frame`, or an embedded core")
+end
 function run.rom_size() return emu:romSize() end
 function run.checksum() return (unpack(">I4", emu:checksum())) end
 
@@ -218,7 +221,7 @@ local function set(...)
   return members
 end
 
-local NEEDS_NO_GAME = set("echo", "pause", "resume", "set_speed", "console_log", "console_warn", "console_error",
+local NEEDS_NO_GAME = set("echo", "cycles", "pause", "resume", "set_speed", "console_log", "console_warn", "console_error",
   "cheats", "add_cheat", "load_cheats", "enable_cheat", "remove_cheat", "sensors", "set_sensor", "layers", "set_layer")
 local LINKED = set("advance", "lockstep", "watch", "unwatch") -- for links only: `run` gets the connection first
 local LAST = set("advance") -- must be the last of its batch

@@ -21,6 +21,8 @@ return {
     format = "<", arguments = {} },
   { code = 0x17, name = "checksum", change = false, result = "int", message = "core.checksum",
     format = "<", arguments = {} },
+  { code = 0x18, name = "cycles", change = false, result = "int",
+    format = "<", arguments = {} },
   { code = 0x20, name = "read8", change = false, result = "int", message = "core.read8",
     format = "<I4", arguments = { { "address", "u32" } } },
   { code = 0x21, name = "read16", change = false, result = "int", message = "core.read16",

@@ -436,6 +436,12 @@ int32_t fw_frequency(const struct fw_core* self) {
 	return self->core->frequency(self->core);
 }
 
+/* libmgba counts halves of a Game Boy's cycles, at both speeds of the processor. */
+uint64_t fw_cycles(const struct fw_core* self) {
+	uint64_t time = mTimingGlobalTime(self->core->timing);
+	return fw_platform(self) == mPLATFORM_GB ? time >> 1 : time;
+}
+
 uint32_t fw_crc32(const struct fw_core* self) {
 	uint32_t crc = 0;
 	self->core->checksum(self->core, &crc, mCHECKSUM_CRC32);

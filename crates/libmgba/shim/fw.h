@@ -85,6 +85,8 @@ int fw_platform(const struct fw_core*);
 uint32_t fw_frame_counter(const struct fw_core*);
 int32_t fw_frame_cycles(const struct fw_core*);
 int32_t fw_frequency(const struct fw_core*);
+/* Cycles of the clock since the last reset, or as a state has them. */
+uint64_t fw_cycles(const struct fw_core*);
 uint32_t fw_crc32(const struct fw_core*);
 size_t fw_rom_size(const struct fw_core*);
 /* Both fill `out` (at least FW_NAME_SIZE bytes) and end it with a NUL. */

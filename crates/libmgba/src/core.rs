@@ -190,6 +190,11 @@ impl Core {
         u32::try_from(self.handle.frequency()).unwrap_or(0)
     }
 
+    /// Clock cycles since the last reset. A state that is loaded sets them to its own.
+    pub fn cycles(&self) -> u64 {
+        self.handle.cycles()
+    }
+
     /// The title in the ROM's header.
     pub fn title(&self) -> String {
         self.handle.title()

@@ -11,6 +11,7 @@ return {
   platform = { code = 0x15, types = {} },
   rom_size = { code = 0x16, types = {} },
   checksum = { code = 0x17, types = {} },
+  cycles = { code = 0x18, types = {} },
   read8 = { code = 0x20, types = { "u32" } },
   read16 = { code = 0x21, types = { "u32" } },
   read32 = { code = 0x22, types = { "u32" } },

@@ -204,6 +204,7 @@ impl Machine {
 
             Op::CurrentFrame {} => int(core.frame_counter()),
             Op::FrameCycles {} => int(core.frame_cycles()),
+            Op::Cycles {} => Value::Int(core.cycles() as i64),
             Op::Frequency {} => int(core.frequency()),
             Op::GameCode {} => Value::Text(core.code()),
             Op::GameTitle {} => Value::Text(core.title()),

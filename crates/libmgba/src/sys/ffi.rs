@@ -115,6 +115,7 @@ unsafe extern "C" {
     pub fn fw_frame_counter(core: *const RawCore) -> u32;
     pub fn fw_frame_cycles(core: *const RawCore) -> i32;
     pub fn fw_frequency(core: *const RawCore) -> i32;
+    pub fn fw_cycles(core: *const RawCore) -> u64;
     pub fn fw_crc32(core: *const RawCore) -> u32;
     pub fn fw_rom_size(core: *const RawCore) -> usize;
     pub fn fw_title(core: *const RawCore, out: *mut c_char);

@@ -157,6 +157,11 @@ impl Handle {
         unsafe { ffi::fw_frequency(self.ptr()) }
     }
 
+    pub fn cycles(&self) -> u64 {
+        // SAFETY: see the type.
+        unsafe { ffi::fw_cycles(self.ptr()) }
+    }
+
     pub fn title(&self) -> String {
         self.name(ffi::fw_title)
     }

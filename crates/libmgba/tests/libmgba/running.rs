@@ -48,6 +48,29 @@ fn a_game_boy_game_runs_and_says_what_it_is() {
 }
 
 #[test]
+fn cycles_count_on_from_the_reset_and_with_states() {
+    for mut core in
+        [Core::from_bytes(&gba("CYCLES", "BFWE")).unwrap(), Core::from_bytes(&gb("CYCLES")).unwrap()]
+    {
+        let frame = u64::from(core.frame_cycles());
+        run(&mut core, 10);
+        let (early, state) = (core.cycles(), core.save_state(0).unwrap());
+        // The first frame may begin in its middle.
+        assert!((9 * frame..=10 * frame + frame / 2).contains(&early), "{early}");
+        run(&mut core, 100);
+        let passed = core.cycles() - early;
+        assert!(passed.abs_diff(100 * frame) < 100, "{passed} of {}", 100 * frame);
+        let before = core.cycles();
+        core.step();
+        assert!((1..200).contains(&(core.cycles() - before)), "{}", core.cycles() - before);
+        core.load_state(&state, 0).unwrap();
+        assert_eq!(core.cycles(), early);
+        core.reset();
+        assert!(core.cycles() < frame, "{}", core.cycles());
+    }
+}
+
+#[test]
 fn a_game_boy_rom_smaller_than_a_bank_is_read_within_its_bounds() {
     let rom = &gb("SMALL")[..0x1000];
     let mut core = Core::from_bytes(rom).unwrap();

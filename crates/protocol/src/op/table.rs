@@ -150,6 +150,10 @@ ops! {
     /// The CRC32 of the ROM.
     0x17 Checksum "checksum" Read -> Int = "core.checksum" {}
 
+    /// Clock cycles since the last reset, of an embedded core: `frequency` of them are a second of the console's time. A loaded
+    /// state sets the count to that of the state.
+    0x18 Cycles "cycles" Read -> Int {}
+
     /// Reads 8 bits from the bus.
     0x20 Read8 "read8" Read -> Int = "core.read8" {
         /// Bus address.

@@ -1,8 +1,8 @@
-//! The machine itself: registers of the processor, and registers for input and output.
+//! The machine itself: registers of the processor, registers for input and output, and the cycle counter.
 
 mod io;
 
-use framewire_protocol::{Op, Value};
+use framewire_protocol::{Op, OpError, Value};
 use serde_json::{Map, Value as Json, json};
 
 use super::batch::perform_one;
@@ -16,6 +16,7 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
         .routes(routes!(write_register))
         .routes(routes!(io))
         .routes(routes!(write_io))
+        .routes(routes!(cycles))
 }
 
 /// The consoles.
@@ -224,4 +225,33 @@ async fn io(
         registers.push(IoValue::new(register, value as u32));
     }
     Ok(axum::Json(IoRegisters { frame, console, registers }))
+}
+
+/// The clock of the console.
+#[derive(Serialize, ToSchema)]
+struct CycleCounter {
+    /// The frame counter then.
+    frame: u32,
+    /// Clock cycles since the last reset.
+    cycles: i64,
+    /// Clock cycles in a second of the console's time.
+    frequency: i64,
+}
+
+/// The clock cycles since the last reset.
+///
+/// A loaded state sets the count to that of the state. An mGBA in its window answers 501: its scripts have no cycle counter.
+#[utoipa::path(get, path = "/v1/cycles", operation_id = "cycleCounter", tag = "machine", params(EmulatorParam),
+    responses((status = 200, description = "The cycles.", body = CycleCounter)))]
+async fn cycles(selected: SelectedEmulator) -> Result<axum::Json<CycleCounter>, Problem> {
+    let outcome = perform_one(&selected, vec![Op::Cycles {}, Op::Frequency {}]).await?;
+    let frame = outcome.frame;
+    let mut numbers = Vec::with_capacity(2);
+    for result in outcome.results {
+        numbers.push(result?.try_into()?);
+    }
+    let [cycles, frequency] = numbers[..] else {
+        return Err(OpError::failed("the emulator did not return two numbers").into());
+    };
+    Ok(axum::Json(CycleCounter { frame, cycles, frequency }))
 }

@@ -128,6 +128,24 @@ fn uses_io_of_the_game_boy(server: &Server) {
     assert_eq!(put(server, "/v1/io/HDMA5", 256, 400)["parameter"], "value");
 }
 
+/// Counts the cycles of frames over HTTP, in batches and over JSON-RPC.
+fn counts_cycles(server: &Server, frequency: i64, frame: u64) {
+    stand_still(server);
+    let before = json_of(&server.get("/v1/cycles"), 200);
+    assert_eq!(before["frequency"], frequency);
+    let ops = json!({"ops": [
+        {"op": "cycles"}, {"op": "advance", "frames": 10}, {"op": "cycles"}, {"op": "step"}, {"op": "cycles"},
+    ]});
+    let done = json_of(&post(server, "/v1/batch", &ops), 200);
+    let value = |index: usize| done["results"][index]["value"].as_u64().unwrap_or_else(|| panic!("{done}"));
+    assert_eq!(before["cycles"], value(0));
+    assert!((value(2) - value(0)).abs_diff(10 * frame) < 200, "{done}");
+    assert!((1..200).contains(&(value(4) - value(2))), "{done}");
+    let mut rpc = Rpc::open(server);
+    assert_eq!(rpc.result("cycles", json!({}))["value"], value(4));
+    assert_eq!(rpc.result("cycleCounter", json!({}))["cycles"], value(4));
+}
+
 /// A server over a Game Boy Color.
 fn server_of_the_game_boy() -> Server {
     let folder = tempfile::tempdir().unwrap();
@@ -178,6 +196,27 @@ fn io_registers_of_attached_consoles_are_read_and_written_by_name() {
     let (_core, server) = (place.core_of(Rom::File(game_boy(&folder))), place.server(|_| {}));
     ready(&server);
     uses_io_of_the_game_boy(&server);
+}
+
+#[test]
+fn cycles_are_counted_on_both_consoles() {
+    counts_cycles(&Server::start(), 16_777_216, 280_896);
+    counts_cycles(&server_of_the_game_boy(), 4_194_304, 70_224);
+}
+
+#[test]
+fn an_attached_mgba_refuses_to_count_cycles_with_the_reason() {
+    let place = Place::new();
+    let (_core, server) = (place.core(), place.server(|_| {}));
+    ready(&server);
+    let refusal = problem(&server.get("/v1/cycles"), 501);
+    assert!(
+        refusal["detail"].as_str().unwrap().contains("mGBA's Lua cannot read the cycle counter"),
+        "{refusal}"
+    );
+    let done = json_of(&post(&server, "/v1/batch", &json!({"ops": [{"op": "cycles"}]})), 200);
+    assert_eq!(done["results"][0]["error"]["status"], 501, "{done}");
+    Rpc::open(&server).error("cycles", json!({}), -32010);
 }
 
 #[test]
