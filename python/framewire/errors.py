@@ -26,6 +26,10 @@ class WatchEnded(FramewireError):
     """The server ended the watch, for example because another game was loaded; the message says why."""
 
 
+class StatesLost(FramewireError):
+    """States of a search are lost with the machines that had them. A `GoExplore` search plays the way to them again."""
+
+
 class RequestFailed(FramewireError):
     """The server or the emulator refused a request; the message is its explanation.
 

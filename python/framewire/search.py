@@ -12,13 +12,14 @@ import math
 import os
 import random
 import zipfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from framewire._data import demo_game
-from framewire.errors import InvalidData, InvalidRequest
+from framewire.errors import FramewireError, InvalidData, InvalidRequest, StatesLost
 
 __all__ = [
     "Archive",
@@ -31,6 +32,7 @@ __all__ = [
     "Rollout",
     "Runner",
     "Solution",
+    "States",
     "beam",
     "go_explore",
     "restarts",
@@ -39,13 +41,20 @@ __all__ = [
 Cell: TypeAlias = tuple[int, ...]
 """The values of the expressions `cell`, rounded down."""
 
+_T = TypeVar("_T")
+
+# How many states are in memory at the same time while a search is saved or loaded, and how often work is tried again whose
+# states are lost.
+_STATES_AT_ONCE = 256
+_ATTEMPTS = 5
+
 
 @dataclass(frozen=True, slots=True)
 class Job:
     """A branch to play.
 
     Attributes:
-        state: Where it begins: `Runner.start`, or a state of an earlier branch.
+        state: Where it begins: `Runner.start`, a state of an earlier branch, or its name.
         actions: The actions to play; None for random ones.
         seed: Decides the random actions.
         steps: How many random actions.
@@ -72,7 +81,7 @@ class Found:
         score: Its score.
         frames: Frames since the start of the episode.
         steps: How many of the branch's actions lead to it.
-        state: The state.
+        state: The state, or its name in `Runner.states`.
     """
 
     cell: Cell
@@ -113,8 +122,55 @@ class Rollout:
         return (len(self.actions) - 1) * frame_skip + self.last_frames if self.actions else 0
 
 
+class States(Protocol):
+    """Where a runner keeps the states that its branches found. Each has a name, at which jobs can begin."""
+
+    def add(self, states: Sequence[tuple[Cell, bytes]]) -> list[bytes]:
+        """Keeps the states of some cells, and returns their names."""
+
+    def get(self, names: Sequence[bytes]) -> list[bytes]:
+        """The states with these names.
+
+        Raises:
+            StatesLost: Some are lost.
+        """
+
+    def lost(self, names: Sequence[bytes]) -> list[bytes]:
+        """Those of the names whose states are lost."""
+
+    def restore(self, states: Mapping[bytes, bytes]) -> None:
+        """Takes lost states again, by their names."""
+
+    def remove(self, names: Sequence[bytes]) -> None:
+        """Removes states at which no branch begins any more."""
+
+
+class _OwnNames:
+    """The states of one machine: the name of a state is the state itself, so there is nothing else to keep."""
+
+    def add(self, states: Sequence[tuple[Cell, bytes]]) -> list[bytes]:
+        return [state for _, state in states]
+
+    def get(self, names: Sequence[bytes]) -> list[bytes]:
+        return list(names)
+
+    def lost(self, names: Sequence[bytes]) -> list[bytes]:
+        del names
+        return []
+
+    def restore(self, states: Mapping[bytes, bytes]) -> None:
+        pass
+
+    def remove(self, names: Sequence[bytes]) -> None:
+        pass
+
+
 class Runner(Protocol):
     """An object that plays branches: an `Explorer`, or a `framewire.ray` explorer on several machines."""
+
+    @property
+    def states(self) -> States:
+        """The states that its branches found."""
 
     @property
     def start(self) -> bytes:
@@ -129,7 +185,11 @@ class Runner(Protocol):
         """The frames of an action."""
 
     def rollouts(self, jobs: Sequence[Job]) -> list[Rollout]:
-        """Plays branches; the results are in the order of the jobs."""
+        """Plays branches; the results are in the order of the jobs.
+
+        Raises:
+            StatesLost: Some begin at states that are lost.
+        """
 
     def learn(self, cells: Iterable[tuple[Cell, float, int]]) -> None:
         """Takes the best known states of some cells, each as cell, score and frames.
@@ -186,6 +246,7 @@ class Explorer:
         }
         self._native = _native.Explorer(**self._arguments)
         self.goal = goal
+        self.states: States = _OwnNames()
         self.start = self._native.start()
         self.fingerprint = self._native.fingerprint()
         self.frame_skip = self._native.frame_skip
@@ -479,7 +540,7 @@ class Entry:
         cell: Its cell.
         score: Its score.
         frames: Frames since the start of the episode.
-        state: The state; None after a better one took its place in the cell.
+        state: The state or its name; None after a better one took its place in the cell.
         parent: The number of the entry in which its branch began; None for the start.
         actions: The actions from there.
         chosen: How many branches began at this state.
@@ -505,6 +566,7 @@ class Archive:
     def __init__(self, start: bytes) -> None:
         self.entries: list[Entry] = [Entry((), -math.inf, 0, start)]
         self.best: dict[Cell, int] = {}
+        self._unused: list[tuple[Cell, bytes]] = []
 
     def __len__(self) -> int:
         return len(self.best)
@@ -515,11 +577,21 @@ class Archive:
         if old is not None:
             known = self.entries[old]
             if (found.score, -found.frames) <= (known.score, -known.frames):
+                self._unused.append((found.cell, found.state))
                 return False
+            assert known.state is not None
+            self._unused.append((found.cell, known.state))
             known.state = None
         self.best[found.cell] = len(self.entries)
         self.entries.append(Entry(found.cell, found.score, found.frames, found.state, parent, actions))
         return True
+
+    def take_unused(self) -> list[bytes]:
+        """The states, since the last call, that were not taken or are no longer the best of their cells."""
+        # Two branches can find the same state, of which the second one is not taken.
+        unused = {state: None for cell, state in self._unused if state != self.entries[self.best[cell]].state}
+        self._unused = []
+        return list(unused)
 
     def known(self) -> list[tuple[Cell, float, int]]:
         """Cell, score and frames of each best entry, for `Runner.learn`."""
@@ -527,12 +599,41 @@ class Archive:
 
     def path(self, number: int) -> tuple[int, ...]:
         """The actions from the start of the episode to an entry."""
-        parts: list[tuple[int, ...]] = []
-        at: int | None = number
-        while at is not None:
-            parts.append(self.entries[at].actions)
-            at = self.entries[at].parent
-        return tuple(action for part in reversed(parts) for action in part)
+        return tuple(action for each in self._way(number) for action in self.entries[each].actions)
+
+    def _way(self, number: int) -> list[int]:
+        """The entries from the start, without it, to an entry."""
+        way = []
+        while (parent := self.entries[number].parent) is not None:
+            way.append(number)
+            number = parent
+        return way[::-1]
+
+    def rebuild(self, runner: Runner, numbers: Iterable[int]) -> int:
+        """Plays the branches again that lead to entries whose states the runner has lost, and returns how many these are.
+
+        Raises:
+            InvalidData: A branch has another score or another number of frames than before.
+        """
+        by_name = {state: number for number in numbers if number > 0 and (state := self.entries[number].state) is not None}
+        lost = {name: by_name[name] for name in runner.states.lost(list(by_name))}
+        ways = [self._way(number) for number in lost.values()]
+        states: dict[int | None, bytes] = {0: runner.start}
+        for depth in range(max(map(len, ways), default=0)):
+            # Branches with the same number of branches before them, each once.
+            level = list(dict.fromkeys(way[depth] for way in ways if depth < len(way)))
+            entries = [self.entries[number] for number in level]
+            jobs = [Job(states[entry.parent], entry.actions, keep=True) for entry in entries]
+            for number, entry, rollout in zip(level, entries, runner.rollouts(jobs), strict=True):
+                if rollout.state is None or (rollout.score, rollout.frames) != (entry.score, entry.frames):
+                    raise InvalidData(
+                        f"the state of the cell {entry.cell} was lost, and the way to it has the score {rollout.score} "
+                        f"after {rollout.frames} frames; it was {entry.score} after {entry.frames}. Use the same wheel on "
+                        "every node"
+                    )
+                states[number] = rollout.state
+        runner.states.restore({name: states[number] for name, number in lost.items()})
+        return len(lost)
 
     def choose(self, chance: random.Random, count: int, greed: float) -> list[int]:
         """The numbers of entries to begin branches at.
@@ -559,7 +660,7 @@ class GoExplore:
     """Go-Explore: returns to the best known state of some cell, and explores from there.
 
     `step` plays one batch of branches; `run` plays until the goal is reached. `save` and `load` continue a search later,
-    with the same result as without the interruption.
+    with the same result as without the interruption. States that are lost with a machine are played again.
 
     Args:
         runner: Plays the branches. It needs cells.
@@ -635,12 +736,33 @@ class GoExplore:
             if _rank(rollout) > self._best:
                 self._best = _rank(rollout)
                 self._best_path = self.archive.path(number) + rollout.actions
+        self._runner.states.remove(self.archive.take_unused())
         return news
 
     def step(self) -> None:
         """Plays one batch of branches."""
         numbers, jobs = self.jobs()
-        self._runner.learn(self.merge(numbers, self._runner.rollouts(jobs)))
+        rollouts = self._with_states(numbers, lambda: self._runner.rollouts(jobs))
+        self._runner.learn(self.merge(numbers, rollouts))
+
+    def _with_states(self, numbers: Sequence[int], work: Callable[[], _T]) -> _T:
+        """Does work that needs the states of entries. If the runner has lost some, they are played again."""
+        for attempt in range(_ATTEMPTS):
+            try:
+                if attempt > 0:
+                    self.archive.rebuild(self._runner, numbers)
+                return work()
+            except StatesLost:
+                if attempt == _ATTEMPTS - 1:
+                    raise
+        raise AssertionError("the last attempt returns or raises")
+
+    def _states(self) -> Iterator[tuple[int, bytes]]:
+        """The numbers and the states of the best entries, some at a time, as all of them may not fit in memory."""
+        entries = self.archive.entries
+        for numbers in _parts(sorted(self.archive.best.values())):
+            names = [state for number in numbers if (state := entries[number].state) is not None]
+            yield from zip(numbers, self._with_states(numbers, partial(self._runner.states.get, names)), strict=True)
 
     def run(self, *, max_frames: int = 50_000_000, progress: Callable[[Progress], None] | None = None) -> Solution:
         """Plays until the goal is reached, or `max_frames` frames were played. Returns the best inputs.
@@ -682,9 +804,8 @@ class GoExplore:
         try:
             with zipfile.ZipFile(unfinished, "w") as file:  # states are compressed already
                 file.writestr("search.json", json.dumps(head))
-                for number, entry in enumerate(self.archive.entries):
-                    if entry.state is not None:
-                        file.writestr(f"states/{number}", entry.state)
+                for number, state in self._states():
+                    file.writestr(f"states/{number}", state)
             os.replace(unfinished, target)
         finally:
             unfinished.unlink(missing_ok=True)
@@ -699,7 +820,6 @@ class GoExplore:
         try:
             with zipfile.ZipFile(path) as file:
                 head = json.loads(file.read("search.json"))
-                names = set(file.namelist())
                 if head["format"] != 1:
                     raise InvalidData(f"{os.fspath(path)} has the format {head['format']}; this version reads format 1")
                 if head["fingerprint"] != runner.fingerprint:
@@ -719,21 +839,32 @@ class GoExplore:
                         tuple(cell),
                         -math.inf if score is None else score,
                         frames,
-                        file.read(f"states/{number}") if f"states/{number}" in names else None,
+                        None,
                         parent,
                         tuple(actions),
                         chosen,
                     )
-                    for number, (cell, score, frames, parent, actions, chosen) in enumerate(head["entries"])
+                    for cell, score, frames, parent, actions, chosen in head["entries"]
                 ]
-        except (zipfile.BadZipFile, KeyError, ValueError, TypeError) as error:
-            if isinstance(error, InvalidData):
+                entries = search.archive.entries
+                entries[0].state = runner.start
+                saved = (name.removeprefix("states/") for name in file.namelist() if name.startswith("states/"))
+                for numbers in _parts(sorted(number for number in map(int, saved) if number > 0)):
+                    states = [(entries[number].cell, file.read(f"states/{number}")) for number in numbers]
+                    for number, name in zip(numbers, runner.states.add(states), strict=True):
+                        entries[number].state = name
+                        search.archive.best[entries[number].cell] = number
+        except (zipfile.BadZipFile, KeyError, IndexError, ValueError, TypeError) as error:
+            if isinstance(error, FramewireError):
                 raise
             raise InvalidData(f"{os.fspath(path)} is not a saved search, or is damaged: {error}") from None
-        for number, entry in enumerate(search.archive.entries):
-            if number > 0 and entry.state is not None:
-                search.archive.best[entry.cell] = number
         return search
+
+
+def _parts(numbers: list[int]) -> Iterator[list[int]]:
+    """Some numbers at a time."""
+    for begin in range(0, len(numbers), _STATES_AT_ONCE):
+        yield numbers[begin : begin + _STATES_AT_ONCE]
 
 
 def _finite(score: float) -> float | None:

@@ -31,7 +31,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 import framewire
 import framewire.envs
 from framewire import search
-from framewire.errors import InvalidData, InvalidRequest, RomError
+from framewire.errors import InvalidData, InvalidRequest, RomError, StatesLost
 from framewire.ray import Fleet, FleetError, FleetExplorer, _actors, _connection, _metrics, rllib, sizing
 from framewire.ray import fleet as fleet_module
 from framewire.ray._files import GameFiles
@@ -398,6 +398,69 @@ def test_a_search_finds_on_a_fleet_what_it_finds_here(cluster: Cluster, second: 
             explorer.verify(dataclasses.replace(expected, frames=7))
     with pytest.raises(InvalidRequest, match="the explorer is closed"):
         explorer.rollouts([])
+    with pytest.raises(InvalidRequest, match="its states are gone; save a search before that"):
+        running.save(tmp_path / "late.zip")
+
+
+def test_the_archive_of_a_search_is_spread_over_the_nodes(cluster: Cluster, second: Any, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"scenario": "memory", "score": "-bricks_left", "cell": ["ball_x / 640", "ball_y / 640"]}
+    local = GoExplore(Explorer(**options), seed=4, batch=24, steps=30)
+    for _ in range(6):
+        local.step()
+    with FleetExplorer(**options) as explorer:
+        running = GoExplore(explorer, seed=4, batch=24, steps=30)
+        for step in range(6):
+            if step == 3:
+                # Its states are played again when branches begin at them.
+                kill_node(cluster, second, explorer._workers)
+            running.step()
+        assert outline(running) == outline(local)
+
+        # The states are those of the best entries and no others, on both nodes, and the program has names only.
+        cluster.add_node(num_cpus=1, object_store_memory=STORE)
+        assert explorer.rescale() == 2
+        numbers = list(running.archive.best.values())
+        running.archive.rebuild(explorer, numbers)
+        sizes = explorer.states.sizes()
+        assert len(sizes) == 2
+        assert min(size.states for size in sizes.values()) >= len(numbers) // 4
+        assert sum(size.states for size in sizes.values()) == len(numbers)
+        assert sum(size.size for size in sizes.values()) > len(numbers) * 5000
+        assert all(len(running.archive.entries[number].state or b"") < 100 for number in numbers)
+
+        # A loss while the search is saved, and while it is continued.
+        kill_shard(explorer, 0)
+        running.save(tmp_path / "fleet.zip")
+        again = GoExplore.load(tmp_path / "fleet.zip", Explorer(**options))
+        again.run(max_frames=0)
+        again.step()
+        explorer.forget()
+        resumed = GoExplore.load(tmp_path / "fleet.zip", explorer)
+        resumed.run(max_frames=0)
+        kill_shard(explorer, 1)
+        resumed.step()
+        local.step()
+        assert outline(again) == outline(resumed) == outline(local)
+
+        # Without the search, nobody knows the way to a state.
+        kill_shard(explorer, 0)
+        kill_shard(explorer, 1)
+        name = next(entry.state for entry in reversed(resumed.archive.entries) if entry.state)
+        with pytest.raises(StatesLost, match=r"the states of the search on node .* are lost"):
+            explorer.rollouts([Job(name, (0,))])
+        # A state that differs from the one that was lost.
+        best = max(resumed.archive.best.values())
+        resumed.archive.entries[best].actions = resumed.archive.entries[best].actions[:-1]
+        with pytest.raises(
+            InvalidData, match=r"was lost, and the way to it has the score -?\d+.0 after \d+ frames; it was"
+        ):
+            resumed.archive.rebuild(explorer, [best])
+
+
+def outline(running: GoExplore) -> tuple[Any, ...]:
+    """What a search has found, without the states, which it may have by their names."""
+    entries = [dataclasses.replace(entry, state=None) for entry in running.archive.entries]
+    return entries, running.archive.best, running.branches, running.played, running.solution()
 
 
 @contextlib.contextmanager
@@ -590,6 +653,10 @@ def kill_process(group: Any) -> None:
     # A worker whose node is gone may have ended before.
     with contextlib.suppress(ProcessLookupError):
         os.kill(group.process, signal.SIGKILL)
+
+
+def kill_shard(explorer: FleetExplorer, number: int) -> None:
+    ray.kill(explorer.states._shards.actors[number])
 
 
 def kill_node(cluster: Cluster, node: Any, workers: Sequence[Any]) -> None:

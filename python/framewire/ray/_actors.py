@@ -31,7 +31,7 @@ from framewire.ray.errors import FleetError
 
 # What a call raises if its actor, or the node that has its result, is gone.
 LOST = (RayActorError, ObjectLostError, ActorUnschedulableError, ConnectionLostError)
-_FULL = (ObjectStoreFullError, OutOfDiskError)
+FULL = (ObjectStoreFullError, OutOfDiskError)
 
 # Seconds between questions to Ray whether a worker that does not answer still exists.
 _ASK_RAY_EVERY = 0.5
@@ -71,7 +71,7 @@ class Actors:
         self._runtime_env = None if runtime_env is None else dict(runtime_env)
         self._start_timeout = start_timeout
         self.call_timeout = call_timeout
-        self._timeout_name = timeout_name
+        self.timeout_name = timeout_name
 
     def make(self, place: Place) -> Any:
         """An actor at a place. It has no environments before its method `start`."""
@@ -96,26 +96,11 @@ class Actors:
 
     def answer(self, node: Node, reference: Any) -> Any:
         """Waits for an answer of an actor on this node. The exceptions `LOST` are those of a lost actor."""
-        try:
-            return ray.get(reference, timeout=self.call_timeout)
-        except GetTimeoutError:
-            raise self.too_late(node) from None
-        except RayTaskError as error:
-            # Its cause has the message alone, so this comes before the other exceptions.
-            if isinstance(error.cause, _FULL):
-                raise full(f"node {node}") from None
-            if isinstance(error.cause, FramewireError):
-                raise error.cause from None
-            raise FleetError(f"the worker on node {node} failed: {error}") from None
-        except _FULL:
-            raise full(f"node {node}") from None
+        return result(reference, node, self.call_timeout, self.timeout_name)
 
     def too_late(self, node: Node) -> FleetError:
         """The exception for an answer that does not come."""
-        return FleetError(
-            f"the worker on node {node} did not answer within {self.call_timeout:g} s; use a greater "
-            f"{self._timeout_name} if the node is only slow"
-        )
+        return _too_late(node, self.call_timeout, self.timeout_name)
 
     def link(self, node: Node, actor: Any, started: Started) -> Link:
         """Connects to a worker that has started."""
@@ -218,6 +203,37 @@ def wait(links: Sequence[Link], timeout: float) -> list[Link]:
                 return []
 
 
+def result(reference: Any, node: Node, timeout: float, timeout_name: str) -> Any:
+    """Waits for an answer of an actor on this node. The exceptions `LOST` are those of a lost actor.
+
+    Args:
+        reference: The answer.
+        node: The node of the actor.
+        timeout: Seconds for the answer.
+        timeout_name: The name of the argument that set it.
+    """
+    try:
+        return ray.get(reference, timeout=timeout)
+    except GetTimeoutError:
+        raise _too_late(node, timeout, timeout_name) from None
+    except RayTaskError as error:
+        # Its cause has the message alone, so this comes before the other exceptions.
+        if isinstance(error.cause, FULL):
+            raise full(f"node {node}") from None
+        if isinstance(error.cause, FramewireError):
+            raise error.cause from None
+        raise FleetError(f"the worker on node {node} failed: {error}") from None
+    except FULL:
+        raise full(f"node {node}") from None
+
+
+def _too_late(node: Node, timeout: float, timeout_name: str) -> FleetError:
+    return FleetError(
+        f"the worker on node {node} did not answer within {timeout:g} s; use a greater {timeout_name} if the node is only "
+        "slow"
+    )
+
+
 def check_import(node: Node, cause: Exception) -> None:
     """Another attempt does not help if a node cannot import this package."""
     if "No module named 'framewire" in str(cause):
@@ -231,7 +247,7 @@ def put(value: Any) -> Any:
     """Puts an object into the object store of this node."""
     try:
         return ray.put(value)
-    except _FULL:
+    except FULL:
         raise full("this node") from None
 
 

@@ -7,19 +7,21 @@ import os
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import ray
 
 import framewire
 from framewire.envs import demo_game
-from framewire.errors import InvalidData, InvalidRequest
+from framewire.errors import FramewireError, InvalidData, InvalidRequest, StatesLost
 from framewire.ray import _actors, _nodes
 from framewire.ray._actors import LOST, Actors
 from framewire.ray._files import GameFiles
 from framewire.ray._nodes import Place
+from framewire.ray._shards import Shard, ShardedStates, Shards
 from framewire.ray._worker import Setup, check_node, named_node
 from framewire.ray.errors import FleetError
 from framewire.search import Cell, Explorer, Job, Rollout, Solution
@@ -54,13 +56,13 @@ class _Branches:
         self._epoch = 0
         return os.getpid()
 
-    def play(self, epoch: int, news: Sequence[_Known], jobs: Sequence[Job]) -> list[Rollout]:
+    def play(self, epoch: int, news: Sequence[_Known], jobs: Sequence[Job], shards: Shards) -> list[Rollout]:
         """Plays branches. `news` are the cells that became known since the last call of this epoch."""
         if epoch != self._epoch:
             self._explorer.forget()
             self._epoch = epoch
         self._explorer.learn(news)
-        return self._explorer.rollouts(jobs)
+        return shards.keep(jobs, self._explorer.rollouts(shards.begin(jobs)))
 
     def stop(self) -> None:
         """Removes the files."""
@@ -81,6 +83,15 @@ class FleetExplorer:
 
     It takes the place of `framewire.search.Explorer` in every search, and the same seed finds the same solution, with any
     number of nodes. The branches of a lost node are played again on the others.
+
+    The states that branches find stay in the cluster: each node has the states of some cells. Results have their names, at
+    which jobs can begin, and `states.get` returns the states themselves.
+
+    Attributes:
+        states: The states that branches found.
+        start: The state in which episodes begin.
+        fingerprint: Equal for explorers whose states and actions can be exchanged.
+        frame_skip: The frames of an action.
 
     Args:
         game: The game file; the demo game's if left out. Its files are sent to each node once.
@@ -128,14 +139,16 @@ class FleetExplorer:
         self.fingerprint = self._local.fingerprint
         self.frame_skip = self._local.frame_skip
         self._setup = Setup(framewire.__version__, scenario, "", self.fingerprint)
-        self._pool = Actors(
-            _Branches,
+        pool = partial(
+            Actors,
             resources=resources,
             runtime_env=runtime_env,
             start_timeout=start_timeout,
             call_timeout=batch_timeout,
             timeout_name="batch_timeout",
         )
+        self._pool = pool(_Branches)
+        self.states = ShardedStates(pool(Shard))
         self._cores_per_worker = cores_per_worker
         self._epoch = 0
         self._known: list[_Known] = []
@@ -159,9 +172,12 @@ class FleetExplorer:
         self.close()
 
     def close(self) -> None:
-        """Ends the actors."""
-        if not ray.is_initialized():
-            return
+        """Ends the actors, and with them the states."""
+        if ray.is_initialized():
+            self._end_workers()
+            self.states.close()
+
+    def _end_workers(self) -> None:
         if ending := [worker.actor.stop.remote() for worker in self._workers]:
             ray.wait(ending, num_returns=len(ending), timeout=_END_SECONDS)
         for worker in self._workers:
@@ -169,8 +185,8 @@ class FleetExplorer:
         self._workers = []
 
     def rescale(self, workers: int | None = None) -> int:
-        """Starts actors on the nodes that the cluster has now, and returns their number."""
-        self.close()
+        """Starts actors on the nodes that the cluster has now, and returns their number. States move to these nodes too."""
+        self._end_workers()
         places = _nodes.plan(_nodes.usable(self._pool.resources), workers, self._cores_per_worker, None)
         self._workers = [_Worker(place, self._pool.make(place)) for place in places]
         starting = [self._begin(worker) for worker in self._workers]
@@ -179,10 +195,15 @@ class FleetExplorer:
                 worker.process = self._pool.started(worker.place.node, reference)
             except LOST as error:
                 self._replace(worker, error)
+        self.states.start(worker.place.node for worker in self._workers)
         return len(self._workers)
 
     def rollouts(self, jobs: Sequence[Job]) -> list[Rollout]:
-        """Plays branches on all nodes at the same time. The results are in the order of the jobs."""
+        """Plays branches on all nodes at the same time. The results are in the order of the jobs.
+
+        Raises:
+            StatesLost: Some begin at states that are lost, or the node that keeps what they found is lost.
+        """
         self._check_open()
         total = sum(worker.place.cores for worker in self._workers)
         size = max(1, -(-len(jobs) // (total * _PARTS_PER_WORKER)))
@@ -200,6 +221,10 @@ class FleetExplorer:
             worker, numbers = playing[reference]
             try:
                 found = self._pool.answer(worker.place.node, reference)
+            except StatesLost:
+                del playing[reference]
+                self._discard(playing)
+                raise
             except LOST as error:
                 for other in [key for key, (owner, _) in playing.items() if owner is worker]:
                     waiting.extendleft(reversed(playing.pop(other)[1]))
@@ -215,7 +240,8 @@ class FleetExplorer:
         self._known.extend(cells)
 
     def forget(self) -> None:
-        """Forgets all cells."""
+        """Forgets all cells, and removes all states."""
+        self.states.clear()
         self._known = []
         self._epoch += 1
         for worker in self._workers:
@@ -255,7 +281,13 @@ class FleetExplorer:
     def _play(self, worker: _Worker, jobs: list[Job]) -> Any:
         news = self._known[worker.received :]
         worker.received = len(self._known)
-        return worker.actor.play.remote(self._epoch, news, jobs)
+        return worker.actor.play.remote(self._epoch, news, jobs, self.states.reference)
+
+    def _discard(self, playing: Mapping[Any, tuple[_Worker, list[int]]]) -> None:
+        """Waits for answers that nobody needs, so that Ray does not report their errors."""
+        for reference, (worker, _) in playing.items():
+            with suppress(*LOST, FramewireError):
+                self._pool.answer(worker.place.node, reference)
 
     def _replace(self, worker: _Worker, cause: Exception) -> None:
         """Starts another actor for a lost one; the others go on alone if no node has free cores."""
@@ -294,6 +326,7 @@ class _OneNode:
     def __init__(self, fleet: FleetExplorer, worker: _Worker) -> None:
         self._fleet = fleet
         self._worker = worker
+        self.states = fleet.states
         self.start = fleet.start
         self.fingerprint = fleet.fingerprint
         self.frame_skip = fleet.frame_skip
