@@ -27,7 +27,7 @@ Presses: TypeAlias = str | Iterable[tuple[Keys, int]]
 Data: TypeAlias = bytes | bytearray | memoryview | npt.NDArray[Any]
 """Bytes to write. Arrays are written as little-endian numbers."""
 
-Value: TypeAlias = int | bool | bytes | None
+Value: TypeAlias = int | bool | bytes | str | None
 """The value of an expression: None if it has no value, such as a division by zero."""
 
 DTYPES: dict[str, np.dtype[Any]] = {

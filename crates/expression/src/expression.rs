@@ -65,17 +65,19 @@ pub enum Subject {
     Expression(Expression),
     /// Bytes: `bytes[0x02000000, 16]`.
     Range(Range),
+    /// The text in bytes, up to its end: `text[0x02000000, 16]`.
+    Text(Range),
 }
 
 impl Subject {
-    /// Compiles an expression or a `bytes[ADDRESS, LENGTH]`.
+    /// Compiles an expression, a `bytes[ADDRESS, LENGTH]` or a `text[ADDRESS, LENGTH]`.
     ///
     /// # Errors
     /// [`ParseError`] says what is wrong, and in which column.
     pub fn parse(text: &str, names: &dyn Names) -> Result<Subject, ParseError> {
         let mut parser = Parser::new(text, names)?;
-        if let Some(range) = parser.range()? {
-            return Ok(Subject::Range(range));
+        if let Some(subject) = parser.range()? {
+            return Ok(subject);
         }
         let root = parser.whole()?;
         Ok(Subject::Expression(Expression::new(text, root, parser)))

@@ -11,7 +11,9 @@
 //! | fields of structures | `hero.hp`, `party[2].moves[0]`, as memory maps describe them |
 //! | a text, compared | `text[0x02000100] == "RED"`, also `!=` |
 //! | the frame counter | `frame` |
+//! | bytes, compared | `bytes[score, 2] == "0aff"`, also `!=` |
 //! | bytes, alone | `bytes[score, 8]` |
+//! | a text, alone | `text[0x02000100, 12]` |
 //! | from loose to tight | `or` = <code>&#124;&#124;</code>, `and` = `&&`, `not`, `== != < <= > >=`, <code>&#124;</code>, `^`, `&`, `<< >>`, `+ -`, `* / %`, `- ~ !` |
 //!
 //! Values are 64-bit integers; comparisons give 1 or 0, and every other value than 0 is true. A division by zero, a
@@ -24,7 +26,7 @@
 //! A [`Code`] is an expression that an emulator evaluates by itself, between two frames. It may also read addresses from memory:
 //! `u32[u32[0x03005D8C] + 4]`.
 //!
-//! - [`Subject`]: what a watch observes: an [`Expression`] or a [`Range`];
+//! - [`Subject`]: what a watch observes: an [`Expression`], or a [`Range`] of bytes or of a text;
 //! - [`Names`]: looks up names; [`Symbol`]: the meaning of a name;
 //! - [`ParseError`]: what is wrong, in which column.
 

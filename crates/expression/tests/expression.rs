@@ -128,12 +128,36 @@ fn bytes_stand_alone() {
     assert_eq!(Subject::parse("bytes[score, 8]", &Map), Ok(range(None, 0x0200_0044, 8)));
     assert_eq!(Subject::parse(" bytes[ iwram:0x10 , 4*4 ] ", &NoNames), Ok(range(Some("iwram"), 0x10, 16)));
     assert!(matches!(Subject::parse("score", &Map), Ok(Subject::Expression(_))));
-    refused("bytes[score, 8] + 1", 17, "stands alone");
-    refused("1 + bytes[score, 8]", 5, "stands alone");
+    refused("bytes[score, 8] + 1", 17, "stand alone");
+    refused("1 + bytes[score, 8]", 20, "stand alone");
     refused("bytes[score]", 12, "comma");
     refused("bytes[score, 0]", 14, "1 to 4096");
     refused("bytes[score, 4097]", 14, "1 to 4096");
     refused("bytes[0xfffffff0, 32]", 7, "beyond the last address");
+    let text = Subject::Text(Range { domain: None, address: 0x0200_0044, length: 12 });
+    assert_eq!(Subject::parse("text[score, 12]", &Map), Ok(text));
+    assert!(matches!(Subject::parse("text[score] == \"A\"", &Map), Ok(Subject::Expression(_))));
+    refused("text[score, 12] + 1", 17, "stand alone");
+    refused("not text[score, 12]", 15, "watched alone");
+}
+
+#[test]
+fn bytes_are_compared() {
+    let memory = |text: &str, values: &[i64]| parse(text).value(0, values);
+    let compared = parse("bytes[score, 2] == \"0aFF\"");
+    let places: Vec<_> = compared.places().iter().map(|place| (place.address, place.kind)).collect();
+    assert_eq!(places, [(0x0200_0044, Type::U8), (0x0200_0045, Type::U8)]);
+    assert_eq!(memory("bytes[score, 2] == \"0aFF\"", &[10, 255]), Some(1));
+    assert_eq!(memory("bytes[score, 2] == \"0aFF\"", &[10, 254]), Some(0));
+    assert_eq!(memory("not (bytes[score, 2] != \"0aFF\") and 1", &[10, 255]), Some(1));
+    assert!(parse("bytes[score, 1] != \"00\"").is_condition());
+    refused("bytes[score, 2] == \"0a\"", 20, "1 bytes are compared with 2");
+    refused("bytes[score, 2] == \"0a0\"", 20, "two hex digits");
+    refused("bytes[score, 2] == \"zz\"", 20, "two hex digits");
+    refused("bytes[score, 2] == 5", 20, "hex digits");
+    refused("bytes[score, 2] > \"0a0a\"", 17, "stand alone or are compared");
+    let long = format!("bytes[score, 65] == \"{}\"", "00".repeat(65));
+    refused(&long, 21, "compare 1 to 64");
 }
 
 #[test]
@@ -187,6 +211,8 @@ fn no_text_does_harm() {
         "]",
         "u16",
         "bytes",
+        "text",
+        "\"0a\"",
         "score",
         "frame",
         "1",
@@ -221,7 +247,7 @@ fn no_text_does_harm() {
                 let values = vec![i64::MIN; expression.places().len()];
                 expression.value(u32::MAX, &values);
             }
-            Ok(Subject::Range(range)) => assert!(range.length > 0),
+            Ok(Subject::Range(range) | Subject::Text(range)) => assert!(range.length > 0),
             Err(error) => assert!((1..=text.chars().count() + 1).contains(&error.column), "{text}: {error}"),
         }
     }

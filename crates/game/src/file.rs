@@ -291,11 +291,11 @@ impl Reader<'_> {
 
     fn observed(&self, text: &Spanned<String>) -> Result<Observed, GameFileError> {
         if text.get_ref().trim_start().starts_with("bytes[") {
-            return match Subject::parse(text.get_ref(), self.symbols) {
-                Ok(Subject::Range(range)) => Ok(Observed::Bytes(range)),
-                Ok(Subject::Expression(_)) => Err(self.wrong(text, "expected bytes[ADDRESS, LENGTH]")),
-                Err(error) => Err(self.expression_error(text, &error)),
-            };
+            match Subject::parse(text.get_ref(), self.symbols) {
+                Ok(Subject::Range(range)) => return Ok(Observed::Bytes(range)),
+                Ok(Subject::Expression(_) | Subject::Text(_)) => {}
+                Err(error) => return Err(self.expression_error(text, &error)),
+            }
         }
         self.formula(text).map(Observed::Value)
     }

@@ -14,7 +14,7 @@ use framewire_vecenv::{Memory, VectorEnv};
 use numpy::{PyArray1, PyArray3, PyArrayMethods};
 use parking_lot::{Mutex, MutexGuard};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyDict};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyString};
 
 use crate::errors::{self, argument};
 use crate::machine::{self, Change, Machine, Observed};
@@ -715,6 +715,7 @@ fn value(py: Python<'_>, value: machine::Value) -> PyResult<Bound<'_, PyAny>> {
         machine::Value::Number(number) => number.into_pyobject(py)?.into_any(),
         machine::Value::Condition(is_true) => PyBool::new(py, is_true).to_owned().into_any(),
         machine::Value::Bytes(bytes) => PyBytes::new(py, &bytes).into_any(),
+        machine::Value::Text(text) => PyString::new(py, &text).into_any(),
     })
 }
 

@@ -1,13 +1,14 @@
 //! A core with what looks at each of its frames: keys by frame, watches, sound and a recording.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
 use framewire_emulator::embedded::{KeyChange, Keypad};
 use framewire_expression::{Expression, Range, Subject};
 use framewire_libmgba::{Clock, Core, Time};
 use framewire_protocol::timeline::KeyStep;
 use framewire_protocol::{Keys, OpError};
-use framewire_symbols::Symbols;
+use framewire_symbols::{Symbols, TextTable, decode_text};
 use framewire_vecenv::Memory;
 
 use crate::recorder::Recorder;
@@ -40,6 +41,7 @@ pub(crate) enum Value {
     Number(i64),
     Condition(bool),
     Bytes(Vec<u8>),
+    Text(String),
 }
 
 impl Value {
@@ -50,6 +52,7 @@ impl Value {
             Value::Number(number) => *number != 0,
             Value::Condition(is_true) => *is_true,
             Value::Bytes(bytes) => bytes.iter().any(|byte| *byte != 0),
+            Value::Text(text) => !text.is_empty(),
         }
     }
 }
@@ -59,6 +62,8 @@ impl Value {
 pub(crate) enum Observed {
     Number(Expression, Memory),
     Bytes(Range),
+    /// The text in bytes, with the characters of the game.
+    Text(Range, Option<Arc<TextTable>>),
 }
 
 impl Observed {
@@ -70,16 +75,12 @@ impl Observed {
                 Ok(Observed::Number(expression, memory))
             }
             Subject::Range(range) => {
-                if let Some(name) = &range.domain
-                    && core.domain_index(name).is_none()
-                {
-                    let names: Vec<&str> = core.domains().iter().map(|each| each.name.as_str()).collect();
-                    return Err(format!(
-                        "there is no memory domain {name:?}; this game has {}",
-                        names.join(", ")
-                    ));
-                }
+                check_domain(&range, core)?;
                 Ok(Observed::Bytes(range))
+            }
+            Subject::Text(range) => {
+                check_domain(&range, core)?;
+                Ok(Observed::Text(range, symbols.text().cloned()))
             }
         }
     }
@@ -96,16 +97,28 @@ impl Observed {
                     Some(value) => Value::Number(value),
                 }
             }
-            Observed::Bytes(Range { domain, address, length }) => {
-                let length = usize::from(*length);
-                let bytes = match domain.as_deref().map(|name| core.domain_index(name)) {
-                    None => core.read_range(*address, length).ok(),
-                    Some(Some(index)) => core.domain_read_range(index, *address, length).ok(),
-                    Some(None) => None,
-                };
-                bytes.map_or(Value::None, Value::Bytes)
-            }
+            Observed::Bytes(range) => read(range, core).map_or(Value::None, Value::Bytes),
+            Observed::Text(range, characters) => read(range, core)
+                .map_or(Value::None, |bytes| Value::Text(decode_text(characters.as_deref(), &bytes))),
         }
+    }
+}
+
+/// Refuses a memory domain that the game does not have.
+fn check_domain(range: &Range, core: &Core) -> Result<(), String> {
+    let Some(name) = range.domain.as_deref().filter(|name| core.domain_index(name).is_none()) else {
+        return Ok(());
+    };
+    let names: Vec<&str> = core.domains().iter().map(|each| each.name.as_str()).collect();
+    Err(format!("there is no memory domain {name:?}; this game has {}", names.join(", ")))
+}
+
+/// The bytes of a range now.
+fn read(Range { domain, address, length }: &Range, core: &mut Core) -> Option<Vec<u8>> {
+    let length = usize::from(*length);
+    match domain {
+        None => core.read_range(*address, length).ok(),
+        Some(name) => core.domain_read_range(core.domain_index(name)?, *address, length).ok(),
     }
 }
 

@@ -3,10 +3,14 @@
 use super::{Parser, Purpose};
 use crate::node::{Binary, Node, Unary};
 use crate::token::Token;
-use crate::{Format, MAX_PLACES, MAX_RANGE, ParseError, Place, Range, Symbol, Type};
+use crate::{Format, MAX_PLACES, MAX_RANGE, ParseError, Place, Range, Subject, Symbol, Type};
 
 /// One more than the last address.
 const END: u64 = 1 << 32;
+
+/// What can be done with bytes.
+const ALONE: &str = "`bytes[…]` and `text[…, LENGTH]` stand alone or are compared: bytes[ADDRESS, 2] == \"0aff\"; for a number \
+                     write for example u16[ADDRESS]";
 
 impl Parser<'_> {
     /// Parses a type with brackets, or a name.
@@ -18,13 +22,12 @@ impl Parser<'_> {
             Some(_) if in_brackets => {
                 let what =
                     if self.purpose == Purpose::Address { "an address" } else { "an index or a length" };
-                Err(self.wrong(format!("{what} has to be known beforehand here and cannot be read from memory")))
+                Err(self
+                    .wrong(format!("{what} has to be known beforehand here and cannot be read from memory")))
             }
             Some(_) => Err(self.wrong(format!("`{word}` is a type; write {word}[ADDRESS]"))),
             None if word == "text" && in_brackets && self.can_read() => self.text(),
-            None if word == "bytes" && in_brackets => Err(self.wrong(
-                "`bytes[…]` is not a number and stands alone; in an expression write for example u16[ADDRESS]",
-            )),
+            None if word == "bytes" && in_brackets && self.can_read() => self.bytes(),
             None if self.purpose == Purpose::Count => {
                 Err(self.wrong(format!("expected a number, not `{word}`")))
             }
@@ -47,34 +50,50 @@ impl Parser<'_> {
         }
     }
 
-    /// Parses `bytes[ADDRESS, LENGTH]`, if the text starts like that.
-    pub(crate) fn range(&mut self) -> Result<Option<Range>, ParseError> {
-        let is_range = matches!(self.peek(), Token::Word(word) if word == "bytes");
-        if !is_range || *self.peek_second() != Token::Sign("[") {
+    /// Parses `bytes[ADDRESS, LENGTH]` or `text[ADDRESS, LENGTH]`, if the text is that and not a comparison of it.
+    pub(crate) fn range(&mut self) -> Result<Option<Subject>, ParseError> {
+        let is_text = match self.peek() {
+            Token::Word(word) if word == "bytes" => false,
+            Token::Word(word) if word == "text" => true,
+            _ => return Ok(None),
+        };
+        if *self.peek_second() != Token::Sign("[") {
             return Ok(None);
         }
+        let first = self.next;
         self.advance();
         let opened = self.column();
         self.advance();
-        let (domain, address, column) = self.address()?;
+        let (domain, node, column) = self.address_node()?;
+        if is_text && *self.peek() != Token::Sign(",") {
+            self.next = first;
+            return Ok(None);
+        }
+        let address = known_address(&node, column)?;
+        let length = self.length()?;
+        self.expect("]", opened)?;
+        match self.peek() {
+            Token::End => {}
+            Token::Sign("==" | "!=") => {
+                self.next = first;
+                return Ok(None);
+            }
+            _ => return Err(self.wrong(ALONE)),
+        }
+        within(address, length, column)?;
+        let range = Range { domain, address, length };
+        Ok(Some(if is_text { Subject::Text(range) } else { Subject::Range(range) }))
+    }
+
+    /// Parses `, LENGTH`.
+    fn length(&mut self) -> Result<u16, ParseError> {
         if !self.takes(",") {
             return Err(self.wrong("expected a comma and the number of bytes: bytes[ADDRESS, LENGTH]"));
         }
-        let length_column = self.column();
+        let column = self.column();
         let length = self.constant(Purpose::Count)?;
         let length = u16::try_from(length).ok().filter(|length| (1..=MAX_RANGE).contains(length));
-        let Some(length) = length else {
-            return Err(ParseError::new(
-                length_column,
-                format!("the number of bytes must be 1 to {MAX_RANGE}"),
-            ));
-        };
-        self.expect("]", opened)?;
-        if *self.peek() != Token::End {
-            return Err(self.wrong("`bytes[…]` stands alone; remove what follows it"));
-        }
-        within(address, length, column)?;
-        Ok(Some(Range { domain, address, length }))
+        length.ok_or_else(|| ParseError::new(column, format!("the number of bytes must be 1 to {MAX_RANGE}")))
     }
 
     /// Parses `text[ADDRESS] == "RED"`, which compares each byte.
@@ -82,27 +101,72 @@ impl Parser<'_> {
         self.advance();
         let opened = self.column();
         self.advance();
-        let (domain, address, column) = self.address_node()?;
-        self.expect("]", opened)?;
-        let is_equal = self.takes("==");
-        if !is_equal && !self.takes("!=") {
-            return Err(self.wrong("expected == or != and a text: text[ADDRESS] == \"RED\""));
+        let at = self.address_node()?;
+        if *self.peek() == Token::Sign(",") {
+            return Err(self.wrong(
+                "`text[ADDRESS, LENGTH]` is watched alone; to compare, write text[ADDRESS] == \"RED\"",
+            ));
         }
+        self.expect("]", opened)?;
+        let is_equal = self.equality("expected == or != and a text: text[ADDRESS] == \"RED\"")?;
         let Token::Text(text) = self.peek().clone() else {
             return Err(self.wrong(format!("expected a text such as \"RED\", not {}", self.peek().shown())));
         };
         let bytes = self.names.text(&text).map_err(|problem| self.wrong(problem))?;
+        self.compared(at, &bytes, is_equal)
+    }
+
+    /// Parses `bytes[ADDRESS, 2] == "0aff"`, which compares each byte.
+    fn bytes(&mut self) -> Result<Node, ParseError> {
+        self.advance();
+        let opened = self.column();
+        self.advance();
+        let at = self.address_node()?;
+        let length = self.length()?;
+        self.expect("]", opened)?;
+        let is_equal = self.equality(ALONE)?;
+        let Token::Text(text) = self.peek().clone() else {
+            let found = self.peek().shown();
+            return Err(self.wrong(format!("expected hex digits such as \"0aff\", not {found}")));
+        };
+        let Some(bytes) = hex(&text) else {
+            return Err(self.wrong(format!("{text:?} is not bytes; write two hex digits for each: \"0aff\"")));
+        };
+        if bytes.len() != usize::from(length) {
+            let message = format!("{} bytes are compared with {length}; write as many", bytes.len());
+            return Err(self.wrong(message));
+        }
+        self.compared(at, &bytes, is_equal)
+    }
+
+    /// Takes `==` (true) or `!=`.
+    fn equality(&mut self, problem: &str) -> Result<bool, ParseError> {
+        let is_equal = self.takes("==");
+        if !is_equal && !self.takes("!=") {
+            return Err(self.wrong(problem));
+        }
+        Ok(is_equal)
+    }
+
+    /// Takes the token of these bytes, and compares them with those in memory.
+    fn compared(
+        &mut self,
+        (domain, address, column): (Option<String>, Node, usize),
+        bytes: &[u8],
+        is_equal: bool,
+    ) -> Result<Node, ParseError> {
         if bytes.is_empty() || bytes.len() > MAX_PLACES {
             let message = format!("the text has {} bytes; compare 1 to {MAX_PLACES}", bytes.len());
             return Err(self.wrong(message));
         }
         self.advance();
         let mut all = Node::Truth(true);
-        for (offset, byte) in bytes.into_iter().enumerate() {
+        for (offset, byte) in bytes.iter().enumerate() {
             let offset = Node::Constant(offset as i64);
             let at = Node::Binary(Binary::Add, Box::new(address.clone()), Box::new(offset));
             let read = self.number_at(Type::U8, domain.clone(), at, column)?;
-            let is_same = Node::Binary(Binary::Equal, Box::new(read), Box::new(Node::Constant(byte.into())));
+            let is_same =
+                Node::Binary(Binary::Equal, Box::new(read), Box::new(Node::Constant((*byte).into())));
             all = match all {
                 Node::Truth(_) => is_same,
                 all => Node::Binary(Binary::And, Box::new(all), Box::new(is_same)),
@@ -132,12 +196,6 @@ impl Parser<'_> {
         let address = known_address(&node, column)?;
         within(address, kind.size(), column)?;
         self.place(Place { domain, address, kind }, column)
-    }
-
-    /// `ADDRESS` or `DOMAIN:OFFSET` that is known now, and the column of the number.
-    fn address(&mut self) -> Result<(Option<String>, u32, usize), ParseError> {
-        let (domain, node, column) = self.address_node()?;
-        Ok((domain, known_address(&node, column)?, column))
     }
 
     /// `ADDRESS` or `DOMAIN:OFFSET`, and the column of the number.
@@ -237,6 +295,14 @@ impl Parser<'_> {
             }
         }
     }
+}
+
+/// The bytes of pairs of hex digits.
+fn hex(text: &str) -> Option<Vec<u8>> {
+    let digits = text.chars().map(|digit| digit.to_digit(16)).collect::<Option<Vec<u32>>>()?;
+    let pairs = digits.chunks_exact(2);
+    let is_whole = pairs.remainder().is_empty();
+    is_whole.then(|| pairs.map(|pair| (pair[0] << 4 | pair[1]) as u8).collect())
 }
 
 /// The value of a node without memory and the frame counter, which the parser refuses where a number has to be known.

@@ -1,10 +1,12 @@
 //! What a client wants to watch, the memory for that, and the values that are made of it.
 
+use std::sync::Arc;
+
 use framewire_emulator::{Change, MemoryRange};
 use framewire_expression::{Code, Expression, Range, Subject};
 use framewire_protocol::watch::{MAX_RANGES, MAX_WATCHED};
 use framewire_protocol::{OpError, run};
-use framewire_symbols::Symbols;
+use framewire_symbols::{Symbols, TextTable, decode_text};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use utoipa::ToSchema;
@@ -23,7 +25,7 @@ const MAX_BUFFER: usize = 16_384;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Definition {
-    /// Expressions over memory, such as `score`, `u16[0x02000038] > 100` or `bytes[ball_x, 8]`: docs/watches.md.
+    /// Expressions over memory, such as `score`, `u16[0x02000038] > 100`, `bytes[ball_x, 8]` or `text[name, 10]`: docs/watches.md.
     #[serde(default)]
     #[schema(max_items = 64)]
     pub(crate) watch: Vec<String>,
@@ -77,7 +79,7 @@ impl Definition {
                 format!("a number of events from 1 to {MAX_BUFFER}"),
             ));
         }
-        let mut subjects = Subjects::default();
+        let mut subjects = Subjects { characters: symbols.text().cloned(), ..Subjects::default() };
         for (index, text) in self.watch.iter().enumerate() {
             let place = format!("watch[{index}]");
             if self.watch[..index].contains(text) {
@@ -96,6 +98,8 @@ pub(crate) struct Subjects {
     pub(crate) all: Vec<Watched>,
     /// Each once.
     pub(crate) ranges: Vec<MemoryRange>,
+    /// The characters of texts.
+    characters: Option<Arc<TextTable>>,
     /// Whether any changes with the frame counter.
     pub(crate) uses_frame: bool,
     /// The parameter that holds it, if that is not one of `watch`.
@@ -109,6 +113,7 @@ pub(crate) enum Watched {
     /// An expression that follows pointers, whose value the emulator computes.
     Computed(Code, usize),
     Bytes(usize),
+    Text(usize),
 }
 
 impl Subjects {
@@ -119,9 +124,10 @@ impl Subjects {
     pub(crate) fn only(text: &str, symbols: &Symbols, parameter: &'static str) -> Result<Subjects, Problem> {
         let mut subjects = Subjects { parameter: Some(parameter), ..Subjects::default() };
         subjects.add_text(text, symbols, parameter)?;
-        if matches!(subjects.all[..], [Watched::Bytes(_)]) {
+        if matches!(subjects.all[..], [Watched::Bytes(_) | Watched::Text(_)]) {
             let problem = format!("is {text:?}, which is not a number");
-            return Err(Problem::parameter(parameter, &problem, "a condition such as score > 10"));
+            let accepts = "a condition such as score > 10 or bytes[0x02000000, 2] == \"0aff\"";
+            return Err(Problem::parameter(parameter, &problem, accepts));
         }
         Ok(subjects)
     }
@@ -156,6 +162,7 @@ impl Subjects {
                 Watched::Number(expression, ranges)
             }
             Subject::Range(range) => Watched::Bytes(self.range(range)),
+            Subject::Text(range) => Watched::Text(self.range(range)),
         };
         self.all.push(watched);
     }
@@ -178,7 +185,9 @@ impl Subjects {
         let Some((number, problem)) = named else { return error.into() };
         let reads = |watched: &Watched| match watched {
             Watched::Number(_, ranges) => ranges.iter().any(|range| range.to_string() == number),
-            Watched::Bytes(range) | Watched::Computed(_, range) => range.to_string() == number,
+            Watched::Bytes(range) | Watched::Text(range) | Watched::Computed(_, range) => {
+                range.to_string() == number
+            }
         };
         let index = self.all.iter().position(reads).unwrap_or_default();
         let place = self.parameter.map_or_else(|| format!("watch[{index}]"), str::to_owned);
@@ -248,7 +257,7 @@ impl WatchedMemory {
                 expression.value(frame, &values)
             }
             Watched::Computed(_, range) => run::decode_values(&self.ranges[*range]).ok()?.first().copied()?,
-            Watched::Bytes(_) => None,
+            Watched::Bytes(_) | Watched::Text(_) => None,
         }
     }
 
@@ -256,6 +265,9 @@ impl WatchedMemory {
     pub(crate) fn values(&self, frame: u32, encoding: Encoding) -> Vec<Json> {
         let value = |(index, subject): (usize, &Watched)| match subject {
             Watched::Bytes(range) => encoding.text(&self.ranges[*range]).into(),
+            Watched::Text(range) => {
+                decode_text(self.subjects.characters.as_deref(), &self.ranges[*range]).into()
+            }
             Watched::Number(expression, _) => written(self.number(index, frame), expression.is_condition()),
             Watched::Computed(code, _) => written(self.number(index, frame), code.is_condition()),
         };
@@ -285,18 +297,27 @@ mod tests {
             "u16[0x10] + u16[0x10] * 2",
             "u16[0x10] > 5",
             "bytes[0x10, 2]",
+            "bytes[0x10, 2] != \"0201\"",
+            "text[0x10, 2]",
             "i8[wram:3] / u16[0x10]",
             "frame",
         ];
         let definition = Definition { watch: watch.map(str::to_owned).to_vec(), ..Definition::default() };
         let subjects = definition.compile(&framewire_symbols::Symbols::default()).unwrap();
-        assert_eq!(subjects.ranges.len(), 2, "each range once");
+        assert_eq!(subjects.ranges.len(), 4, "each range once");
         assert!(subjects.uses_frame);
-        let mut memory = WatchedMemory::new(subjects, &[0, 0, 0xfe]);
-        let expected = vec![json!(0), json!(false), json!("0000"), json!(null), json!(9)];
+        let mut memory = WatchedMemory::new(subjects, &[0, 0, 0, 0, 0xfe]);
+        let expected =
+            vec![json!(0), json!(false), json!("0000"), json!(true), json!(""), json!(null), json!(9)];
         assert_eq!(memory.values(9, Encoding::Hex), expected);
-        memory.apply(vec![Change { range: 0, old: vec![], new: vec![2, 1] }]);
-        let expected = vec![json!(0x306), json!(true), json!("0201"), json!(0), json!(10)];
+        memory.apply(vec![
+            Change { range: 0, old: vec![], new: vec![2, 1] },
+            Change { range: 1, old: vec![], new: vec![2] },
+            Change { range: 2, old: vec![], new: vec![1] },
+        ]);
+        let text = json!("\u{2}\u{1}");
+        let expected =
+            vec![json!(0x306), json!(true), json!("0201"), json!(false), text, json!(0), json!(10)];
         assert_eq!(memory.values(10, Encoding::Hex), expected);
         memory.apply(vec![Change { range: 0, old: vec![], new: vec![1] }]);
         assert_eq!(memory.number(0, 10), Some(3), "a range cut short does not panic");

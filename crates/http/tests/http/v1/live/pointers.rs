@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::client::{Rpc, json_of, post};
+use super::client::{Events, Rpc, json_of, post, watch};
 use super::script::{Place, ready};
 use crate::support::{Server, encoded, field, wait_for};
 use crate::v1::problems::problem;
@@ -280,6 +280,7 @@ fn reads_texts(server: &Server) {
     assert_eq!(found[4].as_object().unwrap().values().collect::<Vec<_>>(), [&json!(1), &json!(0)]);
     let waited = post(server, "/v1/wait", &json!({"until": "text[scratch+33] == \"WORDS\"", "frames": 60}));
     assert_eq!(json_of(&waited, 200)["held"], true);
+    watches_texts(server);
     let path = "/v1/memory/scratch?length=4&format=text";
     assert_eq!(json_of(&server.get(path), 200)["text"], " \u{1}");
     let find = |body: Value| {
@@ -314,10 +315,35 @@ fn reads_texts(server: &Server) {
         ("text[scratch] > \"A\"", "== or !="),
         ("\"A\" == 1", "the text"),
         ("text[scratch] == \"A", "no end"),
+        ("text[scratch, 4]", "not a number"),
+        ("bytes[scratch, 4]", "not a number"),
+        ("bytes[scratch, 4] > 5", "are compared"),
+        ("bytes[scratch, 4] == \"0102\"", "2 bytes are compared with 4"),
     ] {
         let told = problem(&post(server, "/v1/wait", &json!({"until": text})), 400);
         assert!(told["detail"].as_str().unwrap().contains(says), "{text}: {told}");
     }
+}
+
+/// A text is a value of a watch; bytes are compared in waits, runs and watches.
+fn watches_texts(server: &Server) {
+    let (text, bytes) = ("text[scratch+32, 20]", "bytes[scratch+32, 3] == \"46574f\"");
+    let mut events = Events::open(server, &watch(&[text, bytes, "bytes[u32[scratch], 2] == \"4657\""]));
+    let values = events.wait_for("values").data["values"].clone();
+    assert_eq!((&values[text], &values[bytes]), (&json!("FWORDS"), &json!(true)));
+    batch(server, json!([{"op": "write_range", "address": "scratch+32", "data": "47"}]));
+    let changes = events.wait_for("change").data["changes"].clone();
+    assert_eq!(changes[text], json!({"old": "FWORDS", "new": "GWORDS"}));
+    assert_eq!(changes[bytes], json!({"old": true, "new": false}));
+    assert_eq!(changes.as_object().unwrap().len(), 3, "{changes}");
+    let held = |until: &str| {
+        let waited = post(server, "/v1/wait", &json!({"until": until, "frames": 60}));
+        json_of(&waited, 200)["held"] == true
+    };
+    assert!(held("bytes[scratch+32, 2] == \"4757\" and lives > 0"));
+    let ran = json!({"steps": [{"until": "bytes[u32[scratch], 1] != \"46\"", "frames": 60}]});
+    assert_eq!(json_of(&post(server, "/v1/run", &ran), 200)["why"], "condition");
+    batch(server, json!([{"op": "write_range", "address": "scratch+32", "data": "46"}]));
 }
 
 fn writes_io(server: &Server) {
