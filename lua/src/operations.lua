@@ -212,6 +212,7 @@ local function no_layers()
 end
 run.sensors, run.set_sensor = no_sensors, no_sensors
 run.layers, run.set_layer = no_layers, no_layers
+function run.rewind() refuse(UNSUPPORTED, "mGBA's Lua keeps no history; use snapshots, or hold the window's key for rewind") end
 
 local function set(...)
   local members = {}
@@ -222,7 +223,8 @@ local function set(...)
 end
 
 local NEEDS_NO_GAME = set("echo", "cycles", "pause", "resume", "set_speed", "console_log", "console_warn", "console_error",
-  "cheats", "add_cheat", "load_cheats", "enable_cheat", "remove_cheat", "sensors", "set_sensor", "layers", "set_layer")
+  "cheats", "add_cheat", "load_cheats", "enable_cheat", "remove_cheat", "sensors", "set_sensor", "layers", "set_layer",
+  "rewind")
 local LINKED = set("advance", "lockstep", "watch", "unwatch") -- for links only: `run` gets the connection first
 local LAST = set("advance") -- must be the last of its batch
 -- The argument that says how many bytes an operation moves.

@@ -123,6 +123,8 @@ return {
     format = "<I4", arguments = { { "timeout", "u32", 0, 60000 } } },
   { code = 0x87, name = "run", change = true, result = "bytes",
     format = "<s4", arguments = { { "steps", "bytes" } } },
+  { code = 0x88, name = "rewind", change = true, result = "int",
+    format = "<I4I4", arguments = { { "frame", "u32" }, { "line", "u32" } } },
   { code = 0x90, name = "screenshot", change = false, result = "bytes",
     format = "<", arguments = {} },
   { code = 0x91, name = "screenshot_file", change = true, result = "none", message = "core.screenshot",

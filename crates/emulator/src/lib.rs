@@ -7,6 +7,7 @@
 //! - [`State`]: the state of an emulator, available at any time;
 //! - [`Event`] and [`Watch`]: what an emulator reports; [`Video`] and [`Audio`]: its picture and sound as they are made. Each
 //!   queue is bounded: a slow reader loses the oldest items, and no emulator waits for a reader;
+//! - [`History`]: the states of the past that an emulator can go back to;
 //! - [`EmulatorError`]: why a batch has no outcome. A refused *operation* is not among these: it is in the outcome.
 
 mod attached;
@@ -16,6 +17,7 @@ pub mod embedded;
 mod error;
 mod event;
 mod feed;
+pub mod history;
 mod media;
 mod pending;
 mod state;
@@ -27,6 +29,7 @@ pub use clock::{Clock, ClockError, ClockTime};
 pub use embedded::Embedded;
 pub use error::EmulatorError;
 pub use event::{Event, Happening};
+pub use history::History;
 pub use media::{Audio, FramePassed, PendingPicture, Picture, Sound, Video};
 pub use pending::{Pending, Responder};
 pub use state::{Kind, Run, SetSpeed, State};
@@ -35,6 +38,7 @@ pub use watch::{
 };
 
 use framewire_protocol::Batch;
+use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::broadcast;
 
@@ -74,4 +78,9 @@ pub trait Emulator: Send + Sync + 'static {
 
     /// The sound of each frame; `None` if there is no sound.
     fn audio(&self) -> Option<Audio>;
+
+    /// The states of the past that [`Op::Rewind`] goes back to; `None` if it cannot go back.
+    ///
+    /// [`Op::Rewind`]: framewire_protocol::Op::Rewind
+    fn history(&self) -> Option<Arc<History>>;
 }

@@ -181,7 +181,7 @@ fn attach(address: String) -> anyhow::Result<Chosen> {
 
 #[cfg(feature = "embedded")]
 fn embed(name: &str, rom: Option<&Path>, settings: &Settings) -> anyhow::Result<Chosen> {
-    use framewire_emulator::embedded::{Rom, Speed};
+    use framewire_emulator::embedded::{HISTORY, Rom, Speed};
 
     use crate::settings::SpeedSetting;
 
@@ -197,7 +197,7 @@ fn embed(name: &str, rom: Option<&Path>, settings: &Settings) -> anyhow::Result<
     let clock = settings.clock.unwrap_or_default();
     let scripts = settings.lua.clone();
     let (paused, mods) = (settings.paused, mods(settings, name)?);
-    let config = Config { rom, speed, paused, clock, scripts, mods, console: console::new };
+    let config = Config { rom, speed, paused, clock, scripts, history: HISTORY, mods, console: console::new };
     let embedded = match &settings.channel {
         None => Embedded::start(config).map_err(anyhow::Error::from),
         Some(name) => on_channel(config, name),

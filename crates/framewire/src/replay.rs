@@ -178,7 +178,8 @@ fn core(args: &Args) -> anyhow::Result<Embedded> {
     let mods = Mods { options: CoreOptions { hardware, ..CoreOptions::default() }, ..Mods::default() };
     let console = || Box::new(|_, _: &str| {}) as _;
     let (scripts, clock) = (Vec::new(), args.clock.unwrap_or_default());
-    let config = Config { rom, speed: Speed::Unlimited, paused: true, clock, scripts, mods, console };
+    let speed = Speed::Unlimited;
+    let config = Config { rom, speed, paused: true, clock, scripts, history: 0, mods, console };
     Embedded::start(config).context("cannot start the embedded core")
 }
 

@@ -62,6 +62,7 @@ return {
   advance = { code = 0x85, types = { "u32" } },
   lockstep = { code = 0x86, types = { "u32" } },
   run = { code = 0x87, types = { "bytes" } },
+  rewind = { code = 0x88, types = { "u32", "u32" } },
   screenshot = { code = 0x90, types = {} },
   screenshot_file = { code = 0x91, types = { "text" } },
   console_log = { code = 0xa0, types = { "text" } },

@@ -19,7 +19,7 @@ use tokio::sync::broadcast;
 use tokio::task::AbortHandle;
 
 use crate::{
-    Audio, Emulator, EmulatorError, Event, Kind, Pending, PendingPicture, Run, State, Video, Watch,
+    Audio, Emulator, EmulatorError, Event, History, Kind, Pending, PendingPicture, Run, State, Video, Watch,
     WatchRequest,
 };
 use shared::{Advances, AttachedState};
@@ -167,6 +167,10 @@ impl Emulator for Attached {
     }
 
     fn audio(&self) -> Option<Audio> {
+        None
+    }
+
+    fn history(&self) -> Option<Arc<History>> {
         None
     }
 }

@@ -8,6 +8,7 @@ use framewire_protocol::{KeyStep, Keys, OpError, Outcome, timeline};
 use super::Console;
 use super::cheats::Cheats;
 use super::computed::Frozen;
+use super::history::HistoryKeeper;
 use super::keys::{KeyChange, Keypad};
 use super::media::Media;
 use super::memory::Memory;
@@ -33,6 +34,8 @@ pub(super) struct Machine {
     pub media: Media,
     pub saves: Saves,
     pub cheats: Cheats,
+    /// Adds the frames to the history.
+    pub keeper: HistoryKeeper,
     /// The settings of its clock.
     pub run: RunControl,
     /// The batches that wait for the end of a run.
@@ -77,6 +80,7 @@ impl Machine {
             media: Media::new(shared.outputs.clone()),
             saves,
             cheats: Cheats::default(),
+            keeper: HistoryKeeper::new(shared.history.clone()),
             run: RunControl::new(speed, paused),
             runs: Runs::default(),
             answers: Vec::new(),
@@ -98,6 +102,7 @@ impl Machine {
     /// Reports that the next frame does not follow from the last one.
     pub fn discontinue(&mut self, discontinuity: Discontinuity) {
         self.watches.discontinue(self.core.frame_counter(), discontinuity);
+        self.keeper.discontinue(discontinuity);
         match discontinuity {
             Discontinuity::Reset => self.send_event(Happening::Reset),
             Discontinuity::State => self.send_event(Happening::State),
@@ -111,8 +116,12 @@ impl Machine {
     pub fn run_frame(&mut self, draw: bool) {
         self.ticks += 1;
         self.settle_clock();
-        let draw =
-            draw || self.core.has_scripts() || self.watches.need_picture() || self.media.need_picture();
+        self.keeper.before_frame(&mut self.core, self.drawn);
+        let draw = draw
+            || self.core.has_scripts()
+            || self.watches.need_picture()
+            || self.media.need_picture()
+            || self.keeper.needs_picture();
         self.drawn = draw;
         let (watches, media, ticks) = (&mut self.watches, &mut self.media, self.ticks);
         let runs = &mut self.runs;

@@ -6,6 +6,7 @@ mod channel;
 mod cheats;
 mod computed;
 mod driver;
+mod history;
 mod keys;
 mod layers;
 mod machine;
@@ -34,10 +35,11 @@ use framewire_protocol::{Batch, OpError};
 use tokio::sync::broadcast;
 
 use crate::{
-    Audio, Clock, Emulator, EmulatorError, Event, Kind, Pending, PendingPicture, Responder, Run, State,
-    Video, Watch, WatchRequest,
+    Audio, Clock, Emulator, EmulatorError, Event, History, Kind, Pending, PendingPicture, Responder, Run,
+    State, Video, Watch, WatchRequest,
 };
 use driver::{Driver, ThreadWaker};
+pub use history::HISTORY;
 pub use keys::{KeyChange, Keypad};
 use machine::Machine;
 pub use pace::{Speed, SpeedError};
@@ -78,6 +80,8 @@ pub struct Config {
     pub clock: Clock,
     /// Lua scripts to load.
     pub scripts: Vec<PathBuf>,
+    /// Bytes of memory that the states of the past may take, to which it can go back; 0 keeps none.
+    pub history: usize,
     /// What is changed of the game, and of its console.
     pub mods: Mods,
     /// Creates a console: one for the operations and one for the scripts.
@@ -139,7 +143,7 @@ fn machine(config: &Config) -> Result<Machine, StartError> {
         Rom::File(path) => Core::open_with(path, &config.mods.options)?,
         Rom::Bytes(bytes) => Core::from_bytes_with(bytes, &config.mods.options)?,
     };
-    let shared = EmbeddedState::new(speed);
+    let shared = EmbeddedState::new(speed, config.history);
     let mut saves = Saves::start(&shared, config.console)?;
     match (&config.mods.save, &config.rom) {
         (Some(file), _) => saves.load_own(&mut core, file).map_err(StartError::Save)?,
@@ -314,6 +318,10 @@ impl Emulator for Embedded {
 
     fn audio(&self) -> Option<Audio> {
         Some(self.shared.outputs.audio())
+    }
+
+    fn history(&self) -> Option<Arc<History>> {
+        Some(self.shared.history.clone())
     }
 }
 

@@ -9,6 +9,7 @@ use framewire_protocol::{Batch, Effect, Keys, MAX_RANGE, Op, OpError, Outcome, S
 
 use super::bounds;
 use super::computed;
+use super::history::Influence;
 use super::layers;
 use super::machine::Machine;
 use super::media;
@@ -161,6 +162,8 @@ impl Machine {
             }
             let checked = if progress.checked > 0 { Ok(()) } else { bounds::check_op(&self.core, &op) };
             progress.checked = progress.checked.saturating_sub(1);
+            let influence = Influence::of(&op);
+            self.before_operation(influence);
             let result = match (checked, op) {
                 (Ok(()), Op::Run { steps }) => match self.begin_run(&steps) {
                     Ok(BegunRun::Over(ends)) => Ok(Value::Bytes(run::encode_ends(&ends))),
@@ -173,6 +176,7 @@ impl Machine {
                 (Ok(()), op) => self.operation(op),
                 (Err(error), _) => Err(error),
             };
+            self.after_operation(influence);
             let failed = result.is_err();
             progress.results.push(result);
             if failed {
@@ -385,6 +389,7 @@ impl Machine {
                 Value::None
             }
             Op::Advance { frames } => int(self.advance(frames)?),
+            Op::Rewind { frame, line } => int(self.rewind(line, frame)?),
             Op::Lockstep { timeout } => {
                 self.run.set_lockstep(timeout)?;
                 Value::None

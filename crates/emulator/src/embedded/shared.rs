@@ -12,6 +12,7 @@ use super::saves::SaveProblems;
 use super::watches::WatchFeeds;
 use crate::Happening;
 use crate::event::EventSender;
+use crate::history::History;
 
 /// The state that the core's thread shares with its emulator.
 #[derive(Debug)]
@@ -20,6 +21,7 @@ pub(super) struct EmbeddedState {
     pub events: EventSender,
     pub feeds: Arc<WatchFeeds>,
     pub outputs: Arc<MediaOutputs>,
+    pub history: Arc<History>,
     /// Whether the thread is to end. Needed in addition to [`Job::Stop`](super::Job::Stop), because the queue may be full.
     pub stop: AtomicBool,
     /// Whether the thread is writing the last saves before it ends.
@@ -74,12 +76,14 @@ impl EmbeddedState {
         self.report.lock().at = Instant::now();
     }
 
-    pub fn new(speed: Speed) -> Arc<EmbeddedState> {
+    /// The state of a new emulator, whose history may take `history` bytes.
+    pub fn new(speed: Speed, history: usize) -> Arc<EmbeddedState> {
         Arc::new(EmbeddedState {
             report: Mutex::new(Report::new(speed)),
             events: EventSender::new(),
             feeds: Arc::default(),
             outputs: Arc::new(MediaOutputs::new()),
+            history: Arc::new(History::new(history)),
             stop: AtomicBool::new(false),
             finishing: AtomicBool::new(false),
         })

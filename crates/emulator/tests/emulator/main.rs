@@ -10,6 +10,7 @@ mod cheats;
 mod control;
 mod embedded;
 mod exact;
+mod history;
 mod media;
 mod memory;
 mod saves;

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use framewire_emulator::embedded::{Config, Embedded, Mods, Rom, Speed};
+use framewire_emulator::embedded::{Config, Embedded, HISTORY, Mods, Rom, Speed};
 use framewire_emulator::{Clock, Emulator, EmulatorError};
 use framewire_protocol::{Batch, Op, OpError, Outcome, Value};
 use tempfile::NamedTempFile;
@@ -21,7 +21,7 @@ pub fn config(speed: Speed, paused: bool, scripts: Vec<PathBuf>) -> Config {
     let console =
         || -> framewire_emulator::embedded::Console { Box::new(|level, line| eprintln!("{level:?} {line}")) };
     let (clock, mods) = (Clock::Wall, Mods::default());
-    Config { rom: Rom::Bytes(DEMO), speed, paused, clock, scripts, mods, console }
+    Config { rom: Rom::Bytes(DEMO), speed, paused, clock, scripts, history: HISTORY, mods, console }
 }
 
 /// The demo game, embedded.

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use framewire_emulator::embedded::{Config, Embedded, Mods, Rom, Speed};
+use framewire_emulator::embedded::{Config, Embedded, HISTORY, Mods, Rom, Speed};
 use framewire_emulator::{Clock, Emulator, EmulatorError};
 use framewire_loadtest::{Call, Check, Client, Failure, Session, Target};
 use framewire_protocol::{Op, Value};
@@ -36,6 +36,7 @@ impl EmbeddedTarget {
             paused: false,
             clock: Clock::Wall,
             scripts: Vec::new(),
+            history: HISTORY,
             mods: Mods::default(),
             console: || Box::new(|_, _| {}),
         };

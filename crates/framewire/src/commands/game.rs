@@ -74,6 +74,7 @@ impl GameArgs {
             paused: true,
             clock: framewire_emulator::Clock::default(),
             scripts: Vec::new(),
+            history: 0,
             mods: Mods::default(),
             console: || Box::new(|_, _: &str| {}),
         };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use framewire_emulator::embedded::{Config, Mods, Rom, Speed};
+use framewire_emulator::embedded::{Config, HISTORY, Mods, Rom, Speed};
 use framewire_emulator::{Clock, Embedded, Emulator};
 use framewire_http::{App, Emulators, Served};
 use framewire_libmgba::Level;
@@ -205,7 +205,7 @@ pub fn core(rom: Rom, paused: bool, scripts: Vec<PathBuf>) -> Embedded {
     let console =
         || -> framewire_emulator::embedded::Console { Box::new(super::console::collect as fn(Level, &str)) };
     let (speed, clock, mods) = (Speed::Times(1.0), Clock::Wall, Mods::default());
-    Embedded::start(Config { rom, speed, paused, clock, scripts, mods, console }).unwrap()
+    Embedded::start(Config { rom, speed, paused, clock, scripts, history: HISTORY, mods, console }).unwrap()
 }
 
 /// What came back.

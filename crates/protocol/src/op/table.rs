@@ -455,6 +455,16 @@ ops! {
         steps: Vec<u8>,
     }
 
+    /// Takes an embedded core back to a frame of its history, exactly as the game was then, and returns the frame counter. If
+    /// something other than keys changed the game between that frame and the state that is kept before it, the core goes to
+    /// the last frame before that change. The keys that are held stay held.
+    0x88 Rewind "rewind" Change -> Int {
+        /// The frame counter.
+        frame: u32,
+        /// Number of the line of the history; 0 is the one that the core is on, with those that it follows from.
+        line: u32,
+    }
+
     /// The picture of the last frame as a PNG.
     0x90 Screenshot "screenshot" Read -> Bytes {}
     /// Writes the picture of the last frame as a PNG to a file on the emulator's machine.

@@ -35,7 +35,7 @@ fn core(file: &str, speed: Speed, clock: Clock) -> (TempDir, Arc<Embedded>) {
     let console = || Box::new(|_, _: &str| {}) as _;
     let rom = Rom::File(path);
     let (scripts, mods) = (Vec::new(), Mods::default());
-    let config = Config { rom, speed, paused: true, clock, scripts, mods, console };
+    let config = Config { rom, speed, paused: true, clock, scripts, history: 0, mods, console };
     (folder, Arc::new(Embedded::start(config).unwrap()))
 }
 

@@ -26,6 +26,7 @@ pub fn core(paused: bool) -> Arc<Embedded> {
         paused,
         clock: Clock::Wall,
         scripts: Vec::new(),
+        history: 0,
         mods: Mods::default(),
         console,
     };

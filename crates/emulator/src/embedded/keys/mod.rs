@@ -99,6 +99,11 @@ impl Keypad {
         Some(over)
     }
 
+    /// A timeline that is playing or waiting, if there is one.
+    pub fn timeline_under_way(&self) -> Option<u32> {
+        self.timelines.first()
+    }
+
     /// Whether a timeline is playing, or else how and in which frame it ended.
     ///
     /// # Errors

@@ -175,6 +175,11 @@ impl Timelines {
         self.running.iter().chain(&self.waiting).any(|timeline| timeline.id == id)
     }
 
+    /// The first that is not over.
+    pub fn first(&self) -> Option<u32> {
+        self.running.iter().chain(&self.waiting).map(|timeline| timeline.id).next()
+    }
+
     /// Those that ended since the last call.
     pub fn take_ended(&mut self) -> Option<Vec<(u32, bool)>> {
         if self.over.is_empty() { None } else { Some(std::mem::take(&mut self.over)) }

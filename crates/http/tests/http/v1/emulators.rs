@@ -19,6 +19,7 @@ fn served(name: &str) -> Served {
         paused: true,
         clock: Clock::Wall,
         scripts: Vec::new(),
+        history: 0,
         mods: Mods::default(),
         console: || Box::new(crate::console::collect as fn(Level, &str)),
     };

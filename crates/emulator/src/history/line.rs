@@ -1,0 +1,267 @@
+//! Frames that follow from one another, with the states that are kept of them.
+
+use std::collections::VecDeque;
+use std::time::SystemTime;
+
+use super::LineOverview;
+use super::packed::Packed;
+
+/// How many states are packed as differences after one that is packed alone. The oldest states are dropped together.
+const GROUP: usize = 16;
+
+/// Why a line does not follow from the frame before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beginning {
+    /// The emulator started, or another game was loaded.
+    Game,
+    /// The game was reset.
+    Reset,
+    /// A state was loaded.
+    State,
+    /// The emulator went back to a frame of an earlier line.
+    Rewind {
+        /// The number of that line.
+        line: u32,
+        /// The frame.
+        frame: u32,
+    },
+}
+
+/// A state that is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeptState {
+    /// Its frame.
+    pub frame: u32,
+    /// When it was kept.
+    pub time: SystemTime,
+    /// Whether it has a small picture.
+    pub pictured: bool,
+}
+
+/// A small picture.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thumbnail {
+    /// In pixels.
+    pub width: u32,
+    /// In pixels.
+    pub height: u32,
+    /// The rows from the top, each pixel five bits of red, six of green and five of blue.
+    pub pixels: Box<[u16]>,
+}
+
+impl Thumbnail {
+    /// The pixels as red, green and blue.
+    pub fn to_rgb(&self) -> Vec<u8> {
+        let bits = |pixel: u16, shift: u32, count: u32| {
+            let value = u32::from(pixel) >> shift & ((1 << count) - 1);
+            (value * 255 / ((1 << count) - 1)) as u8
+        };
+        self.pixels
+            .iter()
+            .flat_map(|pixel| [bits(*pixel, 11, 5), bits(*pixel, 5, 6), bits(*pixel, 0, 5)])
+            .collect()
+    }
+
+    fn size(&self) -> usize {
+        size_of::<Thumbnail>() + 2 * self.pixels.len()
+    }
+}
+
+/// Which keys are held from a frame on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct KeysFrom {
+    pub frame: u32,
+    pub keys: u16,
+}
+
+/// A state to keep.
+#[derive(Debug)]
+pub(crate) struct NewState<'a> {
+    /// The frame counter.
+    pub frame: u32,
+    /// The state, as the core saved it.
+    pub bytes: &'a [u8],
+    /// The state that was added before it; empty to pack this one alone.
+    pub before: &'a [u8],
+    /// What acts on the game besides its keys, or `None` if that cannot be repeated.
+    pub surroundings: Option<u64>,
+    /// Its picture.
+    pub thumbnail: Option<Thumbnail>,
+}
+
+/// How to get to a frame.
+#[derive(Debug)]
+pub(crate) struct Found {
+    /// The line that it is on.
+    pub line: u32,
+    /// The state to load.
+    pub state: Vec<u8>,
+    /// The keys of the frames to run after it.
+    pub keys: Vec<u16>,
+    /// The frame that this leads to.
+    pub frame: u32,
+}
+
+#[derive(Debug)]
+pub(super) struct Line {
+    id: u32,
+    beginning: Beginning,
+    states: VecDeque<State>,
+    keys: VecDeque<KeysFrom>,
+    /// Bytes of memory that the states take.
+    size: usize,
+}
+
+#[derive(Debug)]
+struct State {
+    frame: u32,
+    time: SystemTime,
+    /// Whether it is packed alone.
+    whole: bool,
+    packed: Packed,
+    thumbnail: Option<Thumbnail>,
+    surroundings: Option<u64>,
+    /// The first frame after it at which something other than keys changed the game.
+    changed: Option<u32>,
+}
+
+impl State {
+    fn size(&self) -> usize {
+        size_of::<State>() + self.packed.size() + self.thumbnail.as_ref().map_or(0, Thumbnail::size)
+    }
+}
+
+impl Line {
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// How much memory it takes, in bytes.
+    pub fn size(&self) -> usize {
+        size_of::<Line>() + self.size + self.keys.len() * size_of::<KeysFrom>()
+    }
+
+    pub fn overview(&self, first: u32) -> LineOverview {
+        let kept = |state: &State| KeptState {
+            frame: state.frame,
+            time: state.time,
+            pictured: state.thumbnail.is_some(),
+        };
+        // The keys that were held when the part began are a part of it.
+        let held = self.keys.iter().rposition(|keys| keys.frame <= first).unwrap_or(0);
+        LineOverview {
+            id: self.id,
+            beginning: self.beginning,
+            states: self.states.iter().filter(|state| state.frame >= first).map(kept).collect(),
+            keys: self.keys.iter().skip(held).map(|keys| (keys.frame, keys.keys)).collect(),
+        }
+    }
+
+    pub fn thumbnail(&self, frame: u32) -> Option<Thumbnail> {
+        self.states.iter().find(|state| state.frame == frame)?.thumbnail.clone()
+    }
+}
+
+impl Line {
+    pub fn new(id: u32, beginning: Beginning) -> Line {
+        Line { id, beginning, states: VecDeque::new(), keys: VecDeque::new(), size: 0 }
+    }
+
+    /// The line and the frame that this one follows from.
+    pub fn follows(&self) -> Option<(u32, u32)> {
+        match self.beginning {
+            Beginning::Rewind { line, frame } => Some((line, frame)),
+            _ => None,
+        }
+    }
+
+    /// Its first and its last frame.
+    pub fn span(&self) -> Option<(u32, u32)> {
+        Some((self.states.front()?.frame, self.states.back()?.frame))
+    }
+
+    pub fn ends_at(&self, frame: u32) -> bool {
+        self.states.back().is_some_and(|last| last.frame == frame)
+    }
+
+    pub fn add(&mut self, new: NewState<'_>) {
+        let differences = self.states.iter().rev().take_while(|state| !state.whole).count();
+        let whole = new.before.is_empty() || differences >= GROUP;
+        let state = State {
+            frame: new.frame,
+            time: SystemTime::now(),
+            whole,
+            packed: Packed::new(if whole { &[] } else { new.before }, new.bytes),
+            thumbnail: new.thumbnail,
+            surroundings: new.surroundings,
+            changed: None,
+        };
+        self.size += state.size();
+        self.states.push_back(state);
+    }
+
+    pub fn note_keys(&mut self, keys: KeysFrom) {
+        self.keys.push_back(keys);
+    }
+
+    pub fn note_change(&mut self, frame: u32) {
+        if let Some(last) = self.states.back_mut() {
+            last.changed.get_or_insert(frame);
+        }
+    }
+
+    /// Drops the oldest group of states. Returns false if there is no other.
+    pub fn drop_oldest(&mut self) -> bool {
+        let Some(next) = self.states.iter().skip(1).position(|state| state.whole) else { return false };
+        let dropped: usize = self.states.drain(..=next).map(|state| state.size()).sum();
+        self.size -= dropped;
+        let first = self.states.front().map_or(0, |state| state.frame);
+        while self.keys.get(1).is_some_and(|next| next.frame <= first) {
+            self.keys.pop_front();
+        }
+        true
+    }
+
+    /// Finds how to get to a frame; `None` if it is not kept.
+    pub fn find(&self, frame: u32, surroundings: Option<u64>) -> Option<Found> {
+        if self.states.back()?.frame < frame {
+            return None;
+        }
+        let before = self.states.iter().rposition(|state| state.frame <= frame)?;
+        // A state has no picture of its own, and its last frame draws one.
+        let earlier = before.checked_sub(1).filter(|_| self.states[before].frame == frame);
+        let number =
+            earlier.filter(|number| self.reach(*number, frame, surroundings) == frame).unwrap_or(before);
+        let frame = self.reach(number, frame, surroundings);
+        let start = self.states[number].frame;
+        Some(Found {
+            line: self.id,
+            state: self.unpack(number),
+            keys: (start..frame).map(|frame| self.keys_at(frame)).collect(),
+            frame,
+        })
+    }
+
+    /// The last frame up to `frame` that a state and the keys after it lead to exactly.
+    fn reach(&self, number: usize, frame: u32, surroundings: Option<u64>) -> u32 {
+        let state = &self.states[number];
+        if state.surroundings.is_none() || state.surroundings != surroundings {
+            return state.frame;
+        }
+        state.changed.map_or(frame, |changed| frame.min(changed))
+    }
+
+    fn unpack(&self, number: usize) -> Vec<u8> {
+        let whole = self.states.range(..=number).rposition(|state| state.whole).unwrap_or(0);
+        let mut bytes = Vec::new();
+        for state in self.states.range(whole..=number) {
+            state.packed.unpack(&mut bytes);
+        }
+        bytes
+    }
+
+    fn keys_at(&self, frame: u32) -> u16 {
+        let after = self.keys.partition_point(|keys| keys.frame <= frame);
+        after.checked_sub(1).map_or(0, |last| self.keys[last].keys)
+    }
+}

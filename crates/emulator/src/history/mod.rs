@@ -1,0 +1,221 @@
+//! The history of an emulator: states of the past that it can go back to, with small pictures and the keys of each frame.
+//!
+//! - `packed`: a state as the difference from the one before it;
+//! - `line`: frames that follow from one another, with the states that are kept of them;
+//! - [`History`]: all lines, within a budget of memory.
+//!
+//! A history does not know the core. The core's thread adds to it, and front ends read it at any time.
+
+#![cfg_attr(not(feature = "embedded"), allow(dead_code, reason = "only embedded cores keep a history"))]
+
+mod line;
+mod packed;
+
+use std::collections::VecDeque;
+
+use framewire_protocol::{OpError, Status};
+use parking_lot::Mutex;
+
+pub use line::{Beginning, KeptState, Thumbnail};
+pub(crate) use line::{Found, NewState};
+use line::{KeysFrom, Line};
+
+/// Most lines that are kept. Each load of a state begins one.
+const MAX_LINES: usize = 64;
+
+/// The states of the past that an emulator can go back to.
+#[derive(Debug)]
+pub struct History(Mutex<Lines>);
+
+#[derive(Debug)]
+struct Lines {
+    /// Most bytes that all lines may take.
+    budget: usize,
+    /// In the order in which they began. The last one goes on, unless the emulator went back since.
+    all: VecDeque<Line>,
+    /// The line that the emulator is on.
+    current: u32,
+    last_id: u32,
+}
+
+/// What a history has, for people and programs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Overview {
+    /// Most bytes of memory that it may take.
+    pub budget: usize,
+    /// How many it takes.
+    pub used: usize,
+    /// The number of the line that the emulator is on; `None` before its first frame.
+    pub current: Option<u32>,
+    /// The lines, the oldest first.
+    pub lines: Vec<LineOverview>,
+}
+
+/// A line: frames that follow from one another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LineOverview {
+    /// Its number, from 1.
+    pub id: u32,
+    /// Why it does not follow from the frame before it.
+    pub beginning: Beginning,
+    /// The states, by frame.
+    pub states: Vec<KeptState>,
+    /// The keys that were held: the frame counter before the first frame with them, and their mask.
+    pub keys: Vec<(u32, u16)>,
+}
+
+impl History {
+    /// An empty history that takes at most `budget` bytes of memory; with 0 it stays empty.
+    pub(crate) fn new(budget: usize) -> History {
+        History(Mutex::new(Lines { budget, all: VecDeque::new(), current: 0, last_id: 0 }))
+    }
+
+    /// What it has of the frames from `first` on.
+    pub fn overview(&self, first: u32) -> Overview {
+        let lines = self.0.lock();
+        Overview {
+            budget: lines.budget,
+            used: lines.used(),
+            current: lines.get(lines.current).map(Line::id),
+            lines: lines.all.iter().map(|line| line.overview(first)).collect(),
+        }
+    }
+
+    /// The small picture of a frame of a line, if one is kept.
+    pub fn thumbnail(&self, line: u32, frame: u32) -> Option<Thumbnail> {
+        self.0.lock().get(line)?.thumbnail(frame)
+    }
+}
+
+impl History {
+    /// Whether it keeps anything.
+    pub(crate) fn is_on(&self) -> bool {
+        self.0.lock().budget > 0
+    }
+
+    /// Forgets everything, because of another game.
+    pub(crate) fn clear(&self) {
+        self.0.lock().all.clear();
+    }
+
+    /// Begins a line and returns its number. `beginning` says why the frames after this do not follow from the last ones.
+    pub(crate) fn begin(&self, beginning: Beginning) -> u32 {
+        let mut lines = self.0.lock();
+        lines.last_id += 1;
+        let id = lines.last_id;
+        lines.current = id;
+        lines.all.push_back(Line::new(id, beginning));
+        if lines.all.len() > MAX_LINES {
+            lines.all.pop_front();
+        }
+        id
+    }
+
+    /// Adds a state to the last line, and drops the oldest ones that the budget has no room for.
+    pub(crate) fn add(&self, state: NewState<'_>) {
+        let mut lines = self.0.lock();
+        if let Some(line) = lines.all.back_mut() {
+            line.add(state);
+        }
+        while lines.used() > lines.budget && lines.drop_oldest() {}
+    }
+
+    /// Notes which keys are held from a frame on.
+    pub(crate) fn note_keys(&self, frame: u32, keys: u16) {
+        if let Some(line) = self.0.lock().all.back_mut() {
+            line.note_keys(KeysFrom { frame, keys });
+        }
+    }
+
+    /// Notes that something other than keys changed the game at a frame, after the last state was kept.
+    pub(crate) fn note_change(&self, frame: u32) {
+        if let Some(line) = self.0.lock().all.back_mut() {
+            line.note_change(frame);
+        }
+    }
+
+    /// Notes which line the emulator is on after it went back.
+    pub(crate) fn set_current(&self, line: u32) {
+        self.0.lock().current = line;
+    }
+
+    /// Whether `line` is the one that states are added to, and `frame` is its last one.
+    pub(crate) fn is_end(&self, line: u32, frame: u32) -> bool {
+        self.0.lock().all.back().is_some_and(|last| last.id() == line && last.ends_at(frame))
+    }
+
+    /// Finds how to get to a frame. `line` 0 is the line that the emulator is on, with the lines that it follows from.
+    /// `surroundings` describes what acts on the game besides its keys, now.
+    ///
+    /// # Errors
+    /// If there is no such line, or the frame is not kept.
+    pub(crate) fn find(&self, line: u32, frame: u32, surroundings: Option<u64>) -> Result<Found, OpError> {
+        let lines = self.0.lock();
+        let id = if line == 0 { lines.current } else { line };
+        let mut line = lines.get(id).ok_or_else(|| lines.no_line(id))?;
+        loop {
+            match line.find(frame, surroundings) {
+                Some(found) => return Ok(found),
+                None => {
+                    let earlier = line.follows().filter(|(_, fork)| frame <= *fork);
+                    line =
+                        earlier.and_then(|(id, _)| lines.get(id)).ok_or_else(|| lines.no_frame(id, frame))?;
+                }
+            }
+        }
+    }
+}
+
+impl Lines {
+    fn get(&self, id: u32) -> Option<&Line> {
+        self.all.iter().find(|line| line.id() == id)
+    }
+
+    fn used(&self) -> usize {
+        self.all.iter().map(Line::size).sum()
+    }
+}
+
+impl Lines {
+    /// Drops the oldest states. Returns false if only the newest are left.
+    fn drop_oldest(&mut self) -> bool {
+        let alone = self.all.len() == 1;
+        let Some(oldest) = self.all.front_mut() else { return false };
+        if oldest.drop_oldest() {
+            return true;
+        }
+        if !alone {
+            self.all.pop_front();
+        }
+        !alone
+    }
+
+    fn no_line(&self, id: u32) -> OpError {
+        let problem = match (self.all.front(), self.all.back()) {
+            (Some(first), Some(last)) => {
+                format!(
+                    "line {id} is not kept; those that are have numbers from {} to {}",
+                    first.id(),
+                    last.id()
+                )
+            }
+            _ => "no state is kept yet; they are kept while the game runs".to_owned(),
+        };
+        OpError::new(Status::NotFound, problem)
+    }
+
+    fn no_frame(&self, id: u32, frame: u32) -> OpError {
+        let (mut first, mut last) = (u32::MAX, 0);
+        let (mut line, mut end) = (self.get(id), u32::MAX);
+        while let Some(part) = line {
+            if let Some((from, to)) = part.span() {
+                (first, last) = (first.min(from), last.max(to.min(end)));
+            }
+            let earlier = part.follows();
+            end = earlier.map_or(0, |(_, fork)| fork);
+            line = earlier.and_then(|(id, _)| self.get(id));
+        }
+        let problem = format!("frame {frame} of line {id} is not kept; use a frame from {first} to {last}");
+        OpError::new(Status::NotFound, problem)
+    }
+}

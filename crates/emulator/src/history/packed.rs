@@ -1,0 +1,128 @@
+//! Bytes as the difference from earlier bytes.
+
+/// Stretches that are equal are found by comparing blocks of this size, in bytes.
+const BLOCK: usize = 64;
+/// The unit of a difference, in bytes.
+const WORD: usize = 8;
+
+/// Bytes as the difference from others: the parts that differ, each after the number of equal bytes before it and its length.
+#[derive(Debug)]
+pub(super) struct Packed {
+    length: usize,
+    parts: Box<[u8]>,
+}
+
+impl Packed {
+    /// Packs `new` as its difference from `old`; what `old` lacks counts as zeros.
+    pub fn new(old: &[u8], new: &[u8]) -> Packed {
+        let padded;
+        let old = if old.len() < new.len() {
+            padded = [old, &vec![0; new.len() - old.len()]].concat();
+            &padded[..]
+        } else {
+            &old[..new.len()]
+        };
+        let mut parts = Vec::new();
+        let (mut at, mut written) = (0, 0);
+        while let Some(start) = next(at, old, new, |old, new| old != new) {
+            let end = next(start, old, new, |old, new| old == new).unwrap_or(new.len());
+            number(&mut parts, start - written);
+            number(&mut parts, end - start);
+            parts.extend_from_slice(&new[start..end]);
+            (at, written) = (end, end);
+        }
+        Packed { length: new.len(), parts: parts.into_boxed_slice() }
+    }
+
+    /// Turns the bytes that this is the difference from into those that were packed.
+    pub fn unpack(&self, bytes: &mut Vec<u8>) {
+        bytes.resize(self.length, 0);
+        let (mut parts, mut at) = (&self.parts[..], 0);
+        while let (Some(skip), Some(length)) = (take_number(&mut parts), take_number(&mut parts)) {
+            at += skip;
+            let (part, rest) = parts.split_at(length);
+            bytes[at..at + length].copy_from_slice(part);
+            at += length;
+            parts = rest;
+        }
+    }
+
+    /// How much memory it takes, in bytes.
+    pub fn size(&self) -> usize {
+        size_of::<Packed>() + self.parts.len()
+    }
+}
+
+/// Where the first word from `at` on begins for which `wanted` holds.
+fn next(mut at: usize, old: &[u8], new: &[u8], wanted: fn(&[u8], &[u8]) -> bool) -> Option<usize> {
+    // Most blocks are equal, and whole blocks are compared faster than words.
+    let skips_equal = !wanted(&[], &[]);
+    while at < new.len() {
+        if skips_equal && at.is_multiple_of(BLOCK) {
+            let end = (at + BLOCK).min(new.len());
+            if old[at..end] == new[at..end] {
+                at = end;
+                continue;
+            }
+        }
+        let end = (at + WORD).min(new.len());
+        if wanted(&old[at..end], &new[at..end]) {
+            return Some(at);
+        }
+        at = end;
+    }
+    None
+}
+
+/// Appends a number, seven bits a byte, the lowest first.
+fn number(bytes: &mut Vec<u8>, mut value: usize) {
+    while value > 0x7F {
+        bytes.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+}
+
+fn take_number(bytes: &mut &[u8]) -> Option<usize> {
+    let mut value = 0;
+    for shift in (0..).step_by(7) {
+        let (byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        value |= usize::from(byte & 0x7F) << shift;
+        if byte & 0x80 == 0 {
+            break;
+        }
+    }
+    Some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn there_and_back(old: &[u8], new: &[u8]) -> usize {
+        let packed = Packed::new(old, new);
+        let mut bytes = old.to_vec();
+        packed.unpack(&mut bytes);
+        assert!(bytes == new, "{} bytes from {}", new.len(), old.len());
+        packed.parts.len()
+    }
+
+    #[test]
+    fn bytes_come_back_from_their_difference() {
+        let mut random = fastrand::Rng::with_seed(17);
+        for length in [0, 1, 7, 8, 63, 64, 65, 1000, 40_000] {
+            let old: Vec<u8> = std::iter::repeat_with(|| random.u8(..)).take(length).collect();
+            assert_eq!(there_and_back(&old, &old), 0);
+            let mut new = old.clone();
+            for _ in 0..length / 50 {
+                new[random.usize(..length)] = random.u8(..);
+            }
+            let size = there_and_back(&old, &new);
+            assert!(size <= length / 50 * 12 + 12, "{size} bytes for {} changes", length / 50);
+            there_and_back(&[], &new);
+            there_and_back(&old, &new[..length / 2]);
+            there_and_back(&old[..length / 2], &new);
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! Going back in the history of an embedded core.
+
+use framewire_emulator::embedded::{Config, Embedded, HISTORY, Speed};
+use framewire_emulator::history::Beginning;
+use framewire_emulator::{Emulator, WatchRequest};
+use framewire_expression::Code;
+use framewire_protocol::{KeyStep, Op, Status, timeline};
+
+use super::support::{UNUSED, batch, bytes, call, config, number, read32, refusal, start};
+
+fn back(frame: u32) -> Op {
+    Op::Rewind { frame, line: 0 }
+}
+
+fn run(emulator: &Embedded, frames: u32) {
+    call(emulator, Op::Advance { frames });
+}
+
+/// Where a state has what games cannot read: the phases of the sound channels, and the sound that was made of them. libmgba
+/// computes a phase when it needs it, so states hold the same phase in several forms, and a loaded one may sound different
+/// for some samples.
+const SOUND: [std::ops::Range<usize>; 2] = [0x130..0x18C, 0x390..0x3D0];
+
+/// The whole machine without its sound.
+fn machine(emulator: &Embedded) -> Vec<u8> {
+    let mut state = bytes(call(emulator, Op::SaveState { flags: 0 }));
+    SOUND.into_iter().for_each(|part| state[part].fill(0));
+    state
+}
+
+fn assert_equal(now: &[u8], then: &[u8], what: &str) {
+    let differ: Vec<String> =
+        (0..then.len()).filter(|at| now[*at] != then[*at]).map(|at| format!("{at:#x}")).collect();
+    assert!(
+        differ.is_empty(),
+        "{what}: {} bytes differ: {:?}",
+        differ.len(),
+        &differ[..differ.len().min(40)]
+    );
+}
+
+#[test]
+fn each_frame_comes_back_exactly_as_it_was() {
+    let emulator = start(Speed::Times(1.0), true);
+    // libmgba does not restore the last instruction of the BIOS if there was none yet.
+    run(&emulator, 60);
+    let first = emulator.state().frame;
+    let mut random = fastrand::Rng::with_seed(29);
+    let mut then = vec![machine(&emulator)];
+    for _ in 0..200 {
+        if random.u8(..) < 60 {
+            call(&emulator, Op::SetKeys { keys: random.u16(..0x400) });
+        }
+        run(&emulator, 1);
+        then.push(machine(&emulator));
+    }
+    for _ in 0..100 {
+        let frame = random.u32(..=200);
+        assert_eq!(number(call(&emulator, back(first + frame))), i64::from(first + frame));
+        assert_equal(&machine(&emulator), &then[frame as usize], &format!("frame {frame}"));
+    }
+    let overview = emulator.history().expect("a history").overview(0);
+    assert_eq!(overview.lines.len(), 1, "looking around begins no line");
+}
+
+#[test]
+fn the_game_goes_on_from_there_as_it_did() {
+    let emulator = start(Speed::Times(1.0), true);
+    let first = emulator.state().frame;
+    call(&emulator, Op::SetKeys { keys: 0x10 });
+    run(&emulator, 100);
+    let then = machine(&emulator);
+    run(&emulator, 155);
+    let later = machine(&emulator);
+    call(&emulator, back(first + 100));
+    assert_equal(&machine(&emulator), &then, "then");
+    run(&emulator, 155);
+    assert_equal(&machine(&emulator), &later, "later");
+    let overview = emulator.history().expect("a history").overview(0);
+    assert_eq!(overview.lines[1].beginning, Beginning::Rewind { line: 1, frame: first + 100 });
+    assert_eq!(overview.current, Some(2));
+    // Its own line has the frames up to there, and the other one those after.
+    call(&emulator, back(first + 60));
+    run(&emulator, 10);
+    assert_eq!(number(call(&emulator, Op::Rewind { frame: first + 255, line: 2 })), i64::from(first + 255));
+    assert_equal(&machine(&emulator), &later, "later");
+}
+
+#[test]
+fn at_its_end_a_line_goes_on() {
+    let emulator = start(Speed::Times(1.0), true);
+    let first = emulator.state().frame;
+    run(&emulator, 75);
+    let then = machine(&emulator);
+    call(&emulator, back(first + 10));
+    call(&emulator, back(first + 75));
+    assert_equal(&machine(&emulator), &then, "then");
+    run(&emulator, 75);
+    let later = machine(&emulator);
+    call(&emulator, back(first + 20));
+    call(&emulator, back(first + 150));
+    assert_equal(&machine(&emulator), &later, "later");
+    assert_eq!(emulator.history().expect("a history").overview(0).lines.len(), 1);
+}
+
+#[test]
+fn a_frame_that_keys_alone_do_not_lead_to_gives_the_last_one_before() {
+    let emulator = start(Speed::Times(1.0), true);
+    let first = emulator.state().frame;
+    run(&emulator, 10);
+    call(&emulator, Op::Write32 { address: UNUSED, value: 7 });
+    run(&emulator, 100);
+    // States are closer to one another after a write, and the write is in the next one.
+    for (asked, reached, value) in [(9, 9, 0), (10, 10, 0), (14, 14, 7), (29, 29, 7), (100, 100, 7)] {
+        assert_eq!(number(call(&emulator, back(first + asked))), i64::from(first + reached));
+        assert_eq!(read32(&emulator, UNUSED), value, "frame {asked}");
+    }
+    call(&emulator, back(first + 110));
+    call(&emulator, Op::Write32 { address: UNUSED, value: 8 });
+    run(&emulator, 1);
+    call(&emulator, Op::Write32 { address: UNUSED, value: 9 });
+    run(&emulator, 40);
+    assert_eq!(number(call(&emulator, back(first + 113))), i64::from(first + 111));
+    assert_eq!(read32(&emulator, UNUSED), 8);
+}
+
+#[test]
+fn frozen_values_are_a_part_of_what_was() {
+    let emulator = start(Speed::Times(1.0), true);
+    let first = emulator.state().frame;
+    let address = Code::constant(UNUSED.into()).encode();
+    call(&emulator, Op::Freeze { name: "x".to_owned(), kind: "u8".to_owned(), address, data: vec![5] });
+    run(&emulator, 100);
+    let then = machine(&emulator);
+    run(&emulator, 50);
+    call(&emulator, back(first + 100));
+    assert_equal(&machine(&emulator), &then, "then");
+    // Without the value the frames between two states cannot be run again.
+    call(&emulator, Op::Unfreeze { name: "x".to_owned() });
+    assert_eq!(number(call(&emulator, back(first + 100))), i64::from(first + 90));
+}
+
+#[test]
+fn resets_and_states_begin_lines_that_can_be_left_again() {
+    let emulator = start(Speed::Times(1.0), true);
+    let first = emulator.state().frame;
+    run(&emulator, 77);
+    let then = machine(&emulator);
+    call(&emulator, Op::Reset {});
+    run(&emulator, 5);
+    let overview = emulator.history().expect("a history").overview(0);
+    assert_eq!(overview.lines[1].beginning, Beginning::Reset);
+    call(&emulator, Op::Rewind { frame: first + 77, line: 1 });
+    assert_equal(&machine(&emulator), &then, "then");
+    let refused = refusal(&emulator, Op::Rewind { frame: 1, line: 9 });
+    assert_eq!(
+        (refused.status, refused.message.as_str()),
+        (Status::NotFound, "line 9 is not kept; those that are have numbers from 1 to 2")
+    );
+    let refused = refusal(&emulator, Op::Rewind { frame: 900, line: 1 });
+    let expected = format!("frame 900 of line 1 is not kept; use a frame from {first} to {}", first + 77);
+    assert_eq!((refused.status, refused.message), (Status::NotFound, expected));
+}
+
+#[test]
+fn nothing_goes_back_while_frames_are_needed_in_order() {
+    let emulator = start(Speed::Times(1.0), true);
+    run(&emulator, 10);
+    let steps = timeline::encode(&[KeyStep { offset: 0, keys: 1 }, KeyStep { offset: 9, keys: 0 }]);
+    let id = number(call(&emulator, Op::PlayKeys { steps }));
+    let refused = refusal(&emulator, back(5));
+    assert_eq!(refused.status, Status::Busy);
+    assert!(refused.message.starts_with(&format!("timeline {id} plays keys; cancel it")), "{refused}");
+    call(&emulator, Op::CancelKeys { id: 0 });
+    let watch = emulator.watch(WatchRequest { keys: true, ..WatchRequest::default() });
+    call(&emulator, watch.op());
+    let refused = refusal(&emulator, back(5));
+    assert_eq!(refused.status, Status::Busy);
+    assert!(refused.message.contains("being recorded or replayed"), "{refused}");
+    drop(watch);
+    call(&emulator, back(5));
+}
+
+#[test]
+fn keys_that_are_held_stay_held_and_the_picture_is_of_that_frame() {
+    let emulator = start(Speed::Times(1.0), true);
+    let first = emulator.state().frame;
+    run(&emulator, 45);
+    let picture = bytes(call(&emulator, Op::Screenshot {}));
+    call(&emulator, Op::SetKeys { keys: 0x10 });
+    run(&emulator, 100);
+    call(&emulator, Op::SetKeys { keys: 1 });
+    call(&emulator, back(first + 45));
+    assert_eq!(number(call(&emulator, Op::GetKeys {})), 1);
+    assert!(bytes(call(&emulator, Op::Screenshot {})) == picture);
+}
+
+#[test]
+fn ten_minutes_fit_in_the_budget_and_the_oldest_go_first() {
+    let emulator = start(Speed::Times(1.0), true);
+    for _ in 0..10 {
+        batch(
+            &emulator,
+            vec![Op::SetKeys { keys: 0x10 }, Op::Advance { frames: 3600 }, Op::SetKeys { keys: 1 }],
+        );
+    }
+    let history = emulator.history().expect("a history");
+    let overview = history.overview(0);
+    let line = &overview.lines[0];
+    assert!(line.states.len() > 1190 && overview.used < HISTORY, "{} bytes", overview.used);
+    let pictured = line.states.iter().rfind(|state| state.pictured).expect("pictures").frame;
+    let picture = history.thumbnail(1, pictured).expect("a picture");
+    assert_eq!((picture.width, picture.height, picture.to_rgb().len()), (80, 53, 80 * 53 * 3));
+
+    let small = Embedded::start(Config { history: 400_000, ..config(Speed::Times(1.0), true, vec![]) });
+    let small = small.expect("the demo game starts");
+    let first = small.state().frame;
+    run(&small, 3600);
+    let overview = small.history().expect("a history").overview(0);
+    assert!(overview.used <= 400_000 && overview.lines[0].states[0].frame > first, "{overview:?}");
+    let refused = refusal(&small, back(first + 1));
+    assert_eq!(refused.status, Status::NotFound);
+}
+
+#[test]
+fn without_memory_for_it_there_is_no_history() {
+    let emulator = Embedded::start(Config { history: 0, ..config(Speed::Times(1.0), true, vec![]) });
+    let emulator = emulator.expect("the demo game starts");
+    run(&emulator, 100);
+    assert!(emulator.history().expect("a history").overview(0).lines.is_empty());
+    assert_eq!(refusal(&emulator, back(5)).status, Status::Unsupported);
+}
