@@ -12,6 +12,11 @@ pub fn millis(time: SystemTime) -> String {
     humantime::format_rfc3339_millis(shown(time)).to_string()
 }
 
+/// The time that [`seconds`] or [`millis`] has written.
+pub fn parse(text: &str) -> Option<SystemTime> {
+    humantime::parse_rfc3339(text).ok()
+}
+
 fn shown(time: SystemTime) -> SystemTime {
     const LAST: Duration = Duration::from_secs(253_402_300_799);
     time.clamp(SystemTime::UNIX_EPOCH, SystemTime::UNIX_EPOCH + LAST)

@@ -23,7 +23,7 @@ const SHORT_SPACING: u32 = 6;
 const PICTURE_SPACING: u32 = 60;
 /// Each pixel of a small picture is the mean of a square of this many pixels a side.
 const REDUCTION: usize = 3;
-/// What states hold besides the machine: as in mGBA's own rewinding, the battery save and the cartridge's clock.
+/// What states hold in addition to the machine: as in mGBA's own rewinding, the battery save and the cartridge's clock.
 const FLAGS: u32 = flags::SAVEDATA | flags::RTC;
 
 /// Adds the frames of a core to its history.
@@ -45,7 +45,7 @@ pub(super) struct HistoryKeeper {
     keys: Option<u16>,
     /// Whether something other than keys changed the game since the last state.
     changed: bool,
-    /// What acts on the game besides its keys.
+    /// What acts on the game in addition to its keys.
     surroundings: u64,
     /// The checksum of the game.
     game: Option<u32>,
@@ -218,7 +218,7 @@ impl Machine {
         }
     }
 
-    /// A number for what acts on the game besides its keys: frozen values, cheats and sensors.
+    /// A number for what acts on the game in addition to its keys: frozen values, cheats and sensors.
     fn surroundings(&self) -> u64 {
         let all = (self.frozen.list(), self.cheats.list(), sensors::list(&self.core));
         let mut hasher = DefaultHasher::new();

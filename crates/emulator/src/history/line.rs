@@ -83,7 +83,7 @@ pub(crate) struct NewState<'a> {
     pub bytes: &'a [u8],
     /// The state that was added before it; empty to pack this one alone.
     pub before: &'a [u8],
-    /// What acts on the game besides its keys, or `None` if that cannot be repeated.
+    /// What acts on the game in addition to its keys, or `None` if that cannot be repeated.
     pub surroundings: Option<u64>,
     /// Its picture.
     pub thumbnail: Option<Thumbnail>,

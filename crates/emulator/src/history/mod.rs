@@ -145,7 +145,7 @@ impl History {
     }
 
     /// Finds how to get to a frame. `line` 0 is the line that the emulator is on, with the lines that it follows from.
-    /// `surroundings` describes what acts on the game besides its keys, now.
+    /// `surroundings` describes what acts on the game in addition to its keys, now.
     ///
     /// # Errors
     /// If there is no such line, or the frame is not kept.

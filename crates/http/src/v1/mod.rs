@@ -12,6 +12,7 @@ pub(crate) mod control;
 pub(crate) mod convenience;
 mod emulators;
 mod freeze;
+mod history;
 mod input;
 mod layers;
 mod machine;
@@ -38,7 +39,7 @@ use crate::routing::catalog;
 use crate::routing::state::AppState;
 
 /// The routers, in the order in which the page `/docs` shows their groups.
-fn routers() -> [OpenApiRouter<AppState>; 19] {
+fn routers() -> [OpenApiRouter<AppState>; 20] {
     [
         batch::router(),
         operations::router(),
@@ -47,6 +48,7 @@ fn routers() -> [OpenApiRouter<AppState>; 19] {
         symbols::router(),
         input::router(),
         control::router(),
+        history::router(),
         machine::router(),
         cheats::router(),
         sensors::router(),

@@ -5,6 +5,7 @@ mod cheats;
 mod control;
 mod emulators;
 mod guide;
+mod history;
 mod input;
 mod latency;
 pub mod live;

@@ -1,0 +1,312 @@
+//! The history of an emulator: what it keeps of the past, and going back in it.
+
+use std::time::{Duration, SystemTime};
+
+use axum::http::header::CACHE_CONTROL;
+use framewire_emulator::History;
+use framewire_emulator::history::{Beginning, LineOverview, Overview};
+use framewire_media::{Image, png};
+use framewire_protocol::{Keys, Op, Status};
+use framewire_recording::Recordings;
+use framewire_states::{Snapshots, time};
+
+use crate::routing::prelude::*;
+use crate::storage::blocking;
+
+pub(super) fn router() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(history)).routes(routes!(picture)).routes(routes!(rewind))
+}
+
+/// Times of snapshots and recordings are whole seconds.
+const SECOND: Duration = Duration::from_secs(1);
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+struct HistoryQuery {
+    /// Only what is kept of the frames from this one on.
+    #[serde(default)]
+    #[param(default = 0)]
+    first: u32,
+    /// Whether to look for snapshots and recordings of these frames.
+    #[serde(default = "yes")]
+    #[param(default = true)]
+    marks: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// What is kept of the past.
+#[derive(Serialize, ToSchema)]
+#[schema(as = History)]
+struct HistoryResponse {
+    /// The frame counter now.
+    frame: u32,
+    /// The number of the line that the emulator is on; null if nothing is kept yet.
+    line: Option<u32>,
+    /// Most bytes of memory that all of it may take. The oldest states are dropped first.
+    budget: usize,
+    /// How many bytes it takes.
+    used: usize,
+    /// The lines, the oldest first.
+    lines: Vec<Line>,
+}
+
+/// Frames that follow from one another.
+#[derive(Serialize, ToSchema)]
+#[schema(as = HistoryLine)]
+struct Line {
+    /// Its number.
+    line: u32,
+    /// Why it does not follow from the frame before it: `game`, `reset`, `state` or `rewind`.
+    began: &'static str,
+    /// After `rewind`: the frame that it follows from.
+    follows: Option<Place>,
+    /// The frames whose states are kept.
+    states: Vec<u32>,
+    /// Those of them that have a small picture, for GET /v1/timeline/picture.
+    pictures: Vec<u32>,
+    /// The keys that were held.
+    keys: Vec<HeldKeys>,
+    /// The snapshots that were made of it.
+    snapshots: Vec<Mark>,
+    /// The recordings that began on it.
+    recordings: Vec<Mark>,
+}
+
+/// A frame of a line.
+#[derive(Serialize, ToSchema)]
+#[schema(as = HistoryPlace)]
+struct Place {
+    /// Number of the line.
+    line: u32,
+    /// The frame counter.
+    frame: u32,
+}
+
+/// From this frame on exactly these keys were held.
+#[derive(Serialize, ToSchema)]
+#[schema(as = HistoryKeys)]
+struct HeldKeys {
+    /// The frame counter before the first such frame.
+    frame: u32,
+    /// The keys.
+    #[schema(value_type = Vec<String>)]
+    keys: Vec<&'static str>,
+}
+
+/// A snapshot or a recording of a frame.
+#[derive(Serialize, ToSchema)]
+#[schema(as = HistoryMark)]
+struct Mark {
+    /// What it is called.
+    name: String,
+    /// The frame counter.
+    frame: u32,
+}
+
+/// A file that may be of a frame of the history.
+struct Candidate {
+    name: String,
+    frame: u32,
+    time: SystemTime,
+}
+
+impl Candidate {
+    fn new(name: &impl ToString, frame: u32, text: &str) -> Option<Candidate> {
+        let time = time::parse(text)?;
+        Some(Candidate { name: name.to_string(), frame, time })
+    }
+
+    /// Whether it was made while the line was at its frame. A paused game stays at one for long.
+    fn is_of(&self, line: &LineOverview) -> bool {
+        let after = line.states.partition_point(|state| state.frame <= self.frame);
+        let Some(before) = after.checked_sub(1) else { return false };
+        let next = line.states.get(after);
+        line.states[before].time <= self.time + SECOND
+            && next.is_none_or(|next| self.time <= next.time + SECOND)
+    }
+}
+
+/// The files of the running game.
+#[derive(Default)]
+struct Candidates {
+    snapshots: Vec<Candidate>,
+    recordings: Vec<Candidate>,
+}
+
+impl Candidates {
+    fn find(
+        snapshots: Option<Arc<Snapshots>>,
+        recordings: Option<Arc<Recordings>>,
+        checksum: u32,
+    ) -> Result<Candidates, Problem> {
+        let snapshots = snapshots.map(|snapshots| snapshots.list()).transpose()?.unwrap_or_default();
+        let recordings = recordings.map(|recordings| recordings.list()).transpose()?.unwrap_or_default();
+        let snapshot = |listed: framewire_states::Listed| {
+            let about = &listed.about;
+            if about.checksum != checksum {
+                return None;
+            }
+            Candidate::new(&listed.entry.name, about.frame, &about.time)
+        };
+        let recording = |listed: framewire_recording::Listed| {
+            let head = &listed.head;
+            if head.checksum != checksum {
+                return None;
+            }
+            Candidate::new(&listed.entry.name, head.frame, &head.time)
+        };
+        Ok(Candidates {
+            snapshots: snapshots.into_iter().filter_map(snapshot).collect(),
+            recordings: recordings.into_iter().filter_map(recording).collect(),
+        })
+    }
+}
+
+/// Takes those out that are of this line.
+fn take_marks(candidates: &mut Vec<Candidate>, line: &LineOverview) -> Vec<Mark> {
+    let taken = candidates.extract_if(.., |candidate| candidate.is_of(line));
+    taken.map(|Candidate { name, frame, .. }| Mark { name, frame }).collect()
+}
+
+impl Line {
+    fn new(line: &LineOverview, candidates: &mut Candidates) -> Line {
+        let (began, follows) = match line.beginning {
+            Beginning::Game => ("game", None),
+            Beginning::Reset => ("reset", None),
+            Beginning::State => ("state", None),
+            Beginning::Rewind { line, frame } => ("rewind", Some(Place { line, frame })),
+        };
+        let held = |(frame, mask): &(u32, u16)| {
+            let keys = Keys::from_mask(*mask).unwrap_or_default();
+            HeldKeys { frame: *frame, keys: keys.iter().map(framewire_protocol::Key::name).collect() }
+        };
+        Line {
+            line: line.id,
+            began,
+            follows,
+            states: line.states.iter().map(|state| state.frame).collect(),
+            pictures: line.states.iter().filter(|state| state.pictured).map(|state| state.frame).collect(),
+            keys: line.keys.iter().map(held).collect(),
+            snapshots: take_marks(&mut candidates.snapshots, line),
+            recordings: take_marks(&mut candidates.recordings, line),
+        }
+    }
+}
+
+fn history_of(selected: &SelectedEmulator) -> Result<Arc<History>, Problem> {
+    selected.emulator.history().ok_or_else(|| {
+        let detail = "an mGBA in its window keeps no history: a state of it takes its scripts several frames; use snapshots, or \
+                      the window's own key for rewind";
+        Problem::new(StatusCode::NOT_IMPLEMENTED, detail)
+    })
+}
+
+/// What an embedded core keeps of the past: states, small pictures, and the keys of each frame.
+///
+/// A state is kept each half second of the game, and a picture each second. Frames that follow from one another are a *line*. A
+/// reset, a state that is loaded, or going back begins a line; the lines before it are kept until there is no memory for them.
+/// An mGBA in its window answers 501.
+#[utoipa::path(get, path = "/v1/timeline", operation_id = "history", tag = "history",
+    params(EmulatorParam, HistoryQuery), responses((status = 200, description = "What is kept.", body = HistoryResponse)))]
+async fn history(
+    State(snapshots): State<Storage<Snapshots>>,
+    State(recordings): State<Storage<Recordings>>,
+    selected: SelectedEmulator,
+    Query(HistoryQuery { first, marks }): Query<HistoryQuery>,
+) -> Result<Json<HistoryResponse>, Problem> {
+    let history = history_of(&selected)?;
+    let mut candidates = match selected.emulator.checksum() {
+        Some(checksum) if marks => {
+            let (snapshots, recordings) = (snapshots.get().ok(), recordings.get().ok());
+            blocking(move || Candidates::find(snapshots, recordings, checksum)).await?
+        }
+        _ => Candidates::default(),
+    };
+    let Overview { budget, used, current, lines } = history.overview(first);
+    // What could be of several lines is of the newest.
+    let mut lines: Vec<Line> = lines.iter().rev().map(|line| Line::new(line, &mut candidates)).collect();
+    lines.reverse();
+    Ok(Json(HistoryResponse { frame: selected.emulator.state().frame, line: current, budget, used, lines }))
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+struct PictureQuery {
+    /// Number of the line.
+    line: u32,
+    /// The frame counter, one of `pictures`.
+    frame: u32,
+}
+
+/// The small picture of a frame of the history.
+///
+/// It has a third of the width and the height of the screen.
+#[utoipa::path(get, path = "/v1/timeline/picture", operation_id = "historyPicture", tag = "history",
+    params(EmulatorParam, PictureQuery),
+    responses((status = 200, description = "The picture.", body = Vec<u8>, content_type = "image/png")))]
+async fn picture(
+    selected: SelectedEmulator,
+    Query(PictureQuery { line, frame }): Query<PictureQuery>,
+) -> Result<Response, Problem> {
+    let picture = history_of(&selected)?.thumbnail(line, frame).ok_or_else(|| {
+        let detail = format!(
+            "there is no picture of frame {frame} of line {line}; GET /v1/timeline lists those there are"
+        );
+        Problem::not_found(detail)
+    })?;
+    let pixels = picture.to_rgb();
+    let image = Image::new(picture.width, picture.height, &pixels);
+    let image = image.map_err(|error| Problem::new(StatusCode::BAD_GATEWAY, error.to_string()))?;
+    // The number of a line is not used again while the server runs.
+    let headers = [("content-type", "image/png"), (CACHE_CONTROL.as_str(), "private, max-age=600")];
+    Ok((headers, png::encode(image)).into_response())
+}
+
+/// Where to go back to.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = RewindTo, example = json!({"frame": 600}))]
+struct RewindTo {
+    /// The frame counter.
+    frame: u32,
+    /// Number of the line; left out, the one that the emulator is on, with those that it follows from.
+    #[serde(default)]
+    #[schema(minimum = 1)]
+    line: Option<u32>,
+}
+
+/// Where the emulator is.
+#[derive(Serialize, ToSchema)]
+struct WentBack {
+    /// The frame counter now.
+    frame: u32,
+    /// Whether that is the frame that was asked for.
+    exact: bool,
+}
+
+/// Takes the emulator back to a frame of its history, exactly as the game was then.
+///
+/// It loads the state that is kept before the frame, and runs the frames up to it with the keys that they had. If something
+/// else changed the game in these frames, such as a write to memory, it goes to the last frame before that. Keys that are held
+/// stay held, and a game that runs goes on from there. While a recording, a replay or a timeline of keys is under way, the reply
+/// is 409.
+#[utoipa::path(post, path = "/v1/rewind", operation_id = "rewind", tag = "history", params(EmulatorParam),
+    request_body = RewindTo, responses((status = 200, description = "It is there.", body = WentBack)))]
+async fn rewind(
+    selected: SelectedEmulator,
+    Payload(RewindTo { frame, line }): Payload<RewindTo>,
+) -> Result<Json<WentBack>, Problem> {
+    let op = Op::Rewind { frame, line: line.unwrap_or(0) };
+    let outcome = selected.perform(selected.keyed(op)).await?;
+    let now = outcome.frame;
+    outcome.single().map_err(|error| match error.status {
+        Status::Busy => Problem::new(StatusCode::CONFLICT, error.message),
+        _ => error.into(),
+    })?;
+    Ok(Json(WentBack { frame: now, exact: now == frame }))
+}

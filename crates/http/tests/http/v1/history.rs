@@ -1,0 +1,96 @@
+//! The history of an emulator over HTTP.
+
+use serde_json::{Value, json};
+
+use super::live::script::{Place, ready};
+use super::ok;
+use super::problems::problem;
+use crate::support::Server;
+
+fn post(server: &Server, path: &str, body: Value) -> crate::support::Reply {
+    server.request("POST", path, body.to_string().as_bytes())
+}
+
+fn advance(server: &Server, frames: u32) -> u64 {
+    ok(&post(server, "/v1/advance", json!({"frames": frames})))["frame"].as_u64().unwrap()
+}
+
+#[test]
+fn a_game_goes_back_to_a_frame_and_the_line_that_it_left_is_kept() {
+    let server = Server::paused();
+    advance(&server, 100);
+    let memory = || server.get("/v1/memory/0x03000000?length=32768").body;
+    let then = memory();
+    ok(&post(&server, "/v1/input", json!({"sequence": "Right:40"})));
+    let end = advance(&server, 150);
+    assert_ne!(memory(), then);
+    let back = ok(&post(&server, "/v1/rewind", json!({"frame": 100})));
+    assert_eq!(back, json!({"frame": 100, "exact": true}));
+    assert_eq!(memory(), then);
+    advance(&server, 20);
+    let timeline = ok(&server.get("/v1/timeline"));
+    let lines = timeline["lines"].as_array().unwrap();
+    assert_eq!((&timeline["frame"], &timeline["line"]), (&json!(120), &json!(2)));
+    assert_eq!(lines[0]["states"], json!([0, 30, 60, 90, 120, 150, 180, 210, 240, end]));
+    assert_eq!(lines[0]["pictures"].as_array().unwrap().last(), Some(&json!(240)));
+    let keys = [
+        json!({"frame": 0, "keys": []}),
+        json!({"frame": 100, "keys": ["Right"]}),
+        json!({"frame": 140, "keys": []}),
+    ];
+    assert_eq!(lines[0]["keys"], json!(keys));
+    assert_eq!(lines[1]["began"], "rewind");
+    assert_eq!(lines[1]["follows"], json!({"line": 1, "frame": 100}));
+    let late = ok(&server.get("/v1/timeline?first=200"));
+    assert_eq!(late["lines"][0]["states"], json!([210, 240, end]));
+    let picture = server.get("/v1/timeline/picture?line=1&frame=240");
+    assert_eq!(picture.header("content-type"), Some("image/png"));
+    let said = problem(&server.get("/v1/timeline/picture?line=1&frame=241"), 404);
+    assert!(said["detail"].as_str().unwrap().contains("frame 241 of line 1"), "{said}");
+    // The frames that were left are still there.
+    let back = ok(&post(&server, "/v1/rewind", json!({"frame": end, "line": 1})));
+    assert_eq!(back["frame"], end);
+    let said = problem(&post(&server, "/v1/rewind", json!({"frame": 9000})), 404);
+    assert_eq!(said["detail"], format!("frame 9000 of line 1 is not kept; use a frame from 0 to {end}"));
+}
+
+#[test]
+fn what_needs_the_frames_in_order_is_not_disturbed() {
+    let server = Server::paused();
+    advance(&server, 40);
+    ok(&post(&server, "/v1/input", json!({"sequence": "A:60"})));
+    let said = problem(&post(&server, "/v1/rewind", json!({"frame": 20})), 409);
+    assert!(said["detail"].as_str().unwrap().contains("plays keys; cancel it"), "{said}");
+    ok(&server.request("DELETE", "/v1/input", b""));
+    assert_eq!(post(&server, "/v1/recordings", json!({"name": "run"})).status, 201);
+    let said = problem(&post(&server, "/v1/rewind", json!({"frame": 20})), 409);
+    assert!(said["detail"].as_str().unwrap().contains("recorded or replayed"), "{said}");
+    ok(&server.request("DELETE", "/v1/recording", b""));
+    ok(&post(&server, "/v1/rewind", json!({"frame": 20})));
+}
+
+#[test]
+fn snapshots_and_recordings_are_on_the_line_that_they_were_made_of() {
+    let server = Server::paused();
+    advance(&server, 70);
+    assert_eq!(post(&server, "/v1/snapshots", json!({"name": "here"})).status, 201);
+    assert_eq!(post(&server, "/v1/recordings", json!({"name": "run"})).status, 201);
+    advance(&server, 30);
+    ok(&server.request("DELETE", "/v1/recording", b""));
+    let timeline = ok(&server.get("/v1/timeline"));
+    assert_eq!(timeline["lines"][0]["snapshots"], json!([{"name": "here", "frame": 70}]));
+    assert_eq!(timeline["lines"][0]["recordings"], json!([{"name": "run", "frame": 70}]));
+    let timeline = ok(&server.get("/v1/timeline?marks=false"));
+    assert_eq!(timeline["lines"][0]["snapshots"], json!([]));
+}
+
+#[test]
+fn a_stock_mgba_says_that_it_has_none() {
+    let place = Place::new();
+    let (_core, server) = (place.core(), place.server(|_| {}));
+    ready(&server);
+    let said = problem(&server.get("/v1/timeline"), 501);
+    assert!(said["detail"].as_str().unwrap().contains("keeps no history"), "{said}");
+    let said = problem(&post(&server, "/v1/rewind", json!({"frame": 20})), 501);
+    assert!(said["detail"].as_str().unwrap().contains("keeps no history"), "{said}");
+}
