@@ -18,7 +18,7 @@ local options = cli.read(arg, {
   about = "Measures the channel, stepping an emulator on it, and the HTTP server, next to the machine's limits.",
   { "rounds", "N", "rounds, of which the median counts", kind = "integer", low = 1, high = 99, default = 5 },
   { "seconds", "N", "seconds of HTTP load in a round", kind = "integer", low = 1, high = 60, default = 3 },
-  { "only", "WORD", "only the parts whose name holds it: channel, steps, http, api, idle", default = "" },
+  { "only", "PARTS", "only these parts, with commas between them: channel, steps, http, api, idle", default = "" },
   { "json", "FILE", "write the figures there too" },
   { "retro", "PYTHON", "a Python with stable-retro, to compare the steps with" },
 })
@@ -211,11 +211,27 @@ end
 
 local order = { "channel", "steps", "http", "api", "idle" }
 
-local function missing()
+-- Which parts --only names: a set, or nil and what is wrong.
+local function wanted_parts(only)
+  local wanted = {}
+  if only == "" then
+    for _, name in ipairs(order) do wanted[name] = true end
+    return wanted
+  end
+  for word in (only .. ","):gmatch("%s*([^,]-)%s*,") do
+    if not parts[word] then
+      return nil, ("--only %s: %q is not a part; use some of %s"):format(only, word, table.concat(order, ","))
+    end
+    wanted[word] = true
+  end
+  return wanted
+end
+
+local function missing(wanted)
   for _, program in ipairs { "cc", "wrk", "nginx", "taskset", "ss" } do
     if not measure.has(program) then return "needs " .. program end
   end
-  local needs_builds = ("channel steps"):find(options.only, 1, true)
+  local needs_builds = wanted.channel or wanted.steps
   for _, file in ipairs { target .. "/framewire", target .. "/examples/pingpong" } do
     if needs_builds and not io.open(file) then
       return "needs " .. file .. "; the first lines of this file say how to build it"
@@ -225,10 +241,11 @@ local function missing()
 end
 
 local function main()
-  local problem = missing()
+  local wanted, problem = wanted_parts(options.only)
+  problem = problem or missing(wanted)
   if problem then error(problem, 0) end
   for _, name in ipairs(order) do
-    if name:find(options.only, 1, true) then parts[name]() end
+    if wanted[name] then parts[name]() end
   end
   if options.json then measure.write(options.json, figures) end
 end
