@@ -148,7 +148,7 @@ fn every_strategy_in_both_dialects_reaches_the_script() {
         std::thread::sleep(Duration::from_millis(20));
     }
     for scheme in ["link", "marker"] {
-        for strategy in ["single", "per-request", "pool", "pool-retry", "mux"] {
+        for strategy in ["single", "per-request", "pool", "pool-retry", "pool-keep-broken", "mux"] {
             let url = format!("{scheme}://127.0.0.1:{}", server.script);
             let report = report(&[&url, "-s", strategy, "-r", "50", "-d", "1s", "-p", "5000"]);
             assert_eq!(report.rows[0].requests, 50);

@@ -14,14 +14,22 @@ pub enum Strategy {
     Pool,
     /// A pool, and further tries after a growing delay. Only for messages that may be repeated.
     PoolRetry,
+    /// A pool that keeps a connection after it broke, and then tries to connect the same socket again.
+    PoolKeepBroken,
     /// One connection, many messages in flight.
     Mux,
 }
 
 impl Strategy {
     /// All of them.
-    pub const ALL: [Strategy; 5] =
-        [Strategy::Single, Strategy::PerRequest, Strategy::Pool, Strategy::PoolRetry, Strategy::Mux];
+    pub const ALL: [Strategy; 6] = [
+        Strategy::Single,
+        Strategy::PerRequest,
+        Strategy::Pool,
+        Strategy::PoolRetry,
+        Strategy::PoolKeepBroken,
+        Strategy::Mux,
+    ];
 
     /// Its name on a command line.
     pub fn name(self) -> &'static str {
@@ -30,6 +38,7 @@ impl Strategy {
             Strategy::PerRequest => "per-request",
             Strategy::Pool => "pool",
             Strategy::PoolRetry => "pool-retry",
+            Strategy::PoolKeepBroken => "pool-keep-broken",
             Strategy::Mux => "mux",
         }
     }
@@ -43,7 +52,7 @@ impl fmt::Display for Strategy {
 
 /// Text that is not the name of a strategy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a strategy; use single, per-request, pool, pool-retry or mux")]
+#[error("{0:?} is not a strategy; use single, per-request, pool, pool-retry, pool-keep-broken or mux")]
 pub struct StrategyError(String);
 
 impl FromStr for Strategy {

@@ -8,7 +8,7 @@ use framewire_loadtest::http::request::{HeaderName, HeaderValue, Method};
 use framewire_loadtest::payload::Payload;
 use framewire_loadtest::search::Search;
 use framewire_loadtest::stages::Stages;
-use framewire_loadtest::{Arrivals, Check, Load, Plan, Strategy, rates};
+use framewire_loadtest::{Arrivals, Check, Load, Plan, Retries, Strategy, rates};
 
 /// What to measure and how.
 #[derive(Debug, clap::Args)]
@@ -88,9 +88,16 @@ pub struct RunArgs {
     #[arg(short, long, value_name = "CONDITIONS", help_heading = "Goal")]
     pub goal: Option<Goal>,
 
-    /// How sockets are used: single, per-request, pool, pool-retry or mux [default: pool; link:// and --http2: mux]
+    /// How sockets are used: single, per-request, pool, pool-retry, pool-keep-broken (marker:// and link://) or mux
+    /// [default: pool; link:// and --http2: mux]
     #[arg(short, long, value_name = "NAME", help_heading = "Client")]
     pub strategy: Option<Strategy>,
+    /// pool-retry: the wait before each further try, such as 400ms,1200ms
+    #[arg(long, value_name = "TIMES", default_value = "50ms,100ms", help_heading = "Client")]
+    pub retries: Retries,
+    /// Let the system hold back small packets (Nagle's algorithm) instead of sending each at once
+    #[arg(long, help_heading = "Client")]
+    pub nagle: bool,
     /// The most requests under way at a time; those that are due beyond it wait, clock running
     #[arg(long, value_name = "N", default_value_t = 256, help_heading = "Client")]
     pub connections: usize,
@@ -103,6 +110,10 @@ pub struct RunArgs {
     /// marker://: send the bare message, for scripts that send back whatever comes, instead of framewire.echo,MESSAGE
     #[arg(long, help_heading = "Client")]
     pub raw: bool,
+    /// marker://: send the bare message without a mark at its end, and take what one read of at most 1,024 bytes gives as
+    /// the reply, to show what becomes of longer messages
+    #[arg(long, conflicts_with = "raw", help_heading = "Client")]
+    pub unframed: bool,
     /// Do not connect once before the first run to see whether anything is there
     #[arg(long, help_heading = "Client")]
     pub skip_check: bool,

@@ -80,17 +80,33 @@ impl Measured {
         }
         let url: Url = text.parse()?;
         ensure!(!args.raw || url.scheme == "marker", "--raw is for marker:// targets");
+        ensure!(!args.unframed || url.scheme == "marker", "--unframed is for marker:// targets");
         let is_http = matches!(url.scheme.as_str(), "http" | "https");
         if let Some(option) = args.http_option().filter(|_| !is_http) {
             bail!("{option} is for http:// and https:// targets, and {url} is neither");
         }
         match url.scheme.as_str() {
             "http" | "https" => http(url, args),
-            "link" => script(url, Dialect::Binary, args.strategy.unwrap_or(Strategy::Mux), args),
+            "link" => {
+                let strategy = args.strategy.unwrap_or(Strategy::Mux);
+                ensure!(
+                    !args.nagle || strategy != Strategy::Mux,
+                    "--nagle cannot be had on a link, which sends at once; use marker://, or another --strategy than mux"
+                );
+                script(url, Dialect::Binary, strategy, args)
+            }
             "marker" => {
-                let dialect =
-                    if args.raw { Dialect::Marker { prefix: String::new() } } else { Dialect::marker() };
-                script(url, dialect, args.strategy.unwrap_or(Strategy::Pool), args)
+                let strategy = args.strategy.unwrap_or(Strategy::Pool);
+                ensure!(
+                    !args.unframed || strategy != Strategy::Mux,
+                    "--unframed replies do not say which message they belong to; use another --strategy than mux"
+                );
+                let dialect = match (args.unframed, args.raw) {
+                    (true, _) => Dialect::Unframed,
+                    (false, true) => Dialect::Marker { prefix: String::new() },
+                    (false, false) => Dialect::marker(),
+                };
+                script(url, dialect, strategy, args)
             }
             scheme => bail!(
                 "{scheme}:// is not a kind of target; use http://, https://, link:// or marker:// with HOST:PORT, or embedded"
@@ -106,9 +122,7 @@ impl Measured {
                     ensure!(plan.workers == 1, "--strategy single has one connection; leave --workers at 1");
                     plan.connections = 1;
                 }
-                if http.strategy == Strategy::PoolRetry {
-                    plan.timeout = with_retries(plan.timeout);
-                }
+                plan.timeout = http.options.reuse.retries.longest(plan.timeout);
             }
             Measured::Script { target, .. } => {
                 ensure!(
@@ -116,9 +130,7 @@ impl Measured {
                     "one connection cannot be shared by several workers; leave --workers at 1 (one is enough for any \
                      script)"
                 );
-                if target.strategy() == Strategy::PoolRetry {
-                    plan.timeout = with_retries(plan.timeout);
-                }
+                plan.timeout = target.longest(plan.timeout);
             }
             #[cfg(feature = "embedded")]
             Measured::Embedded(_) => {}
@@ -207,24 +219,20 @@ fn unreachable(url: &Url, advice: &str) -> String {
     format!("{url} cannot be reached; {advice} (--skip-check measures it anyway)")
 }
 
-/// Time for all tries and the waits between them.
-fn with_retries(timeout: Duration) -> Duration {
-    let Options { tries, delay, .. } = Options::default();
-    timeout * tries + delay * (1 << tries)
-}
-
 fn http(url: Url, args: &RunArgs) -> anyhow::Result<Measured> {
     let strategy = args.strategy.unwrap_or(if args.http2 { Strategy::Mux } else { Strategy::Pool });
-    let Options { tries, delay, .. } = Options::default();
     let reuse = match strategy {
-        Strategy::PerRequest => Reuse { keep_alive: false, delay, ..Reuse::default() },
+        Strategy::PerRequest => Reuse { keep_alive: false, ..Reuse::default() },
         Strategy::Mux if args.http2 => Reuse::default(),
         _ if args.http2 => bail!(
             "--strategy {strategy} is for HTTP/1.1; with --http2, requests share a connection (mux), or each has its own \
              (per-request)"
         ),
-        Strategy::Single | Strategy::Pool => Reuse { delay, ..Reuse::default() },
-        Strategy::PoolRetry => Reuse { tries, delay, ..Reuse::default() },
+        Strategy::Single | Strategy::Pool => Reuse::default(),
+        Strategy::PoolRetry => Reuse { retries: args.retries.clone(), ..Reuse::default() },
+        Strategy::PoolKeepBroken => {
+            bail!("--strategy pool-keep-broken is for marker:// and link:// targets; use pool")
+        }
         Strategy::Mux => {
             bail!("HTTP/1.1 has one request at a time on a connection; use --strategy pool, or --http2")
         }
@@ -234,7 +242,8 @@ fn http(url: Url, args: &RunArgs) -> anyhow::Result<Measured> {
         Some(path) => Trust::File(path.clone()),
         None => Trust::System,
     };
-    let options = HttpOptions { reuse, trust, unix_socket: args.unix_socket.clone(), http2: args.http2 };
+    let unix_socket = args.unix_socket.clone();
+    let options = HttpOptions { reuse, trust, unix_socket, http2: args.http2, nagle: args.nagle };
     let headers = headers(args)?;
     let requests = match &args.requests {
         Some(path) => {
@@ -294,7 +303,8 @@ fn script(url: Url, dialect: Dialect, strategy: Strategy, args: &RunArgs) -> any
     ensure!(url.path == "/", "{url} has a path; give only {}://HOST:PORT", url.scheme);
     url.resolve()?;
     let check = args.check.clone().unwrap_or(Check::Echo);
-    let options = Options { timeout: args.timeout, check, ..Options::default() };
+    let retries = args.retries.clone();
+    let options = Options { timeout: args.timeout, check, retries, nagle: args.nagle, ..Options::default() };
     let target = Arc::new(ScriptTarget::new(url.authority(), strategy, dialect, options));
     Ok(Measured::Script { url, target })
 }
@@ -302,6 +312,7 @@ fn script(url: Url, dialect: Dialect, strategy: Strategy, args: &RunArgs) -> any
 #[cfg(feature = "embedded")]
 fn embedded(args: &RunArgs) -> anyhow::Result<Measured> {
     ensure!(args.strategy.is_none(), "the embedded core has no sockets; leave --strategy out");
+    ensure!(!args.nagle, "the embedded core has no sockets; leave --nagle out");
     if let Some(option) = args.http_option() {
         bail!("{option} is for http:// and https:// targets");
     }

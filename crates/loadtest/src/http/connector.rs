@@ -78,6 +78,8 @@ enum Place {
 pub(super) struct Connector {
     place: Place,
     tls: Option<(TlsConnector, ServerName<'static>)>,
+    /// Whether the system may hold back small packets.
+    pub(super) nagle: bool,
 }
 
 impl fmt::Debug for Connector {
@@ -110,14 +112,14 @@ impl Connector {
             #[cfg(not(unix))]
             Some(_) => return Err(ConnectorError::NoUnixSockets),
         };
-        Ok(Connector { place, tls })
+        Ok(Connector { place, tls, nagle: false })
     }
 
     pub(super) async fn connect(&self) -> io::Result<Box<dyn Stream>> {
         match &self.place {
             Place::Tcp(address) => {
                 let stream = TcpStream::connect(address).await?;
-                stream.set_nodelay(true)?;
+                stream.set_nodelay(!self.nagle)?;
                 self.secure(stream).await
             }
             #[cfg(unix)]

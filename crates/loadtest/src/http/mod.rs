@@ -22,6 +22,7 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method, Uri, header};
 
 use crate::check::Check;
+use crate::retries::Retries;
 use crate::target::{Call, Client, Failure, Session, Target};
 use crate::url::Url;
 use connection::Connection;
@@ -31,19 +32,17 @@ use request::Request;
 use template::Template;
 
 /// How connections are used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reuse {
     /// Whether a connection serves one request after the other; else each request opens and closes its own.
     pub keep_alive: bool,
-    /// How many times a request is tried.
-    pub tries: u32,
-    /// Wait before the second try; doubled before each further one.
-    pub delay: Duration,
+    /// When a request that failed is tried again.
+    pub retries: Retries,
 }
 
 impl Default for Reuse {
     fn default() -> Self {
-        Reuse { keep_alive: true, tries: 1, delay: Duration::from_millis(50) }
+        Reuse { keep_alive: true, retries: Retries::default() }
     }
 }
 
@@ -58,6 +57,8 @@ pub struct HttpOptions {
     pub unix_socket: Option<PathBuf>,
     /// HTTP/2 instead of HTTP/1.1, without an upgrade: the server must expect it.
     pub http2: bool,
+    /// Whether the system may hold back small packets (Nagle's algorithm).
+    pub nagle: bool,
 }
 
 /// A server that is sent requests.
@@ -165,8 +166,9 @@ impl HttpTarget {
     /// Without any request.
     pub fn new(url: &Url, requests: &[Request], options: &HttpOptions) -> Result<HttpTarget, ConnectorError> {
         assert!(!requests.is_empty(), "a target needs a request");
-        let HttpOptions { reuse, trust, unix_socket, http2 } = options;
-        let connector = Connector::new(url, unix_socket.as_deref(), trust, *http2)?;
+        let HttpOptions { reuse, trust, unix_socket, http2, nagle } = options;
+        let mut connector = Connector::new(url, unix_socket.as_deref(), trust, *http2)?;
+        connector.nagle = *nagle;
         let mut sum = 0.0;
         let prepare = |request: &Request| {
             let prepared = Prepared::new(request, url, reuse.keep_alive, sum);
@@ -174,7 +176,7 @@ impl HttpTarget {
             prepared
         };
         let requests = requests.iter().map(prepare).collect();
-        let config = Config { connector, requests, reuse: *reuse, http2: *http2 };
+        let config = Config { connector, requests, reuse: reuse.clone(), http2: *http2 };
         Ok(HttpTarget { config: Arc::new(config) })
     }
 
@@ -242,18 +244,13 @@ impl Client for HttpClient {
         if !config.http2 {
             prepared.fill(call.payload, &mut self.request);
         }
-        let mut delay = config.reuse.delay;
-        let mut left = config.reuse.tries.max(1);
+        let mut waits = config.reuse.retries.waits().iter();
         loop {
-            left -= 1;
-            match self.attempt(prepared, call).await {
-                Err(_) if left > 0 => {
-                    tokio::time::sleep(delay).await;
-                    delay *= 2;
-                    call.mark_retry();
-                }
-                result => return result,
-            }
+            let result = self.attempt(prepared, call).await;
+            let wait = waits.next().filter(|_| result.is_err());
+            let Some(wait) = wait else { return result };
+            tokio::time::sleep(*wait).await;
+            call.mark_retry();
         }
     }
 }

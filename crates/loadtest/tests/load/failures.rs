@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use framewire_loadtest::Retries;
 use framewire_loadtest::goal::Goal;
 use framewire_loadtest::http::Reuse;
 use framewire_loadtest::row::Row;
@@ -89,7 +90,8 @@ fn not_sent_when_no_connection_became_free() {
 #[test]
 fn three_tries_hide_two_failures() {
     let server = Server::start(|number| if number % 3 < 2 { Action::Close } else { Action::Echo });
-    let reuse = Reuse { tries: 3, delay: Duration::from_millis(1), ..Reuse::default() };
+    let retries = Retries::new([Duration::from_millis(1); 2]);
+    let reuse = Reuse { retries, ..Reuse::default() };
     let mut plan = crate::plan(20.0, SECOND);
     // One after the other, so that two failures and a success always belong to one request.
     plan.connections = 1;

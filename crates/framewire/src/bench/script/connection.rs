@@ -1,13 +1,15 @@
 use std::io;
-use std::time::Duration;
+use std::mem::MaybeUninit;
+use std::net::SocketAddr;
 
 use framewire_loadtest::{Call, Failure};
+use socket2::SockRef;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::dialect::{Answer, Codec};
-use super::{Dialect, closed};
+use super::{Dialect, Options, closed};
 
 /// Size of a read, in bytes.
 const PIECE: usize = 16 * 1024;
@@ -16,18 +18,29 @@ const PIECE: usize = 16 * 1024;
 #[derive(Debug)]
 pub(super) struct Connection {
     stream: TcpStream,
+    peer: SocketAddr,
+    /// Whether an exchange has failed on it.
+    is_broken: bool,
     codec: Codec,
     out: Vec<u8>,
     buffer: Vec<u8>,
 }
 
 impl Connection {
-    /// Connects within `limit` and, where the dialect has one, exchanges the greeting.
-    pub(super) async fn open(address: &str, dialect: &Dialect, limit: Duration) -> Result<Self, Failure> {
-        let stream = timeout(limit, TcpStream::connect(address)).await.map_err(|_| Failure::TimedOut)??;
-        stream.set_nodelay(true)?;
-        let mut connection =
-            Connection { stream, codec: dialect.codec(), out: Vec::new(), buffer: Vec::with_capacity(PIECE) };
+    /// Connects and, where the dialect has one, exchanges the greeting.
+    pub(super) async fn open(address: &str, dialect: &Dialect, options: &Options) -> Result<Self, Failure> {
+        let connected = timeout(options.connect_timeout, TcpStream::connect(address)).await;
+        let stream = connected.map_err(|_| Failure::TimedOut)??;
+        stream.set_nodelay(!options.nagle)?;
+        let peer = stream.peer_addr()?;
+        let mut connection = Connection {
+            stream,
+            peer,
+            is_broken: false,
+            codec: dialect.codec(),
+            out: Vec::new(),
+            buffer: Vec::with_capacity(PIECE),
+        };
         if let Some(greeting) = connection.codec.greeting() {
             connection.stream.write_all(&greeting).await?;
             while !connection.codec.greeted() {
@@ -37,10 +50,14 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Whether the peer has neither closed it nor sent data without a request.
+    /// Whether the peer has neither closed it nor sent data without a request. Without frames, such data is taken for the
+    /// next reply.
     pub(super) fn is_open(&self) -> bool {
-        let quiet = self.stream.try_read(&mut [0]);
-        quiet.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+        match SockRef::from(&self.stream).peek(&mut [MaybeUninit::uninit()]) {
+            Ok(0) => false,
+            Ok(_) => self.codec.longest_read().is_some(),
+            Err(error) => error.kind() == io::ErrorKind::WouldBlock,
+        }
     }
 
     /// Sends the message of `call` and waits for its answer.
@@ -59,6 +76,24 @@ impl Connection {
         }
     }
 
+    /// Takes the result of connecting from the system, as a program that waits in `connect` does. Linux would give it to
+    /// the next `connect` otherwise, whatever became of the connection since.
+    pub(super) fn settle(&self) -> io::Result<()> {
+        SockRef::from(&self.stream).connect(&self.peer.into())
+    }
+
+    /// Like [`exchange`](Self::exchange), also after that failed: then the same socket is connected again, which systems
+    /// refuse.
+    pub(super) async fn exchange_again(&mut self, call: &mut Call<'_>) -> Answer {
+        if self.is_broken {
+            SockRef::from(&self.stream).connect(&self.peer.into())?;
+            self.is_broken = false;
+        }
+        let answer = self.exchange(call).await;
+        self.is_broken = answer.is_err();
+        answer
+    }
+
     /// Closes it in good order.
     pub(super) async fn close(mut self) {
         // The peer may be gone already.
@@ -72,7 +107,8 @@ impl Connection {
 
     async fn read(&mut self) -> Result<(), Failure> {
         self.buffer.clear();
-        if self.stream.read_buf(&mut self.buffer).await? == 0 {
+        let limit = self.codec.longest_read().unwrap_or(u64::MAX);
+        if (&mut self.stream).take(limit).read_buf(&mut self.buffer).await? == 0 {
             return Err(closed());
         }
         self.codec.receive(&self.buffer)

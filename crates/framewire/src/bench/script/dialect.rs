@@ -3,6 +3,8 @@ use framewire_protocol::{Batch, Decoder, Frame, Hello, Op, Outcome, Reply, Reque
 
 use super::{malformed, refused};
 
+/// Longest reply without a frame, in bytes: the buffer that the study's server had for one.
+const UNFRAMED: u64 = 1024;
 /// Longest text reply, in bytes; the script's own limit for a message.
 const LONGEST: usize = 8 * 1024 * 1024;
 
@@ -19,6 +21,8 @@ pub enum Dialect {
         /// What each message begins with.
         prefix: String,
     },
+    /// The bare message, as in version 6 of the study: whatever one read gives is the reply.
+    Unframed,
 }
 
 impl Dialect {
@@ -39,6 +43,7 @@ impl Dialect {
                 sent: 0,
                 answered: 0,
             }),
+            Dialect::Unframed => Codec::Unframed(Vec::new()),
         }
     }
 }
@@ -62,6 +67,8 @@ pub(super) fn answer(outcome: Outcome) -> Answer {
 pub(super) enum Codec {
     Binary(Binary),
     Marker(Marker),
+    /// What one read gave.
+    Unframed(Vec<u8>),
 }
 
 #[derive(Debug)]
@@ -96,7 +103,7 @@ impl Codec {
     pub(super) fn greeting(&self) -> Option<Vec<u8>> {
         match self {
             Codec::Binary(_) => Some(Hello::new(fastrand::u64(..)).to_message().into_bytes()),
-            Codec::Marker(_) => None,
+            Codec::Marker(_) | Codec::Unframed(_) => None,
         }
     }
 
@@ -104,7 +111,15 @@ impl Codec {
     pub(super) fn greeted(&self) -> bool {
         match self {
             Codec::Binary(binary) => matches!(binary.state, State::Open),
-            Codec::Marker(_) => true,
+            Codec::Marker(_) | Codec::Unframed(_) => true,
+        }
+    }
+
+    /// Most bytes that may be read at once, where that makes a difference.
+    pub(super) fn longest_read(&self) -> Option<u64> {
+        match self {
+            Codec::Binary(_) | Codec::Marker(_) => None,
+            Codec::Unframed(_) => Some(UNFRAMED),
         }
     }
 
@@ -126,6 +141,10 @@ impl Codec {
                 marker.sent = marker.sent.wrapping_add(1);
                 marker.sent.wrapping_sub(1)
             }
+            Codec::Unframed(_) => {
+                out.extend_from_slice(payload);
+                0
+            }
         }
     }
 
@@ -140,6 +159,10 @@ impl Codec {
                 marker.buffer.extend_from_slice(bytes);
                 Ok(())
             }
+            Codec::Unframed(read) => {
+                bytes.clone_into(read);
+                Ok(())
+            }
         }
     }
 
@@ -151,6 +174,8 @@ impl Codec {
         match self {
             Codec::Binary(binary) => binary.next_answer(),
             Codec::Marker(marker) => marker.next_answer(),
+            Codec::Unframed(read) if read.is_empty() => Ok(None),
+            Codec::Unframed(read) => Ok(Some((0, Ok(std::mem::take(read))))),
         }
     }
 }

@@ -16,7 +16,7 @@ mod tests;
 
 use std::time::Duration;
 
-use framewire_loadtest::{Check, Failure, Strategy, Target};
+use framewire_loadtest::{Check, Failure, Retries, Strategy, Target};
 
 pub use dialect::Dialect;
 pub use session::ScriptSession;
@@ -28,10 +28,10 @@ pub struct Options {
     pub connect_timeout: Duration,
     /// How long one try may take, connecting included.
     pub timeout: Duration,
-    /// How many times [`Strategy::PoolRetry`] tries.
-    pub tries: u32,
-    /// Its wait before the second try; doubled before each further one.
-    pub delay: Duration,
+    /// When [`Strategy::PoolRetry`] tries a message again.
+    pub retries: Retries,
+    /// Whether the system may hold back small packets.
+    pub nagle: bool,
     /// Which answers are right.
     pub check: Check,
 }
@@ -41,8 +41,8 @@ impl Default for Options {
         Options {
             connect_timeout: Duration::from_secs(5),
             timeout: Duration::from_secs(10),
-            tries: 3,
-            delay: Duration::from_millis(50),
+            retries: Retries::default(),
+            nagle: false,
             check: Check::Echo,
         }
     }
@@ -71,6 +71,14 @@ impl ScriptTarget {
     /// Whether it must be Framewire's script.
     pub fn is_ours(&self) -> bool {
         self.dialect == Dialect::Binary || self.dialect == Dialect::marker()
+    }
+
+    /// The time that a message may take with all its tries, when each may take `timeout`.
+    pub fn longest(&self, timeout: Duration) -> Duration {
+        match self.strategy {
+            Strategy::PoolRetry => self.options.retries.longest(timeout),
+            _ => timeout,
+        }
     }
 
     /// Which answers are right.

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use framewire_link::{Config, Link, LinkError};
-use framewire_loadtest::{Call, Client, Failure, Session, Strategy};
+use framewire_loadtest::{Call, Client, Failure, Retries, Session, Strategy};
 use framewire_protocol::Op;
 use parking_lot::Mutex as SyncMutex;
 use tokio::runtime::Handle;
@@ -27,7 +27,12 @@ struct Inner {
 enum Kept {
     Single(Mutex<Option<Connection>>),
     PerRequest,
-    Pool { idle: SyncMutex<Vec<Connection>>, tries: u32 },
+    Pool {
+        idle: SyncMutex<Vec<Connection>>,
+        retries: Retries,
+    },
+    /// A pool whose connections stay in it after they broke.
+    Hoard(SyncMutex<Vec<Connection>>),
     Pipeline(Mutex<Option<Arc<Pipeline>>>),
     Link(SyncMutex<Option<Arc<Link>>>),
 }
@@ -53,10 +58,11 @@ impl ScriptSession {
         let kept = match target.strategy {
             Strategy::Single => Kept::Single(Mutex::default()),
             Strategy::PerRequest => Kept::PerRequest,
-            Strategy::Pool => Kept::Pool { idle: SyncMutex::default(), tries: 1 },
+            Strategy::Pool => Kept::Pool { idle: SyncMutex::default(), retries: Retries::default() },
             Strategy::PoolRetry => {
-                Kept::Pool { idle: SyncMutex::default(), tries: target.options.tries.max(1) }
+                Kept::Pool { idle: SyncMutex::default(), retries: target.options.retries.clone() }
             }
+            Strategy::PoolKeepBroken => Kept::Hoard(SyncMutex::default()),
             Strategy::Mux if target.dialect == Dialect::Binary => Kept::Link(SyncMutex::default()),
             Strategy::Mux => Kept::Pipeline(Mutex::default()),
         };
@@ -67,20 +73,16 @@ impl ScriptSession {
 impl Inner {
     /// Sends a message and waits for it to come back. What comes back is not compared with what was sent.
     async fn exchange(&self, call: &mut Call<'_>) -> Answer {
-        let mut left = match self.kept {
-            Kept::Pool { tries, .. } => tries,
-            _ => 1,
+        let mut waits = match &self.kept {
+            Kept::Pool { retries, .. } => retries.waits().iter(),
+            _ => [].iter(),
         };
-        let options = &self.target.options;
-        let mut delay = options.delay;
+        let limit = self.target.options.timeout;
         loop {
-            left -= 1;
-            let result = timeout(options.timeout, self.attempt(call)).await.unwrap_or(Err(Failure::TimedOut));
-            if result.is_ok() || left == 0 {
-                return result;
-            }
-            sleep(delay).await;
-            delay *= 2;
+            let result = timeout(limit, self.attempt(call)).await.unwrap_or(Err(Failure::TimedOut));
+            let wait = waits.next().filter(|_| result.is_err());
+            let Some(wait) = wait else { return result };
+            sleep(*wait).await;
             call.mark_retry();
         }
     }
@@ -108,6 +110,20 @@ impl Inner {
                 let reply = connection.exchange(call).await?;
                 idle.lock().push(connection);
                 Ok(reply)
+            }
+            Kept::Hoard(idle) => {
+                let last = idle.lock().pop();
+                let mut connection = match last {
+                    Some(connection) => connection,
+                    None => {
+                        let connection = self.reuse_or_open(None, call).await?;
+                        connection.settle()?;
+                        connection
+                    }
+                };
+                let reply = connection.exchange_again(call).await;
+                idle.lock().push(connection);
+                reply
             }
             Kept::Pipeline(shared) => {
                 let pipeline = {
@@ -138,7 +154,7 @@ impl Inner {
         }
         let ScriptTarget { address, dialect, options, .. } = &self.target;
         let start = Instant::now();
-        let connection = Connection::open(address, dialect, options.connect_timeout).await?;
+        let connection = Connection::open(address, dialect, options).await?;
         call.mark_connected(Some(start.elapsed()));
         Ok(connection)
     }

@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use framewire_loadtest::{Call, Client, Failure, Strategy};
+use framewire_loadtest::{Call, Client, Failure, Retries, Strategy};
 use framewire_protocol::{Decoder, Frame, Op, Outcome, Reply, Value};
 
+use super::connection::Connection;
 use super::{Dialect, Options, ScriptSession, ScriptTarget};
 
 /// What the endpoint does with a message.
@@ -44,8 +45,8 @@ impl Endpoint {
     }
 
     fn session(&self, strategy: Strategy, dialect: &Dialect) -> ScriptSession {
-        let (timeout, delay) = (Duration::from_millis(300), Duration::from_millis(5));
-        let options = Options { timeout, delay, ..Options::default() };
+        let retries = Retries::new([Duration::from_millis(5), Duration::from_millis(10)]);
+        let options = Options { timeout: Duration::from_millis(300), retries, ..Options::default() };
         ScriptSession::new(ScriptTarget::new(self.address.clone(), strategy, dialect.clone(), options))
     }
 
@@ -157,7 +158,7 @@ async fn each_strategy_opens_the_connections_it_should() {
             let expected = match strategy {
                 Strategy::Single | Strategy::Mux => 1,
                 Strategy::PerRequest => 16,
-                Strategy::Pool | Strategy::PoolRetry => 8,
+                Strategy::Pool | Strategy::PoolRetry | Strategy::PoolKeepBroken => 8,
             };
             assert_eq!(connected, expected, "{strategy} {dialect:?}");
             assert_eq!(endpoint.connections(), connected as usize, "{strategy} {dialect:?}");
@@ -181,6 +182,54 @@ async fn a_connection_that_breaks_costs_one_message_and_a_retry_hides_it() {
 }
 
 #[tokio::test]
+async fn a_pool_that_keeps_a_broken_socket_fails_on_it_again_and_again() {
+    for dialect in dialects() {
+        let endpoint = Endpoint::start(|number| if number == 0 { Act::Drop } else { Act::Echo });
+        let session = endpoint.session(Strategy::PoolKeepBroken, &dialect);
+        assert_eq!(exchange(&session, b"lost").await, Err(Failure::Reset));
+        for _ in 0..3 {
+            let again = exchange(&session, b"again").await;
+            assert!(
+                matches!(&again, Err(Failure::Other(text)) if text.contains("connected")),
+                "{dialect:?}: {again:?}"
+            );
+        }
+        assert_eq!(endpoint.connections(), 1);
+    }
+}
+
+#[tokio::test]
+async fn small_packets_are_held_back_only_when_asked() {
+    let endpoint = Endpoint::start(|_| Act::Echo);
+    for nagle in [false, true] {
+        let options = Options { nagle, ..Options::default() };
+        let opened = Connection::open(&endpoint.address, &Dialect::marker(), &options).await.unwrap();
+        assert_eq!(opened.into_parts().0.nodelay().unwrap(), !nagle);
+    }
+}
+
+#[tokio::test]
+async fn without_frames_a_long_message_is_cut_and_its_rest_spoils_the_next_reply() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut piece = vec![0; 64 * 1024];
+        while let Ok(count @ 1..) = stream.read(&mut piece) {
+            stream.write_all(&piece[..count]).unwrap();
+        }
+    });
+    let options = Options { timeout: Duration::from_secs(3), ..Options::default() };
+    let session = ScriptSession::new(ScriptTarget::new(address, Strategy::Pool, Dialect::Unframed, options));
+    let (short, _) = exchange(&session, b"short").await.unwrap();
+    assert_eq!(short, b"short");
+    let long: Vec<u8> = (0..5000).map(|index| (index % 251) as u8).collect();
+    assert_eq!(exchange(&session, &long).await, Err(Failure::Wrong));
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert_eq!(exchange(&session, b"short").await, Err(Failure::Wrong), "the rest of the long one");
+}
+
+#[tokio::test]
 async fn a_late_answer_reaches_nobody_else() {
     for dialect in dialects() {
         for strategy in [Strategy::Single, Strategy::PerRequest, Strategy::Pool, Strategy::Mux] {
@@ -201,7 +250,8 @@ async fn a_port_where_nobody_listens_is_refused() {
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     for dialect in dialects() {
         for strategy in Strategy::ALL {
-            let options = Options { timeout: Duration::from_secs(3), tries: 2, ..Options::default() };
+            let retries = Retries::new([Duration::from_millis(5)]);
+            let options = Options { timeout: Duration::from_secs(3), retries, ..Options::default() };
             let target = ScriptTarget::new(address.clone(), strategy, dialect.clone(), options);
             let refused = exchange(&ScriptSession::new(target), b"x").await;
             assert_eq!(refused, Err(Failure::Refused), "{strategy}");

@@ -160,6 +160,7 @@ pub fn words(strategy: Strategy) -> &'static str {
         Strategy::PerRequest => "a socket per request",
         Strategy::Pool => "a pool",
         Strategy::PoolRetry => "a pool with three tries",
+        Strategy::PoolKeepBroken => "a pool that keeps broken sockets",
         Strategy::Mux => "one socket, many in flight",
     }
 }
