@@ -1,13 +1,60 @@
 //! The routes of sensors and layers.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
+use framewire_emulator::embedded::Rom;
 use serde_json::{Value, json};
 
+use super::live::client::{Events, Rpc};
 use super::live::script::{Place, ready};
 use super::ok;
 use super::problems::problem;
-use crate::support::Server;
+use crate::support::{Server, core};
+
+/// Lets the motor of the cartridge run while bit 3 at 0x02000000 is set.
+const RUMBLE: [u32; 8] = [
+    0xe3a0_0302, // mov r0, #0x08000000
+    0xe280_00c4, // add r0, r0, #0xc4
+    0xe3a0_5402, // mov r5, #0x02000000
+    0xe3a0_2008, // mov r2, #8
+    0xe1c0_20b2, // strh r2, [r0, #2]
+    0xe1d5_30b0, // ldrh r3, [r5]
+    0xe1c0_30b0, // strh r3, [r0]
+    0xeaff_fffc, // b back to ldrh
+];
+
+/// A server over a game whose cartridge has a motor.
+fn rumbling() -> Server {
+    let mut rom = vec![0_u8; 0x400];
+    rom[..4].copy_from_slice(&0xea00_0040_u32.to_le_bytes()); // b 0x108
+    rom[0xac..0xb0].copy_from_slice(b"V49E");
+    rom[0xb2] = 0x96;
+    for (at, word) in RUMBLE.iter().enumerate() {
+        rom[0x108 + 4 * at..][..4].copy_from_slice(&word.to_le_bytes());
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rumble.gba");
+    std::fs::write(&path, &rom).unwrap();
+    let emulator = core(Rom::File(path), true, Vec::new());
+    Server::over(folder, move |_| Arc::new(emulator), |_| {})
+}
+
+#[test]
+fn a_rumbling_cartridge_is_an_event_of_streams_and_subscriptions() {
+    let server = rumbling();
+    let mut events = Events::open(&server, "/v1/events");
+    let mut rpc = Rpc::open(&server);
+    rpc.result("subscribe", json!({"events": true}));
+    for on in [true, false] {
+        let value = if on { 8 } else { 0 };
+        rpc.result("write16", json!({"address": 0x0200_0000, "value": value}));
+        rpc.result("advance", json!({"frames": 2}));
+        let (event, told) = (events.wait_for("rumble"), rpc.wait_for("rumble"));
+        assert_eq!((&event.data["on"], &event.data), (&json!(on), &told.data));
+        assert!(event.data["frame"].is_u64(), "{event:?}");
+    }
+}
 
 fn put(server: &Server, path: &str, body: Value) -> Value {
     ok(&server.request("PUT", path, body.to_string().as_bytes()))
