@@ -18,7 +18,9 @@ from framewire.errors import InvalidRequest, WaitTimeout
 from framewire.model import (
     DTYPES,
     Address,
+    Cheat,
     Data,
+    Found,
     Info,
     Keys,
     NumberType,
@@ -180,6 +182,93 @@ def unfreeze(address: Address | None) -> Operation[bool]:
 def frozen() -> Operation[list[dict[str, Any]]]:
     """What `freeze` keeps."""
     return Operation("frozen", {}, same, changes=False)
+
+
+def read_text(address: Address, length: int) -> Operation[str]:
+    """Reads a text."""
+    return Operation("read_text", {**place(address), "length": whole(length, "length")}, same, changes=False)
+
+
+def find(params: Mapping[str, Any], areas: Sequence[Mapping[str, Any]], limit: int) -> Call[list[Found]]:
+    """Finds what `params` has."""
+    wanted = given(**params)
+    if (data := wanted.get("bytes")) is not None:
+        wanted["bytes"] = b64encode(as_bytes(data)).decode()
+
+    def parse(result: Json) -> list[Found]:
+        return [
+            Found(
+                each["address"],
+                each["bank"],
+                each["domain"],
+                each["offset"],
+                each["symbol"],
+                b64decode(each["data"]),
+            )
+            for each in result["places"]
+        ]
+
+    return Call("find", {**wanted, "areas": list(areas), "limit": whole(limit, "limit")}, parse, changes=False)
+
+
+def cheats() -> Call[list[Cheat]]:
+    """The cheats."""
+
+    def parse(result: Json) -> list[Cheat]:
+        return [
+            Cheat(each["id"], each["name"], each["kind"], tuple(each["codes"]), each["enabled"])
+            for each in result["cheats"]
+        ]
+
+    return Call("v1.cheats", {}, parse, changes=False)
+
+
+def codes_text(codes: str | Sequence[str]) -> str:
+    """Codes, one on each line."""
+    return codes if isinstance(codes, str) else "\n".join(codes)
+
+
+def add_cheat(codes: str | Sequence[str], name: str, kind: str, enabled: bool) -> Operation[int]:
+    """Adds a cheat."""
+    arguments = {"name": name, "kind": kind, "codes": codes_text(codes), "enabled": enabled}
+    return Operation("add_cheat", arguments, same, changes=True)
+
+
+def load_cheats(path: str) -> Operation[int]:
+    """Adds the cheats of a file."""
+    return Operation("load_cheats", {"path": path}, same, changes=True)
+
+
+def enable_cheat(id: int, enabled: bool) -> Operation[None]:
+    """Switches a cheat on or off."""
+    return Operation("enable_cheat", {"id": whole(id, "id"), "enabled": enabled}, nothing, changes=True)
+
+
+def remove_cheat(id: int | None) -> Operation[None]:
+    """Removes one cheat, or all."""
+    return Operation("remove_cheat", {"id": 0 if id is None else cheat_number(id)}, nothing, changes=True)
+
+
+def cheat_number(id: int) -> int:
+    """The number of a cheat; there is no cheat 0."""
+    if whole(id, "id") < 1:
+        raise InvalidRequest(f"id is {id}; use the number of a cheat, from 1 on, or None for all", parameter="id")
+    return whole(id, "id")
+
+
+def registers() -> Call[dict[str, int]]:
+    """The registers."""
+    return Call("registers", {}, lambda result: dict(result["registers"]), changes=False)
+
+
+def write_register(name: str, value: int) -> Call[None]:
+    """Writes a register."""
+    return Call("writeRegister", {"name": name, "value": whole(value, "value")}, nothing, changes=True)
+
+
+def cycles() -> Operation[int]:
+    """The cycle counter."""
+    return Operation("cycles", {}, same, changes=False)
 
 
 def write_bytes(address: Address, data: Data, domain: str | None) -> Operation[None]:

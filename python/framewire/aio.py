@@ -37,8 +37,10 @@ from framewire.model import (
     Address,
     AudioChunk,
     Change,
+    Cheat,
     Data,
     Event,
+    Found,
     Info,
     Keys,
     NumberType,
@@ -169,6 +171,74 @@ class AsyncClient:
     async def frozen(self) -> list[dict[str, Any]]:
         """What `freeze` keeps: dictionaries with `address`, and `type` and `value` or `data`."""
         return await self._transport.perform(calls.frozen().call())
+
+    async def read_text(self, address: Address, length: int) -> str:
+        """Reads the text in up to 4,096 bytes, up to its end, in the characters of the game: docs/api.md."""
+        return await self._transport.perform(calls.read_text(address, length).call())
+
+    async def find(
+        self,
+        *,
+        text: str | None = None,
+        bytes: Data | None = None,
+        float: float | None = None,
+        bcd: int | None = None,
+        pointer_to: Address | None = None,
+        areas: Sequence[Mapping[str, Any]] = (),
+        limit: int = 100,
+    ) -> list[Found]:
+        """Finds places in memory that hold a text, bytes or a number in another form. Give exactly one of the first five.
+
+        Args:
+            text: A text, in the characters of the game.
+            bytes: Bytes.
+            float: A floating point number of 32 bits.
+            bcd: A number in binary-coded decimal.
+            pointer_to: An address, to find pointers to it.
+            areas: Where to look, such as `[{"domain": "iwram"}, {"address": "scratch", "length": 256}]`; by default in
+                the work RAM.
+            limit: The most places.
+        """
+        wanted = {"text": text, "bytes": bytes, "float": float, "bcd": bcd, "pointer_to": pointer_to}
+        return await self._transport.perform(calls.find(wanted, areas, limit))
+
+    # The machine.
+
+    async def registers(self) -> dict[str, int]:
+        """The registers of the processor by name, unsigned, all of the same moment."""
+        return await self._transport.perform(calls.registers())
+
+    async def write_register(self, name: str, value: int) -> None:
+        """Writes a register of the processor: a number of 32 bits, with or without a sign."""
+        await self._transport.perform(calls.write_register(name, value))
+
+    async def cycles(self) -> int:
+        """Clock cycles since the last reset. A window does not have them."""
+        return await self._transport.perform(calls.cycles().call())
+
+    # Cheats.
+
+    async def cheats(self) -> list[Cheat]:
+        """The cheats of the game. A window does not have them."""
+        return await self._transport.perform(calls.cheats())
+
+    async def add_cheat(
+        self, codes: str | Sequence[str], *, name: str = "cheat", kind: str = "auto", enabled: bool = True
+    ) -> int:
+        """Adds a cheat and returns its number. docs/api.md lists the kinds."""
+        return await self._transport.perform(calls.add_cheat(codes, name, kind, enabled).call())
+
+    async def load_cheats(self, path: str) -> int:
+        """Adds the cheats of a file of mGBA, and returns how many there are. The path is on the emulator's machine."""
+        return await self._transport.perform(calls.load_cheats(path).call())
+
+    async def enable_cheat(self, id: int, enabled: bool = True) -> None:
+        """Switches a cheat on or off."""
+        await self._transport.perform(calls.enable_cheat(id, enabled).call())
+
+    async def remove_cheat(self, id: int | None = None) -> None:
+        """Removes a cheat, or all."""
+        await self._transport.perform(calls.remove_cheat(id).call())
 
     async def symbols(self, contains: str | None = None) -> dict[str, Symbol]:
         """The names of addresses of the loaded game, or those that contain a text."""

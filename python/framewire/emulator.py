@@ -5,7 +5,7 @@ A program that takes an `Emulator` works with both.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -17,8 +17,10 @@ from framewire.model import (
     Address,
     AudioChunk,
     Change,
+    Cheat,
     Data,
     Event,
+    Found,
     Info,
     Keys,
     NumberType,
@@ -222,6 +224,57 @@ class Emulator(Protocol):
 
     def write_bytes(self, address: Address, data: Data, *, domain: str | None = None) -> None:
         """Writes bytes or an array."""
+
+    def read_text(self, address: Address, length: int) -> str:
+        """Reads a text, in the characters of the game."""
+
+    def find(
+        self,
+        *,
+        text: str | None = None,
+        bytes: Data | None = None,
+        float: float | None = None,
+        bcd: int | None = None,
+        pointer_to: Address | None = None,
+        areas: Sequence[Mapping[str, Any]] = (),
+        limit: int = 100,
+    ) -> list[Found]:
+        """Finds a text, bytes or a number in another form in memory."""
+
+    def freeze(self, address: Address, value: int, type: NumberType | None = None) -> None:
+        """Keeps a number in memory until `unfreeze`."""
+
+    def unfreeze(self, address: Address | None = None) -> bool:
+        """Ends `freeze` of an address, or all. Returns whether there was one."""
+
+    def frozen(self) -> list[dict[str, Any]]:
+        """What `freeze` keeps."""
+
+    def registers(self) -> dict[str, int]:
+        """The registers of the processor by name."""
+
+    def write_register(self, name: str, value: int) -> None:
+        """Writes a register of the processor."""
+
+    def cycles(self) -> int:
+        """Clock cycles since the last reset."""
+
+    def cheats(self) -> list[Cheat]:
+        """The cheats of the game."""
+
+    def add_cheat(
+        self, codes: str | Sequence[str], *, name: str = "cheat", kind: str = "auto", enabled: bool = True
+    ) -> int:
+        """Adds a cheat and returns its number."""
+
+    def load_cheats(self, path: str) -> int:
+        """Adds the cheats of a file, and returns how many there are."""
+
+    def enable_cheat(self, id: int, enabled: bool = True) -> None:
+        """Switches a cheat on or off."""
+
+    def remove_cheat(self, id: int | None = None) -> None:
+        """Removes a cheat, or all."""
 
     def symbols(self, contains: str | None = None) -> dict[str, Symbol]:
         """The names of addresses of the loaded game."""

@@ -66,6 +66,46 @@ class Symbol:
 
 
 @dataclass(frozen=True, slots=True)
+class Cheat:
+    """A cheat of the game.
+
+    Attributes:
+        id: The number of the cheat.
+        name: Its name for people.
+        kind: The device that its codes are for, such as `gameshark`: docs/api.md.
+        codes: Its codes.
+        enabled: Whether it is on.
+    """
+
+    id: int
+    name: str
+    kind: str
+    codes: tuple[str, ...]
+    enabled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A place in memory that holds what was looked for.
+
+    Attributes:
+        address: The address on the bus, or None if the bus does not show the place.
+        bank: The bank that the bus must show for that, or None if the memory has no banks.
+        domain: The memory domain, or None for a place that was found on the bus.
+        offset: The offset in the domain, or the address.
+        symbol: The name of the address, if there is one.
+        data: The bytes there.
+    """
+
+    address: int | None
+    bank: int | None
+    domain: str | None
+    offset: int
+    symbol: str | None
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Timeline:
     """Keys that are pressed at exact frames.
 

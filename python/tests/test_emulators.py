@@ -66,6 +66,111 @@ def test_memory(paused: Emulator) -> None:
     assert paused.symbols()["bricks"].count == 70
 
 
+def test_texts(paused: Emulator) -> None:
+    assert paused.read_text("magic", 8) == "FWDEMO01"
+    paused.write_bytes("scratch", b"RED\0BLUE")
+    assert paused.read_text(SCRATCH, 8) == "RED"
+    assert paused.evaluate("text[scratch, 8]") == "RED"
+    assert paused.evaluate('bytes[scratch, 2] == "5245"') is True
+    with paused.watch("text[scratch, 8]") as changes:
+        paused.write_bytes("scratch", b"B")
+        paused.advance()
+        change = next(changes)
+    assert (change.old, change.new) == ("RED", "BED")
+    for length in (0, 5000):
+        with pytest.raises(framewire.InvalidRequest, match="length"):
+            paused.read_text("magic", length)
+
+
+def test_find(paused: Emulator) -> None:
+    paused.write_bytes("scratch", b"\x78\x56\x34\x12WORDS" + np.array([1.625], "<f4").tobytes() + b"\x13\x57")
+    paused.write("scratch[64]", SCRATCH + 4, "u32")
+    area = [{"address": "scratch", "length": 256}]
+    for wanted, offset, data in [
+        ({"text": "WORDS"}, 4, b"WORDS"),
+        ({"bytes": b"ORD"}, 5, b"ORD"),
+        ({"float": 1.625}, 9, np.float32(1.625).tobytes()),
+        ({"bcd": 1357}, 13, b"\x13\x57"),
+        ({"bcd": 12345678}, 0, b"\x78\x56\x34\x12"),
+        ({"pointer_to": "scratch[4]"}, 64, (SCRATCH + 4).to_bytes(4, "little")),
+    ]:
+        (place,) = paused.find(**wanted, areas=area)  # type: ignore[arg-type]
+        assert (place.address, place.symbol, place.data) == (SCRATCH + offset, f"scratch[{offset}]", data), wanted
+    (place,) = paused.find(text="FWDEMO01")
+    assert (place.domain, place.offset, place.symbol) == ("wram", 0, "magic[0]")
+    assert len(paused.find(bytes=b"\0", limit=3)) == 3
+    for wrong in ({}, {"text": "A", "bcd": 1}, {"text": ""}, {"bcd": 100_000_000}, {"text": "A", "limit": 0}):
+        with pytest.raises(framewire.InvalidRequest):
+            paused.find(**wrong)
+
+
+def test_frozen_values(paused: Emulator) -> None:
+    paused.freeze("lives", 9)
+    paused.freeze(SCRATCH + 8, -5, "i16")
+    assert paused.frozen() == [
+        {"address": "lives", "type": "u16", "value": 9},
+        {"address": "0x02000108", "type": "i16", "value": -5},
+    ]
+    paused.write("lives", 1)
+    assert paused.read("lives") == 1
+    paused.advance()
+    assert (paused.read("lives"), paused.read(SCRATCH + 8, "i16")) == (9, -5)
+    with pytest.raises((framewire.Conflict, framewire.InvalidRequest), match="freeze"):
+        paused.record("frozen")
+    assert paused.unfreeze("lives") is True
+    assert paused.unfreeze("lives") is False
+    assert paused.unfreeze() is True
+    assert paused.frozen() == []
+    with pytest.raises(framewire.InvalidRequest):
+        paused.freeze("lives", 70_000)
+    with pytest.raises(framewire.InvalidRequest, match="scroe"):
+        paused.freeze("scroe", 1)
+
+
+def test_registers_and_cycles(paused: Emulator) -> None:
+    before = paused.registers()
+    assert set(before) == {*(f"r{number}" for number in range(16)), "cpsr"}
+    paused.write_register("r4", -2)
+    paused.write_register("r5", 4_000_000_000)
+    after = paused.registers()
+    assert (after["r4"], after["r5"], after["r3"]) == (0xFFFF_FFFE, 4_000_000_000, before["r3"])
+    for name, value in (("r99", 1), ("r4", 1 << 32)):
+        with pytest.raises(framewire.InvalidRequest):
+            paused.write_register(name, value)
+    cycles = paused.cycles()
+    paused.advance(10)
+    assert abs(paused.cycles() - cycles - 10 * 280_896) < 200
+
+
+def test_cheats(paused: Emulator, tmp_path: Path) -> None:
+    paused.remove_cheat()
+    nine = paused.add_cheat("0200004C:0009", name="Nine lives", kind="raw")
+    (cheat,) = paused.cheats()
+    assert cheat == framewire.Cheat(nine, "Nine lives", "raw", ("0200004C:0009",), True)
+    paused.advance()
+    assert paused.read("lives") == 9
+    with pytest.raises((framewire.Conflict, framewire.Busy), match="cheat"):
+        paused.record("cheats")
+    paused.enable_cheat(nine, False)
+    paused.write("lives", 2)
+    paused.advance()
+    assert (paused.read("lives"), paused.cheats()[0].enabled) == (2, False)
+    file = tmp_path / "demo.cheats"
+    file.write_text("# Eight\n0200004C:0008\n")
+    assert paused.load_cheats(str(file)) == 1
+    assert [each.name for each in paused.cheats()] == ["Nine lives", "Eight"]
+    paused.remove_cheat(nine)
+    assert [each.name for each in paused.cheats()] == ["Eight"]
+    with pytest.raises(framewire.NotFound, match="no cheat 999"):
+        paused.enable_cheat(999)
+    with pytest.raises(framewire.InvalidRequest, match="column 8"):
+        paused.add_cheat(["82000100 0063", "8200010G 0063"])
+    with pytest.raises(framewire.InvalidRequest, match="from 1"):
+        paused.remove_cheat(0)
+    paused.remove_cheat()
+    assert paused.cheats() == []
+
+
 def test_wrong_memory(paused: Emulator) -> None:
     for act in (
         lambda: paused.read("scroe"),

@@ -33,6 +33,7 @@ pub mod key;
 pub mod marker;
 pub mod number;
 pub mod op;
+pub mod registers;
 pub mod run;
 pub mod sequence;
 pub mod timeline;

@@ -1,14 +1,15 @@
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use framewire_expression::{Place, Type};
-use framewire_libmgba::{Cheat, Clock, Hardware, Options, Patching, SaveType, Time, flags, read_cheats};
-use framewire_protocol::{Keys, Value, sequence, timeline};
+use framewire_expression::{Code, Format, Place, Type};
+use framewire_libmgba::{Clock, Hardware, Options, Patching, SaveType, Time, flags, read_cheats};
+use framewire_protocol::registers::{ADVANCE, GAME_BOY};
+use framewire_protocol::{Keys, OpError, Status, Value, sequence, timeline};
 use framewire_recording::Start;
-use framewire_states::State;
+use framewire_states::{Console, OnBus, State};
 use framewire_symbols::{SymbolFiles, Symbols};
 use framewire_vecenv::{Memory, VectorEnv};
 use numpy::{PyArray1, PyArray3, PyArrayMethods};
@@ -46,6 +47,9 @@ struct Inner {
 /// Name, address, type, count, and what it means.
 type SymbolRow<'a> = (&'a str, u32, Option<&'static str>, u32, Option<&'a str>);
 
+/// Bank, if the memory has banks, and address on the bus.
+type BusPlace = (Option<u32>, u32);
+
 /// What is changed of a game, and of its console.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
@@ -61,12 +65,6 @@ pub(crate) struct GameOptions {
 }
 
 impl GameOptions {
-    /// The cheats of all files.
-    fn cheats(&self, py: Python<'_>) -> PyResult<Vec<Cheat>> {
-        let files: Result<Vec<_>, _> = self.cheats.iter().map(|path| read_cheats(path)).collect();
-        Ok(files.map_err(|error| errors::of_core(py, &error))?.into_iter().flatten().collect())
-    }
-
     /// The other options.
     fn of_core(self, py: Python<'_>) -> PyResult<Options> {
         fn parsed<T: FromStr<Err = String>>(
@@ -91,8 +89,10 @@ impl GameOptions {
 }
 
 /// The refusal of recordings and replays.
-const CHEATS: &str =
-    "a cheat is on, and recordings do not hold cheats; load the game without cheats to record or replay it";
+const CHEATS: &str = "a cheat is on, and recordings do not hold cheats; switch all cheats off first";
+
+/// The refusal of what a recording would not hold.
+const RECORDED: &str = "a recording is being made, and it holds only keys; stop the recording first";
 
 const CLOSED: &str = "the emulator is closed; load the ROM again";
 
@@ -115,18 +115,20 @@ impl Core {
         for path in &symbols {
             files.load(path).map_err(|error| argument(py, errors::with_sources(&error)))?;
         }
-        let cheats = options.cheats(py)?;
+        let cheats = options.cheats.clone();
         let options = options.of_core(py)?;
         let core = py.detach(|| framewire_libmgba::Core::open_with(&rom, &options));
         let mut core = core.map_err(|error| errors::of_core(py, &error))?;
-        for cheat in &cheats {
-            core.add_cheat(cheat).map_err(|error| errors::of_core(py, &error))?;
-        }
         if let Some(unix_ms) = clock {
             core.set_clock(Clock::Frames(Time { unix_ms, zone: Some(0) }));
         }
         let mut machine = Machine::new(core);
-        machine.cheats = cheats.iter().any(|cheat| cheat.enabled);
+        for path in &cheats {
+            // Read first, because the error of a file that cannot be read is one of the system.
+            read_cheats(path).map_err(|error| errors::of_core(py, &error))?;
+            let loaded = machine.cheats.load(&mut machine.core, path);
+            loaded.map_err(|error| errors::of_operation(py, &error))?;
+        }
         let inner = Inner {
             machine: Some(machine),
             places: HashMap::new(),
@@ -198,6 +200,154 @@ impl Core {
     /// Writes bytes from an address on, or from an offset in a domain.
     fn write_bytes(&self, py: Python<'_>, address: u32, data: &[u8], domain: Option<&str>) -> PyResult<()> {
         self.write_at(py, address, data, domain)
+    }
+
+    /// The text in `length` bytes from an address on, up to its end.
+    fn read_text(&self, py: Python<'_>, address: u32, length: usize) -> PyResult<String> {
+        let bytes = self.with(py, |machine| machine.core.read_range(address, length))?;
+        Ok(self.symbols.decode_text(&bytes))
+    }
+
+    /// The bytes of a text in memory.
+    fn encode_text<'py>(&self, py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = self.symbols.encode_text(text);
+        Ok(PyBytes::new(py, &bytes.map_err(|problem| argument(py, problem))?))
+    }
+
+    /// The names of those of these addresses that have one.
+    fn names(&self, addresses: Vec<u32>) -> BTreeMap<u32, String> {
+        self.symbols.names_of(&addresses)
+    }
+
+    /// The size of a memory domain.
+    fn size(&self, py: Python<'_>, domain: &str) -> PyResult<u32> {
+        let index = self.domain(py, domain)?;
+        self.with(py, |machine| Ok(machine.core.domains()[index].size))
+    }
+
+    /// Bank and address on the bus of the bytes at these offsets of a domain.
+    fn on_bus(&self, py: Python<'_>, domain: &str, offsets: Vec<u32>) -> PyResult<Vec<Option<BusPlace>>> {
+        let console = self.with(py, |machine| {
+            Ok(match machine.core.platform() {
+                framewire_libmgba::Platform::Gba => Console::Gba,
+                framewire_libmgba::Platform::Gb => Console::Gb,
+            })
+        })?;
+        let place = |offset| console.on_bus(domain, offset).map(|OnBus { bank, address }| (bank, address));
+        Ok(offsets.into_iter().map(place).collect())
+    }
+
+    /// Keeps a number in memory, under a name.
+    fn freeze(
+        &self,
+        py: Python<'_>,
+        name: String,
+        address: &str,
+        value: i64,
+        kind: Option<&str>,
+    ) -> PyResult<()> {
+        let (code, own) = Code::parse_address(address, &*self.symbols)
+            .map_err(|error| argument(py, format!("address: {error}")))?;
+        let kind = match (kind, own) {
+            (Some(name), _) => Type::named(name)
+                .ok_or_else(|| argument(py, format!("type is {name:?}; use u8, u16, u32, i8, i16 or i32")))?,
+            (None, Some((kind, Format::Plain))) => kind,
+            (None, Some((kind, _))) => {
+                let problem = "this name is bits, BCD or a fraction, which are not encoded for writing";
+                return Err(argument(py, format!("{problem}; give the type {} of the number", kind.name())));
+            }
+            (None, None) => Type::U8,
+        };
+        let (least, greatest) = kind.range();
+        if !(least..=greatest).contains(&value) {
+            let name = kind.name();
+            return Err(argument(
+                py,
+                format!("{value} does not fit {name}; use a number from {least} to {greatest}"),
+            ));
+        }
+        let data = value.to_le_bytes()[..usize::from(kind.size())].to_vec();
+        self.operate(py, true, |machine| {
+            let Machine { frozen, core, .. } = machine;
+            frozen.add(core, name, kind.name().to_owned(), &code.encode(), data)
+        })
+    }
+
+    /// Ends `freeze` of a name, or of all with `*`. Returns whether there was one.
+    fn unfreeze(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
+        self.with(py, |machine| Ok(machine.frozen.remove(name)))
+    }
+
+    /// What `freeze` keeps: name, type, and the bytes as pairs of hex digits.
+    fn frozen(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.with(py, |machine| Ok(texts(machine.frozen.list())))
+    }
+
+    /// The cheats: number, `on` or `off`, kind, name and codes of each.
+    fn cheats(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.with(py, |machine| Ok(texts(machine.cheats.list())))
+    }
+
+    /// Adds a cheat. Returns its number.
+    fn add_cheat(&self, py: Python<'_>, name: &str, kind: &str, codes: &str, enabled: bool) -> PyResult<u32> {
+        self.operate(py, true, |machine| {
+            let Machine { cheats, core, .. } = machine;
+            cheats.add(core, name, kind, codes, enabled)
+        })
+    }
+
+    /// Adds the cheats of a file. Returns how many there are.
+    fn load_cheats(&self, py: Python<'_>, path: PathBuf) -> PyResult<usize> {
+        self.operate(py, true, |machine| {
+            let Machine { cheats, core, .. } = machine;
+            cheats.load(core, &path)
+        })
+    }
+
+    /// Switches a cheat on or off.
+    fn enable_cheat(&self, py: Python<'_>, id: u32, enabled: bool) -> PyResult<()> {
+        self.operate(py, true, |machine| {
+            let Machine { cheats, core, .. } = machine;
+            cheats.enable(core, id, enabled)
+        })
+    }
+
+    /// Removes a cheat, or with 0 all.
+    fn remove_cheat(&self, py: Python<'_>, id: u32) -> PyResult<()> {
+        self.operate(py, true, |machine| {
+            let Machine { cheats, core, .. } = machine;
+            cheats.remove(core, id)
+        })
+    }
+
+    /// The registers of the processor by name, unsigned.
+    fn registers(&self, py: Python<'_>) -> PyResult<BTreeMap<String, u32>> {
+        self.with(py, |machine| {
+            let core = &mut machine.core;
+            let names: &[&str] = match core.platform() {
+                framewire_libmgba::Platform::Gba => &ADVANCE,
+                framewire_libmgba::Platform::Gb => &GAME_BOY,
+            };
+            let value =
+                |name: &&str| core.read_register(name).map(|value| ((*name).to_owned(), value as u32));
+            Ok(names.iter().filter_map(value).collect())
+        })
+    }
+
+    /// Writes a register of the processor.
+    fn write_register(&self, py: Python<'_>, name: &str, value: i32) -> PyResult<()> {
+        self.operate(py, false, |machine| {
+            if machine.core.write_register(name, value) {
+                return Ok(());
+            }
+            let names = machine.core.registers().join(", ");
+            Err(OpError::bad_argument(format!("no register {name:?}; there are {names}")))
+        })
+    }
+
+    /// Clock cycles since the last reset.
+    fn cycles(&self, py: Python<'_>) -> PyResult<u64> {
+        self.with(py, |machine| Ok(machine.core.cycles()))
     }
 
     /// Presses keys one after the other from the next frame on, such as `A:2 .:10`: the number of the timeline, and its frames.
@@ -379,7 +529,7 @@ impl Core {
             return Err(argument(py, "every is 0; use a number of frames from 1"));
         }
         check_note(py, note)?;
-        self.check_cheats(py)?;
+        self.check_recordable(py)?;
         let begun = self.with(py, |machine| {
             if machine.recorder.is_some() {
                 return Ok(Ok(false));
@@ -427,7 +577,7 @@ impl Core {
         through: bool,
     ) -> PyResult<Bound<'py, PyDict>> {
         let recording = read_recording(py, file)?;
-        self.check_cheats(py)?;
+        self.check_recordable(py)?;
         let replayed = self.with(py, |machine| {
             let before = if restore { Some(machine.core.save_state(flags::ALL)?) } else { None };
             let replayed = recorder::replay(machine, &recording, through);
@@ -599,12 +749,35 @@ impl Core {
             .map_err(|error| errors::of_core(py, &error))
     }
 
-    /// Refuses what a cheat would change.
-    fn check_cheats(&self, py: Python<'_>) -> PyResult<()> {
-        if self.with(py, |machine| Ok(machine.cheats))? {
-            return Err(errors::exception(py, errors::Kind::Conflict, CHEATS));
-        }
-        Ok(())
+    /// Refuses to begin a recording or a replay while something is in effect that recordings do not hold.
+    fn check_recordable(&self, py: Python<'_>) -> PyResult<()> {
+        let (cheats, frozen) = self.with(py, |machine| {
+            Ok((machine.cheats.any_enabled(), machine.frozen.first().map(str::to_owned)))
+        })?;
+        let problem = match frozen {
+            _ if cheats => CHEATS.to_owned(),
+            Some(name) => {
+                format!("the value at {name} is kept (freeze), so a replay would differ; unfreeze it first")
+            }
+            None => return Ok(()),
+        };
+        Err(errors::exception(py, errors::Kind::Conflict, &problem))
+    }
+
+    /// Performs what may fail as an operation does; `changes` is refused during a recording.
+    fn operate<T: Send>(
+        &self,
+        py: Python<'_>,
+        changes: bool,
+        act: impl Send + FnOnce(&mut Machine) -> Result<T, OpError>,
+    ) -> PyResult<T> {
+        let done = self.with(py, |machine| {
+            if changes && machine.recorder.is_some() {
+                return Ok(Err(OpError::new(Status::Busy, RECORDED)));
+            }
+            Ok(act(machine))
+        })?;
+        done.map_err(|error| errors::of_operation(py, &error))
     }
 
     fn write_at(&self, py: Python<'_>, address: u32, data: &[u8], domain: Option<&str>) -> PyResult<()> {
@@ -707,6 +880,13 @@ impl DerefMut for InUse<'_> {
 
 /// Number of the expression, frame, tick, old value, new value, and how many changes were lost before it.
 type ChangeRow<'py> = (usize, u32, u64, Bound<'py, PyAny>, Bound<'py, PyAny>, u64);
+
+/// The texts of a list.
+fn texts(list: Value) -> Vec<String> {
+    let Value::List(items) = list else { return Vec::new() };
+    let text = |item| if let Value::Text(text) = item { Some(text) } else { None };
+    items.into_iter().filter_map(text).collect()
+}
 
 /// A value as an object of Python.
 fn value(py: Python<'_>, value: machine::Value) -> PyResult<Bound<'_, PyAny>> {

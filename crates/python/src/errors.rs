@@ -1,6 +1,7 @@
 use std::error::Error;
 use std::fmt::Write;
 
+use framewire_protocol::{OpError, Status};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -60,6 +61,18 @@ pub(crate) fn of_core(py: Python<'_>, error: &framewire_libmgba::Error) -> PyErr
         E::RangeTooLong { .. } | E::UnknownDomain { .. } => argument(py, with_sources(error)),
         _ => exception(py, Kind::Rom, &with_sources(error)),
     }
+}
+
+/// The exception for an error of an operation.
+pub(crate) fn of_operation(py: Python<'_>, error: &OpError) -> PyErr {
+    let kind = match error.status {
+        Status::BadArgument => Kind::Argument,
+        Status::NotFound => Kind::NotFound,
+        Status::Busy => Kind::Conflict,
+        Status::TooLarge => Kind::TooLarge,
+        _ => Kind::State,
+    };
+    exception(py, kind, &error.message)
 }
 
 /// The exception for an error of an environment.

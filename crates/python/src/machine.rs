@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use framewire_emulator::embedded::{KeyChange, Keypad};
+use framewire_emulator::embedded::{Cheats, Frozen, KeyChange, Keypad};
 use framewire_expression::{Expression, Range, Subject};
 use framewire_libmgba::{Clock, Core, Time};
 use framewire_protocol::timeline::KeyStep;
@@ -26,8 +26,8 @@ pub(crate) struct Machine {
     watches: HashMap<u32, Watch>,
     sounds: HashMap<u32, Sound>,
     pub(crate) recorder: Option<Recorder>,
-    /// Whether a cheat is on.
-    pub(crate) cheats: bool,
+    pub(crate) cheats: Cheats,
+    pub(crate) frozen: Frozen,
     /// Timelines that ended and were not reported: id, frame, and whether they were cancelled.
     pub(crate) ended: VecDeque<(u32, u32, bool)>,
     next_id: u32,
@@ -154,7 +154,8 @@ impl Machine {
             watches: HashMap::new(),
             sounds: HashMap::new(),
             recorder: None,
-            cheats: false,
+            cheats: Cheats::default(),
+            frozen: Frozen::default(),
             ended: VecDeque::new(),
             next_id: 0,
         }
@@ -182,6 +183,7 @@ impl Machine {
             let samples = self.core.read_samples();
             self.sounds.values_mut().for_each(|sound| sound.push(&samples));
         }
+        self.frozen.keep(&mut self.core);
         let change = self.keypad.advance();
         self.apply(change);
     }

@@ -15,7 +15,7 @@ const MAX_BYTES: usize = 1 << 20;
 
 /// The cheats of the core, in the same order as there.
 #[derive(Debug, Default)]
-pub(super) struct Cheats {
+pub struct Cheats {
     all: Vec<Numbered>,
     last: u32,
 }

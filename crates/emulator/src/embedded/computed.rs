@@ -79,11 +79,12 @@ pub(super) fn not_recorded(name: &str) -> String {
 }
 
 /// The values that are kept, in the order in which they were added.
-#[derive(Default)]
-pub(super) struct Frozen {
+#[derive(Debug, Default)]
+pub struct Frozen {
     all: Vec<FrozenValue>,
 }
 
+#[derive(Debug)]
 struct FrozenValue {
     name: String,
     kind: String,

@@ -38,6 +38,8 @@ use crate::{
     Audio, Clock, Emulator, EmulatorError, Event, History, Kind, Pending, PendingPicture, Responder, Run,
     State, Video, Watch, WatchRequest,
 };
+pub use cheats::Cheats;
+pub use computed::Frozen;
 use driver::{Driver, ThreadWaker};
 pub use history::HISTORY;
 pub use keys::{KeyChange, Keypad};

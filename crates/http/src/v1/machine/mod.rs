@@ -2,6 +2,7 @@
 
 mod io;
 
+use framewire_protocol::registers::{ADVANCE, GAME_BOY};
 use framewire_protocol::{Op, OpError, Value};
 use serde_json::{Map, Value as Json, json};
 
@@ -38,15 +39,6 @@ impl Console {
     }
 }
 
-/// The registers of the Game Boy Advance's processor: r13 is the stack pointer, r14 the link register, r15 the program
-/// counter.
-const ARM: [&str; 17] = [
-    "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
-    "cpsr",
-];
-/// The registers of the Game Boy's processor, and pairs of them.
-const SM83: [&str; 14] = ["a", "f", "b", "c", "d", "e", "h", "l", "af", "bc", "de", "hl", "sp", "pc"];
-
 async fn console(selected: &SelectedEmulator) -> Result<Console, Problem> {
     match selected.ask(Op::Platform {}).await? {
         Value::Int(0) => Ok(Console::Advance),
@@ -74,8 +66,8 @@ struct Registers {
 async fn registers(selected: SelectedEmulator) -> Result<axum::Json<Registers>, Problem> {
     let console = console(&selected).await?;
     let names: &[&str] = match console {
-        Console::Advance => &ARM,
-        Console::GameBoy => &SM83,
+        Console::Advance => &ADVANCE,
+        Console::GameBoy => &GAME_BOY,
     };
     let ops: Vec<Op> = names.iter().map(|name| Op::ReadRegister { register: (*name).to_owned() }).collect();
     let outcome = perform_one(&selected, ops).await?;
