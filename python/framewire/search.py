@@ -29,6 +29,7 @@ __all__ = [
     "Found",
     "GoExplore",
     "Job",
+    "Progress",
     "Rollout",
     "Runner",
     "Solution",
@@ -681,9 +682,10 @@ class GoExplore:
         repeat: float = 0.8,
         greed: float = 0.5,
     ) -> None:
-        if isinstance(runner, Explorer) and not runner.cells:
+        if not getattr(runner, "cells", True):
             raise InvalidRequest(
-                "the explorer has no cells; give it some, such as Explorer(..., cell=['level', 'x / 16'])", parameter="cell"
+                f"the explorer has no cells; give it some, such as {type(runner).__name__}(..., cell=['level', 'x / 16'])",
+                parameter="cell",
             )
         for name, value in (("batch", batch), ("steps", steps)):
             if value < 1:

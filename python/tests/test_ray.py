@@ -307,6 +307,8 @@ def test_progress_and_metrics_name_nodes_and_restarts(second: Any, monkeypatch: 
     assert sum(steps) == 21 * ENVS
     assert {tags["node"] for name, _, tags in reported if name == "framewire_fleet_steps_per_second"} == nodes
     assert ("framewire_fleet_restarts", 1, {"node": restarted[0]}) in reported
+    speeds = {tags["node"]: value for name, value, tags in reported if name == "framewire_fleet_steps_per_second"}
+    assert set(speeds.values()) == {0.0}, "a fleet that has ended plays nothing"
 
 
 def test_a_node_that_computes_something_else_ends_the_run(second: Any) -> None:
@@ -394,8 +396,19 @@ def test_a_search_finds_on_a_fleet_what_it_finds_here(cluster: Cluster, second: 
         resumed = GoExplore.load(tmp_path / "search.zip", explorer)
         assert resumed.run() == expected
         assert len(explorer.verify(expected)) == 2
+        before = sum(stats.steps for stats in explorer.stats())
+        with explorer.progress(out := io.StringIO()) as show:
+            assert search.go_explore(explorer, seed=3, batch=16, steps=12, progress=show) == expected
+        assert re.fullmatch(
+            rf"{expected.branches} branches, [\d,]+ steps/s, best score -53, cells: \d+, nodes: 3, restarts: 1\n",
+            out.getvalue(),
+        )
+        # A step has four frames, unless it is the last one.
+        played = sum(stats.steps for stats in explorer.stats()) - before - len(expected.actions)
+        assert expected.played <= 4 * played < expected.played + 4 * expected.branches
         with pytest.raises(InvalidData, match=r"node .*the solution ends with frames 7, but playing it again gives"):
             explorer.verify(dataclasses.replace(expected, frames=7))
+        assert sum(stats.mismatches for stats in explorer.stats()) == 1
     with pytest.raises(InvalidRequest, match="the explorer is closed"):
         explorer.rollouts([])
     with pytest.raises(InvalidRequest, match="its states are gone; save a search before that"):
@@ -435,6 +448,7 @@ def test_the_archive_of_a_search_is_spread_over_the_nodes(cluster: Cluster, seco
         again.run(max_frames=0)
         again.step()
         explorer.forget()
+        kill_shard(explorer, 0)
         resumed = GoExplore.load(tmp_path / "fleet.zip", explorer)
         resumed.run(max_frames=0)
         kill_shard(explorer, 1)
@@ -556,6 +570,14 @@ def test_the_examples_of_the_page_run(second: Any, tmp_path: Path, monkeypatch: 
         exec(compile(example, str(page), "exec"), {})
 
 
+def test_a_search_without_cells_is_refused(second: Any) -> None:
+    with (
+        FleetExplorer(scenario="memory") as explorer,
+        pytest.raises(InvalidRequest, match=r"no cells; give it some, such as FleetExplorer\("),
+    ):
+        search.go_explore(explorer)
+
+
 def test_wrong_arguments_change_nothing(second: Any) -> None:
     with Fleet(None, "memory", num_envs=ENVS) as fleet:
         with pytest.raises(InvalidRequest, match="call reset first"):
@@ -626,6 +648,7 @@ def test_the_table_of_sizes_is_printed(
 
 
 def test_the_cluster_files_are_valid() -> None:
+    from ray.autoscaler._private.kuberay.autoscaling_config import _derive_autoscaling_config_from_ray_cr
     from ray.autoscaler._private.util import prepare_config, validate_config
 
     folder = Path(__file__).resolve().parents[2] / "docs" / "fleets"
@@ -633,6 +656,13 @@ def test_the_cluster_files_are_valid() -> None:
     validate_config(prepare_config(config))
     manifest = yaml.safe_load((folder / "kuberay.yaml").read_text())
     assert manifest["kind"] == "RayCluster"
+    # As Ray's autoscaler reads it in the cluster, which refuses resources and numbers that it cannot read.
+    manifest["metadata"]["namespace"] = "default"
+    nodes = _derive_autoscaling_config_from_ray_cr(manifest)["available_node_types"]
+    assert nodes["headgroup"]["resources"]["CPU"] == 0
+    worker = nodes["emulation"]
+    assert (worker["min_workers"], worker["max_workers"]) == (4, 4)
+    assert (worker["resources"]["CPU"], worker["resources"]["emulation"]) == (8, 1)
     for group in (manifest["spec"]["headGroupSpec"], *manifest["spec"]["workerGroupSpecs"]):
         (container,) = group["template"]["spec"]["containers"]
         (volume,) = group["template"]["spec"]["volumes"]

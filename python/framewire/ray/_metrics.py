@@ -1,4 +1,4 @@
-"""Figures of a fleet, for the program and for Ray's metrics."""
+"""Figures of fleets and searches, for the program and for Ray's metrics."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _EVERY = 1.0
 
 @dataclass
 class NodeStats:
-    """What the environments on a node have done.
+    """What the environments on a node have done, or the branches of a search there.
 
     Attributes:
         node: Its machine and the first digits of its id.
         steps: Steps of single environments.
         steps_per_second: The same per second, over the last second or more.
         restarts: Workers that began here in place of lost ones.
-        mismatches: Results that differed from those of an undisturbed run.
+        mismatches: Results that differed from those of an undisturbed run, or of the other nodes.
     """
 
     node: str
@@ -39,29 +39,30 @@ class _Rate:
 
 
 class Metrics:
-    """Counts, and reports to Ray: `ray_framewire_fleet_...` in Prometheus and on Ray's dashboard."""
+    """Counts, and reports to Ray: `ray_framewire_fleet_...` in Prometheus and on Ray's dashboard.
 
-    def __init__(self) -> None:
+    Args:
+        kind: What is counted: `fleet` or `search`.
+    """
+
+    def __init__(self, kind: str) -> None:
         self._nodes: dict[str, NodeStats] = {}
         self._rates: dict[str, _Rate] = {}
         tags = ("node",)
-        self._steps = Counter("framewire_fleet_steps", "Steps of single environments.", tags)
-        self._speed = Gauge("framewire_fleet_steps_per_second", "Steps of single environments per second.", tags)
-        self._restarts = Counter("framewire_fleet_restarts", "Workers that replaced lost ones.", tags)
-        self._mismatches = Counter("framewire_fleet_hash_mismatches", "Results that differ from an undisturbed run.", tags)
+        self._steps = Counter(f"framewire_{kind}_steps", "Steps of single environments.", tags)
+        self._speed = Gauge(f"framewire_{kind}_steps_per_second", "Steps of single environments per second.", tags)
+        self._restarts = Counter(f"framewire_{kind}_restarts", "Workers that replaced lost ones.", tags)
+        self._mismatches = Counter(
+            f"framewire_{kind}_hash_mismatches", "Results that differ from those of another run or node.", tags
+        )
 
     def stepped(self, node: Node, count: int) -> None:
         """Environments on a node played a step."""
         stats, rate = self._of(node), self._rates[node.id]
         stats.steps += count
         rate.steps += count
-        now = time.monotonic()
-        if now - rate.since < _EVERY:
-            return
-        stats.steps_per_second = rate.steps / (now - rate.since)
-        self._steps.inc(rate.steps, {"node": stats.node})
-        self._speed.set(stats.steps_per_second, {"node": stats.node})
-        self._rates[node.id] = _Rate(now)
+        if time.monotonic() - rate.since >= _EVERY:
+            self._report(node.id)
 
     def restarted(self, node: Node) -> None:
         """A worker on this node replaced a lost one."""
@@ -75,9 +76,25 @@ class Metrics:
         stats.mismatches += 1
         self._mismatches.inc(1, {"node": stats.node})
 
+    def stopped(self, node: Node) -> None:
+        """A node plays no more steps. It reports those since the last report."""
+        if node.id in self._nodes:
+            self._report(node.id)
+            self._nodes[node.id].steps_per_second = 0.0
+            self._speed.set(0.0, {"node": self._nodes[node.id].node})
+
     def stats(self) -> list[NodeStats]:
         """The figures of each node."""
         return list(self._nodes.values())
+
+    def _report(self, node: str) -> None:
+        stats, rate = self._nodes[node], self._rates[node]
+        now = time.monotonic()
+        stats.steps_per_second = rate.steps / max(now - rate.since, 1e-9)
+        if rate.steps > 0:
+            self._steps.inc(rate.steps, {"node": stats.node})
+        self._speed.set(stats.steps_per_second, {"node": stats.node})
+        self._rates[node] = _Rate(now)
 
     def _of(self, node: Node) -> NodeStats:
         if node.id not in self._nodes:

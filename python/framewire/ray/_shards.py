@@ -195,9 +195,13 @@ class ShardedStates:
         return names
 
     def restore(self, states: Mapping[bytes, bytes]) -> None:
-        """Keeps states with these names."""
+        """Keeps states with these names. A lost shard is replaced before that."""
         try:
-            self._open().add(states)
+            try:
+                self._open().add(states)
+            except StatesLost:
+                self._repair()
+                self._shards.add(states)
         except _actors.FULL:
             raise _actors.full("this node") from None
 
@@ -225,9 +229,10 @@ class ShardedStates:
 
     def remove(self, names: Sequence[bytes]) -> None:
         """Removes states that no branch begins at any more."""
-        for shard, part in self._shards.parts(names).items():
+        shards = self._open()
+        for shard, part in shards.parts(names).items():
             # There is nothing to wait for, and a lost shard has nothing to remove.
-            self._shards.actors[shard].remove.remote(part)
+            shards.actors[shard].remove.remote(part)
 
     def clear(self) -> None:
         """Removes all states."""

@@ -6,11 +6,11 @@ import logging
 import os
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TextIO
 
 import ray
 
@@ -20,11 +20,13 @@ from framewire.errors import FramewireError, InvalidData, InvalidRequest, States
 from framewire.ray import _actors, _nodes
 from framewire.ray._actors import LOST, Actors
 from framewire.ray._files import GameFiles
+from framewire.ray._metrics import Metrics, NodeStats
 from framewire.ray._nodes import Place
+from framewire.ray._progress import search_progress
 from framewire.ray._shards import Shard, ShardedStates, Shards
 from framewire.ray._worker import Setup, check_node, named_node
 from framewire.ray.errors import FleetError
-from framewire.search import Cell, Explorer, Job, Rollout, Solution
+from framewire.search import Cell, Explorer, Job, Progress, Rollout, Solution
 
 _log = logging.getLogger("framewire.ray")
 
@@ -149,6 +151,7 @@ class FleetExplorer:
         )
         self._pool = pool(_Branches)
         self.states = ShardedStates(pool(Shard))
+        self._metrics = Metrics("search")
         self._cores_per_worker = cores_per_worker
         self._epoch = 0
         self._known: list[_Known] = []
@@ -182,6 +185,7 @@ class FleetExplorer:
             ray.wait(ending, num_returns=len(ending), timeout=_END_SECONDS)
         for worker in self._workers:
             _actors.end(worker.actor)
+            self._metrics.stopped(worker.place.node)
         self._workers = []
 
     def rescale(self, workers: int | None = None) -> int:
@@ -231,6 +235,7 @@ class FleetExplorer:
                 self._replace(worker, error)
                 continue
             del playing[reference]
+            self._metrics.stepped(worker.place.node, sum(len(each.actions) for each in found))
             for number, rollout in zip(numbers, found, strict=True):
                 results[number] = rollout
         return [rollout for rollout in results if rollout is not None]
@@ -267,9 +272,25 @@ class FleetExplorer:
                 self._replace(worker, error)
                 continue
             except InvalidData as error:
+                self._metrics.mismatched(worker.place.node)
                 raise InvalidData(f"node {worker.place.node}: {error}") from None
             verified.append(str(worker.place.node))
         return verified
+
+    def stats(self) -> list[NodeStats]:
+        """Steps, steps per second, restarts and mismatches of each node. Ray's metrics have the same figures."""
+        return self._metrics.stats()
+
+    def progress(self, file: TextIO | None = None) -> AbstractContextManager[Callable[[Progress], None]]:
+        """Shows how far a search is: `with explorer.progress() as show: go_explore(explorer, progress=show)`.
+
+        The line has the branches, the speed, the best score, the cells, the nodes and the restarts. A terminal shows the
+        current line; a file gets one every 30 seconds, and one at the end.
+
+        Args:
+            file: Where the line is written; standard error if left out.
+        """
+        return search_progress(self.stats, file)
 
     def _check_open(self) -> None:
         if not self._workers:
@@ -294,6 +315,7 @@ class FleetExplorer:
         _actors.check_import(worker.place.node, cause)
         self._workers.remove(worker)
         _actors.end(worker.actor)
+        self._metrics.stopped(worker.place.node)
         for attempt in range(1, _actors.ATTEMPTS + 1):
             used = [other.place for other in self._workers]
             place = _nodes.replacement(_nodes.usable(self._pool.resources), used, worker.place.cores)
@@ -312,6 +334,7 @@ class FleetExplorer:
                 continue
             _log.warning("the worker on node %s is lost; another one runs on node %s", worker.place.node, place.node)
             self._workers.append(other)
+            self._metrics.restarted(place.node)
             return
         if not self._workers:
             raise FleetError(

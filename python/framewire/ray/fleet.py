@@ -160,7 +160,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._keeps_over = mode is AutoresetMode.DISABLED
         self._over = np.zeros(num_envs, dtype=np.bool_)
         self._has_reset = False
-        self._metrics = Metrics()
+        self._metrics = Metrics("fleet")
         self._groups: list[_Group] = []
 
         if not ray.is_initialized():
@@ -494,6 +494,8 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
             group.link.close()
             group.link = None
         _actors.end(group.actor)
+        if ray.is_initialized():
+            self._metrics.stopped(group.place.node)
 
     def _replace(self, group: _Group, cause: Exception) -> None:
         """Continues the environments of a lost worker on another one, after the last step that was received."""
