@@ -23,6 +23,17 @@ export const advance = (frames) => ({
 });
 
 /**
+ * Goes back to a frame of a line of the history.
+ * @type {(frame: number, line: number) => Action}
+ */
+export const rewind = (frame, line) => ({
+  title: `Go back to frame ${frame}`,
+  method: "POST",
+  path: "/v1/rewind",
+  json: { frame, line },
+});
+
+/**
  * Each frame waits for `advance`. Lockstep ends after `timeout` milliseconds without one.
  * @type {(timeout: number) => Action}
  */

@@ -117,7 +117,7 @@ export class Api {
   }
 
   /**
-   * Like `read`, with a body. Only for requests that change nothing.
+   * Like `read`, with a body. For requests that change nothing, and those of a drag, which are too many for the log.
    * @template T
    * @param {string} path
    * @param {unknown} json

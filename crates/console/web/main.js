@@ -21,6 +21,7 @@ import { SnapshotsPanel } from "./snapshots.js";
 import { StatusPoller } from "./status.js";
 import { Symbols } from "./symbols.js";
 import { tabs } from "./tabs.js";
+import { Timeline } from "./timeline.js";
 import { toast } from "./toast.js";
 import { transport } from "./transport.js";
 import { WatchesPanel } from "./watches.js";
@@ -42,7 +43,13 @@ const latency = new Latency(() => emulation.ping());
 
 const stage = byId("stage");
 const picture = screen(app);
-stage.append(picture.element, transport(app, stage, picture.focus), pad(controller, app.status));
+const timeline = new Timeline(app, picture.focus);
+stage.append(
+  picture.element,
+  transport(app, stage, picture.focus),
+  timeline.element,
+  pad(controller, app.status),
+);
 
 const symbols = new Symbols(api);
 const watches = new WatchesPanel(app, symbols);

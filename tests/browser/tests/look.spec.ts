@@ -3,7 +3,7 @@
 import { expect, test } from "../support/test.ts";
 
 /** Content that differs every time. */
-const MOVING = ".badge .number";
+const MOVING = ".badge .number, .timeline .branches, .strip .pictures";
 
 for (const [name, colorScheme, width, height] of [
   ["desktop-light", "light", 1440, 900],

@@ -1,0 +1,411 @@
+/** The timeline below the picture: the frames that an embedded emulator keeps, to go back to. */
+
+import * as actions from "./actions.js";
+import { ApiError } from "./api.js";
+import { attempt } from "./app.js";
+import { button, disable } from "./controls.js";
+import { el, fill, setText } from "./dom.js";
+import { keyboardPlays, mapping } from "./keyboard.js";
+import { VIEW_ONLY } from "./transport.js";
+
+/** @import { App } from "./app.js" */
+
+/**
+ * A snapshot or a recording of a frame.
+ * @typedef {object} Mark
+ * @property {string} name
+ * @property {number} frame
+ */
+
+/**
+ * Frames that follow from one another.
+ * @typedef {object} Line
+ * @property {number} line
+ * @property {"game" | "reset" | "state" | "rewind"} began
+ * @property {{ line: number, frame: number } | null} follows
+ * @property {number[]} states
+ * @property {number[]} pictures
+ * @property {{ frame: number, keys: string[] }[]} keys
+ * @property {Mark[]} snapshots
+ * @property {Mark[]} recordings
+ */
+
+/**
+ * The answer of `/v1/timeline`.
+ * @typedef {object} History
+ * @property {number} frame
+ * @property {number | null} line
+ * @property {Line[]} lines
+ */
+
+/**
+ * A part of a line, up to and including its frame `last`.
+ * @typedef {object} Part
+ * @property {Line} line
+ * @property {number} last
+ */
+
+/** Shortest time between two requests for the history. */
+const EVERY_MS = 1500;
+/** Frames that are shown at most: two minutes. */
+const SPAN = 7200;
+/** Small pictures in the strip. */
+const PICTURES = 10;
+/** While the key is held, the emulator goes back this many frames at a time: twice as fast as the game runs. */
+const STEP = 12;
+/** Time between these steps. */
+const STEP_MS = 100;
+/** The keyboard keys that go back while they are held. */
+const KEYS = new Set(["Comma", "Backquote"]);
+
+export class Timeline {
+  /** @readonly @type {HTMLElement} */
+  element;
+  #app;
+  #pictures = el("div", { class: "pictures", "aria-hidden": "true" });
+  #held = el("div", { class: "held", "aria-hidden": "true" });
+  #marks = el("div", { class: "marks" });
+  #branches = el("div", { class: "branches" });
+  #time = el("output", { class: "time" });
+  #slider = el("input", { type: "range", class: "scrub", "aria-label": "Timeline", step: 1 });
+  #back = button({ label: "Rewind", hint: "Hold to go back (keyboard: , or `)" }, ({ detail }) => {
+    // A press by keyboard is one step; a pointer holds.
+    if (detail > 0) return;
+    this.#hold();
+    this.#release();
+  });
+  /** @type {History | undefined} */
+  #history;
+  /** The line that the strip shows. */
+  #line = 0;
+  /** Whether the user is moving in time, and whether the game ran before. @type {{ ran: boolean } | undefined} */
+  #moving;
+  /** The frame to go to next. @type {number | undefined} */
+  #wanted;
+  /** The request under way. @type {Promise<void> | undefined} */
+  #going;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+  /** @type {ReturnType<typeof setInterval> | undefined} */
+  #holding;
+  #shown = "";
+  /** When the history came. */
+  #at = 0;
+
+  /**
+   * @param {App} app
+   * @param {HTMLElement} focus The picture.
+   */
+  constructor(app, focus) {
+    this.#app = app;
+    this.element = el(
+      "section",
+      { class: "timeline", "aria-label": "History", hidden: true },
+      this.#back,
+      el("div", { class: "strip" }, this.#pictures, this.#held, this.#slider, this.#marks),
+      this.#time,
+      this.#branches,
+    );
+    this.#slider.addEventListener("input", () => this.#scrub(this.#slider.valueAsNumber));
+    this.#slider.addEventListener("change", () => void this.#end());
+    // After a pointer, the keyboard controls the game again.
+    this.#slider.addEventListener("pointerup", () => focus.focus({ preventScroll: true }));
+    this.#back.addEventListener("pointerdown", () => this.#hold());
+    for (const type of /** @type {const} */ (["pointerup", "pointercancel", "pointerleave"]))
+      this.#back.addEventListener(type, () => this.#release());
+    addEventListener("keydown", (event) => {
+      if (!KEYS.has(event.code) || !this.#mayTake(event)) return;
+      event.preventDefault();
+      if (!event.repeat) this.#hold();
+    });
+    addEventListener("keyup", (event) => {
+      if (KEYS.has(event.code)) this.#release();
+    });
+    addEventListener("blur", () => this.#release());
+    app.status.follow(() => void this.#refresh());
+    app.api.emulator.follow(() => {
+      this.#history = undefined;
+      this.#shown = "";
+      this.element.hidden = true;
+    });
+    app.api.viewOnly.follow((only) => {
+      disable(this.#back, only ? VIEW_ONLY : undefined);
+      this.#slider.disabled = only;
+    });
+  }
+
+  /**
+   * Whether a key is for the timeline and not for an input field or the game.
+   * @param {KeyboardEvent} event
+   * @returns {boolean}
+   */
+  #mayTake(event) {
+    if (event.ctrlKey || event.altKey || event.metaKey || this.element.hidden) return false;
+    if (keyboardPlays.value && mapping.value[event.code] !== undefined) return false;
+    const target = event.target;
+    return !(target instanceof Element) || !target.closest("input:not(.scrub), select, textarea, dialog");
+  }
+
+  /** Asks for the history, unless that was just done. */
+  async #refresh() {
+    if (this.#timer !== undefined || this.#moving) return;
+    const { emulator } = this.#app.status.value;
+    if (emulator?.kind === "attached") this.element.hidden = true;
+    if (emulator?.kind !== "embedded" || document.hidden) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+    }, EVERY_MS);
+    try {
+      const first = Math.max(0, emulator.frame - SPAN);
+      /** @type {History} */
+      const history = await this.#app.api.read("/v1/timeline", { first });
+      if (!this.#moving) this.#show(history);
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 501) this.element.hidden = true;
+    }
+  }
+
+  /** @param {History} history */
+  #show(history) {
+    this.#history = history;
+    this.#at = performance.now();
+    const parts = pathOf(history);
+    const end = parts.at(-1);
+    this.element.hidden = end === undefined || end.line.states.length === 0;
+    if (!end || this.element.hidden) return;
+    this.#line = end.line.line;
+    const last = Math.max(end.last, history.frame);
+    const first = Math.max(last - SPAN, Math.min(...parts.flatMap(({ line }) => line.states.slice(0, 1))));
+    Object.assign(this.#slider, { min: first, max: last, value: history.frame });
+    this.#tell(history.frame);
+    const text = JSON.stringify([history.lines, first, last]);
+    if (text === this.#shown) return;
+    this.#shown = text;
+    /** @type {(frame: number) => string} */
+    const place = (frame) => `${((frame - first) / Math.max(1, last - first)) * 100}%`;
+    this.#showPictures(parts, first, last);
+    this.#showHeld(parts, place, first, last);
+    this.#showMarks(parts, place, first);
+    this.#showBranches(history, parts);
+  }
+
+  /**
+   * @param {Part[]} parts
+   * @param {number} first
+   * @param {number} last
+   */
+  #showPictures(parts, first, last) {
+    const all = parts.flatMap(({ line, last: end }) =>
+      line.pictures
+        .filter((frame) => frame <= end && frame >= first)
+        .map((frame) => ({ line: line.line, frame })),
+    );
+    const pictures = Array.from({ length: PICTURES }, (_, number) => {
+      const middle = first + ((number + 0.5) / PICTURES) * (last - first);
+      const near = all.reduce(
+        (best, one) => (best && Math.abs(best.frame - middle) <= Math.abs(one.frame - middle) ? best : one),
+        all[0],
+      );
+      // The address stays the same, so the browser does not load a picture again.
+      return (
+        near &&
+        el("img", { src: this.#app.api.url("/v1/timeline/picture", near), alt: "", draggable: "false" })
+      );
+    });
+    fill(this.#pictures, ...pictures);
+  }
+
+  /**
+   * @param {Part[]} parts
+   * @param {(frame: number) => string} place
+   * @param {number} first
+   * @param {number} last
+   */
+  #showHeld(parts, place, first, last) {
+    const bars = parts.flatMap(({ line, last: end }) =>
+      line.keys.flatMap(({ frame, keys }, number) => {
+        const until = Math.min(line.keys[number + 1]?.frame ?? last, end === last ? last : end);
+        if (keys.length === 0 || until <= first || until <= frame) return [];
+        const bar = el("span", {});
+        const from = Math.max(frame, first);
+        bar.style.left = place(from);
+        bar.style.width = `calc(${place(first + until - from)} + 1px)`;
+        return [bar];
+      }),
+    );
+    fill(this.#held, ...bars);
+  }
+
+  /**
+   * @param {Part[]} parts
+   * @param {(frame: number) => string} place
+   * @param {number} first
+   */
+  #showMarks(parts, place, first) {
+    /** @type {(kind: string, line: Line, mark: Mark) => HTMLElement} */
+    const flag = (kind, line, { name, frame }) => {
+      const element = button({ label: `${kind} ${name}`, hint: `${kind} ${name}`, compact: true }, () =>
+        this.#jump(frame, line.line),
+      );
+      element.className = `mark ${kind.toLowerCase()}`;
+      element.style.left = place(frame);
+      return element;
+    };
+    const marks = parts.flatMap(({ line, last }) => {
+      /** @param {Mark} mark */
+      const shown = ({ frame }) => frame >= first && frame <= last;
+      return [
+        ...line.snapshots.filter(shown).map((mark) => flag("Snapshot", line, mark)),
+        ...line.recordings.filter(shown).map((mark) => flag("Recording", line, mark)),
+      ];
+    });
+    fill(this.#marks, ...marks);
+  }
+
+  /**
+   * The lines that were left.
+   * @param {History} history
+   * @param {Part[]} parts
+   */
+  #showBranches(history, parts) {
+    const left = history.lines.filter((line) => line.states.length > 0 && !isWhole(parts, line)).slice(-3);
+    const branches = left.map((line) => {
+      const end = line.states.at(-1) ?? 0;
+      const label = `Branch ${line.line}, frame ${end.toLocaleString("en")}`;
+      return button({ label, kind: "quiet", hint: "Go to the end of the frames that were left" }, () =>
+        this.#jump(end, line.line),
+      );
+    });
+    fill(this.#branches, ...branches);
+  }
+
+  /** @param {number} frame */
+  #tell(frame) {
+    const last = Number(this.#slider.max);
+    const seconds = (last - frame) / 60;
+    setText(this.#time, seconds < 0.1 ? "now" : `-${seconds.toFixed(1)} s`);
+    this.#slider.setAttribute("aria-valuetext", `Frame ${frame}, ${seconds.toFixed(1)} seconds back`);
+  }
+
+  /**
+   * Goes to a frame of any line, and stays there if the game is paused.
+   * @param {number} frame
+   * @param {number} line
+   */
+  #jump(frame, line) {
+    return attempt(async () => {
+      await this.#app.api.act(actions.rewind(frame, line));
+      await this.#restart();
+    });
+  }
+
+  /**
+   * Shows a frame while the user looks for one. The game stands still meanwhile.
+   * @param {number} frame
+   */
+  #scrub(frame) {
+    this.#wanted = frame;
+    this.#tell(frame);
+    if (this.#app.api.copying.value) return;
+    this.#begin();
+    this.#going ??= this.#go();
+  }
+
+  #begin() {
+    this.#moving ??= { ran: this.#app.status.value.phase === "running" };
+  }
+
+  /** Goes to the newest frame that is wanted, one request at a time. */
+  async #go() {
+    await attempt(async () => {
+      const { api } = this.#app;
+      if (this.#moving?.ran) await api.ask("/v1/pause", {});
+      while (this.#wanted !== undefined) {
+        const frame = this.#wanted;
+        this.#wanted = undefined;
+        await api.ask("/v1/rewind", { frame, line: this.#line });
+      }
+    });
+    this.#wanted = undefined;
+    this.#going = undefined;
+  }
+
+  /** The user has found the frame: a game that ran goes on from there. */
+  async #end() {
+    const moving = this.#moving;
+    const frame = this.#slider.valueAsNumber;
+    if (this.#app.api.copying.value) {
+      await attempt(() => this.#app.api.act(actions.rewind(frame, this.#line)));
+      return;
+    }
+    if (!moving) return;
+    await this.#going;
+    await attempt(() => this.#app.api.act(actions.rewind(frame, this.#line)));
+    if (moving.ran) await attempt(() => this.#app.api.act(actions.resume()));
+    this.#moving = undefined;
+    await this.#restart();
+  }
+
+  /** Shows the history again at once. */
+  async #restart() {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#shown = "";
+    await this.#app.watch.refresh();
+  }
+
+  /** Begins to go back step by step. */
+  #hold() {
+    if (this.#holding !== undefined || this.#app.api.viewOnly.value || !this.#history) return;
+    const { phase, emulator } = this.#app.status.value;
+    const step = () => {
+      const frame = Math.max(Number(this.#slider.min), (this.#wanted ?? this.#slider.valueAsNumber) - STEP);
+      this.#slider.value = String(frame);
+      this.#scrub(frame);
+    };
+    if (phase === "running" && emulator) {
+      // Frames have run since the history came; too few is safe, because frames to come are not kept.
+      const since = ((performance.now() - this.#at) / 1000) * emulator.frames_per_second * 0.9;
+      this.#slider.max = String(this.#history.frame + Math.floor(since));
+      this.#slider.value = this.#slider.max;
+    }
+    step();
+    this.#holding = setInterval(step, STEP_MS);
+  }
+
+  #release() {
+    if (this.#holding === undefined) return;
+    clearInterval(this.#holding);
+    this.#holding = undefined;
+    void this.#end();
+  }
+}
+
+/**
+ * The line that the emulator is on, after the parts of the lines that it follows from.
+ * @param {History} history
+ * @returns {Part[]}
+ */
+function pathOf({ lines, line: current }) {
+  /** @type {Part[]} */
+  const parts = [];
+  let line = lines.find(({ line }) => line === current);
+  let last = line?.states.at(-1) ?? 0;
+  while (line) {
+    parts.unshift({ line, last });
+    const follows = line.follows;
+    last = follows?.frame ?? 0;
+    line = lines.find(({ line }) => line === follows?.line);
+  }
+  return parts;
+}
+
+/**
+ * Whether a line is a part of the path, up to its end.
+ * @param {Part[]} parts
+ * @param {Line} line
+ * @returns {boolean}
+ */
+function isWhole(parts, line) {
+  return parts.some((part) => part.line === line && part.last >= (line.states.at(-1) ?? 0));
+}

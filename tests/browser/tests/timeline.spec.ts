@@ -1,0 +1,92 @@
+/** The timeline: going back in the history by pointer, key and touch. */
+
+import type { Page } from "@playwright/test";
+import type { Server } from "../support/server.ts";
+import { expect, test } from "../support/test.ts";
+
+const FRAME_OF_GAME = 0x0200_0008;
+
+interface State {
+  frame: number;
+  run: string;
+}
+
+const state = async (server: Server): Promise<State> => server.json("/v1/emulator");
+
+/** A point of the strip, as a part of its width. */
+async function at(page: Page, part: number): Promise<[number, number]> {
+  const box = await page.locator(".strip").boundingBox();
+  if (!box) throw new Error("no strip");
+  return [box.x + box.width * part, box.y + box.height / 2];
+}
+
+test("dragging goes back to a frame, and the game goes on from there", async ({ console: page, server }) => {
+  await server.holdAt(1200);
+  await expect(page.button("Resume")).toBeVisible();
+  const slider = page.page.getByRole("slider", { name: "Timeline" });
+  await expect(slider).toHaveValue("1200");
+  await expect(page.page.locator(".strip img").first()).toHaveJSProperty("naturalWidth", 80);
+  await page.page.mouse.move(...(await at(page.page, 0.98)));
+  await page.page.mouse.down();
+  await page.page.mouse.move(...(await at(page.page, 0.5)), { steps: 5 });
+  await page.page.mouse.up();
+  await expect.poll(async () => (await state(server)).frame).toBeLessThan(700);
+  const { frame } = await state(server);
+  expect(frame).toBeGreaterThan(500);
+  const seen = Number((await server.batch({ op: "read32", address: FRAME_OF_GAME }))[0]);
+  await expect(page.page.locator(".timeline .time")).toHaveText(`-${((1200 - frame) / 60).toFixed(1)} s`);
+  // The keyboard controls the game again.
+  await expect(page.screen).toBeFocused();
+  await page.button("Step").click();
+  await expect.poll(async () => (await state(server)).frame).toBe(frame + 1);
+  expect((await server.batch({ op: "read32", address: FRAME_OF_GAME }))[0]).toBe(seen + 1);
+  // The frames that were left are a branch, and it leads back to them.
+  await page.button(/^Branch \d+, frame 1,200$/).click();
+  await expect.poll(async () => (await state(server)).frame).toBe(1200);
+});
+
+test("a game that ran goes back while the key is held, and runs again", async ({ console: page, server }) => {
+  await expect.poll(async () => (await state(server)).frame).toBeGreaterThan(120);
+  await expect(page.page.locator(".timeline")).toBeVisible();
+  await page.screen.focus();
+  const before = (await state(server)).frame;
+  await page.page.keyboard.down("Comma");
+  await expect.poll(async () => (await state(server)).frame).toBeLessThan(before - 30);
+  expect((await state(server)).run).toBe("paused");
+  await page.page.keyboard.up("Comma");
+  await expect.poll(async () => (await state(server)).run).toBe("running");
+  await expect
+    .poll(async () => (await server.json<{ lines: { began: string }[] }>("/v1/timeline")).lines.at(-1)?.began)
+    .toBe("rewind");
+});
+
+test("snapshots and held keys are on the timeline", async ({ console: page, server }) => {
+  await server.holdAt(300);
+  await server.json("/v1/input", { sequence: "Right:60" });
+  await server.json("/v1/snapshots", { name: "corner" });
+  await server.batch({ op: "advance", frames: 120 });
+  await expect(page.page.locator(".strip .held span")).toHaveCount(1);
+  await page.button("Snapshot corner").click();
+  await expect.poll(async () => (await state(server)).frame).toBe(300);
+});
+
+test("a refusal is shown, and the game goes on", async ({ console: page, server }) => {
+  await expect.poll(async () => (await state(server)).frame).toBeGreaterThan(60);
+  await expect(page.page.locator(".timeline")).toBeVisible();
+  await server.json("/v1/recordings", { name: "run" });
+  await page.page.mouse.click(...(await at(page.page, 0.3)));
+  await expect(page.page.locator(".toast.bad").first()).toContainText("recorded or replayed");
+  await expect.poll(async () => (await state(server)).run).toBe("running");
+});
+
+test.describe("on a phone", () => {
+  test.use({ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
+
+  test("a finger on the strip goes back", async ({ console: page, server }) => {
+    await server.holdAt(1200);
+    await expect(page.page.getByRole("slider", { name: "Timeline" })).toHaveValue("1200");
+    await page.page.locator(".strip").scrollIntoViewIfNeeded();
+    await page.page.touchscreen.tap(...(await at(page.page, 0.25)));
+    await expect.poll(async () => (await state(server)).frame).toBeLessThan(400);
+  });
+});
