@@ -1,7 +1,8 @@
 /** The log of the page's actions, each with its command. */
 
 import { attempt } from "./app.js";
-import { button, empty } from "./controls.js";
+import { isLanguage, LANGUAGES, language } from "./code.js";
+import { button, empty, field, setOptions } from "./controls.js";
 import { el, fill } from "./dom.js";
 import { target } from "./curl.js";
 
@@ -16,6 +17,15 @@ import { target } from "./curl.js";
  */
 export function activity(app) {
   const list = el("ol", { class: "log" });
+  const choice = el("select", {});
+  setOptions(
+    choice,
+    Object.entries(LANGUAGES).map(([value, label]) => ({ value, label })),
+  );
+  choice.value = language.value;
+  choice.addEventListener("change", () => {
+    if (isLanguage(choice.value)) language.set(choice.value);
+  });
   const panel = el(
     "div",
     {},
@@ -24,13 +34,17 @@ export function activity(app) {
       { class: "about" },
       "The requests that this page sent for you. Copy one as a command for a terminal or a script.",
     ),
+    el("div", { class: "line" }, field("Copy as", choice)),
     list,
   );
-  app.api.log.follow((log) => {
+  const show = () => {
+    const log = app.api.log.value;
     if (log.length === 0)
       fill(list, el("li", {}, empty("No requests yet. Each button on this page sends one request.")));
     else fill(list, ...log.map((done) => row(app, done)));
-  });
+  };
+  app.api.log.follow(show);
+  language.follow(show);
   return panel;
 }
 
@@ -58,8 +72,14 @@ function row(app, done) {
     ),
     el("code", { class: "request" }, `${done.action.method} ${target(done.action)}`),
     done.problem !== undefined && el("p", { class: "problem" }, done.problem),
-    button({ icon: "copy", label: `Copy "${done.action.title}" as curl`, compact: true, kind: "quiet" }, () =>
-      attempt(() => app.api.copy(done.action)),
+    button(
+      {
+        icon: "copy",
+        label: `Copy "${done.action.title}" as ${LANGUAGES[language.value]}`,
+        compact: true,
+        kind: "quiet",
+      },
+      () => attempt(() => app.api.copy(done.action)),
     ),
   );
 }

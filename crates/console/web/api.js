@@ -1,6 +1,7 @@
 /** The server's HTTP interface: the user's actions, and what the page reads. */
 
-import { curl, target } from "./curl.js";
+import { code, language } from "./code.js";
+import { target } from "./curl.js";
 import { Store } from "./store.js";
 
 /** @import { Action, Method } from "./curl.js" */
@@ -131,16 +132,16 @@ export class Api {
   }
 
   /**
-   * The curl command for an action.
+   * The code for an action, in the chosen language.
    * @param {Action} action
    * @returns {string}
    */
   command(action) {
-    return curl(action, location.origin, this.#tokens);
+    return code(language.value, action, location.origin, this.#tokens);
   }
 
   /**
-   * Copies the curl command for an action to the clipboard.
+   * Copies the code for an action to the clipboard.
    * @param {Action} action
    */
   async copy(action) {

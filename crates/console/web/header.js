@@ -1,5 +1,6 @@
 /** The header of the page: the selected emulator, its state, the latency, and the page's settings. */
 
+import { LANGUAGES, language } from "./code.js";
 import { button, field, setOptions } from "./controls.js";
 import { byId, el, fill, setText } from "./dom.js";
 import { milliseconds } from "./link.js";
@@ -183,7 +184,11 @@ function latencyBadge(app, latency) {
 function curlButton(app) {
   const { copying } = app.api;
   const control = button(
-    { icon: "curl", label: "curl", hint: "Copy actions as curl commands instead of sending them" },
+    {
+      icon: "curl",
+      label: "curl",
+      hint: "Copy actions as code instead of sending them (the log has the languages)",
+    },
     () => copying.set(!copying.value),
   );
   const banner = byId("banner");
@@ -193,7 +198,7 @@ function curlButton(app) {
     banner.hidden = !on;
     fill(
       banner,
-      on && el("span", {}, "Clicks copy a curl command and send nothing."),
+      on && el("span", {}, `Clicks copy a request as ${LANGUAGES[language.value]} and send nothing.`),
       on && button({ label: "Done" }, () => copying.set(false)),
     );
   });

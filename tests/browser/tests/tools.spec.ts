@@ -1,6 +1,8 @@
 /** The tool panels and the toolbar, each with its effect on the emulator. */
 
+import { execFileSync } from "node:child_process";
 import type { Locator } from "@playwright/test";
+import { repository } from "../support/server.ts";
 import { expect, test } from "../support/test.ts";
 
 const SCORE = 0x0200_0044;
@@ -242,6 +244,36 @@ test("each action can be copied as a command that has the same effect", async ({
   await expect(log.getByRole("listitem")).toContainText("POST /v1/pause");
   await log.getByRole("button", { name: 'Copy "Pause" as curl' }).click();
   await expect.poll(clipboard).toContain("/v1/pause");
+});
+
+test("what was done is copied as a program that does it again", async ({
+  console: page,
+  context,
+  server,
+}) => {
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  const clipboard = (): Promise<string> => page.page.evaluate(() => navigator.clipboard.readText());
+  const run = async (): Promise<string> => (await server.json<{ run: string }>("/v1/emulator")).run;
+  await page.button("Pause").click();
+  await page.button("Step").click();
+  const log = await page.tab("Log");
+  const programs = {
+    Python: (code: string) => execFileSync("python3", ["-c", code]),
+    JavaScript: (code: string) => execFileSync(process.execPath, ["--input-type=module", "-e", code]),
+    Lua: (code: string) => execFileSync("luajit", ["-e", code], { cwd: repository("luajit") }),
+  };
+  for (const [name, program] of Object.entries(programs)) {
+    await log.getByLabel("Copy as").selectOption(name);
+    await server.json("/v1/resume", {});
+    await log.getByRole("button", { name: `Copy "Pause" as ${name}` }).click();
+    await expect.poll(clipboard).toContain("/v1/pause");
+    program(await clipboard());
+    expect(await run(), name).toBe("paused");
+    const { frame } = await server.json<{ frame: number }>("/v1/emulator");
+    await log.getByRole("button", { name: `Copy "Advance one frame" as ${name}` }).click();
+    await expect.poll(clipboard).toContain("/v1/advance");
+    expect(JSON.parse(String(program(await clipboard()))), name).toEqual({ frame: frame + 1 });
+  }
 });
 
 test("the link panel measures the round trip to the emulator", async ({ console: page }) => {

@@ -1,0 +1,132 @@
+/** Requests as short programs, in the languages that a user can choose. */
+
+import { curl, target } from "./curl.js";
+import { setting } from "./settings.js";
+
+/** @import { Action } from "./curl.js" */
+
+/** The languages and their names for people. */
+export const LANGUAGES = /** @type {const} */ ({
+  curl: "curl",
+  python: "Python",
+  javascript: "JavaScript",
+  lua: "Lua",
+});
+
+/** @typedef {keyof typeof LANGUAGES} Language */
+
+/**
+ * @param {unknown} value
+ * @returns {value is Language}
+ */
+export function isLanguage(value) {
+  return typeof value === "string" && Object.hasOwn(LANGUAGES, value);
+}
+
+/** The language in which requests are copied. */
+export const language = setting("language", /** @type {Language} */ ("curl"), isLanguage);
+
+/**
+ * The parts of a request, as texts.
+ * @typedef {object} Parts
+ * @property {string} url
+ * @property {string} method
+ * @property {string | undefined} json The body.
+ * @property {boolean} file Whether the body is the contents of a file.
+ * @property {boolean} token Whether it needs a token, from the environment.
+ * @property {string | undefined} output The file for the answer.
+ */
+
+/** @type {Record<Exclude<Language, "curl">, (parts: Parts) => string>} */
+const WRITERS = { python, javascript, lua };
+
+/**
+ * The code for an action. With `token`, it sends a token from the environment.
+ * @param {Language} wanted
+ * @param {Action} action
+ * @param {string} origin
+ * @param {boolean} token
+ * @returns {string}
+ */
+export function code(wanted, action, origin, token) {
+  if (wanted === "curl") return curl(action, origin, token);
+  return WRITERS[wanted]({
+    url: origin + target(action),
+    method: action.method,
+    json: action.json === undefined ? undefined : JSON.stringify(action.json),
+    file: action.file !== undefined,
+    token,
+    output: action.output,
+  });
+}
+
+/**
+ * Python's standard library is enough.
+ * @param {Parts} parts
+ * @returns {string}
+ */
+function python({ url, method, json, file, token, output }) {
+  /** @type {string[]} */
+  const headers = [];
+  if (json !== undefined) headers.push('"Content-Type": "application/json"');
+  if (token) headers.push('"Authorization": "Bearer " + os.environ["FRAMEWIRE_TOKEN"]');
+  const words = [JSON.stringify(url), `method=${JSON.stringify(method)}`];
+  // A text of JSON in double quotes is a text of Python as well.
+  if (json !== undefined) words.push(`data=${JSON.stringify(json)}.encode()`);
+  else if (file) words.push('data=open("FILE", "rb").read()');
+  if (headers.length > 0) words.push(`headers={${headers.join(", ")}}`);
+  const answer = "urllib.request.urlopen(request).read()";
+  return [
+    token ? "import os, urllib.request" : "import urllib.request",
+    `request = urllib.request.Request(${words.join(", ")})`,
+    output === undefined
+      ? `print(${answer}.decode())`
+      : `open(${JSON.stringify(output)}, "wb").write(${answer})`,
+  ].join("\n");
+}
+
+/**
+ * For Node.js, Deno and Bun, as a module.
+ * @param {Parts} parts
+ * @returns {string}
+ */
+function javascript({ url, method, json, file, token, output }) {
+  /** @type {string[]} */
+  const headers = [];
+  if (json !== undefined) headers.push('"Content-Type": "application/json"');
+  if (token) headers.push("Authorization: `Bearer ${" + "process.env.FRAMEWIRE_TOKEN}`");
+  const options = [`method: ${JSON.stringify(method)}`];
+  if (headers.length > 0) options.push(`headers: { ${headers.join(", ")} }`);
+  if (json !== undefined) options.push(`body: JSON.stringify(${json})`);
+  else if (file) options.push('body: fs.readFileSync("FILE")');
+  return [
+    ...(file || output !== undefined ? ['import fs from "node:fs";'] : []),
+    `const answer = await fetch(${JSON.stringify(url)}, { ${options.join(", ")} });`,
+    output === undefined
+      ? "console.log(await answer.text());"
+      : `fs.writeFileSync(${JSON.stringify(output)}, Buffer.from(await answer.arrayBuffer()));`,
+  ].join("\n");
+}
+
+/**
+ * For LuaJIT, with Framewire's library.
+ * @param {Parts} parts
+ * @returns {string}
+ */
+function lua({ url, method, json, file, token, output }) {
+  const options = [`url = ${JSON.stringify(url)}`, `method = ${JSON.stringify(method)}`];
+  /** @type {string[]} */
+  const headers = [];
+  if (json !== undefined) headers.push('["Content-Type"] = "application/json"');
+  if (token) headers.push('Authorization = "Bearer " .. os.getenv("FRAMEWIRE_TOKEN")');
+  if (headers.length > 0) options.push(`headers = { ${headers.join(", ")} }`);
+  if (json !== undefined) options.push(`body = [==[${json}]==]`);
+  else if (file) options.push('body = io.open("FILE", "rb"):read("*a")');
+  return [
+    'local http = require "framewire.http"',
+    `local answer = assert(http.client():request { ${options.join(", ")} })`,
+    output === undefined
+      ? "print(answer.body)"
+      : `io.open(${JSON.stringify(output)}, "wb"):write(answer.body)`,
+  ].join("\n");
+}
