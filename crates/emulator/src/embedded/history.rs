@@ -118,6 +118,8 @@ impl HistoryKeeper {
         }
         let frame = core.frame_counter();
         let follows = self.next == Some(frame);
+        // After a reset or a state that was loaded, the core still shows the picture from before.
+        let drawn = drawn && (follows || matches!(self.beginning, Beginning::Rewind { .. }));
         if !follows {
             self.begin(core);
         }
@@ -234,7 +236,8 @@ impl Machine {
     /// If nothing is kept of that frame, or while a recording, a replay or a timeline needs the frames in order.
     pub fn rewind(&mut self, line: u32, frame: u32) -> Result<u32, OpError> {
         if !self.keeper.on {
-            let message = "this emulator keeps no history; start the server with a `--history` above 0";
+            let message =
+                "this emulator was started without memory for a history, so it keeps no states to go back to";
             return Err(OpError::new(Status::Unsupported, message));
         }
         if self.watches.belong_to_recording() {
