@@ -100,6 +100,27 @@ export const write = (domain, address, value, type) => ({
   json: { ops: [{ op: "write", address, type, value, ...(domain === "" ? {} : { domain }) }] },
 });
 
+/** The frozen values. */
+export const FREEZE = "/v1/freeze";
+
+/**
+ * Keeps a number at an address.
+ * @type {(address: string, value: number, type: string) => Action}
+ */
+export const freeze = (address, value, type) => ({
+  title: `Freeze ${address} at ${value}`,
+  method: "PUT",
+  path: `${FREEZE}/${encodeURIComponent(address)}`,
+  json: { value, type },
+});
+
+/** @type {(address: string) => Action} */
+export const unfreeze = (address) => ({
+  title: `Unfreeze ${address}`,
+  method: "DELETE",
+  path: `${FREEZE}/${encodeURIComponent(address)}`,
+});
+
 export const SNAPSHOTS = "/v1/snapshots";
 
 /**

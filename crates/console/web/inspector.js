@@ -15,6 +15,7 @@ const TYPES = /** @type {const} */ (["u8", "i8", "u16", "i16", "u32", "i32"]);
  * @property {(address: number) => SymbolInfo | undefined} symbol
  * @property {() => string} domain The memory domain of the addresses; empty for the bus.
  * @property {(address: number, value: number, type: Type) => Promise<void>} write
+ * @property {(address: number, value: number, type: Type) => Promise<void>} freeze
  * @property {(expression: string) => void} watch
  */
 
@@ -47,16 +48,25 @@ export function inspector(memory) {
     field("Type", type, true),
     field("New value, decimal or 0x hex", input, true),
     el("button", { type: "submit" }, "Write"),
+    button({ label: "Freeze", hint: "Write the value now and again after each frame" }, async () => {
+      const value = newValue();
+      if (value !== undefined) await memory.freeze(shown, value, /** @type {Type} */ (type.value));
+    }),
     button({ icon: "plus", label: "Watch" }, () =>
       memory.watch(expression(memory, shown, /** @type {Type} */ (type.value))),
     ),
   );
   form.addEventListener("submit", (event) => {
     event.preventDefault();
+    const value = newValue();
+    if (value !== undefined) void memory.write(shown, value, /** @type {Type} */ (type.value));
+  });
+  /** The value that was typed, if it is one of the type. */
+  const newValue = () => {
     const value = Number(input.value.trim());
     input.setCustomValidity(problemOf(input.value, value, /** @type {Type} */ (type.value)));
-    if (form.reportValidity()) void memory.write(shown, value, /** @type {Type} */ (type.value));
-  });
+    return form.reportValidity() ? value : undefined;
+  };
   input.addEventListener("input", () => input.setCustomValidity(""));
   const element = el("div", { class: "inspector" }, title, list, form);
   /** @param {number} address */

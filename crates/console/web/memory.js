@@ -4,6 +4,8 @@ import * as actions from "./actions.js";
 import { attempt } from "./app.js";
 import { button, field, lineForm, setOptions } from "./controls.js";
 import { el, freshId, setText } from "./dom.js";
+import { finder } from "./find.js";
+import { FrozenList } from "./frozen.js";
 import { hex, HexGrid } from "./hexgrid.js";
 import { inspector } from "./inspector.js";
 import { isGameBoy } from "./status.js";
@@ -26,6 +28,7 @@ export class MemoryPanel {
   /** @readonly @type {HTMLElement} */
   element;
   #app;
+  #frozen;
   #emulation;
   #symbols;
   /** @type {HexGrid} */
@@ -59,6 +62,7 @@ export class MemoryPanel {
    */
   constructor(app, emulation, symbols, watch) {
     this.#app = app;
+    this.#frozen = new FrozenList(app);
     this.#emulation = emulation;
     this.#symbols = symbols;
     this.#grid = new HexGrid("Memory", 16, ROWS, {
@@ -76,6 +80,7 @@ export class MemoryPanel {
       symbol: (address) => (this.#onBus ? symbols.around(address) : undefined),
       domain: () => this.#domain.value,
       write: (address, value, type) => this.#write(address, value, type),
+      freeze: (address, value, type) => this.#freeze(address, value, type),
       watch,
     });
     this.#inspect = inspection.show;
@@ -96,6 +101,15 @@ export class MemoryPanel {
       this.#grid.element,
       this.#note,
       inspection.element,
+      this.#frozen.element,
+      finder(
+        app,
+        (address) => {
+          this.#domain.value = "";
+          this.goTo(address);
+        },
+        watch,
+      ),
     );
     this.#domain.addEventListener("change", () => this.goTo(this.#onBus ? this.#first : 0));
     app.api.emulator.follow(() => {
@@ -194,6 +208,7 @@ export class MemoryPanel {
       const bytes = await this.#emulation.read(this.#domain.value, start, this.#length);
       if (start === this.#start && emulator === this.#app.api.emulator.value)
         this.#grid.update(bytes, performance.now());
+      await this.#frozen.look();
       setText(this.#note, "");
       this.#inspect(this.#grid.selected);
     } catch (error) {
@@ -231,6 +246,19 @@ export class MemoryPanel {
     await attempt(() =>
       this.#app.api.act(actions.write(this.#domain.value, `0x${hex(address, 8)}`, value, type)),
     );
+  }
+
+  /**
+   * @param {number} address
+   * @param {number} value
+   * @param {string} type
+   */
+  async #freeze(address, value, type) {
+    if (!this.#onBus) {
+      toast("Values are frozen on the bus. Choose Bus as the memory domain, and the address there.", "bad");
+      return;
+    }
+    await this.#frozen.freeze(`0x${hex(address, 8)}`, value, type);
   }
 
   /** Shows eight bytes a row if there is no room for sixteen. */

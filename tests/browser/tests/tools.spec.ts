@@ -103,6 +103,41 @@ test("memory is shown, edited, highlighted where it changes, and found by symbol
   await expect.poll(() => shown(panel, 8)).toBe(Buffer.from("FWDEMO01").toString("hex"));
 });
 
+test("a value is frozen, listed, and let go", async ({ console: page, server }) => {
+  const panel = await page.tab("Memory");
+  const read = async (): Promise<unknown> => (await server.batch({ op: "read16", address: SCRATCH }))[0];
+  await panel.getByLabel("Address or symbol").fill("02000100");
+  await panel.getByLabel("Address or symbol").press("Enter");
+  await panel.getByLabel("Type").selectOption("u16");
+  await panel.getByLabel("New value").fill("513");
+  await panel.getByRole("button", { name: "Freeze", exact: true }).click();
+  const frozen = panel.getByRole("list", { name: "Frozen values" });
+  await expect(frozen).toContainText("u16 = 513");
+  await server.batch({ op: "write16", address: SCRATCH, value: 7 });
+  await expect.poll(read).toBe(513);
+  await frozen.getByRole("button", { name: /^Unfreeze/ }).click();
+  await expect(frozen).toBeHidden();
+  await server.batch({ op: "write16", address: SCRATCH, value: 7 }, { op: "advance", frames: 3 });
+  expect(await read()).toBe(7);
+});
+
+test("texts and bytes are found, shown and watched", async ({ console: page }) => {
+  const panel = await page.tab("Memory");
+  await panel.getByLabel("Find in work RAM").fill("DEMO01");
+  await panel.getByRole("button", { name: "Find", exact: true }).click();
+  await panel.getByRole("button", { name: /^02000002/ }).click();
+  await expect(panel.locator(".inspector h2")).toContainText("02000002");
+  await panel.getByLabel("What to find").selectOption("Bytes in hex");
+  await panel.getByLabel("Find in work RAM").fill("46 57 44 45");
+  await panel.getByRole("button", { name: "Find", exact: true }).click();
+  await panel
+    .getByRole("button", { name: /^Watch bytes/ })
+    .first()
+    .click();
+  const watches = await page.tab("Watches");
+  await expect(watches.getByRole("listitem").filter({ hasText: "bytes[0x2000000, 4]" })).toBeVisible();
+});
+
 test("watches show values, and errors in expressions", async ({ console: page, server }) => {
   const panel = await page.tab("Watches");
   const input = panel.getByLabel("Expression to watch");

@@ -1,0 +1,79 @@
+/** The values that the emulator keeps in memory, each with a button to let go of it. */
+
+import * as actions from "./actions.js";
+import { attempt } from "./app.js";
+import { button } from "./controls.js";
+import { el, fill } from "./dom.js";
+
+/** @import { App } from "./app.js" */
+
+/**
+ * An entry of `/v1/freeze`.
+ * @typedef {object} FrozenValue
+ * @property {string} address As it was given: a number in hex, a symbol or an expression.
+ * @property {string} [type] Of a number.
+ * @property {number} [value] The number.
+ * @property {string} [data] Bytes as base64.
+ */
+
+const EVERY_MS = 1000;
+
+export class FrozenList {
+  /** @readonly */
+  element = el("ul", { class: "frozen", "aria-label": "Frozen values", hidden: true });
+  #app;
+  #shown = "[]";
+  #asked = Number.NEGATIVE_INFINITY;
+
+  /** @param {App} app */
+  constructor(app) {
+    this.#app = app;
+    app.api.emulator.follow(() => {
+      this.#asked = Number.NEGATIVE_INFINITY;
+    });
+  }
+
+  /**
+   * Freezes a number at an address of the bus.
+   * @param {string} address
+   * @param {number} value
+   * @param {string} type
+   */
+  async freeze(address, value, type) {
+    await attempt(() => this.#app.api.act(actions.freeze(address, value, type)));
+    await this.refresh();
+  }
+
+  /** Shows what is frozen, if that was not just done. */
+  async look() {
+    if (performance.now() - this.#asked >= EVERY_MS) await this.refresh();
+  }
+
+  async refresh() {
+    this.#asked = performance.now();
+    /** @type {{ frozen: FrozenValue[] }} */
+    const { frozen } = await this.#app.api.read(actions.FREEZE);
+    const text = JSON.stringify(frozen);
+    if (text === this.#shown) return;
+    this.#shown = text;
+    this.element.hidden = frozen.length === 0;
+    fill(this.element, ...frozen.map((one) => this.#row(one)));
+  }
+
+  /**
+   * @param {FrozenValue} one
+   * @returns {HTMLElement}
+   */
+  #row({ address, type, value, data }) {
+    return el(
+      "li",
+      {},
+      el("code", {}, address),
+      el("span", {}, type === undefined ? `bytes ${data}` : `${type} = ${value}`),
+      button({ icon: "close", label: `Unfreeze ${address}`, compact: true, kind: "quiet" }, async () => {
+        await attempt(() => this.#app.api.act(actions.unfreeze(address)));
+        await this.refresh();
+      }),
+    );
+  }
+}
