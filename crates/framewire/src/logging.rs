@@ -37,5 +37,14 @@ pub fn start(format: Format, quiet: bool, spans: Option<SpanLayer>) {
 fn filter(quiet: bool) -> Targets {
     let level = if quiet { LevelFilter::WARN } else { LevelFilter::INFO };
     let from_environment = std::env::var("RUST_LOG").ok().and_then(|directives| directives.parse().ok());
-    from_environment.unwrap_or_else(|| Targets::new().with_default(level))
+    from_environment.unwrap_or_else(|| usual(level))
+}
+
+/// What is logged without `RUST_LOG`. The SDK of MCP logs a warning for each request that it refuses, which the client learns
+/// anyway, and an error for each reply that a client did not wait for.
+fn usual(level: LevelFilter) -> Targets {
+    Targets::new()
+        .with_default(level)
+        .with_target("rmcp", LevelFilter::WARN)
+        .with_target("rmcp::service", LevelFilter::OFF)
 }

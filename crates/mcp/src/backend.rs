@@ -11,6 +11,9 @@ pub type Object = serde_json::Map<String, Json>;
 /// A call under way.
 pub type CallFuture<'a> = Pin<Box<dyn Future<Output = Result<Json, Problem>> + Send + 'a>>;
 
+/// The wait for an end.
+pub type EndFuture<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+
 /// Calls methods of JSON-RPC: `batch`, and routes by their `operationId`.
 pub trait Backend: Send + Sync {
     /// Calls a method.
@@ -18,6 +21,9 @@ pub trait Backend: Send + Sync {
 
     /// Whether it may only read.
     fn only_reads(&self) -> bool;
+
+    /// Waits until the server that answers stops. Replies without an end of their own end then.
+    fn stopped(&self) -> EndFuture<'_>;
 }
 
 /// Why a call failed: a problem document (RFC 9457).

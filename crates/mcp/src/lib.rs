@@ -24,7 +24,7 @@ mod session;
 mod subscriptions;
 mod tools;
 
-pub use backend::{Backend, CallFuture, Object, Problem};
+pub use backend::{Backend, CallFuture, EndFuture, Object, Problem};
 pub use server::{Connect, router, router_of, serve_stdio};
 pub use session::{Options, Session, Toolset, UnknownToolset};
 

@@ -251,7 +251,10 @@ impl ServerHandler for Server {
                 while sink.notify_resource_updated(followed.changed().await).await.is_ok() {}
             });
         }
-        context.cancelled().await;
+        tokio::select! {
+            () = context.cancelled() => {}
+            () = session.stopped() => {}
+        }
         Ok(())
     }
 

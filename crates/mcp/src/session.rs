@@ -135,6 +135,11 @@ impl Session {
         self.options.read_only || self.backend.only_reads()
     }
 
+    /// Waits until the server stops.
+    pub(crate) async fn stopped(&self) {
+        self.backend.stopped().await;
+    }
+
     /// Calls a method on the session's emulator.
     pub(crate) async fn call(&self, method: &str, params: Json) -> Result<Json, ToolError> {
         let mut params = match params {

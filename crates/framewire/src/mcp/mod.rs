@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use framewire_http::{App, FrontEnd, LocalCalls, LocalServer};
-use framewire_mcp::{Backend, CallFuture, Object, Options, Problem, Session, Toolset};
+use framewire_mcp::{Backend, CallFuture, EndFuture, Object, Options, Problem, Session, Toolset};
 use tokio::sync::Mutex;
 use tracing::info;
 
@@ -160,5 +160,9 @@ impl Backend for Local {
 
     fn only_reads(&self) -> bool {
         self.0.only_reads()
+    }
+
+    fn stopped(&self) -> EndFuture<'_> {
+        Box::pin(self.0.stopped())
     }
 }

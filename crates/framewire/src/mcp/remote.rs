@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use framewire_mcp::{Backend, CallFuture, Object, Problem};
+use framewire_mcp::{Backend, CallFuture, EndFuture, Object, Problem};
 use serde_json::{Value as Json, json};
 
 use crate::commands::client::{Client, encode};
@@ -77,6 +77,11 @@ impl Backend for Remote {
 
     fn only_reads(&self) -> bool {
         false
+    }
+
+    /// A server elsewhere says nothing when it stops.
+    fn stopped(&self) -> EndFuture<'_> {
+        Box::pin(std::future::pending())
     }
 }
 

@@ -47,6 +47,11 @@ impl LocalCalls {
         self.caller.rights == Rights::Read
     }
 
+    /// Waits until the server stops.
+    pub async fn stopped(&self) {
+        Arc::<Operations>::from_ref(&self.state).stopping.wait().await;
+    }
+
     /// Calls a method. Subscriptions end with the call.
     ///
     /// # Errors

@@ -1,12 +1,13 @@
 //! How the server stops.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use super::failures::{attached, silent_port};
+use super::intruders::mcp;
 use super::support::{Reply, Server, is_closed, wait_for};
 
 #[test]
@@ -40,6 +41,38 @@ fn idle_connections_do_not_delay_the_end() {
     for stream in &mut idle {
         assert!(is_closed(stream));
     }
+    wait_for("the end", || server.has_stopped());
+    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
+}
+
+/// Streams of MCP end with the last message of the protocol.
+#[test]
+fn listeners_of_mcp_do_not_delay_the_end() {
+    let mut server = Server::with(|app| app.front_end = Some(mcp()));
+    let meta = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+    let body = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{{"notifications":{{}},"_meta":{meta}}}}}"#
+    );
+    let mut stream = server.connect();
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nhost: localhost\r\naccept: application/json, text/event-stream\r\n\
+         content-type: application/json\r\nmcp-protocol-version: 2026-07-28\r\nmcp-method: subscriptions/listen\r\n\
+         content-length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.write_all(body.as_bytes()).unwrap();
+    let mut text = String::new();
+    let mut buffer = [0; 4096];
+    while !text.contains("notifications/subscriptions/acknowledged") {
+        let count = stream.read(&mut buffer).unwrap();
+        assert_ne!(count, 0, "{text}");
+        text.push_str(std::str::from_utf8(&buffer[..count]).unwrap());
+    }
+    let start = Instant::now();
+    server.stop();
+    stream.read_to_string(&mut text).unwrap();
+    assert!(text.contains(r#""id":1,"result""#), "{text}");
     wait_for("the end", || server.has_stopped());
     assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use framewire_http::{Files, FrontEnd, LocalCalls, Token, Tokens};
-use framewire_mcp::{Backend, CallFuture, Object, Options, Problem as McpProblem, Session};
+use framewire_mcp::{Backend, CallFuture, EndFuture, Object, Options, Problem as McpProblem, Session};
 
 use super::support::{Reply, Server, field, wait_for};
 
@@ -215,10 +215,14 @@ impl Backend for Calls {
     fn only_reads(&self) -> bool {
         self.0.only_reads()
     }
+
+    fn stopped(&self) -> EndFuture<'_> {
+        Box::pin(self.0.stopped())
+    }
 }
 
 /// The front end MCP.
-fn mcp() -> FrontEnd {
+pub fn mcp() -> FrontEnd {
     let routes = |calls: LocalCalls| {
         let playing = Arc::default();
         framewire_mcp::router(Arc::new(move |parts| {

@@ -243,7 +243,7 @@ impl Tool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::{Backend, CallFuture};
+    use crate::backend::{Backend, CallFuture, EndFuture};
     use crate::session::Options;
 
     #[test]
@@ -271,6 +271,10 @@ mod tests {
 
         fn only_reads(&self) -> bool {
             false
+        }
+
+        fn stopped(&self) -> EndFuture<'_> {
+            Box::pin(std::future::pending())
         }
     }
 
