@@ -152,7 +152,7 @@ mcp-conformance: build
 	$(CARGO) build --release --locked -p framewire --example mcp_conformance
 	tools/mcp-conformance.sh target/release/framewire target/release/examples/mcp_conformance
 
-# The load-test study of 2025 again, for about an hour: docs/study.md. `make study ARGS=--quick` takes 12 minutes.
+# The load-test study of 2025 again, for 130 minutes: docs/study.md. `make study ARGS=--quick` takes 40 minutes.
 study: lab
 	exec target/release/framewire-lab study $(ARGS)
 

@@ -6,7 +6,7 @@ set -eu
 # For tools/libmgba.sh.
 run="cmake dpkg-dev liblua5.4-dev libpng-dev zlib1g-dev libminizip-dev libinih-dev"
 # libmgba-dev is for the benchmark, which compares with the packaged library.
-test="$run libmgba-dev mgba-qt openssl xvfb lua5.4 lua-check luajit gcc-arm-none-eabi nginx-light wrk curl python3 chromium fonts-dejavu-core faketime"
+test="$run libmgba-dev mgba-qt heaptrack openssl xvfb lua5.4 lua-check luajit gcc-arm-none-eabi nginx-light wrk curl python3 chromium fonts-dejavu-core faketime"
 
 case "${1:-run}" in
     run) wanted=$run ;;

@@ -38,6 +38,10 @@ pub struct Bench {
     pub length: Duration,
     /// Where the frame number is read, as `--emulator` takes it.
     pub counter: String,
+    /// Further options.
+    pub options: Vec<String>,
+    /// How many runs of that length there may be.
+    pub runs: u32,
 }
 
 impl Bench {
@@ -56,6 +60,7 @@ impl Bench {
         option("--duration", humantime::format_duration(self.length).to_string().replace(' ', ""));
         option("--payload", self.payload.clone());
         option("--emulator", self.counter.clone());
+        words.extend(self.options.iter().cloned());
         // A cold start is cold.
         words.extend(["--skip-check".to_owned(), "--quiet".to_owned()]);
         words
@@ -79,7 +84,8 @@ impl Bench {
             }
             match process.wait_exit(PERIOD) {
                 Ok(status) => break status,
-                Err(framewire_lab::Error::Timeout { .. }) if start.elapsed() < self.length + SLACK => {}
+                Err(framewire_lab::Error::Timeout { .. })
+                    if start.elapsed() < self.length * self.runs + SLACK => {}
                 Err(error) => return Err(error.into()),
             }
         };

@@ -41,7 +41,11 @@ local function accepted(client)
         end
         return
       end
-      text = text .. data
+      if study_unframed then
+        client:send(data)
+      else
+        text = text .. data
+      end
     until #data < READ or text:find(END, 1, true)
     while true do
       local _, last = text:find(END, 1, true)

@@ -226,6 +226,8 @@ fn bench(
         length,
         // The frames are counted by `Watch`.
         counter: "none".to_owned(),
+        options: Vec::new(),
+        runs: 1,
     };
     let watch = setup.watch();
     let report = bench.run(&Stop::default())?;

@@ -63,6 +63,12 @@ pub struct Stretch {
     pub started: String,
     /// The command line.
     pub command: Vec<String>,
+    /// Where, if on another machine than the study began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Machine>,
+    /// How many windows were measured at the same time at low rates, if more than one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub windows: Option<usize>,
 }
 
 impl StudyInfo {
@@ -82,22 +88,62 @@ impl StudyInfo {
     }
 
     /// What differs so that rows of the two do not belong into one study.
-    fn differs(&self, other: &StudyInfo) -> Option<String> {
+    fn differs(&self, other: &StudyInfo, machines: Machines) -> Option<String> {
         let words = |about: &StudyInfo| {
             let StudyInfo { tool, mgba, seconds, idle_seconds, machine, .. } = about;
-            let Machine { processor, processors, kernel, .. } = machine;
+            let machine = (machines == Machines::One).then(|| machine_words(machine));
+            let machine = machine.unwrap_or_default();
             [
                 tool.clone(),
                 mgba.clone(),
                 format!("rows of {seconds} s"),
                 format!("{idle_seconds} s idle"),
-                format!("{processors} x {processor}, kernel {kernel}"),
+                machine,
             ]
         };
         let pairs = words(self).into_iter().zip(words(other));
         pairs.into_iter().find(|(one, other)| one != other).map(|(one, other)| format!("{one}, not {other}"))
     }
+
+    /// The machines that it was measured on, the first one first.
+    pub fn machines(&self) -> Vec<&Machine> {
+        let mut machines = vec![&self.machine];
+        for machine in self.sessions.iter().filter_map(|session| session.machine.as_ref()) {
+            if !machines.iter().any(|known| machine_words(known) == machine_words(machine)) {
+                machines.push(machine);
+            }
+        }
+        machines
+    }
 }
+
+/// Whether a study may have rows of several machines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Machines {
+    /// No.
+    One,
+    /// Yes; each row says where it was measured.
+    Several,
+}
+
+/// What makes a machine another one.
+pub fn machine_words(machine: &Machine) -> String {
+    let Machine { processor, processors, kernel, .. } = machine;
+    format!("{processors} x {processor}, kernel {kernel}")
+}
+
+/// How a stretch of measuring is done.
+#[derive(Debug, Clone)]
+pub struct How {
+    /// The command line.
+    pub command: Vec<String>,
+    /// Whether it may be on another machine.
+    pub machines: Machines,
+    /// How many windows are measured at the same time at low rates.
+    pub windows: usize,
+}
+
+impl StudyInfo {}
 
 /// The results of a study, in a folder that also holds its pictures.
 #[derive(Debug, Clone)]
@@ -148,19 +194,24 @@ impl Archive {
     ///
     /// # Errors
     /// If the results here were measured otherwise.
-    pub fn begin(&mut self, mut about: StudyInfo, command: Vec<String>) -> anyhow::Result<StudyInfo> {
+    pub fn begin(&mut self, mut about: StudyInfo, how: How) -> anyhow::Result<StudyInfo> {
+        let mut machine = None;
         if let Some(known) = self.about()? {
-            if let Some(difference) = known.differs(&about) {
+            if let Some(difference) = known.differs(&about, how.machines) {
                 bail!(
-                    "{} holds another study ({difference}); remove its results with --fresh, or name another folder \
-                     with --out",
+                    "{} holds another study ({difference}); remove its results with --fresh, name another folder with \
+                     --out, or, if only the machine differs, add rows of this one with --add-machine",
                     self.folder.display()
                 );
+            }
+            if machine_words(&known.machine) != machine_words(&about.machine) {
+                machine = Some(about.machine);
             }
             about = known;
         }
         let started = time(std::time::SystemTime::now());
-        about.sessions.push(Stretch { started, command });
+        let windows = Some(how.windows).filter(|windows| *windows > 1);
+        about.sessions.push(Stretch { started, command: how.command, machine, windows });
         self.keep(ABOUT, &about)?;
         Ok(about)
     }
@@ -185,7 +236,8 @@ impl Archive {
     /// Whether a step has its result.
     pub fn is_done(&self, step: &Step) -> bool {
         match &step.kind {
-            Kind::Run(_) => self.report(&step.name).is_some(),
+            Kind::Run(_) | Kind::Trial { .. } => self.report(&step.name).is_some(),
+            Kind::Limit(_) => self.limit(&step.name).is_some(),
             _ => self.results.contains_key(&step.name),
         }
     }
@@ -194,6 +246,12 @@ impl Archive {
     pub fn report(&self, name: &str) -> Option<Report> {
         let report = Report::from_json(self.results.get(name)?.get()).ok()?;
         (!report.cut_short && report.rows.len() == 1).then_some(report)
+    }
+
+    /// The report of a search that came to its end.
+    pub fn limit(&self, name: &str) -> Option<Report> {
+        let report = Report::from_json(self.results.get(name)?.get()).ok()?;
+        (!report.cut_short && report.limit.as_ref().is_some_and(|limit| !limit.cut_short)).then_some(report)
     }
 
     /// Another step's result.
@@ -253,13 +311,17 @@ mod tests {
         StudyInfo::new("mgba-qt 0.10.1".to_owned(), seconds, 20.0)
     }
 
+    fn how(command: &str) -> How {
+        How { command: vec![command.to_owned()], machines: Machines::One, windows: 1 }
+    }
+
     #[test]
     fn a_study_goes_on_where_it_was_interrupted() {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("a/b");
         Archive::prepare(&folder).unwrap();
         let mut archive = Archive::open(&folder).unwrap();
-        archive.begin(about(5.0), vec!["first".to_owned()]).unwrap();
+        archive.begin(about(5.0), how("first")).unwrap();
         let steps = plan::all();
         let idle = steps.iter().find(|step| matches!(step.kind, Kind::Idle { .. })).unwrap();
         assert!(!archive.is_done(idle));
@@ -267,7 +329,7 @@ mod tests {
         archive.keep(&idle.name, &result).unwrap();
 
         let mut again = Archive::open(&folder).unwrap();
-        let about = again.begin(about(5.0), vec!["second".to_owned()]).unwrap();
+        let about = again.begin(about(5.0), how("second")).unwrap();
         assert_eq!(about.sessions.len(), 2);
         assert!(again.is_done(idle));
         assert_eq!(again.result::<Idle>(&idle.name), Some(result));
@@ -280,9 +342,24 @@ mod tests {
     fn rows_of_another_length_are_not_mixed_in() {
         let dir = tempfile::tempdir().unwrap();
         let mut archive = Archive::open(dir.path()).unwrap();
-        archive.begin(about(5.0), vec![]).unwrap();
-        let error = archive.begin(about(30.0), vec![]).unwrap_err().to_string();
+        archive.begin(about(5.0), how("first")).unwrap();
+        let error = archive.begin(about(30.0), how("second")).unwrap_err().to_string();
         assert!(error.contains("rows of 5 s, not rows of 30 s") && error.contains("--fresh"), "{error}");
+    }
+
+    #[test]
+    fn rows_of_another_machine_are_added_only_when_asked() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut archive = Archive::open(dir.path()).unwrap();
+        archive.begin(about(5.0), how("first")).unwrap();
+        let mut elsewhere = about(5.0);
+        elsewhere.machine.processor = "another".to_owned();
+        let error = archive.begin(elsewhere.clone(), how("second")).unwrap_err().to_string();
+        assert!(error.contains("x another") && error.contains("--add-machine"), "{error}");
+        let several = How { machines: Machines::Several, ..how("second") };
+        let both = archive.begin(elsewhere, several).unwrap();
+        let machines: Vec<_> = both.machines().into_iter().map(|machine| &machine.processor).collect();
+        assert_eq!(machines, [&about(5.0).machine.processor, "another"]);
     }
 
     #[test]

@@ -1,75 +1,163 @@
 //! Does the steps that are left, one after another, each in the window that it needs.
 
+use std::collections::VecDeque;
+use std::sync::{Barrier, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use framewire_lab::Framewire;
-use framewire_loadtest::Stop;
 use framewire_loadtest::report::Report;
 use framewire_loadtest::report::format::{millis, percent, rate};
+use framewire_loadtest::{Stop, Strategy};
 use tempfile::TempDir;
 
+use super::allocations::CountedBridge;
 use super::archive::Archive;
 use super::ending;
 use super::progress::{Progress, say, words};
-use super::results::Stampede;
-use super::steps::{Kind, Run, Step, Target};
+use super::results::{AllocatedIn, Allocations, Stampede, System};
+use super::steps::{Change, Kind, Run, Search, Step, Target};
+use super::trials;
 use super::window::StudyWindow;
-use crate::bench::Bench;
+use crate::bench::{Bench, Load};
 use crate::setup::Script;
 use crate::stampede;
 
 /// Pause between two steps.
 const REST: Duration = Duration::from_millis(500);
+/// Time that windows which were opened at the same time are left alone. Their start takes the processors for that long.
+const SETTLING: Duration = Duration::from_secs(20);
 /// How many times a step is tried; one that fails is tried again in a new window.
 const TRIES: u32 = 2;
+/// How many steps may fail before the study ends.
+const FAILURES: usize = 3;
+/// Length of a run in a search for a limit, and the most runs of one.
+const SEARCH: Duration = Duration::from_secs(2);
+const SEARCH_RUNS: u32 = 40;
+/// Time in which the garbage of frames without requests is counted.
+const UNASKED: Duration = Duration::from_secs(5);
+/// Rates at which allocations are counted: that of the study, and one that shows what a request costs.
+const ALLOCATING: [u32; 2] = [10, 400];
 
-/// Does the steps that are left.
-pub struct Measure<'a> {
-    archive: &'a mut Archive,
-    row: Duration,
-    idle: Duration,
+/// The rate at which connections are closed before a run of [`Change::AfterClosing`].
+const CLOSING: u32 = 40;
+
+/// How the steps are measured.
+#[derive(Debug, Clone, Copy)]
+pub struct Lengths {
+    /// Length of a row.
+    pub row: Duration,
+    /// Least time that a connection is kept idle.
+    pub idle: Duration,
+    /// How many windows are measured at the same time at low rates.
+    pub windows: usize,
+}
+
+/// Does all of `steps` that have no result yet, until it is stopped.
+///
+/// # Errors
+/// If a step cannot be done; the others are done nevertheless, unless several fail.
+pub fn all(archive: &mut Archive, lengths: Lengths, stop: &Stop, steps: &[Step]) -> anyhow::Result<()> {
+    let (done, todo): (Vec<_>, Vec<_>) = steps.iter().cloned().partition(|step| archive.is_done(step));
+    let progress = Mutex::new(Progress::start(&todo, done.len(), lengths.row));
+    let (windows, alone): (Vec<_>, Vec<_>) =
+        todo.into_iter().partition(|step| lengths.windows > 1 && step.fits_with_others());
+    let archive = Mutex::new(archive);
+    let failed = Mutex::new(Vec::new());
+    let lane = |queue: &Queue, opened: Option<&Barrier>| {
+        let measure = Measure::new(&archive, lengths, stop, opened.is_some());
+        let mut measure = match measure {
+            Ok(measure) => measure,
+            Err(error) => return locked(&failed).push(error),
+        };
+        let mut next = queue.next();
+        if let (Some(opened), Some(step)) = (opened, &next) {
+            // Windows that open make the others slow. A window that does not open is opened again for its step.
+            if let Err(error) = measure.prepare(step) {
+                say(&format!("{error:#}"));
+            }
+            opened.wait();
+            measure.sleep(SETTLING);
+        }
+        while let Some(step) = next.filter(|_| !stop.stopped()) {
+            let began = Instant::now();
+            match measure.try_step(&step) {
+                Ok(Some(line)) => locked(&progress).end(&step, began.elapsed(), &line),
+                Ok(None) => {}
+                Err(error) => {
+                    say(&format!("{error:#}"));
+                    measure.close();
+                    let mut failed = locked(&failed);
+                    failed.push(error);
+                    if failed.len() >= FAILURES {
+                        return;
+                    }
+                }
+            }
+            measure.sleep(REST);
+            next = queue.next();
+        }
+    };
+    for script in Script::BOTH {
+        let steps: Vec<_> = windows.iter().filter(|step| step.window() == Some(script)).cloned().collect();
+        let lanes = lengths.windows.min(steps.len());
+        let (queue, opened) = (Queue::new(steps), Barrier::new(lanes));
+        thread::scope(|scope| {
+            for _ in 0..lanes {
+                scope.spawn(|| lane(&queue, Some(&opened)));
+            }
+        });
+    }
+    if locked(&failed).len() < FAILURES {
+        lane(&Queue::new(alone), None);
+    }
+    let first = locked(&failed).drain(..).next();
+    first.map_or(Ok(()), Err)
+}
+
+/// The steps that are left.
+struct Queue(Mutex<VecDeque<Step>>);
+
+impl Queue {
+    fn new(steps: Vec<Step>) -> Queue {
+        Queue(Mutex::new(steps.into()))
+    }
+
+    fn next(&self) -> Option<Step> {
+        locked(&self.0).pop_front()
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Measures one step after another.
+struct Measure<'a> {
+    archive: &'a Mutex<&'a mut Archive>,
+    lengths: Lengths,
     stop: &'a Stop,
     files: TempDir,
     window: Option<StudyWindow>,
     bridge: Option<Framewire>,
+    /// Whether other windows are measured at the same time.
+    side_by_side: bool,
 }
 
 impl<'a> Measure<'a> {
-    /// Rows of length `row`, connections kept idle for at least `idle`.
-    ///
-    /// # Errors
-    /// Without a folder for temporary files.
-    pub fn new(
-        archive: &'a mut Archive,
-        row: Duration,
-        idle: Duration,
+    fn new(
+        archive: &'a Mutex<&'a mut Archive>,
+        lengths: Lengths,
         stop: &'a Stop,
+        side_by_side: bool,
     ) -> anyhow::Result<Self> {
         let files = TempDir::with_prefix("framewire-study-").context("no folder for temporary files")?;
-        Ok(Measure { archive, row, idle, stop, files, window: None, bridge: None })
+        Ok(Measure { archive, lengths, stop, files, window: None, bridge: None, side_by_side })
     }
 
-    /// Does all of `steps` that have no result yet, until it is stopped.
-    ///
-    /// # Errors
-    /// At the first step that cannot be done.
-    pub fn all(&mut self, steps: &[Step]) -> anyhow::Result<()> {
-        let (done, todo): (Vec<_>, Vec<_>) =
-            steps.iter().cloned().partition(|step| self.archive.is_done(step));
-        let mut progress = Progress::start(&todo, done.len(), self.row);
-        for step in &todo {
-            if self.stop.stopped() {
-                break;
-            }
-            progress.begin();
-            if let Some(line) = self.try_step(step)? {
-                progress.end(step, &line);
-            }
-            self.sleep(REST);
-        }
-        Ok(())
+    fn keep<T: serde::Serialize>(&self, name: &str, result: &T) -> anyhow::Result<()> {
+        locked(self.archive).keep(name, result)
     }
 
     /// Does a step; what to say of it, or `None` if it was stopped.
@@ -91,7 +179,11 @@ impl<'a> Measure<'a> {
 
     /// Has the window that a step needs, in good health, and no other.
     fn prepare(&mut self, step: &Step) -> anyhow::Result<()> {
-        let is_bridged = matches!(&step.kind, Kind::Run(Run { target: Target::Bridge, .. }));
+        let is_bridged = matches!(
+            &step.kind,
+            Kind::Run(Run { target: Target::Bridge, .. })
+                | Kind::Limit(Search { target: Target::Bridge, .. })
+        );
         if !is_bridged {
             self.bridge = None;
         }
@@ -117,20 +209,41 @@ impl<'a> Measure<'a> {
                 Some(report) => summary(&report),
                 None => return Ok(None),
             },
+            Kind::Trial { run, change } => match self.trial(step, run, *change)? {
+                Some(report) => summary(&report),
+                None => return Ok(None),
+            },
+            Kind::Limit(search) => match self.limit(step, search)? {
+                Some(report) => {
+                    let limit = report.limit.as_ref().and_then(|limit| limit.rate);
+                    format!("{} runs, limit {}", report.rows.len(), limit.map_or("none".to_owned(), rate))
+                }
+                None => return Ok(None),
+            },
+            Kind::Allocations => match self.allocations(step)? {
+                Some(allocations) => {
+                    let runs = allocations
+                        .runs
+                        .iter()
+                        .map(|run| format!("{} for {} requests", run.allocated.times, run.requests));
+                    runs.collect::<Vec<_>>().join(", ")
+                }
+                None => return Ok(None),
+            },
             Kind::Stampede { clients, .. } => {
                 let result = Stampede::of(stampede::run(&self.window()?.setup, *clients));
-                self.archive.keep(&step.name, &result)?;
+                self.keep(&step.name, &result)?;
                 let slowest = result.answered.last().map_or("-".to_owned(), |slowest| millis(*slowest));
                 format!("{} of {clients} answered, slowest {slowest} ms", result.answered.len())
             }
             Kind::Ending { way, .. } => {
                 let window = self.window.as_mut().context("no window")?;
                 let result = ending::run(window, *way, self.files.path())?;
-                self.archive.keep(&step.name, &result)?;
+                self.keep(&step.name, &result)?;
                 format!("{}, {} lines in the console", result.ended, result.console.len())
             }
             Kind::Idle { .. } => {
-                let left = self.idle.saturating_sub(self.window()?.idle());
+                let left = self.lengths.idle.saturating_sub(self.window()?.idle());
                 if left > Duration::from_secs(5) {
                     say(&format!("{}: idle for {} more", step.name, words(left)));
                 }
@@ -138,7 +251,7 @@ impl<'a> Measure<'a> {
                     return Ok(None);
                 }
                 let result = self.window.as_mut().context("no window")?.use_idle();
-                self.archive.keep(&step.name, &result)?;
+                self.keep(&step.name, &result)?;
                 match result.after {
                     Some(after) => format!("answered in {} ms after {:.0} s", millis(after), result.seconds),
                     None => result.error.unwrap_or_default(),
@@ -161,9 +274,103 @@ impl<'a> Measure<'a> {
     fn measure(&mut self, step: &Step, run: &Run) -> anyhow::Result<Option<Report>> {
         let report = self.bench(run)?.run(self.stop)?;
         if let Some(report) = &report {
-            self.archive.keep(&step.name, report)?;
+            self.keep(&step.name, report)?;
         }
         Ok(report)
+    }
+
+    /// A run with something changed. Its report is kept, and what the system counted.
+    fn trial(&mut self, step: &Step, run: &Run, change: Change) -> anyhow::Result<Option<Report>> {
+        if change.is_unframed() {
+            self.window_mut()?.set_unframed(true)?;
+        }
+        let mut bench = self.bench(run)?;
+        // Without marks there is no prefix to leave out.
+        bench.target.retain(|word| !change.is_unframed() || word != "--raw");
+        bench.options = change.options().iter().map(|&word| word.to_owned()).collect();
+        if change == Change::UnframedMixed {
+            "36..5000".clone_into(&mut bench.payload);
+        }
+        if change == Change::AfterClosing {
+            let strategy = Some(Strategy::PerRequest);
+            let closing = Run { strategy, load: Load::Rate(CLOSING), ..run.clone() };
+            if self.bench(&closing)?.run(self.stop)?.is_none() {
+                return Ok(None);
+            }
+        }
+        if change == Change::RightAfter && bench.run(self.stop)?.is_none() {
+            return Ok(None);
+        }
+        let mut idle_garbage = 0.0; // bytes a second
+        let mut bytes = 0.0;
+        if change == Change::Garbage {
+            let window = self.window_mut()?;
+            window.set_collecting(false)?;
+            let before = window.lua_bytes()?;
+            let start = Instant::now();
+            thread::sleep(UNASKED);
+            bytes = window.lua_bytes()?;
+            idle_garbage = (bytes - before) / start.elapsed().as_secs_f64();
+        }
+        let start = Instant::now();
+        let (waiting, packets) = (self.window()?.waiting()?, packets_sent()?);
+        let report = bench.run(self.stop)?;
+        let (packets, waiting) = (packets_sent()? - packets, [waiting, self.window()?.waiting()?]);
+        let mut garbage = None;
+        if change == Change::Garbage {
+            let window = self.window_mut()?;
+            let grown = window.lua_bytes()? - bytes - idle_garbage * start.elapsed().as_secs_f64();
+            window.set_collecting(true)?;
+            let requests =
+                report.as_ref().and_then(|report| report.rows.first()).map_or(1, |row| row.requests);
+            garbage = Some((grown / requests as f64).max(0.0));
+        }
+        if change.is_unframed() {
+            self.window_mut()?.set_unframed(false)?;
+        }
+        let Some(report) = report else { return Ok(None) };
+        let system = System { packets: Some(packets).filter(|_| !self.side_by_side), waiting, garbage };
+        self.keep(&system_name(&step.name), &system)?;
+        self.keep(&step.name, &report)?;
+        Ok(Some(report))
+    }
+
+    fn limit(&self, step: &Step, search: &Search) -> anyhow::Result<Option<Report>> {
+        let Search { target, strategy, start, .. } = *search;
+        let mut bench =
+            self.bench(&Run { target, strategy, bytes: None, load: Load::Rate(start), keeps: false })?;
+        bench.length = SEARCH;
+        bench.runs = SEARCH_RUNS;
+        bench.options = ["--find-limit", "--goal", trials::GOAL].map(str::to_owned).to_vec();
+        let report = bench.run(self.stop)?;
+        if let Some(report) = &report {
+            self.keep(&step.name, report)?;
+        }
+        Ok(report)
+    }
+
+    fn allocations(&self, step: &Step) -> anyhow::Result<Option<Allocations>> {
+        let folder = TempDir::new_in(self.files.path()).context("no folder for heaptrack")?;
+        let mut counted = CountedBridge::start(&self.window()?.setup, folder.path())?;
+        let mut result = Allocations { start: counted.allocated()?, runs: Vec::new() };
+        for rate in ALLOCATING {
+            let bench = Bench {
+                target: vec![format!("{}/mgbaendpoint", counted.bridge.url())],
+                strategy: Some(Strategy::Pool),
+                load: Load::Rate(rate),
+                payload: "uuid".to_owned(),
+                length: self.lengths.row,
+                counter: "none".to_owned(),
+                options: Vec::new(),
+                runs: 1,
+            };
+            let Some(report) = bench.run(self.stop)? else { return Ok(None) };
+            let row = report.rows.first().context("a report without a row")?;
+            let (requests, correct) = (row.requests, row.correct);
+            result.runs.push(AllocatedIn { rate, requests, correct, allocated: counted.allocated()? });
+        }
+        self.keep(&step.name, &result)?;
+        Ok(Some(result))
     }
 
     /// The run of `framewire bench` that measures a row.
@@ -191,13 +398,19 @@ impl<'a> Measure<'a> {
             strategy: run.strategy,
             load: run.load,
             payload: run.bytes.map_or("uuid".to_owned(), |bytes| bytes.to_string()),
-            length: self.row,
+            length: self.lengths.row,
             counter,
+            options: Vec::new(),
+            runs: 1,
         })
     }
 
     fn window(&self) -> anyhow::Result<&StudyWindow> {
         self.window.as_ref().context("the step needs a window")
+    }
+
+    fn window_mut(&mut self) -> anyhow::Result<&mut StudyWindow> {
+        self.window.as_mut().context("the step needs a window")
     }
 
     fn close(&mut self) {
@@ -213,6 +426,21 @@ impl<'a> Measure<'a> {
         }
         !self.stop.stopped()
     }
+}
+
+/// The name of what the system counted during a step.
+pub fn system_name(step: &str) -> String {
+    format!("{step}.system")
+}
+
+/// TCP segments that this machine has sent.
+fn packets_sent() -> anyhow::Result<u64> {
+    let text = std::fs::read_to_string("/proc/net/snmp").context("cannot read /proc/net/snmp")?;
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix("Tcp: "));
+    let (names, values) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
+    let mut pairs = names.split(' ').zip(values.split(' '));
+    let sent = pairs.find(|(name, _)| *name == "OutSegs").and_then(|(_, value)| value.parse().ok());
+    sent.context("/proc/net/snmp has no OutSegs")
 }
 
 fn summary(report: &Report) -> String {

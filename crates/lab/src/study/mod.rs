@@ -1,12 +1,15 @@
 //! `framewire-lab study`: the load-test study of 2025 again, on this machine, and what came of it since.
 //!
-//! - [`figures`]: what was published then; [`plan`]: everything that is measured now, in order, as [`steps`];
+//! - [`figures`]: what was published then; [`plan`]: everything that is measured now, in order, as [`steps`]; [`trials`]:
+//!   the part of it that answers one question each;
 //! - [`window`]: a stock mGBA with a script, kept over many steps; [`counter`]: its frame number over HTTP;
-//! - [`measure`]: does the steps that are left; [`ending`]: the longest kind of step; [`progress`]: what is shown;
+//! - [`measure`]: does the steps that are left; [`ending`]: the longest kind of step; [`allocations`]: of the server;
+//!   [`progress`]: what is shown;
 //! - [`archive`]: the file of results, so that a study goes on where it was interrupted; [`results`]: what is in it
 //!   in addition to reports of `framewire bench`;
 //! - [`report`]: the page, from that file alone.
 
+mod allocations;
 mod archive;
 mod counter;
 mod ending;
@@ -17,6 +20,7 @@ mod progress;
 mod report;
 mod results;
 mod steps;
+mod trials;
 mod window;
 
 use std::path::{Path, PathBuf};
@@ -29,11 +33,13 @@ use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::programs;
-use archive::{Archive, StudyInfo};
-use measure::Measure;
+use archive::{Archive, How, Machines, StudyInfo};
+use measure::Lengths;
 use plan::{GROUPS, IDLE};
 use steps::Step;
 
+/// Most windows at a time.
+const MOST_WINDOWS: usize = 16;
 /// Exit code of a study that was stopped by a signal.
 const STOPPED: u8 = 130;
 /// Where the full study lies in a checkout, and a quick one.
@@ -43,7 +49,7 @@ const QUICK: &str = "target/study-quick";
 /// Arguments of `framewire-lab study`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-It takes less than an hour, or a quarter of an hour with --quick. Run it on a machine that does nothing else. Ctrl+C stops \
+It takes 130 minutes, or 40 with --quick; --windows 8 makes it an hour shorter. Run it on a machine that does nothing else. Ctrl+C stops \
 it; the same command goes on from there. It opens mGBA in windows on displays of its own, and needs mgba-qt and Xvfb.")]
 pub struct Args {
     /// Rows of 5 s instead of 30 s
@@ -53,9 +59,15 @@ pub struct Args {
     #[arg(long)]
     fresh: bool,
     /// Measure only these groups: v4, v5, v6, v7, beyond, kept, mux, repeat, stampede, ending,
-    /// bridge, embedded, idle
+    /// bridge, embedded, again, near, warm, retries, broken, nagle, unframed, waiting, garbage, limit, idle
     #[arg(long, value_name = "GROUPS", value_delimiter = ',')]
     only: Vec<String>,
+    /// Measure low rates in this many windows at the same time
+    #[arg(long, value_name = "WINDOWS", default_value_t = 1)]
+    windows: usize,
+    /// Continue a study of another machine; the page marks the rows of this one
+    #[arg(long, conflicts_with = "fresh")]
+    add_machine: bool,
     /// Measure nothing, only write the page of the existing results
     #[arg(long, conflicts_with_all = ["fresh", "only"])]
     report: bool,
@@ -63,6 +75,9 @@ pub struct Args {
     /// quick: target/study-quick]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
+    /// Least time that a connection is kept idle [default: 600s; quick: 20s]
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    idle: Option<Duration>,
     /// Length of a row
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, hide = true)]
     row: Option<Duration>,
@@ -74,10 +89,8 @@ impl Args {
     }
 
     fn idle(&self) -> Duration {
-        match self.row {
-            Some(row) => row,
-            None => Duration::from_secs(if self.quick { 20 } else { 600 }),
-        }
+        let usual = Duration::from_secs(if self.quick { 20 } else { 600 });
+        self.idle.or(self.row).unwrap_or(usual)
     }
 
     fn out(&self) -> &Path {
@@ -110,6 +123,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if args.row().is_zero() {
         bail!("rows of 0 s; give --row a time such as 5s");
     }
+    if !(1..=MOST_WINDOWS).contains(&args.windows) {
+        bail!("--windows is {}; use a number of windows from 1 to {MOST_WINDOWS}", args.windows);
+    }
     programs::check()?;
     Archive::prepare(folder)?;
     if args.fresh {
@@ -117,11 +133,13 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     let mut archive = Archive::open(folder)?;
     let about = StudyInfo::new(programs::mgba(), args.row().as_secs_f64(), args.idle().as_secs_f64());
-    archive.begin(about, crate::command_line())?;
+    let machines = if args.add_machine { Machines::Several } else { Machines::One };
+    archive.begin(about, How { command: crate::command_line(), machines, windows: args.windows })?;
 
     let stop = Stop::default();
     stop_on_signals(&stop)?;
-    let measured = Measure::new(&mut archive, args.row(), args.idle(), &stop)?.all(&steps);
+    let lengths = Lengths { row: args.row(), idle: args.idle(), windows: args.windows };
+    let measured = measure::all(&mut archive, lengths, &stop, &steps);
     // After an error, too, the page shows what was measured.
     write(&archive, &page)?;
     measured?;
@@ -206,7 +224,8 @@ mod tests {
         let (full, quick) = (args("").unwrap(), args("--quick").unwrap());
         assert_eq!([full.row(), quick.row()], [30, 5].map(Duration::from_secs));
         assert_eq!([full.out(), quick.out()], [Path::new("docs/study"), Path::new("target/study-quick")]);
-        assert_eq!(args("--only v4,idle").unwrap().steps().unwrap().len(), 12);
+        assert_eq!(args("--only v4,idle").unwrap().steps().unwrap().len(), 18);
+        assert_eq!(args("--idle 200m").unwrap().idle(), Duration::from_secs(12_000));
     }
 
     #[test]
@@ -217,6 +236,7 @@ mod tests {
         let unknown = refusal(&format!("--out {out} --only v4,v9"));
         assert!(unknown.contains("\"v9\" is not a group") && unknown.contains("v4,v5"), "{unknown}");
         assert!(refusal(&format!("--out {out} --row 0s")).contains("give --row a time such as 5s"));
+        assert!(refusal(&format!("--out {out} --windows 0")).contains("from 1 to 16"));
         assert!(refusal("--out ..").contains("give --out a folder"));
         assert!(refusal(&format!("--out {out} --report")).contains("make one with `framewire-lab study`"));
         assert!(args("--report --fresh").is_err() && args("--report --only v4").is_err());

@@ -1,6 +1,6 @@
 //! How far the study is, and how long it still takes.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::steps::Step;
 
@@ -54,7 +54,6 @@ pub struct Progress {
     forecast: Forecast,
     total: usize,
     done: usize,
-    began: Instant,
 }
 
 impl Progress {
@@ -63,17 +62,12 @@ impl Progress {
         let forecast = Forecast::new(todo.iter().map(|step| step.estimate(row)).collect());
         let total = todo.len() + done;
         say(&format!("{} of {total} steps to do, about {}", todo.len(), words(forecast.left())));
-        Progress { forecast, total, done, began: Instant::now() }
+        Progress { forecast, total, done }
     }
 
-    /// A step begins.
-    pub fn begin(&mut self) {
-        self.began = Instant::now();
-    }
-
-    /// It is done; `result` describes it in a line.
-    pub fn end(&mut self, step: &Step, result: &str) {
-        self.forecast.done(self.began.elapsed());
+    /// A step is done; `result` describes it in a line.
+    pub fn end(&mut self, step: &Step, spent: Duration, result: &str) {
+        self.forecast.done(spent);
         self.done += 1;
         let left = words(self.forecast.left());
         say(&format!("{}/{} {}: {result}; {left} left", self.done, self.total, step.name));

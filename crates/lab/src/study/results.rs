@@ -41,6 +41,50 @@ impl Stampede {
     }
 }
 
+/// What the system counted during a run with something changed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct System {
+    /// TCP segments that this machine sent, if nothing else was measured at the same time.
+    pub packets: Option<u64>,
+    /// Connections to the script in the state TIME_WAIT, before and after.
+    pub waiting: [usize; 2],
+    /// Bytes of garbage in Lua for each request, without those of frames that have no request, where they were counted.
+    pub garbage: Option<f64>,
+}
+
+/// Allocations of `framewire serve` in two runs of different rates.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Allocations {
+    /// Of its start.
+    pub start: Allocated,
+    /// The runs.
+    pub runs: Vec<AllocatedIn>,
+}
+
+/// Allocations in a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AllocatedIn {
+    /// Requests a second.
+    pub rate: u32,
+    /// Requests.
+    pub requests: u64,
+    /// Those with a right reply.
+    pub correct: u64,
+    /// Its allocations.
+    pub allocated: Allocated,
+}
+
+/// How much was allocated.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Allocated {
+    /// How many times.
+    pub times: u64,
+    /// How many bytes in sum.
+    pub bytes: u64,
+    /// How many times memory was given back.
+    pub freed: u64,
+}
+
 /// How a script handled the end of its client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ending {

@@ -92,6 +92,49 @@ impl StudyWindow {
         Ok(())
     }
 
+    /// Makes the study's script send back each piece as it comes, or wait for the mark at a message's end.
+    ///
+    /// # Errors
+    /// If the window does not take it.
+    pub fn set_unframed(&mut self, unframed: bool) -> anyhow::Result<()> {
+        self.setup.window()?.lua(&format!("study_unframed = {unframed}"))?;
+        Ok(())
+    }
+
+    /// Stops Lua's garbage collector, or starts it again.
+    ///
+    /// # Errors
+    /// If the window does not take it.
+    pub fn set_collecting(&mut self, collecting: bool) -> anyhow::Result<()> {
+        let word = if collecting { "restart" } else { "stop" };
+        self.setup.window()?.lua(&format!("collectgarbage() collectgarbage('{word}')"))?;
+        Ok(())
+    }
+
+    /// Bytes that Lua has in use.
+    ///
+    /// # Errors
+    /// If the window does not say it.
+    pub fn lua_bytes(&mut self) -> anyhow::Result<f64> {
+        let text = self.setup.window()?.lua("return collectgarbage('count')")?;
+        let kilobytes: f64 = text.trim().parse().with_context(|| format!("Lua's memory is {text:?}"))?;
+        Ok(kilobytes * 1024.0)
+    }
+
+    /// Connections to the script that the system keeps for a while after they were closed.
+    ///
+    /// # Errors
+    /// Without `/proc`.
+    pub fn waiting(&self) -> anyhow::Result<usize> {
+        let sockets = tcp().context("cannot read /proc/net/tcp")?;
+        let address = self.setup.address();
+        let waiting = sockets.iter().filter(|socket| {
+            socket.state == TcpState::TimeWait
+                && (socket.local_address == address || socket.remote_address == address)
+        });
+        Ok(waiting.count())
+    }
+
     /// Connections that the script holds, without the idle one.
     ///
     /// # Errors

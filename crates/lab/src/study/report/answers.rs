@@ -194,8 +194,9 @@ fn resets(evidence: &Evidence) -> String {
     out + "Framewire's script closes sockets in a way that makes them forget their descriptor \
            ([lua/README.md](../lua/README.md)).\n\n\
            A pool that keeps a broken socket fails on it again and again: the study's reported “A connect request was made on \
-           an already connected socket” after the first reset. The pool measured here drops a broken socket, so one \
-           reset costs one request. That may be why version 5 did worse in 2025 than it does here.\n"
+           an already connected socket” after the first reset. The pool of versions 5 to 7 here drops a broken socket, so one \
+           reset costs one request. [A pool that keeps broken sockets](#a-pool-that-keeps-broken-sockets) measures the \
+           other kind, and why version 5 did worse in 2025 than it does here.\n"
 }
 
 fn variation(evidence: &Evidence) -> String {

@@ -4,14 +4,17 @@ use std::collections::HashMap;
 
 use anyhow::Context;
 use framewire_loadtest::Strategy;
+use framewire_loadtest::report::Report;
 use framewire_loadtest::row::Row;
 
 use crate::setup::Script;
-use crate::study::archive::{self, Archive, StudyInfo};
+use crate::study::archive::{self, Archive, StudyInfo, machine_words};
 use crate::study::figures::{Published, VERSIONS};
+use crate::study::measure::system_name;
 use crate::study::plan;
-use crate::study::results::{Ending, Idle, Stampede};
-use crate::study::steps::{Kind, Run, Step};
+use crate::study::results::{Allocations, Ending, Idle, Stampede, System};
+use crate::study::steps::{Kind, Run, Search, Step};
+use crate::study::trials;
 
 /// Everything that the page may state.
 #[derive(Debug)]
@@ -24,6 +27,8 @@ pub struct Evidence {
     /// All steps, in order.
     steps: Vec<Step>,
     rows: HashMap<String, Row>,
+    /// Numbers of the machines of the steps that were not measured on the first one.
+    machines: HashMap<String, usize>,
 }
 
 impl Evidence {
@@ -40,7 +45,14 @@ impl Evidence {
         let steps = plan::all();
         let row = |step: &Step| Some((step.name.clone(), archive.report(&step.name)?.rows.pop()?));
         let rows = steps.iter().filter_map(row).collect();
-        Ok(Evidence { about, link, archive: archive.clone(), steps, rows })
+        let known: Vec<_> = about.machines().into_iter().map(machine_words).collect();
+        let machine = |step: &Step| {
+            let report = archive.report(&step.name).or_else(|| archive.limit(&step.name))?;
+            let place = known.iter().position(|known| *known == machine_words(&report.machine))?;
+            (place > 0).then_some((step.name.clone(), place + 1))
+        };
+        let machines = steps.iter().filter_map(machine).collect();
+        Ok(Evidence { about, link, archive: archive.clone(), steps, rows, machines })
     }
 
     /// Names of the steps without a result, and the number of all.
@@ -97,9 +109,36 @@ impl Evidence {
         self.archive.result(&plan::idle(script))
     }
 
-    /// A link to a step's result.
+    /// Rows during which a window ended, so that requests were refused, by the names of their lines. A row that was measured
+    /// again because of it keeps its first result as `NAME.first`.
+    pub fn ended_windows(&self) -> Vec<String> {
+        let names = self.steps.iter().flat_map(|step| [step.name.clone(), format!("{}.first", step.name)]);
+        let refused = |name: &String| {
+            let report = self.archive.report(name);
+            report.is_some_and(|report| failures(&report.rows[0], "refused") > 0)
+        };
+        names.filter(refused).collect()
+    }
+
+    /// What the system counted during a trial.
+    pub fn system(&self, name: &str) -> Option<System> {
+        self.archive.result(&system_name(name))
+    }
+
+    /// A search for a limit: what it found, and its runs.
+    pub fn limit(&self, search: &Search) -> Option<Report> {
+        self.archive.limit(&trials::limit(search))
+    }
+
+    /// The allocations of `framewire serve`.
+    pub fn allocations(&self) -> Option<Allocations> {
+        self.archive.result(trials::ALLOCATIONS)
+    }
+
+    /// A link to a step's result. A number after it names the machine, if it is not the first one.
     pub fn source(&self, text: &str, name: &str) -> String {
-        format!("[{text}]({}/{}#{name})", self.link, archive::FILE)
+        let mark = self.machines.get(name).map_or(String::new(), |number| format!("<sup>{number}</sup>"));
+        format!("[{text}]({}/{}#{name}){mark}", self.link, archive::FILE)
     }
 }
 

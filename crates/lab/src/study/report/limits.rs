@@ -9,6 +9,7 @@ use framewire_loadtest::row::Row;
 use super::GOAL_MS;
 use super::evidence::Evidence;
 use super::table::{MISSING, NONE};
+use super::trials;
 use super::versions::HELD;
 use crate::bench::Load;
 use crate::setup::Script;
@@ -150,6 +151,7 @@ pub fn answer(evidence: &Evidence) -> String {
         table.row([name.to_owned()].into_iter().chain(cells));
     }
     out += &table.finish();
+    out += &trials::limits(evidence);
     let closed: Vec<_> = evidence
         .runs()
         .filter_map(|(step, run, row)| match run.load {

@@ -1,8 +1,8 @@
 //! The page, `docs/study.md` and its pictures, from the files alone.
 //!
 //! - [`evidence`]: the files, read, and sums over them; [`table`]: figures as cells of Markdown tables;
-//! - sections: [`opening`], [`versions`], [`others`], and the study's open questions in [`answers`], one of them in
-//!   [`limits`];
+//! - sections: [`opening`], [`versions`], [`trials`], [`others`]; the study's questions in a table, [`questions`], and the
+//!   open ones at length in [`answers`], one of them in [`limits`];
 //! - [`pictures`]: what is drawn; [`svg`]: as files that are readable on light and dark pages.
 //!
 //! Sentences that a run could disprove are computed: each says what the figures of this run show.
@@ -13,8 +13,10 @@ mod limits;
 mod opening;
 mod others;
 mod pictures;
+mod questions;
 mod svg;
 mod table;
+mod trials;
 mod versions;
 
 #[cfg(test)]
@@ -46,9 +48,11 @@ fn text(evidence: &Evidence) -> String {
         opening::opening(evidence),
         opening::method(evidence),
         opening::goal(evidence),
+        questions::section(evidence),
         answers::section(evidence),
         versions::sections(evidence),
         others::rates(evidence),
+        trials::sections(evidence),
         others::stampedes(evidence),
         others::repeats(evidence),
         others::endings(evidence),

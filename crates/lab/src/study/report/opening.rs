@@ -15,7 +15,7 @@ use crate::bench::Load;
 use crate::setup::Script;
 use crate::study::archive;
 use crate::study::figures::VERSIONS;
-use crate::study::steps::Target;
+use crate::study::steps::{LIGHT, Target};
 
 /// The repository of the study.
 const STUDY: &str = "https://github.com/nikouu/mGBA-lua-socket-loadtest";
@@ -197,7 +197,25 @@ pub fn method(evidence: &Evidence) -> String {
     );
     for (number, session) in about.sessions.iter().enumerate() {
         let verb = if number == 0 { "Begun" } else { "Continued" };
-        let _ = writeln!(out, "- {verb}: {}, `{}`", session.started, session.command.join(" "));
+        let _ = write!(out, "- {verb}: {}, `{}`", session.started, session.command.join(" "));
+        if let Some(windows) = session.windows {
+            let _ = write!(out, ", rates up to {LIGHT}/s in {windows} windows at the same time");
+        }
+        out.push('\n');
+    }
+    for (place, machine) in about.machines().into_iter().enumerate().skip(1) {
+        let _ = writeln!(
+            out,
+            "- Machine {}: {} x {}, {}, kernel {}. Rows with a <sup>{}</sup> were measured on it. Compare them with each other \
+             first: its processor is another one. [Rows measured a second time](#rows-measured-a-second-time) shows how much \
+             that changes.",
+            place + 1,
+            machine.processors,
+            machine.processor,
+            machine.system,
+            machine.kernel,
+            place + 1
+        );
     }
     let paces = || evidence.runs().filter_map(|(step, _, row)| Some((step, row.pace?)));
     if let Some((step, slowest)) = paces().min_by(|one, other| one.1.mean.total_cmp(&other.1.mean)) {

@@ -8,15 +8,18 @@ use framewire_loadtest::probe::Pace;
 use framewire_loadtest::report::machine::Machine;
 use framewire_loadtest::report::{Report, SCHEMA, SCHEMA_VERSION, Settings, TargetInfo};
 use framewire_loadtest::row::{Phase, Row, Summary};
+use framewire_loadtest::search::Limit;
 use tempfile::TempDir;
 
 use super::{Evidence, text, write};
 use crate::bench::Load;
 use crate::setup::Script;
-use crate::study::archive::{self, Archive, StudyInfo};
+use crate::study::archive::{self, Archive, How, Machines, StudyInfo};
+use crate::study::measure::system_name;
 use crate::study::plan;
-use crate::study::results::{Ending, Idle, Stampede};
-use crate::study::steps::{Kind, Run, Step};
+use crate::study::results::{Allocated, AllocatedIn, Allocations, Ending, Idle, Stampede, System};
+use crate::study::steps::{Kind, Run, Search, Step};
+use crate::study::trials;
 
 /// A folder with a study of rows of 30 s that has just begun.
 struct Study {
@@ -38,6 +41,13 @@ impl Study {
         for step in plan::all() {
             match &step.kind {
                 Kind::Run(run) => study.keep_row(&step, row(run, 0)),
+                Kind::Trial { run, .. } => {
+                    study.keep_row(&step, row(run, 0));
+                    let system = System { packets: Some(1234), waiting: [0, 600], garbage: Some(321.0) };
+                    study.archive.keep(&system_name(&step.name), &system).unwrap();
+                }
+                Kind::Limit(search) => study.archive.keep(&step.name, &limit(search)).unwrap(),
+                Kind::Allocations => study.archive.keep(&step.name, &allocations()).unwrap(),
                 Kind::Stampede { clients, .. } => {
                     study.archive.keep(&step.name, &stampede(*clients, *clients)).unwrap()
                 }
@@ -70,7 +80,8 @@ fn begun(dir: &TempDir, seconds: f64, idle_seconds: f64) -> Archive {
     Archive::clear(&folder).unwrap();
     let mut archive = Archive::open(&folder).unwrap();
     let about = StudyInfo::new("mgba-qt 0.10.1".to_owned(), seconds, idle_seconds);
-    archive.begin(about, vec!["framewire-lab".to_owned()]).unwrap();
+    let how = How { command: vec!["framewire-lab".to_owned()], machines: Machines::One, windows: 1 };
+    archive.begin(about, how).unwrap();
     archive
 }
 
@@ -153,6 +164,44 @@ fn stampede(clients: usize, answered: usize) -> Stampede {
         count => BTreeMap::from([("timed out".to_owned(), count)]),
     };
     Stampede { clients, patience: 20_000.0, answered: vec![3.5; answered], failed }
+}
+
+/// A search that found its first rate.
+fn limit(search: &Search) -> Report {
+    let rate = f64::from(search.start);
+    let limit = Limit {
+        goal: trials::GOAL.to_owned(),
+        rate: Some(rate),
+        missed_at: Some(rate * 1.03),
+        missed: vec!["p99<60ms: it was 70 ms".to_owned()],
+        tester_limited: false,
+        confirmations: 3,
+        cut_short: false,
+    };
+    let run = Run {
+        target: search.target,
+        strategy: search.strategy,
+        bytes: None,
+        load: Load::Rate(search.start),
+        keeps: false,
+    };
+    let confirmed = Row { phase: Phase::Confirm, ..row(&run, 0) };
+    Report { limit: Some(limit), rows: vec![row(&run, 0), confirmed], ..report(row(&run, 0)) }
+}
+
+fn allocations() -> Allocations {
+    let run = |rate: u32| AllocatedIn {
+        rate,
+        requests: u64::from(rate) * 30,
+        correct: u64::from(rate) * 30,
+        allocated: Allocated {
+            times: u64::from(rate) * 300 + 600,
+            bytes: u64::from(rate) * 30_000,
+            freed: u64::from(rate) * 300,
+        },
+    };
+    let start = Allocated { times: 50_000, bytes: 9_000_000, freed: 40_000 };
+    Allocations { start, runs: vec![run(10), run(400)] }
 }
 
 fn ending() -> Ending {

@@ -27,6 +27,10 @@ pub fn sections(evidence: &Evidence) -> String {
          kind* and *Framewire* are the two scripts in a stock mGBA's window here, each reached directly over its socket, with sockets used as in that version. Times are in ms, from the moment a request was due to its right \
          reply.\n"
         .to_owned();
+    out += "\n### Version 1: one socket for all requests\n\n\
+            The study did not load this version. It is measured at the rate of the study's goal.\n\n";
+    out += &single(evidence);
+    out += &notes(evidence, |name| name.starts_with("v1-"));
     for version in &VERSIONS {
         let _ = write!(out, "\n### {}\n\n{}", version.title, table(evidence, version));
         out += &notes(evidence, |name| name.starts_with(&format!("{}-", version.name)));
@@ -52,6 +56,16 @@ fn table(evidence: &Evidence, version: &Version) -> String {
             let name = source(evidence, name(script), &file, measured.is_some());
             table.row([asked(row), name].into_iter().chain(figures(measured)));
         }
+    }
+    table.finish()
+}
+
+fn single(evidence: &Evidence) -> String {
+    let mut table = Table::new(&[&["asked", "<script"], &FIGURES[..]].concat());
+    for script in Script::BOTH {
+        let Measured { name: file, row } = evidence.measured(plan::single_row(script));
+        let name = source(evidence, name(script), &file, row.is_some());
+        table.row([plan::SINGLE.to_string(), name].into_iter().chain(figures(row)));
     }
     table.finish()
 }

@@ -1,0 +1,458 @@
+//! Each question of the study with a short answer, the rows that show it, and how sure the answer is.
+
+use framewire_loadtest::report::format::{millis, percent, rate, thousands};
+use framewire_loadtest::report::table::Table;
+use framewire_loadtest::row::Row;
+
+use super::evidence::{Evidence, failures};
+use super::table::MISSING;
+use super::trials;
+use crate::setup::Script;
+use crate::study::plan;
+use crate::study::steps::{Search, Way};
+use crate::study::trials::{AGAIN, ALLOCATIONS, SEARCHES, garbage};
+
+/// An answer: what the figures show, the steps that show it, and how sure it is.
+struct Answer {
+    text: String,
+    steps: Vec<String>,
+    sure: &'static str,
+}
+
+/// How sure an answer is.
+const COMPARED: &str = "sure: measured with and without the cause";
+const REPEATED: &str = "sure: rows measured several times agree";
+const ROWS: &str = "fairly sure: one run for each row";
+const LINUX: &str = "sure on Linux; Windows was not measured";
+
+type Question = (&'static str, fn(&Evidence) -> Option<Answer>);
+
+/// The questions in the order of the study's versions.
+const QUESTIONS: [Question; 18] = [
+    ("What is the cleanest way to disconnect?", disconnect),
+    ("“disconnected” or “unknown error”: what decides?", words_of_an_end),
+    ("Does the collapse at 15 to 20 requests/s come from a socket per request?", collapse),
+    ("Does a pool help?", pool),
+    ("Why “forcibly closed” (10054)?", forcibly_closed),
+    ("Why “already connected” (10056), although each request has a socket of its own?", already_connected),
+    ("Can one socket take concurrent requests?", multiplexing),
+    ("Must connections cool off (TIME_WAIT)?", cooling),
+    ("What do retries cost?", retries),
+    ("Are the slowest requests those that connect first?", first_connection),
+    ("Does a warm-up change anything?", warm),
+    ("Does Nagle's algorithm save packets?", nagle),
+    ("What happens to messages of more than 1,024 bytes?", truncation),
+    ("Do 5,000 bytes cost more than 36?", size),
+    ("Where does the limit lie?", limit),
+    ("Why does the result vary from run to run?", variation),
+    ("Does an idle socket stay good?", idle),
+    ("Is there anything to save in allocations?", allocations),
+];
+
+/// The section.
+pub fn section(evidence: &Evidence) -> String {
+    let mut table = Table::new(&["<question", "<answer", "<evidence", "<how sure"]);
+    for (question, answer) in QUESTIONS {
+        let cells = match answer(evidence) {
+            Some(Answer { text, steps, sure }) => {
+                let links: Vec<_> = steps.iter().map(|step| evidence.source(step, step)).collect();
+                vec![text, links.join(", "), sure.to_owned()]
+            }
+            None => vec![MISSING.to_owned()],
+        };
+        table.row([question.to_owned()].into_iter().chain(cells));
+    }
+    format!(
+        "## The study's questions\n\nEach question of the study in a line. The sections below have the figures.\n\n{}",
+        table.finish()
+    )
+}
+
+fn answer(text: String, steps: impl IntoIterator<Item = String>, sure: &'static str) -> Option<Answer> {
+    Some(Answer { text, steps: steps.into_iter().collect(), sure })
+}
+
+fn trial(group: &str, script: Script, name: &str) -> String {
+    format!("{group}-{}-{name}", script.name())
+}
+
+/// A row that was measured, with its step.
+fn row<'a>(evidence: &'a Evidence, step: &str) -> Option<&'a Row> {
+    evidence.row(step)
+}
+
+fn failed(row: &Row) -> String {
+    format!(
+        "{} of {}",
+        thousands(&(row.requests - row.correct).to_string()),
+        thousands(&row.requests.to_string())
+    )
+}
+
+fn disconnect(evidence: &Evidence) -> Option<Answer> {
+    let steps = [Script::Study, Script::Ours].map(|script| plan::ending(script, Way::ALL[0]));
+    let [study, ours] = [evidence.ending(&steps[0])?, evidence.ending(&steps[1])?];
+    let lines = |quiet: bool| if quiet { "no warning" } else { "warnings or errors" };
+    answer(
+        format!(
+            "End the program with SIGINT or SIGTERM, and let the script take every end as usual. After SIGINT the study's kind \
+             of script wrote {}, Framewire's {}; both held {} and {} connections a second later.",
+            lines(study.quiet()),
+            lines(ours.quiet()),
+            study.connections_left,
+            ours.connections_left
+        ),
+        steps,
+        LINUX,
+    )
+}
+
+fn words_of_an_end(evidence: &Evidence) -> Option<Answer> {
+    let steps = [Way::ALL[0], Way::ALL[3]].map(|way| plan::ending(Script::Study, way));
+    let count = |step: &str, text: &str| -> Option<usize> {
+        Some(evidence.ending(step)?.console.iter().filter(|line| line.contains(text)).count())
+    };
+    let [unknown, disconnected] = ["unknown error", "disconnected"]
+        .map(|text| steps.iter().filter_map(|step| count(step, text)).sum::<usize>());
+    evidence.ending(&steps[0])?;
+    answer(
+        format!(
+            "Whether the connection ended in order. mGBA's `receive` gives “disconnected” when the other end closed it, and \
+             “unknown error” after an abrupt end. On Linux both SIGINT and SIGKILL gave “unknown error” ({unknown} lines, \
+             {disconnected} of “disconnected”), as the client had replies that it had not read."
+        ),
+        steps,
+        LINUX,
+    )
+}
+
+fn collapse(evidence: &Evidence) -> Option<Answer> {
+    let steps = [
+        plan::version_row("v4", Script::Study, None, 20),
+        plan::beyond_row(Script::Study, framewire_loadtest::Strategy::PerRequest, 80),
+        plan::beyond_row(Script::Ours, framewire_loadtest::Strategy::PerRequest, 80),
+    ];
+    let [low, high, ours] = [row(evidence, &steps[0])?, row(evidence, &steps[1])?, row(evidence, &steps[2])?];
+    answer(
+        format!(
+            "From its queue for new connections: it holds one, and one is accepted a frame, so it overflows when clients come \
+             more often than frames. On Linux that is at 60/s: at 20/s {} requests failed, at 80/s {}, with Framewire's \
+             queue {}.",
+            failed(low),
+            failed(high),
+            failed(ours)
+        ),
+        steps,
+        LINUX,
+    )
+}
+
+fn pool(evidence: &Evidence) -> Option<Answer> {
+    let steps = ["v4", "v5"].map(|version| plan::version_row(version, Script::Study, None, 20));
+    let [each, pool] = [row(evidence, &steps[0])?, row(evidence, &steps[1])?];
+    answer(
+        format!(
+            "Yes, as no queue overflows; it hardly changes the latency of a single request. At 20/s: mean {} ms with a socket \
+             per request, {} ms with a pool.",
+            millis(each.intended.mean),
+            millis(pool.intended.mean)
+        ),
+        steps,
+        ROWS,
+    )
+}
+
+fn forcibly_closed(evidence: &Evidence) -> Option<Answer> {
+    let with = plan::beyond_row(Script::Study, framewire_loadtest::Strategy::PerRequest, plan::KEPT);
+    let steps = [with, plan::KEPT_ROW.to_owned()];
+    let [with, without] = [row(evidence, &steps[0])?, row(evidence, &steps[1])?];
+    answer(
+        format!(
+            "mGBA closes a socket's descriptor twice, the second time when Lua's collector takes the socket; by then the \
+             number can be another connection's. Resets: {} with the collector, {} without.",
+            failures(with, "reset"),
+            failures(without, "reset")
+        ),
+        steps,
+        COMPARED,
+    )
+}
+
+fn already_connected(evidence: &Evidence) -> Option<Answer> {
+    let steps = ["15-after", "15-after-pool"].map(|name| trial("broken", Script::Study, name));
+    let [study, drops] = [row(evidence, &steps[0])?, row(evidence, &steps[1])?];
+    let text = study.failure_texts.keys().find(|text| text.contains("connected"));
+    answer(
+        format!(
+            "The pool keeps a socket after it was reset, and connects it again; systems refuse that. One reset then costs every \
+             request that gets this socket: {} failed ({}), and {} with a pool that drops broken sockets.",
+            failed(study),
+            text.map_or("no such error in this run".to_owned(), |text| format!("“{text}”")),
+            failed(drops)
+        ),
+        steps,
+        COMPARED,
+    )
+}
+
+fn multiplexing(evidence: &Evidence) -> Option<Answer> {
+    let load = crate::bench::Load::Rate(1000);
+    let steps = [plan::row(plan::MUX_STUDY, None, load), plan::row(plan::MUX_OURS, None, load)];
+    let [study, ours] = [row(evidence, &steps[0])?, row(evidence, &steps[1])?];
+    answer(
+        format!(
+            "Yes. Replies come in order in text, and with numbers in binary frames. At 1,000/s on one socket {} failed with the \
+             study's kind of script, {} with Framewire's; no reply went to another request.",
+            failed(study),
+            failed(ours)
+        ),
+        steps,
+        ROWS,
+    )
+}
+
+fn cooling(evidence: &Evidence) -> Option<Answer> {
+    let steps = [Script::Study, Script::Ours].map(|script| trial("waiting", script, "20"));
+    let [study, ours] = [row(evidence, &steps[0])?, row(evidence, &steps[1])?];
+    let waiting = evidence.system(&steps[0])?.waiting;
+    answer(
+        format!(
+            "Not on Linux. A run began with {} connections in TIME_WAIT and ended with {}, of some 28,000 ports that the system \
+             has; {} failed with the study's kind of script, {} with Framewire's.",
+            waiting[0],
+            waiting[1],
+            failed(study),
+            failed(ours)
+        ),
+        steps,
+        LINUX,
+    )
+}
+
+fn retries(evidence: &Evidence) -> Option<Answer> {
+    let steps = [trial("retries", Script::Study, "40"), plan::version_row("v6", Script::Study, None, 40)];
+    let [theirs, ours] = [row(evidence, &steps[0])?, row(evidence, &steps[1])?];
+    answer(
+        format!(
+            "They hide resets, at the price of the wait: with the study's 400 ms the slowest of {} requests took {} ms ({} tried \
+             again), with 50 ms {} ms. A script that resets nothing needs none.",
+            thousands(&theirs.requests.to_string()),
+            millis(theirs.intended.max),
+            theirs.retries,
+            millis(ours.intended.max)
+        ),
+        steps,
+        ROWS,
+    )
+}
+
+fn first_connection(evidence: &Evidence) -> Option<Answer> {
+    let steps = [
+        trial(AGAIN, Script::Study, "v6-uuid-160"),
+        trial("warm", Script::Study, "160"),
+        trial(AGAIN, Script::Study, "v4-uuid-5"),
+        trial(AGAIN, Script::Study, "v5-uuid-10"),
+    ];
+    let [cold, warm] = [row(evidence, &steps[0])?, row(evidence, &steps[1])?];
+    let [each, pool] = [row(evidence, &steps[2])?, row(evidence, &steps[3])?];
+    answer(
+        format!(
+            "No, not here. Connecting takes {} ms (mean of version 4 at 5/s), and the script accepts in the frame in which it \
+             would answer. Mean with a socket per request at 5/s {} ms, with a pool at 10/s {} ms. Slowest at 160/s: {} ms cold, {} ms \
+             warm.",
+            millis(each.connect.mean),
+            millis(each.intended.mean),
+            millis(pool.intended.mean),
+            millis(cold.intended.max),
+            millis(warm.intended.max)
+        ),
+        steps,
+        LINUX,
+    )
+}
+
+fn warm(evidence: &Evidence) -> Option<Answer> {
+    let steps = [
+        trial(AGAIN, Script::Study, "v6-uuid-160"),
+        trial("warm", Script::Study, "160"),
+        trial(AGAIN, Script::Ours, "v6-uuid-160"),
+        trial("warm", Script::Ours, "160"),
+    ];
+    let rows: Vec<_> = steps.iter().filter_map(|step| row(evidence, step)).collect();
+    let [study, study_warm, ours, ours_warm] = rows[..] else { return None };
+    let shown = |row: &Row| format!("{} failed, p99 {} ms", failed(row), millis(row.intended.p99));
+    answer(
+        format!(
+            "Little. At 160/s with the study's kind of script cold: {}; warm: {}. With Framewire's cold: {}; warm: {}.",
+            shown(study),
+            shown(study_warm),
+            shown(ours),
+            shown(ours_warm)
+        ),
+        steps,
+        ROWS,
+    )
+}
+
+fn nagle(evidence: &Evidence) -> Option<Answer> {
+    let steps = ["pool-20-off", "pool-20-on", "mux-400-off", "mux-400-on"]
+        .map(|name| trial("nagle", Script::Study, name));
+    let shown = |step: &String| -> Option<String> {
+        let (row, packets) = (row(evidence, step)?, evidence.system(step)?.packets?);
+        Some(format!("{} packets, mean {} ms", thousands(&packets.to_string()), millis(row.intended.mean)))
+    };
+    let shown: Vec<_> = steps.iter().filter_map(shown).collect();
+    let [pool_off, pool_on, mux_off, mux_on] = &shown[..] else { return None };
+    answer(
+        format!(
+            "Not with a request at a time, as in the study: {pool_on} with it, {pool_off} without. With 400/s on one socket it \
+             joins messages: {mux_on} with it, {mux_off} without."
+        ),
+        steps,
+        ROWS,
+    )
+}
+
+fn truncation(evidence: &Evidence) -> Option<Answer> {
+    let steps = ["5000-5", "mixed-20", "uuid-20"].map(|name| trial("unframed", Script::Study, name));
+    let rows: Vec<_> = steps.iter().filter_map(|step| row(evidence, step)).collect();
+    let [long, mixed, short] = rows[..] else { return None };
+    let framed = plan::version_row("v7", Script::Study, Some(5000), 40);
+    let wrong = |row: &Row| percent(100.0 * failures(row, "wrong reply") as f64 / row.requests.max(1) as f64);
+    let framed_wrong = row(evidence, &framed).map(wrong)?;
+    answer(
+        format!(
+            "Without marks they are cut, and the rest is taken for the next reply: {} of the replies were wrong with 5,000 bytes, \
+             {} with 36 to 5,000 (a fifth of these fits into one read), {} with UUIDs. With marks: {framed_wrong}.",
+            wrong(long),
+            wrong(mixed),
+            wrong(short)
+        ),
+        steps.into_iter().chain([framed]),
+        COMPARED,
+    )
+}
+
+fn size(evidence: &Evidence) -> Option<Answer> {
+    let steps = [
+        plan::version_row("v7", Script::Study, None, 40),
+        plan::version_row("v7", Script::Study, Some(5000), 40),
+        plan::version_row("v7", Script::Ours, None, 40),
+        plan::version_row("v7", Script::Ours, Some(5000), 40),
+    ];
+    let rows: Vec<_> = steps.iter().filter_map(|step| row(evidence, step)).collect();
+    let [study, study_long, ours, ours_long] = rows[..] else { return None };
+    answer(
+        format!(
+            "Little up to 40/s. Mean with the study's kind of script {} and {} ms, with Framewire's {} and {} ms.",
+            millis(study.intended.mean),
+            millis(study_long.intended.mean),
+            millis(ours.intended.mean),
+            millis(ours_long.intended.mean)
+        ),
+        steps,
+        ROWS,
+    )
+}
+
+fn limit(evidence: &Evidence) -> Option<Answer> {
+    let found = |search: &Search| -> Option<String> {
+        let report = evidence.limit(search)?;
+        let best = trials::best_run(&report).map_or("none".to_owned(), |value| format!("{}/s", rate(value)));
+        let limit = report.limit?;
+        let shown = match limit.rate {
+            Some(value) => format!("{}/s", rate(value)),
+            None => format!("none confirmed, best single run {best}"),
+        };
+        Some(format!(
+            "{}: {shown}{}",
+            search.way,
+            if limit.tester_limited { " (the tester's limit)" } else { "" }
+        ))
+    };
+    let found: Vec<_> = SEARCHES.iter().filter_map(found).collect();
+    if found.is_empty() {
+        return None;
+    }
+    let steps = SEARCHES.iter().filter(|search| evidence.limit(search).is_some());
+    let steps: Vec<_> = steps.map(crate::study::trials::limit).collect();
+    answer(
+        format!(
+            "Highest rate with every request answered and 99% within 60 ms, searched. {}.",
+            found.join("; ")
+        ),
+        steps,
+        "sure where three runs confirmed it; it depends on the machine",
+    )
+}
+
+fn variation(evidence: &Evidence) -> Option<Answer> {
+    let pairs = trials::pairs(evidence);
+    let steps = [Script::Study, Script::Ours].map(|script| plan::repeat_row(script, 1));
+    if pairs.is_empty() || row(evidence, &steps[0]).is_none() {
+        return None;
+    }
+    let success: fn(&Row) -> f64 = |row| row.success;
+    answer(
+        format!(
+            "Chance decides which connection the collector's second close hits. Measured again, the shares of right replies \
+             differ by up to {:.1} points with the study's kind of script, by {:.1} with Framewire's.",
+            trials::largest(&pairs, Script::Study, success),
+            trials::largest(&pairs, Script::Ours, success)
+        ),
+        steps.into_iter().chain([trial(AGAIN, Script::Study, "v5-uuid-10")]),
+        REPEATED,
+    )
+}
+
+fn idle(evidence: &Evidence) -> Option<Answer> {
+    let [study, ours] = [evidence.idle(Script::Study)?, evidence.idle(Script::Ours)?];
+    let good = |after: Option<f64>| if after.is_some() { "good" } else { "not good" };
+    answer(
+        format!(
+            "Yes: {} after {:.0} minutes with the study's kind of script, {} after {:.0} with Framewire's. The 3 h 20 min of \
+             2025 were not repeated; the longest time here is {:.0} minutes.",
+            good(study.after),
+            study.seconds / 60.0,
+            good(ours.after),
+            ours.seconds / 60.0,
+            study.seconds.max(ours.seconds) / 60.0
+        ),
+        Script::BOTH.map(plan::idle),
+        "fairly sure: one connection for each script",
+    )
+}
+
+fn allocations(evidence: &Evidence) -> Option<Answer> {
+    let counted = evidence.allocations()?;
+    let most = counted.runs.iter().max_by_key(|run| run.rate)?;
+    let [study, ours] =
+        Script::BOTH.map(|script| evidence.system(&garbage(script)).and_then(|system| system.garbage));
+    let bytes = |bytes: Option<f64>| {
+        bytes.map_or(MISSING.to_owned(), |bytes| format!("{} bytes", thousands(&format!("{bytes:.0}"))))
+    };
+    answer(
+        format!(
+            "`framewire serve` makes {:.0} allocations for a request. In Lua a request makes {} of garbage with the study's kind \
+             of script, {} with Framewire's.",
+            most.allocated.times as f64 / most.requests.max(1) as f64,
+            bytes(study),
+            bytes(ours)
+        ),
+        [ALLOCATIONS.to_owned(), garbage(Script::Study), garbage(Script::Ours)],
+        ROWS,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_question_is_asked_once() {
+        let mut questions: Vec<_> = QUESTIONS.iter().map(|(question, _)| *question).collect();
+        questions.sort_unstable();
+        questions.dedup();
+        assert_eq!(questions.len(), QUESTIONS.len());
+    }
+}

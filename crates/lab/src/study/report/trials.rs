@@ -1,0 +1,305 @@
+//! Runs with something changed, limits that were searched, and what was allocated.
+
+use std::fmt::Write;
+
+use framewire_loadtest::report::Report;
+use framewire_loadtest::report::format::{millis, percent, rate, thousands};
+use framewire_loadtest::report::table::Table;
+use framewire_loadtest::row::Row;
+
+use super::GOAL_MS;
+use super::evidence::{Evidence, Measured, words};
+use super::table::{FIGURES, MISSING, NONE, figures};
+use super::versions::{name, source};
+use crate::setup::Script;
+use crate::study::plan;
+use crate::study::results::System;
+use crate::study::steps::Change;
+use crate::study::trials::{self, AGAIN, NEAR_LIMIT, QUESTIONS, Question, SEARCHES, Trial};
+
+/// A further column: its head, and its cell.
+type Column = (&'static str, fn(&Row, &System) -> String);
+
+/// The columns that a question has in addition to the usual ones.
+fn columns(group: &str) -> &'static [Column] {
+    match group {
+        "retries" => &[("tried again", |row, _| row.retries.to_string())],
+        "broken" => &[("connections", |row, _| row.connections.to_string())],
+        "nagle" => &[
+            ("requests", |row, _| thousands(&row.requests.to_string())),
+            ("packets", |_, system| {
+                system.packets.map_or(NONE.to_owned(), |packets| thousands(&packets.to_string()))
+            }),
+        ],
+        "waiting" => &[
+            ("waiting before", |_, system| system.waiting[0].to_string()),
+            ("waiting after", |_, system| system.waiting[1].to_string()),
+        ],
+        _ => &[],
+    }
+}
+
+/// The sections.
+pub fn sections(evidence: &Evidence) -> String {
+    let mut out = "## One question at a time\n\nEach of these runs changes one thing.\n".to_owned();
+    for question in &QUESTIONS {
+        let _ =
+            write!(out, "\n### {}\n\n{}\n\n{}", question.title, question.about, table(evidence, question));
+        out += &match question.group {
+            AGAIN => agreement(evidence, question),
+            NEAR_LIMIT => spread(evidence, question),
+            _ => String::new(),
+        };
+    }
+    out + &ended_windows(evidence) + "\n" + &allocations(evidence)
+}
+
+fn ended_windows(evidence: &Evidence) -> String {
+    let names = evidence.ended_windows();
+    if names.is_empty() {
+        return String::new();
+    }
+    let links: Vec<_> = names.iter().map(|name| evidence.source(name, name)).collect();
+    format!(
+        "\n### Windows that ended\n\nmGBA itself ended during {} rows, and from then on requests were refused: {}. The names \
+         say with which script. The cause was not searched. The second close of a descriptor, which resets connections, can \
+         also hit a file of mGBA.\n",
+        names.len(),
+        links.join(", ")
+    )
+}
+
+fn table(evidence: &Evidence, question: &Question) -> String {
+    let further = columns(question.group);
+    let heads: Vec<_> = further.iter().map(|(head, _)| *head).collect();
+    let mut table = Table::new(&[&["<sockets", "asked", "<script"], &FIGURES[..], &heads[..]].concat());
+    for trial in question.trials {
+        for script in trial.scripts() {
+            if question.group == AGAIN {
+                line(evidence, &mut table, script, trial, first(script, trial), &[]);
+            }
+            line(evidence, &mut table, script, trial, trials::name(question.group, script, trial), further);
+        }
+    }
+    table.finish()
+}
+
+fn line(
+    evidence: &Evidence,
+    table: &mut Table,
+    script: Script,
+    trial: &Trial,
+    step: String,
+    further: &[Column],
+) {
+    let system = evidence.system(&step).unwrap_or_default();
+    let Measured { name: step, row } = evidence.measured(step);
+    let mut sockets = words(trial.strategy).to_owned();
+    if let Some(options) = Some(trial.change.options()).filter(|options| !options.is_empty()) {
+        let _ = write!(sockets, ", `{}`", options.join(" "));
+    }
+    let mut asked = trial.rate.to_string();
+    if trial.change == Change::UnframedMixed {
+        asked += ", 36 to 5,000 bytes";
+    } else if let Some(bytes) = trial.bytes {
+        let _ = write!(asked, ", {} bytes", thousands(&bytes.to_string()));
+    }
+    let name = source(evidence, name(script), &step, row.is_some());
+    let mut cells = vec![sockets, asked, name];
+    cells.extend(figures(row));
+    if let Some(row) = row {
+        cells.extend(further.iter().map(|(_, cell)| cell(row, &system)));
+    }
+    table.row(cells);
+}
+
+/// The step whose row a trial of [`AGAIN`] measures a second time.
+fn first(script: Script, trial: &Trial) -> String {
+    let (version, _) = trial.name.split_once('-').unwrap_or((trial.name, ""));
+    plan::version_row(version, script, trial.bytes, trial.rate)
+}
+
+/// The rows of [`AGAIN`] with those that they repeat.
+pub fn pairs(evidence: &Evidence) -> Vec<(Script, &Row, &Row)> {
+    let trials =
+        QUESTIONS.iter().filter(|question| question.group == AGAIN).flat_map(|question| question.trials);
+    let pairs = trials.flat_map(|trial| trial.scripts().map(move |script| (script, trial)));
+    let pairs = pairs.filter_map(|(script, trial)| {
+        let once = evidence.row(&first(script, trial))?;
+        Some((script, once, evidence.row(&trials::name(AGAIN, script, trial))?))
+    });
+    pairs.collect()
+}
+
+/// The largest difference of a figure in pairs of rows.
+pub fn largest(pairs: &[(Script, &Row, &Row)], wanted: Script, value: fn(&Row) -> f64) -> f64 {
+    let of_script = pairs.iter().filter(|(script, ..)| *script == wanted);
+    of_script.map(|(_, once, again)| (value(once) - value(again)).abs()).fold(0.0, f64::max)
+}
+
+fn agreement(evidence: &Evidence, question: &Question) -> String {
+    let pairs = pairs(evidence);
+    if pairs.is_empty() {
+        return format!("\nNot measured yet: {}.\n", question.title.to_lowercase());
+    }
+    let mut out = String::from("\n");
+    for script in Script::BOTH {
+        let _ = writeln!(
+            out,
+            "- {}: the medians differ by at most {} ms, the shares of right replies by at most {:.1} points.",
+            name(script),
+            millis(largest(&pairs, script, |row| row.intended.p50)),
+            largest(&pairs, script, |row| row.success),
+        );
+    }
+    out
+}
+
+/// Median and range of the rows that were measured three times.
+fn spread(evidence: &Evidence, question: &Question) -> String {
+    let mut out = String::from("\n");
+    for (prefix, title) in
+        [("v7-", "A pool with three tries at 400/s"), ("v4-", "A socket per request at 80/s")]
+    {
+        let trials = question.trials.iter().filter(|trial| trial.name.starts_with(prefix));
+        let rows: Vec<_> = trials
+            .filter_map(|trial| evidence.row(&trials::name(question.group, Script::Study, trial)))
+            .collect();
+        if rows.len() < 2 {
+            continue;
+        }
+        let _ = writeln!(
+            out,
+            "- {title}, median of {} (lowest to highest): achieved {}/s, p99 {} ms, slowest {} ms, right replies {}.",
+            rows.len(),
+            range(&rows, |row| row.achieved, rate),
+            range(&rows, |row| row.intended.p99, millis),
+            range(&rows, |row| row.intended.max, millis),
+            range(&rows, |row| row.success, percent),
+        );
+    }
+    out
+}
+
+fn range(rows: &[&Row], value: fn(&Row) -> f64, words: fn(f64) -> String) -> String {
+    let mut values: Vec<_> = rows.iter().map(|row| value(row)).collect();
+    values.sort_by(f64::total_cmp);
+    let [low, middle, high] = [values[0], values[values.len() / 2], values[values.len() - 1]].map(words);
+    if low == high { middle } else { format!("{middle} ({low} to {high})") }
+}
+
+/// The limits that a search found.
+pub fn limits(evidence: &Evidence) -> String {
+    let mut out = format!(
+        "\n`framewire bench --find-limit` searched the highest rate that meets `{}` in runs of 2 s, each from cold: it doubles \
+         the rate until two runs miss, halves the gap down to 3%, and confirms the result with three more runs in a row, up \
+         to twelve steps lower. Without a rate that passed three times, the limit is *none*, and the best single run says \
+         what was reached between pauses.\n\n",
+        trials::GOAL
+    );
+    let mut table = Table::new(&[
+        "<way",
+        "limit",
+        "confirmed",
+        "best single run",
+        "missed at",
+        "<missed",
+        "runs",
+        "<who was the limit",
+    ]);
+    for search in &SEARCHES {
+        let report = evidence.limit(search);
+        let way = source(evidence, search.way, &trials::limit(search), report.is_some());
+        let found = report.as_ref().and_then(|report| report.limit.as_ref());
+        let cells = match (found, &report) {
+            (Some(limit), Some(report)) => {
+                let shown = |value: Option<f64>| value.map_or("none".to_owned(), |value| rate(value) + "/s");
+                let limited = match (limit.missed_at, limit.tester_limited) {
+                    (None, _) => NONE,
+                    (Some(_), true) => "the tester",
+                    (Some(_), false) => "the target",
+                };
+                vec![
+                    shown(limit.rate),
+                    format!("{} times", limit.confirmations),
+                    shown(best_run(report)),
+                    shown(limit.missed_at),
+                    limit.missed.join("; "),
+                    report.rows.len().to_string(),
+                    limited.to_owned(),
+                ]
+            }
+            _ => vec![MISSING.to_owned()],
+        };
+        table.row([way].into_iter().chain(cells));
+    }
+    out += &table.finish();
+    out
+}
+
+/// The highest rate of a run that met the goal, confirmed or not.
+pub fn best_run(report: &Report) -> Option<f64> {
+    let met = |row: &&Row| {
+        let asked = row.asked.unwrap_or(f64::INFINITY);
+        row.correct == row.requests && row.intended.p99 < GOAL_MS && row.achieved >= 0.99 * asked
+    };
+    report.rows.iter().filter(met).filter_map(|row| row.asked).max_by(f64::total_cmp)
+}
+
+/// Lua's garbage, and the allocations of the server.
+fn allocations(evidence: &Evidence) -> String {
+    let mut out = "### Allocations\n\nThe study looked at its server in a profiler after 10 requests/s for 30 s. Here \
+                   heaptrack's library counts each allocation of `framewire serve --attach` in front of Framewire's \
+                   script, with requests over HTTP.\n\n"
+        .to_owned();
+    let mut table = Table::new(&[
+        "<load",
+        "requests",
+        "right",
+        "allocations",
+        "of a request",
+        "bytes of a request",
+        "given back",
+    ]);
+    match evidence.allocations() {
+        Some(allocations) => {
+            for run in &allocations.runs {
+                let each = |count: u64| format!("{:.1}", count as f64 / run.requests.max(1) as f64);
+                let name = format!("{}/s", run.rate);
+                table.row([
+                    evidence.source(&name, trials::ALLOCATIONS),
+                    thousands(&run.requests.to_string()),
+                    thousands(&run.correct.to_string()),
+                    thousands(&run.allocated.times.to_string()),
+                    each(run.allocated.times),
+                    thousands(&format!("{:.0}", run.allocated.bytes as f64 / run.requests.max(1) as f64)),
+                    percent(
+                        (1000.0 * run.allocated.freed as f64 / run.allocated.times.max(1) as f64).round()
+                            / 10.0,
+                    ),
+                ]);
+            }
+        }
+        None => table.row([MISSING.to_owned()]),
+    }
+    out += &table.finish();
+    out += "\nAt 10/s a part of the allocations belongs to time and not to requests, such as the link's pings.\n\n";
+    for script in Script::BOTH {
+        let step = trials::garbage(script);
+        match evidence.system(&step).and_then(|system| system.garbage) {
+            Some(bytes) => {
+                let _ = writeln!(
+                    out,
+                    "- {}: a request makes {} bytes of garbage in Lua (collector stopped, 40/s, a pool; without the \
+                     garbage of frames that have no request).",
+                    evidence.source(name(script), &step),
+                    thousands(&format!("{bytes:.0}"))
+                );
+            }
+            None => {
+                let _ = writeln!(out, "- {}: Lua's garbage is not measured.", name(script));
+            }
+        }
+    }
+    out
+}

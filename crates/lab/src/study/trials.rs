@@ -1,0 +1,275 @@
+//! Runs with something changed, each to answer one question of the study, and the searches for limits.
+
+use framewire_loadtest::Strategy;
+
+use super::steps::{Change, Kind, Run, Search, Step, Target};
+use crate::bench::Load;
+use crate::setup::Script;
+
+/// Runs that answer one question.
+#[derive(Debug)]
+pub struct Question {
+    /// The group of its steps.
+    pub group: &'static str,
+    /// Title of its section on the page.
+    pub title: &'static str,
+    /// What is measured, for the page.
+    pub about: &'static str,
+    /// The runs.
+    pub trials: &'static [Trial],
+}
+
+/// A run in text.
+#[derive(Debug, Clone, Copy)]
+pub struct Trial {
+    /// End of its step's name, after the group and the script.
+    pub name: &'static str,
+    /// Which script, if not both.
+    pub script: Option<Script>,
+    /// How sockets are used.
+    pub strategy: Strategy,
+    /// Bytes of a message; none is a UUID.
+    pub bytes: Option<usize>,
+    /// Requests a second.
+    pub rate: u32,
+    /// What is different about it.
+    pub change: Change,
+}
+
+impl Trial {
+    /// The scripts it is measured with.
+    pub fn scripts(&self) -> impl Iterator<Item = Script> {
+        let wanted = self.script;
+        Script::BOTH.into_iter().filter(move |script| wanted.is_none_or(|wanted| wanted == *script))
+    }
+}
+
+const PLAIN: Trial = Trial {
+    name: "",
+    script: None,
+    strategy: Strategy::Pool,
+    bytes: None,
+    rate: 20,
+    change: Change::Nothing,
+};
+const NEAR: Trial = Trial { script: Some(Script::Study), strategy: Strategy::PoolRetry, rate: 400, ..PLAIN };
+const FULL: Trial = Trial { strategy: Strategy::PerRequest, rate: 80, ..NEAR };
+
+const AFTER: Trial = Trial { script: Some(Script::Study), rate: 15, change: Change::AfterClosing, ..PLAIN };
+
+/// The group of rows that are measured a second time.
+pub const AGAIN: &str = "again";
+/// The group of rows near a limit, three times each.
+pub const NEAR_LIMIT: &str = "near";
+
+/// All questions.
+pub const QUESTIONS: [Question; 8] = [
+    Question {
+        group: AGAIN,
+        title: "Rows measured a second time",
+        about: "These rows of versions 4 to 7 were measured once more. The line above each is the row of the tables.",
+        trials: &[
+            Trial { name: "v4-uuid-5", strategy: Strategy::PerRequest, rate: 5, ..PLAIN },
+            Trial { name: "v4-uuid-20", strategy: Strategy::PerRequest, ..PLAIN },
+            Trial { name: "v5-uuid-10", rate: 10, ..PLAIN },
+            Trial { name: "v6-uuid-20", strategy: Strategy::PoolRetry, ..PLAIN },
+            Trial { name: "v6-uuid-160", strategy: Strategy::PoolRetry, rate: 160, ..PLAIN },
+            Trial { name: "v7-5000-40", strategy: Strategy::PoolRetry, bytes: Some(5000), rate: 40, ..PLAIN },
+        ],
+    },
+    Question {
+        group: NEAR_LIMIT,
+        title: "Three times near a limit",
+        about: "The study's kind of script at the highest rate of version 7, and with a socket per request at the rate at \
+                which its queue overflows.",
+        trials: &[
+            Trial { name: "v7-400-1", ..NEAR },
+            Trial { name: "v7-400-2", ..NEAR },
+            Trial { name: "v7-400-3", ..NEAR },
+            Trial { name: "v4-80-1", ..FULL },
+            Trial { name: "v4-80-2", ..FULL },
+            Trial { name: "v4-80-3", ..FULL },
+        ],
+    },
+    Question {
+        group: "warm",
+        title: "After a warm-up",
+        about: "Version 6 after 5 s of the same load, which is not measured. The study saw errors at 160/s from cold, and \
+                none after a warm-up.",
+        trials: &[
+            Trial { name: "5", strategy: Strategy::PoolRetry, rate: 5, change: Change::Warm, ..PLAIN },
+            Trial { name: "160", strategy: Strategy::PoolRetry, rate: 160, change: Change::Warm, ..PLAIN },
+        ],
+    },
+    Question {
+        group: "retries",
+        title: "The study's waits between tries",
+        about: "Version 6 with the waits of 2025: 400 ms before the second try, 1,200 ms before the third. The rows of \
+                versions 6 and 7 wait 50 and 100 ms.",
+        trials: &[
+            Trial { name: "20", strategy: Strategy::PoolRetry, change: Change::Waits, ..PLAIN },
+            Trial { name: "40", strategy: Strategy::PoolRetry, rate: 40, change: Change::Waits, ..PLAIN },
+        ],
+    },
+    Question {
+        group: "broken",
+        title: "A pool that keeps broken sockets",
+        about: "As in version 5 of 2025, a socket returns to the pool whatever became of it, and is connected again when \
+                it is broken. Linux refuses that with “already connected”, as Windows does with error 10056. In a fresh \
+                window nothing was closed yet, so nothing is reset. The other two rows come after 1,200 requests with a \
+                socket each: one with this pool, one with a pool that drops broken sockets.",
+        trials: &[
+            Trial { name: "15", strategy: Strategy::PoolKeepBroken, rate: 15, ..PLAIN },
+            Trial { name: "15-after", strategy: Strategy::PoolKeepBroken, ..AFTER },
+            Trial { name: "15-after-pool", ..AFTER },
+        ],
+    },
+    Question {
+        group: "nagle",
+        title: "Nagle's algorithm",
+        about: "The same run with the system's default, which may hold back small packets, and without (TCP_NODELAY). \
+                Packets are the TCP segments that the whole machine sent during the run, both directions of all \
+                connections; about 10 a second belong to the frame counter.",
+        trials: &[
+            Trial { name: "pool-20-off", script: Some(Script::Study), ..PLAIN },
+            Trial { name: "pool-20-on", script: Some(Script::Study), change: Change::Nagle, ..PLAIN },
+            Trial {
+                name: "mux-400-off",
+                script: Some(Script::Study),
+                strategy: Strategy::Mux,
+                rate: 400,
+                ..PLAIN
+            },
+            Trial {
+                name: "mux-400-on",
+                script: Some(Script::Study),
+                strategy: Strategy::Mux,
+                rate: 400,
+                change: Change::Nagle,
+                ..PLAIN
+            },
+        ],
+    },
+    Question {
+        group: "unframed",
+        title: "Version 6 with long messages",
+        about: "Without a mark at the end of messages, as before version 7: the script sends back each piece as it comes, \
+                and the client takes one read of at most 1,024 bytes as the reply. Framewire's script has no such mode. \
+                In the second row a message has 36 to 5,000 bytes; a fifth of them fit into one read.",
+        trials: &[
+            Trial {
+                name: "5000-5",
+                script: Some(Script::Study),
+                bytes: Some(5000),
+                rate: 5,
+                change: Change::Unframed,
+                ..PLAIN
+            },
+            Trial { name: "mixed-20", script: Some(Script::Study), change: Change::UnframedMixed, ..PLAIN },
+            Trial { name: "uuid-20", script: Some(Script::Study), change: Change::Unframed, ..PLAIN },
+        ],
+    },
+    Question {
+        group: "waiting",
+        title: "Right after another run",
+        about: "A socket per request, right after the same run. *Waiting* is the number of closed connections that the \
+                system keeps for a minute (state TIME_WAIT), before and after the run.",
+        trials: &[Trial { name: "20", strategy: Strategy::PerRequest, change: Change::RightAfter, ..PLAIN }],
+    },
+];
+
+/// The group of runs that count Lua's garbage, on which no latency is reported.
+pub const GARBAGE: &str = "garbage";
+/// The name of the count of the server's allocations.
+pub const ALLOCATIONS: &str = "allocations-serve";
+
+/// The ways whose limits are searched.
+pub const SEARCHES: [Search; 5] = [
+    Search {
+        way: "version 7 with the study's kind of script",
+        target: Target::Window { script: Script::Study, binary: false },
+        strategy: Some(Strategy::PoolRetry),
+        start: 200,
+    },
+    Search {
+        way: "version 7 with Framewire's script",
+        target: Target::Window { script: Script::Ours, binary: false },
+        strategy: Some(Strategy::PoolRetry),
+        start: 4000,
+    },
+    Search {
+        way: "Framewire's link",
+        target: Target::Window { script: Script::Ours, binary: true },
+        strategy: Some(Strategy::Mux),
+        start: 20_000,
+    },
+    Search {
+        way: "Framewire over HTTP",
+        target: Target::Bridge,
+        strategy: Some(Strategy::Pool),
+        start: 8000,
+    },
+    Search { way: "the embedded core", target: Target::Embedded, strategy: None, start: 50_000 },
+];
+/// What a rate must meet.
+pub const GOAL: &str = "success=100%,p99<60ms,achieved>=99%";
+
+/// The name of a trial's step.
+pub fn name(group: &str, script: Script, trial: &Trial) -> String {
+    format!("{group}-{}-{}", script.name(), trial.name)
+}
+
+/// The name of the count of Lua's garbage.
+pub fn garbage(script: Script) -> String {
+    format!("{GARBAGE}-{}", script.name())
+}
+
+/// The name of a search.
+pub fn limit(search: &Search) -> String {
+    let target = match search.target {
+        Target::Window { script: Script::Study, .. } => "study",
+        Target::Window { binary: false, .. } => "framewire",
+        Target::Window { binary: true, .. } => "link",
+        Target::Bridge => "http",
+        Target::Embedded => "embedded",
+    };
+    format!("limit-{target}")
+}
+
+/// The steps in the window of a script, or those without a window.
+pub fn steps(window: Option<Script>) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for question in &QUESTIONS {
+        for trial in question.trials {
+            for script in trial.scripts().filter(|script| Some(*script) == window) {
+                let kind = Kind::Trial { run: run(script, trial), change: trial.change };
+                steps.push(Step { group: question.group, name: name(question.group, script, trial), kind });
+            }
+        }
+    }
+    if let Some(script) = window {
+        let trial = Trial { rate: 40, change: Change::Garbage, ..PLAIN };
+        let kind = Kind::Trial { run: run(script, &trial), change: trial.change };
+        steps.push(Step { group: GARBAGE, name: garbage(script), kind });
+    }
+    if window == Some(Script::Ours) {
+        steps.push(Step { group: GARBAGE, name: ALLOCATIONS.to_owned(), kind: Kind::Allocations });
+    }
+    for search in SEARCHES {
+        let step = Step { group: "limit", name: limit(&search), kind: Kind::Limit(search) };
+        if step.window() == window {
+            steps.push(step);
+        }
+    }
+    steps
+}
+
+fn run(script: Script, trial: &Trial) -> Run {
+    Run {
+        target: Target::Window { script, binary: false },
+        strategy: Some(trial.strategy),
+        bytes: trial.bytes,
+        load: Load::Rate(trial.rate),
+        keeps: false,
+    }
+}
