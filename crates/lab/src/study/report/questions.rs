@@ -257,9 +257,9 @@ fn first_connection(evidence: &Evidence) -> Option<Answer> {
     let [each, pool] = [row(evidence, &steps[2])?, row(evidence, &steps[3])?];
     answer(
         format!(
-            "No, not here. Connecting takes {} ms (mean of version 4 at 5/s), and the script accepts in the frame in which it \
-             would answer. Mean with a socket per request at 5/s {} ms, with a pool at 10/s {} ms. Slowest at 160/s: {} ms cold, {} ms \
-             warm.",
+            "Connecting takes {} ms (mean of version 4 at 5/s), and the script accepts in the frame in which it would answer. Mean \
+             with a socket per request at 5/s {} ms, with a pool at 10/s {} ms. At 160/s the first sockets of the pool meet the \
+             queue that holds one. Slowest there: {} ms cold, {} ms warm.",
             millis(each.connect.mean),
             millis(each.intended.mean),
             millis(pool.intended.mean),
@@ -283,7 +283,7 @@ fn warm(evidence: &Evidence) -> Option<Answer> {
     let shown = |row: &Row| format!("{} failed, p99 {} ms", failed(row), millis(row.intended.p99));
     answer(
         format!(
-            "Little. At 160/s with the study's kind of script cold: {}; warm: {}. With Framewire's cold: {}; warm: {}.",
+            "Only the slowest request, see above. At 160/s with the study's kind of script cold: {}; warm: {}. With Framewire's cold: {}; warm: {}.",
             shown(study),
             shown(study_warm),
             shown(ours),
