@@ -15,7 +15,7 @@ const PERIOD: Duration = Duration::from_millis(250);
 /// Least time over which a rate is taken; shorter ones would mostly show the sampling's own jitter.
 const WINDOW: Duration = Duration::from_secs(1);
 /// Longest a sample may take.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Reads a counter.
 pub trait Probe: Send + 'static {
@@ -142,7 +142,7 @@ impl Probe for JsonProbe {
         let mut document = Vec::new();
         let mut call = Call::new(&[], &mut document);
         let client = &mut self.client;
-        let exchange = async { tokio::time::timeout(PATIENCE, client.exchange(&mut call)).await };
+        let exchange = async { tokio::time::timeout(PROBE_TIMEOUT, client.exchange(&mut call)).await };
         self.runtime.block_on(exchange).ok()?.ok()?;
         let json: serde_json::Value = serde_json::from_slice(&document).ok()?;
         json.pointer(&self.pointer)?.as_f64()

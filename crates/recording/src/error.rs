@@ -39,12 +39,12 @@ pub struct Damage {
     /// The offset of the damaged entry in the file, in bytes.
     pub offset: usize,
     /// What is wrong there.
-    pub what: Wrong,
+    pub kind: DamageKind,
 }
 
 /// What is wrong with an entry of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wrong {
+pub enum DamageKind {
     /// The file ends there.
     Cut,
     /// It was changed, or something before it was removed.
@@ -57,12 +57,12 @@ pub enum Wrong {
 
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Damage { frame, offset, what } = self;
-        let what = match what {
-            Wrong::Cut => "the file ends there",
-            Wrong::Checksum => "it was changed there: a checksum does not match",
-            Wrong::Entry => "there is something that is not part of a recording",
-            Wrong::More => "there are bytes after its end",
+        let Damage { frame, offset, kind } = self;
+        let what = match kind {
+            DamageKind::Cut => "the file ends there",
+            DamageKind::Checksum => "it was changed there: a checksum does not match",
+            DamageKind::Entry => "there is something that is not part of a recording",
+            DamageKind::More => "there are bytes after its end",
         };
         match frame {
             0 => write!(

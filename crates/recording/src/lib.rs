@@ -24,7 +24,7 @@ mod replays;
 mod writer;
 
 pub use entry::Entry;
-pub use error::{Damage, FormatError, RecordError, Wrong};
+pub use error::{Damage, DamageKind, FormatError, RecordError};
 pub use head::{Head, Start};
 pub use reader::{Ending, Recording};
 pub use recorder::{Options, Progress, Recorder, Summary};

@@ -6,7 +6,7 @@ use framewire_protocol::DecodeError;
 use framewire_protocol::wire::Reader;
 
 use crate::entry::kind;
-use crate::error::Wrong;
+use crate::error::DamageKind;
 use crate::{Damage, Entry, FormatError, Head, MAX_FILE, Writer};
 
 /// A recording that was read from a file, up to the first damaged entry.
@@ -43,7 +43,7 @@ impl Recording {
         let state = match entries.next() {
             Some(Ok(Entry::State(state))) => state,
             Some(Err(damage)) => return Err(FormatError::Start(damage)),
-            Some(Ok(_)) | None => return Err(FormatError::Start(entries.damage(length, Wrong::Entry))),
+            Some(Ok(_)) | None => return Err(FormatError::Start(entries.damage(length, DamageKind::Entry))),
         };
         let mut recording =
             Recording { head, state, entries: Vec::new(), frames: 0, ending: Ending::Whole(String::new()) };
@@ -51,16 +51,16 @@ impl Recording {
         recording.ending = loop {
             let offset = entries.offset();
             match entries.next() {
-                None => break Ending::Damaged(entries.damage(offset, Wrong::Cut)),
+                None => break Ending::Damaged(entries.damage(offset, DamageKind::Cut)),
                 Some(Err(damage)) => break Ending::Damaged(damage),
                 Some(Ok(Entry::End { frames, reason })) if frames == recording.frames => {
                     break match entries.next() {
                         None => Ending::Whole(reason),
-                        Some(_) => Ending::Damaged(entries.damage(offset, Wrong::More)),
+                        Some(_) => Ending::Damaged(entries.damage(offset, DamageKind::More)),
                     };
                 }
                 Some(Ok(Entry::End { .. } | Entry::State(_))) => {
-                    break Ending::Damaged(entries.damage(offset, Wrong::Entry));
+                    break Ending::Damaged(entries.damage(offset, DamageKind::Entry));
                 }
                 Some(Ok(entry)) => {
                     if let Entry::Keys { frames, .. } = entry {
@@ -194,7 +194,7 @@ impl Cut {
             cuts.push_back(Cut { offset: entries.offset(), frames, checksum: entries.checksum.clone() });
         }
         if cuts.is_empty() {
-            return Err(FormatError::Start(entries.damage(length, Wrong::Entry)));
+            return Err(FormatError::Start(entries.damage(length, DamageKind::Entry)));
         }
         Ok(cuts)
     }
@@ -220,23 +220,23 @@ impl<'a> Entries<'a> {
         self.file.len() - self.reader.remaining()
     }
 
-    fn damage(&self, offset: usize, what: Wrong) -> Damage {
-        Damage { frame: self.frame, offset, what }
+    fn damage(&self, offset: usize, kind: DamageKind) -> Damage {
+        Damage { frame: self.frame, offset, kind }
     }
 
-    fn entry(&mut self) -> Result<Entry, Wrong> {
+    fn entry(&mut self) -> Result<Entry, DamageKind> {
         let start = self.offset();
         let entry = self.reader.get::<Entry>();
         // Changed bytes can look like an entry of any length, so an entry that seems truncated may just be damaged.
         let entry = entry.map_err(|error| match error {
-            DecodeError::Truncated(_) => Wrong::Cut,
-            _ => Wrong::Entry,
+            DecodeError::Truncated(_) => DamageKind::Cut,
+            _ => DamageKind::Entry,
         })?;
         self.checksum.update(&self.file[start..self.offset()]);
         match self.reader.get::<u32>() {
-            Err(_) => Err(Wrong::Cut),
+            Err(_) => Err(DamageKind::Cut),
             Ok(sum) if sum == self.checksum.clone().finalize() => Ok(entry),
-            Ok(_) => Err(Wrong::Checksum),
+            Ok(_) => Err(DamageKind::Checksum),
         }
     }
 }
@@ -251,8 +251,8 @@ impl Iterator for Entries<'_> {
         }
         // A hash belongs to the frame before it.
         let of_hash = matches!(self.file[offset], kind::PICTURE | kind::MEMORY);
-        Some(self.entry().map_err(|what| {
-            let damage = self.damage(offset, what);
+        Some(self.entry().map_err(|kind| {
+            let damage = self.damage(offset, kind);
             Damage { frame: damage.frame - u64::from(of_hash && damage.frame > 1), ..damage }
         }))
     }
@@ -330,7 +330,7 @@ mod tests {
                 Err(_) => assert!(end < head),
                 Ok(recording) => {
                     assert!(
-                        matches!(recording.ending(), Ending::Damaged(damage) if damage.what == Wrong::Cut)
+                        matches!(recording.ending(), Ending::Damaged(damage) if damage.kind == DamageKind::Cut)
                     );
                     assert!(whole.entries().starts_with(recording.entries()));
                 }
@@ -343,12 +343,12 @@ mod tests {
         assert_eq!(recording.frames(), 5);
         assert!(matches!(
             recording.ending(),
-            Ending::Damaged(Damage { frame: 5, what: Wrong::Checksum, .. })
+            Ending::Damaged(Damage { frame: 5, kind: DamageKind::Checksum, .. })
         ));
         let longer = [&file[..], b"P"].concat();
         assert!(matches!(
             Recording::read(&longer).unwrap().ending(),
-            Ending::Damaged(Damage { frame: 361, what: Wrong::More, .. })
+            Ending::Damaged(Damage { frame: 361, kind: DamageKind::More, .. })
         ));
     }
 

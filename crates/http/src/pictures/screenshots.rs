@@ -14,7 +14,7 @@ use crate::operations::emulators::Served;
 use crate::problem::Problem;
 
 /// How long to wait for a screenshot before the next is asked for.
-const PATIENCE: Duration = Duration::from_secs(3);
+const SCREENSHOT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Pause after one that failed.
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -74,7 +74,7 @@ impl Screenshots {
         sleep_until(self.due).await;
         let asked = Instant::now();
         self.due = asked + self.tempo.interval(asked, || self.served.emulator.state().frames_per_second);
-        let new = match screenshot(&self.served, asked + PATIENCE).await {
+        let new = match screenshot(&self.served, asked + SCREENSHOT_TIMEOUT).await {
             Ok(new) => new,
             Err(EmulatorError::Stopped) => return None,
             Err(error) => {

@@ -22,7 +22,7 @@ use crate::transport::closing::linger;
 use crate::transport::incoming::OutOfMemory;
 
 /// How long the other end may take to answer a closing.
-const FAREWELL: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What a handler takes to open a WebSocket. Other requests get a [`Problem`].
 pub(crate) struct Upgrade(pub(crate) WebSocketUpgrade);
@@ -88,7 +88,7 @@ pub(crate) async fn close_unread(
     stopping: &Stopping,
 ) {
     let frame = CloseFrame { code, reason: reason.into() };
-    let sent = timeout(FAREWELL, socket.send(Message::Close(Some(frame)))).await;
+    let sent = timeout(CLOSE_TIMEOUT, socket.send(Message::Close(Some(frame)))).await;
     drop(socket);
     if let (Ok(Ok(())), Some(mut stream)) = (sent, outflow.take_stream()) {
         linger(&mut stream, stopping).await;
@@ -98,10 +98,10 @@ pub(crate) async fn close_unread(
 /// Ends a WebSocket in good order: says why, and hears the other end out so that it learns of it.
 pub(crate) async fn close(mut socket: WebSocket, code: u16, reason: &'static str) {
     let frame = CloseFrame { code, reason: reason.into() };
-    let farewell = async {
+    let exchange = async {
         if socket.send(Message::Close(Some(frame))).await.is_ok() {
             while let Some(Ok(_)) = socket.recv().await {}
         }
     };
-    let _ = timeout(FAREWELL, farewell).await;
+    let _ = timeout(CLOSE_TIMEOUT, exchange).await;
 }

@@ -24,7 +24,7 @@ use block::{Block, WatchedRange};
 use message::ClientMessage;
 
 /// Longest time that a client may block the core's thread by not taking its answers.
-const PATIENCE: Duration = Duration::from_millis(100);
+const SEND_TIMEOUT: Duration = Duration::from_millis(100);
 /// Longest time for messages before the rest of the thread's work gets its turn.
 const SERVICE: Duration = Duration::from_millis(4);
 /// Time before the next attempt to create the channel.
@@ -259,6 +259,6 @@ impl ChannelClient {
     }
 
     fn send(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.endpoint.send(bytes, Some(PATIENCE))
+        self.endpoint.send(bytes, Some(SEND_TIMEOUT))
     }
 }
