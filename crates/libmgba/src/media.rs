@@ -25,6 +25,15 @@ impl Frame<'_> {
         self.pixels.chunks_exact(self.stride).take(self.height as usize).map(move |row| &row[..len])
     }
 
+    /// One row, 4 bytes a pixel.
+    ///
+    /// # Panics
+    ///
+    /// If the picture has no such row.
+    pub fn row(&self, y: usize) -> &[u8] {
+        &self.pixels[y * self.stride..][..self.width as usize * 4]
+    }
+
     /// A copy without gaps, three bytes a pixel: red, green and blue.
     pub fn to_rgb(&self) -> Vec<u8> {
         let (width, height) = (self.width as usize, self.height as usize);

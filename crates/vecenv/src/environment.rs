@@ -182,7 +182,10 @@ impl Environment {
     /// Writes the observation and the values that come with it.
     fn observe(&mut self, screen: &mut [u8], memory: &mut [f32], info: &mut [f64]) {
         if let Some(pictures) = &self.pictures {
-            screen.copy_from_slice(pictures.observation());
+            let [older, newer] = pictures.observation();
+            let (to_older, to_newer) = screen.split_at_mut(older.len());
+            to_older.copy_from_slice(older);
+            to_newer.copy_from_slice(newer);
         }
         let Environment { task, core, values, observed, info: histories, bytes, .. } = self;
         let mut at = 0;
@@ -239,7 +242,7 @@ impl Environment {
     /// Everything that the next steps depend on, compressed.
     pub(crate) fn save(&mut self) -> Result<Vec<u8>, Error> {
         let machine = self.core.save_state(STATE_FLAGS)?;
-        let pictures = self.pictures.as_ref().map(|pictures| pictures.parts().map(<[u8]>::to_vec));
+        let pictures = self.pictures.as_ref().map(Pictures::parts);
         let saved = Saved {
             scenario: self.task.scenario.name.clone(),
             frames: self.frames,

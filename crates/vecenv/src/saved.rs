@@ -12,7 +12,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
 /// What a state begins with; the digit is the version of the format.
-const MAGIC: &[u8; 4] = b"FWE1";
+const MAGIC: &[u8; 4] = b"FWE2";
 
 /// The most bytes of a state that is not compressed, so that a damaged one does not fill the memory.
 const MAX_BYTES: u64 = 16 << 20;
@@ -28,8 +28,8 @@ pub(crate) struct Saved {
     pub(crate) random: ChaCha8Rng,
     /// What each formula remembers.
     pub(crate) histories: Vec<Vec<Number>>,
-    /// The two newest pictures, and the observed steps.
-    pub(crate) pictures: Option<[Vec<u8>; 3]>,
+    /// The two newest pictures, the newest one in its size as observed, and the observed steps.
+    pub(crate) pictures: Option<[Vec<u8>; 4]>,
     /// The console's state, in mGBA's format.
     pub(crate) machine: Vec<u8>,
 }
@@ -89,7 +89,11 @@ impl Saved {
         let histories = (0..reader.get::<u32>()?)
             .map(|_| (0..reader.get::<u32>()?).map(|_| number(reader)).collect())
             .collect::<Result<_, _>>()?;
-        let pictures = if reader.get()? { Some([reader.get()?, reader.get()?, reader.get()?]) } else { None };
+        let pictures = if reader.get()? {
+            Some([reader.get()?, reader.get()?, reader.get()?, reader.get()?])
+        } else {
+            None
+        };
         let machine = reader.get()?;
         reader.finish()?;
         Ok(Saved { scenario, frames, earned, keys, over, random, histories, pictures, machine })

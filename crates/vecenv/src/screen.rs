@@ -4,6 +4,7 @@
 
 use framewire_game::Screen;
 use framewire_libmgba::Frame;
+use pulp::Arch;
 
 /// What the observation of the picture looks like.
 #[derive(Debug, Clone)]
@@ -20,6 +21,8 @@ pub(crate) struct Layout {
     rows: Vec<Source>,
     /// Divides by the number of pixels of the part.
     mean: Divisor,
+    /// The processor's vector instructions.
+    simd: Arch,
 }
 
 /// The pixels of one axis that a pixel of the observation covers, and how much of each it covers.
@@ -54,6 +57,7 @@ impl Layout {
             columns: Taps::new(&sources(part_width, to_width)),
             rows: sources(part_height, to_height),
             mean: Divisor::new(part_width * part_height),
+            simd: Arch::new(),
         })
     }
 
@@ -78,9 +82,11 @@ impl Layout {
         self.width * self.height * self.channels
     }
 
-    /// Room for one row of sums: see [`resize`].
-    fn sums(&self) -> Vec<u16> {
-        vec![0; (self.part[2] + self.columns.each) * self.channels]
+    fn buffers(&self) -> Buffers {
+        Buffers {
+            row: vec![0; self.part[2] * self.channels],
+            sums: vec![0; (self.part[2] + self.columns.each) * self.channels],
+        }
     }
 
     /// Values of the whole observation.
@@ -124,6 +130,7 @@ impl Taps {
 
     /// Writes the mean of the source pixels of each pixel. `sums` has `channels` values for each source pixel, and after them
     /// some for the weights that are 0.
+    #[inline(always)]
     fn write(&self, sums: &[u16], channels: usize, mean: Divisor, to: &mut [u8]) {
         match self.each {
             1 => self.write_each::<1>(sums, channels, mean, to),
@@ -140,6 +147,7 @@ impl Taps {
         }
     }
 
+    #[inline(always)]
     fn write_each<const EACH: usize>(&self, sums: &[u16], channels: usize, mean: Divisor, to: &mut [u8]) {
         let (weights, _) = self.weights.as_chunks::<EACH>();
         if channels == 1 {
@@ -178,6 +186,7 @@ impl Divisor {
         Divisor { half: divisor / 2, reciprocal: (1u64 << Divisor::BITS).div_ceil(divisor.into()) }
     }
 
+    #[inline(always)]
     fn divide_rounded(self, sum: u32) -> u32 {
         ((u64::from(sum + self.half) * self.reciprocal) >> Divisor::BITS) as u32
     }
@@ -186,105 +195,154 @@ impl Divisor {
 /// The pictures of one environment.
 #[derive(Debug, Clone)]
 pub(crate) struct Pictures {
-    /// The observed part of the newest picture, and of the one drawn before it.
+    /// With `max` 2, the observed part of the newest picture, and of the one drawn before it; otherwise empty.
     newest: Vec<u8>,
     before: Vec<u8>,
+    /// With `max` 1, the newest picture in the size of the observation; otherwise empty.
+    image: Vec<u8>,
+    buffers: Buffers,
+    /// The last steps, as a ring.
+    steps: Vec<u8>,
+    /// Where the oldest step is in `steps`.
+    oldest: usize,
+}
+
+/// Memory of [`resize`], kept to allocate once.
+#[derive(Debug, Clone)]
+struct Buffers {
+    /// One row of the observed part.
+    row: Vec<u8>,
     /// One row of sums over source rows, and then room for weights that are 0.
     sums: Vec<u16>,
-    /// The last steps, the oldest first.
-    steps: Vec<u8>,
 }
 
 impl Pictures {
     pub(crate) fn new(layout: &Layout) -> Pictures {
-        let part = vec![0; layout.part_len()];
-        Pictures { newest: part.clone(), before: part, sums: layout.sums(), steps: vec![0; layout.len()] }
+        let (part, image) = if layout.max == 2 { (layout.part_len(), 0) } else { (0, layout.step_len()) };
+        Pictures {
+            newest: vec![0; part],
+            before: vec![0; part],
+            image: vec![0; image],
+            buffers: layout.buffers(),
+            steps: vec![0; layout.len()],
+            oldest: 0,
+        }
     }
 
     /// Takes a picture that was drawn.
     pub(crate) fn take(&mut self, layout: &Layout, frame: Frame<'_>) {
-        std::mem::swap(&mut self.newest, &mut self.before);
-        let [x, y, width, height] = layout.part;
-        let rows = frame.rows().skip(y).take(height);
-        for (row, to) in rows.zip(self.newest.chunks_exact_mut(width * layout.channels)) {
-            let row = &row[4 * x..4 * (x + width)];
-            if layout.channels == 1 {
-                for (pixel, to) in row.as_chunks().0.iter().zip(to) {
-                    *to = luminance(u32::from_le_bytes(*pixel));
+        let [x, y, width, _] = layout.part;
+        let row_of = |at: usize| &frame.row(y + at)[4 * x..4 * (x + width)];
+        let Pictures { newest, before, image, buffers, .. } = self;
+        layout.simd.dispatch(|| {
+            if layout.max == 2 {
+                std::mem::swap(newest, before);
+                for (at, to) in newest.chunks_exact_mut(width * layout.channels).enumerate() {
+                    take_row(row_of(at), layout.channels, to);
                 }
             } else {
-                for (pixel, to) in row.chunks_exact(4).zip(to.chunks_exact_mut(3)) {
-                    to.copy_from_slice(&pixel[..3]);
-                }
+                resize(layout, |at, to| take_row(row_of(at), layout.channels, to), buffers, image);
             }
-        }
+        });
     }
 
     /// Ends a step: its observation is the newest picture, or with `maximum` the greatest values of the newest two.
     pub(crate) fn end_step(&mut self, layout: &Layout, maximum: bool) {
+        let Pictures { newest, before, image, buffers, steps, oldest } = self;
         let len = layout.step_len();
-        self.steps.copy_within(len.., 0);
-        if maximum {
-            for (newest, before) in self.newest.iter_mut().zip(&self.before) {
-                *newest = (*newest).max(*before);
-            }
+        let to = &mut steps[*oldest..*oldest + len];
+        *oldest = (*oldest + len) % (len * layout.stack);
+        if layout.max == 1 {
+            to.copy_from_slice(image);
+            return;
         }
-        let at = self.steps.len() - len;
-        resize(layout, &self.newest, &mut self.sums, &mut self.steps[at..]);
+        let row_len = layout.part[2] * layout.channels;
+        layout.simd.dispatch(|| {
+            let read = |at: usize, to: &mut [u8]| {
+                let row = at * row_len..(at + 1) * row_len;
+                to.copy_from_slice(&newest[row.clone()]);
+                if maximum {
+                    to.iter_mut().zip(&before[row]).for_each(|(to, before)| *to = (*to).max(*before));
+                }
+            };
+            resize(layout, read, buffers, to);
+        });
     }
 
     /// Begins an episode: all steps of the stack are the newest picture.
     pub(crate) fn begin(&mut self, layout: &Layout) {
-        let len = layout.step_len();
-        let at = self.steps.len() - len;
-        resize(layout, &self.newest, &mut self.sums, &mut self.steps[at..]);
-        for step in 0..layout.stack - 1 {
-            self.steps.copy_within(at.., step * len);
-        }
+        (0..layout.stack).for_each(|_| self.end_step(layout, false));
     }
 
-    /// The two newest pictures and the steps, to be saved.
-    pub(crate) fn parts(&self) -> [&[u8]; 3] {
-        [&self.newest, &self.before, &self.steps]
+    /// The two newest pictures, the newest one in its size as observed, and the steps, to be saved.
+    pub(crate) fn parts(&self) -> [Vec<u8>; 4] {
+        let steps = self.observation().concat();
+        [self.newest.clone(), self.before.clone(), self.image.clone(), steps]
     }
 
     /// Replaces them by saved ones. Returns whether their sizes fit; if not, nothing was changed.
-    pub(crate) fn set_parts(&mut self, parts: [Vec<u8>; 3]) -> bool {
-        let fits = self.parts().iter().zip(&parts).all(|(own, new)| own.len() == new.len());
+    pub(crate) fn set_parts(&mut self, parts: [Vec<u8>; 4]) -> bool {
+        let own = [&self.newest, &self.before, &self.image, &self.steps];
+        let fits = own.iter().zip(&parts).all(|(own, new)| own.len() == new.len());
         if fits {
-            [self.newest, self.before, self.steps] = parts;
+            [self.newest, self.before, self.image, self.steps] = parts;
+            self.oldest = 0;
         }
         fits
     }
 
-    /// The observation.
-    pub(crate) fn observation(&self) -> &[u8] {
-        &self.steps
+    /// The observation, in two pieces: the oldest steps are in the first.
+    pub(crate) fn observation(&self) -> [&[u8]; 2] {
+        let (newer, older) = self.steps.split_at(self.oldest);
+        [older, newer]
+    }
+}
+
+/// Converts a row of pixels of 4 bytes.
+#[inline(always)]
+fn take_row(row: &[u8], channels: usize, to: &mut [u8]) {
+    if channels == 1 {
+        for (pixel, to) in row.as_chunks().0.iter().zip(to) {
+            *to = luminance(u32::from_le_bytes(*pixel));
+        }
+    } else {
+        for (pixel, to) in row.chunks_exact(4).zip(to.chunks_exact_mut(3)) {
+            to.copy_from_slice(&pixel[..3]);
+        }
     }
 }
 
 /// ITU-R BT.601's weights, in 256ths. The sum just fits into 16 bits, of which the processor adds eight at a time.
+#[inline(always)]
 fn luminance(pixel: u32) -> u8 {
     let [red, green, blue] = [pixel, pixel >> 8, pixel >> 16].map(|channel| (channel & 0xFF) as u16);
     ((77 * red + 150 * green + 29 * blue + 128) >> 8) as u8
 }
 
-/// Writes `from`, a picture of the layout's part, into `to` in the layout's size. Each pixel is the mean of those that it
-/// covers, rounded. `sums` is [`Layout::sums`].
-fn resize(layout: &Layout, from: &[u8], sums: &mut [u16], to: &mut [u8]) {
+/// Writes a picture in the layout's size. `read` gives rows of the observed part, from the first to the last. Each pixel is the
+/// mean of those that it covers, rounded.
+#[inline(always)]
+fn resize(layout: &Layout, mut read: impl FnMut(usize, &mut [u8]), buffers: &mut Buffers, to: &mut [u8]) {
     let [_, _, width, height] = layout.part;
-    if (width, height) == (layout.width, layout.height) {
-        to.copy_from_slice(from);
-        return;
-    }
     let channels = layout.channels;
     let len = width * channels;
-    for (row, to) in layout.rows.iter().zip(to.chunks_exact_mut(layout.width * channels)) {
+    let rows = to.chunks_exact_mut(layout.width * channels);
+    if (width, height) == (layout.width, layout.height) {
+        rows.enumerate().for_each(|(at, to)| read(at, to));
+        return;
+    }
+    let Buffers { row: values, sums } = buffers;
+    let mut known = None;
+    for (source, to) in layout.rows.iter().zip(rows) {
         // At most 255 times the height, which is at most 224.
         let sums_of_row = &mut sums[..len];
         sums_of_row.fill(0);
-        for (weight, source) in row.weights.iter().zip(from.chunks_exact(len).skip(row.first)) {
-            for (sum, value) in sums_of_row.iter_mut().zip(source) {
+        for (at, weight) in (source.first..).zip(&source.weights) {
+            // Two rows of the result may share one.
+            if known.replace(at) != Some(at) {
+                read(at, values);
+            }
+            for (sum, value) in sums_of_row.iter_mut().zip(&*values) {
                 *sum += weight * u16::from(*value);
             }
         }
@@ -302,7 +360,9 @@ mod tests {
 
     fn resized(layout: &Layout, from: &[u8]) -> Vec<u8> {
         let mut to = vec![0; layout.step_len()];
-        resize(layout, from, &mut layout.sums(), &mut to);
+        let len = layout.part[2] * layout.channels;
+        let read = |at: usize, row: &mut [u8]| row.copy_from_slice(&from[at * len..(at + 1) * len]);
+        resize(layout, read, &mut layout.buffers(), &mut to);
         to
     }
 
