@@ -19,13 +19,20 @@ type Answer = Result<Outcome, EmulatorError>;
 /// Await a batch with a deadline within a tokio runtime, whose clock it needs.
 #[derive(Debug)]
 pub struct Pending {
-    receiver: oneshot::Receiver<Answer>,
+    source: Source,
     /// When to stop waiting; `None` if the emulator always responds in time.
     deadline: Option<Instant>,
     /// Created when the outcome is not ready yet.
     alarm: Option<Pin<Box<Sleep>>>,
     /// Set when this is dropped.
     given_up: Option<SetOnDrop>,
+}
+
+#[derive(Debug)]
+enum Source {
+    /// Taken when it is polled.
+    Ready(Option<Answer>),
+    Responder(oneshot::Receiver<Answer>),
 }
 
 /// Sets its flag when it is dropped.
@@ -49,7 +56,7 @@ impl Pending {
     /// Both ends.
     pub fn new() -> (Responder, Pending) {
         let (sender, receiver) = oneshot::channel();
-        (Responder { sender }, Pending { receiver, deadline: None, alarm: None, given_up: None })
+        (Responder { sender }, Pending::of(Source::Responder(receiver)))
     }
 
     /// Both ends of a batch whose outcome is not awaited after `deadline`.
@@ -65,11 +72,18 @@ impl Pending {
         flag
     }
 
+    /// A batch with this outcome.
+    pub fn ready(answer: Result<Outcome, EmulatorError>) -> Pending {
+        Pending::of(Source::Ready(Some(answer)))
+    }
+
     /// A batch that was refused before it started.
     pub fn refused(error: EmulatorError) -> Pending {
-        let (responder, pending) = Pending::new();
-        responder.respond(Err(error));
-        pending
+        Pending::ready(Err(error))
+    }
+
+    fn of(source: Source) -> Pending {
+        Pending { source, deadline: None, alarm: None, given_up: None }
     }
 
     /// Blocks this thread until there is an outcome. For callers outside of an async runtime.
@@ -89,9 +103,13 @@ impl Pending {
     }
 
     fn poll_answer(&mut self, context: &mut Context<'_>) -> Poll<Answer> {
-        Pin::new(&mut self.receiver)
-            .poll(context)
-            .map(|received| received.unwrap_or(Err(EmulatorError::Stopped)))
+        match &mut self.source {
+            // As with the other source, there is nothing more after the outcome.
+            Source::Ready(answer) => Poll::Ready(answer.take().unwrap_or(Err(EmulatorError::Stopped))),
+            Source::Responder(receiver) => Pin::new(receiver)
+                .poll(context)
+                .map(|received| received.unwrap_or(Err(EmulatorError::Stopped))),
+        }
     }
 }
 

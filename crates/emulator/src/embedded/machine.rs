@@ -150,6 +150,16 @@ impl Machine {
         self.settle_runs();
     }
 
+    /// Shows the picture of now to those who look.
+    pub fn show_picture(&mut self) {
+        self.media.show(&mut self.core, self.ticks);
+    }
+
+    /// Shows the picture of the frame after which the clock stops.
+    pub fn settle_picture(&mut self) {
+        self.media.settle(&mut self.core, self.ticks);
+    }
+
     /// Makes the console's clock count frames while a watch needs that.
     pub fn settle_clock(&mut self) {
         settle_clock(self.clock, &mut self.core, self.watches.need_frame_clock());

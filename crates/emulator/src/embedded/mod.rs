@@ -9,6 +9,7 @@ mod driver;
 mod history;
 mod keys;
 mod layers;
+mod lease;
 mod machine;
 mod media;
 mod memory;
@@ -43,8 +44,10 @@ pub use computed::Frozen;
 use driver::{Driver, ThreadWaker};
 pub use history::HISTORY;
 pub use keys::{KeyChange, Keypad};
+use lease::{Lease, LentMachine};
 use machine::Machine;
 pub use pace::{Speed, SpeedError};
+use perform::is_quick;
 use saves::Saves;
 use shared::EmbeddedState;
 pub use watches::hash_of_memory;
@@ -171,6 +174,8 @@ fn machine(config: &Config) -> Result<Machine, StartError> {
 /// An embedded emulator. Dropping it stops the core. If a script in it does not end, its thread is abandoned.
 pub struct Embedded {
     jobs: Sender<Job>,
+    /// The core while its thread waits.
+    lent: Arc<LentMachine>,
     /// Wakes the thread if a driver waits on it.
     waker: ThreadWaker,
     shared: Arc<EmbeddedState>,
@@ -212,7 +217,8 @@ impl Embedded {
     ) -> Result<Embedded, StartError> {
         let (jobs, inbox) = bounded(CAPACITY);
         let shared = machine.shared.clone();
-        let worker = Worker::new(machine, inbox, driver);
+        let lent = Arc::<LentMachine>::default();
+        let worker = Worker::new(Lease::new(machine, lent.clone()), inbox, driver);
         let (end, ended) = bounded(0);
         let run = move || {
             let _end: Sender<()> = end;
@@ -223,13 +229,27 @@ impl Embedded {
         let watch_over = move || shared::watch_over(&watched, &end_of_it);
         // It ends together with the core's thread.
         drop(std::thread::Builder::new().name("watchdog".to_owned()).spawn(watch_over)?);
-        Ok(Embedded { jobs, waker, shared, ended, thread: Some(thread), console: config.console })
+        Ok(Embedded { jobs, lent, waker, shared, ended, thread: Some(thread), console: config.console })
     }
 
     /// Sends a job to the thread. The job is dropped if the thread is stuck and its queue stays full.
     fn send(&self, job: Job) {
-        let _ = self.jobs.send_timeout(job, STOP_LIMIT);
+        self.lent.begin_job();
+        if self.jobs.send_timeout(job, STOP_LIMIT).is_err() {
+            self.lent.end_job();
+        }
         self.waker.wake();
+    }
+
+    /// Sends a job to the thread, unless its queue is full.
+    fn try_send(&self, job: Job) -> Result<(), TrySendError<Job>> {
+        self.lent.begin_job();
+        let sent = self.jobs.try_send(job);
+        if sent.is_err() {
+            self.lent.end_job();
+        }
+        self.waker.wake();
+        sent
     }
 
     /// Sets the speed.
@@ -249,12 +269,14 @@ impl Embedded {
 
 impl Emulator for Embedded {
     fn submit(&self, batch: Batch, deadline: Instant) -> Pending {
+        if is_quick(&batch)
+            && let Some(mut machine) = self.lent.borrow()
+        {
+            return Pending::ready(Ok(machine.perform_quick(batch)));
+        }
         let (responder, pending) = Pending::until(deadline);
-        match self.jobs.try_send(Job::Batch { batch, deadline, responder }) {
-            Ok(()) => {
-                self.waker.wake();
-                pending
-            }
+        match self.try_send(Job::Batch { batch, deadline, responder }) {
+            Ok(()) => pending,
             Err(TrySendError::Full(_)) => Pending::refused(EmulatorError::Busy(CAPACITY)),
             Err(TrySendError::Disconnected(_)) => Pending::refused(EmulatorError::Stopped),
         }
@@ -306,15 +328,13 @@ impl Emulator for Embedded {
     fn video(&self) -> Option<Video> {
         let video = self.shared.outputs.video();
         // If the queue is full, the next frame sends a picture.
-        let _ = self.jobs.try_send(Job::Show);
-        self.waker.wake();
+        let _ = self.try_send(Job::Show);
         Some(video)
     }
 
     fn picture_of(&self, frame: u32) -> Option<PendingPicture> {
         let picture = self.shared.outputs.picture_of(frame);
-        let _ = self.jobs.try_send(Job::Show);
-        self.waker.wake();
+        let _ = self.try_send(Job::Show);
         Some(picture)
     }
 
@@ -331,8 +351,7 @@ impl Drop for Embedded {
     fn drop(&mut self) {
         self.shared.stop.store(true, Relaxed);
         // If the queue is full, the thread is awake and sees the flag.
-        let _ = self.jobs.try_send(Job::Stop);
-        self.waker.wake();
+        let _ = self.try_send(Job::Stop);
         let Some(thread) = self.thread.take() else { return };
         let mut ended = self.ended.recv_timeout(STOP_LIMIT);
         if ended == Err(RecvTimeoutError::Timeout) && self.shared.finishing.load(Relaxed) {

@@ -71,7 +71,58 @@ pub(super) fn needs_picture(op: &Op) -> bool {
     matches!(op, Op::Screenshot {} | Op::SaveState { .. }) || op.info().effect == Effect::Change
 }
 
+/// Most operations of a quick batch, and most bytes that each reads.
+const QUICK_OPS: usize = 16;
+const QUICK_BYTES: u32 = 4096;
+
+/// Whether a batch only reads from the machine, within a few microseconds.
+pub(super) fn is_quick(batch: &Batch) -> bool {
+    let is_quick = |op: &Op| match op {
+        Op::CurrentFrame {}
+        | Op::FrameCycles {}
+        | Op::Cycles {}
+        | Op::Frequency {}
+        | Op::GameCode {}
+        | Op::GameTitle {}
+        | Op::Platform {}
+        | Op::Read8 { .. }
+        | Op::Read16 { .. }
+        | Op::Read32 { .. }
+        | Op::DomainRead8 { .. }
+        | Op::DomainRead16 { .. }
+        | Op::DomainRead32 { .. }
+        | Op::ReadRegister { .. }
+        | Op::GetKeys {}
+        | Op::GetKey { .. } => true,
+        Op::ReadRange { length, .. } | Op::DomainReadRange { length, .. } => *length <= QUICK_BYTES,
+        _ => false,
+    };
+    batch.ops.len() <= QUICK_OPS && batch.ops.iter().all(is_quick)
+}
+
 impl Machine {
+    /// Does a batch that [`is_quick`].
+    pub fn perform_quick(&mut self, batch: Batch) -> Outcome {
+        let frame = self.core.frame_counter();
+        let Batch { ops, unchecked, .. } = batch;
+        if !unchecked {
+            let core = &self.core;
+            let refused = |(index, op)| Some((index, bounds::check_op(core, op).err()?));
+            if let Some((index, error)) = ops.iter().enumerate().find_map(refused) {
+                return Outcome::refused(frame, index, error);
+            }
+        }
+        self.run.note_request();
+        let mut results = Vec::with_capacity(ops.len());
+        for op in ops {
+            results.push(self.operation(op));
+            if results.last().is_some_and(Result::is_err) {
+                break;
+            }
+        }
+        Outcome { frame, results }
+    }
+
     /// Does a batch for a client that cannot wait for a run.
     pub fn perform(&mut self, batch: Batch) -> Outcome {
         if let Some(index) = batch.ops.iter().position(|op| matches!(op, Op::Run { .. })) {

@@ -7,6 +7,7 @@ use framewire_protocol::{Effect, FrameRate};
 
 use super::Job;
 use super::driver::{Driver, NextFrame};
+use super::lease::Lease;
 use super::machine::Machine;
 use super::pace::{Next, Pace, Speed};
 use super::perform::needs_picture;
@@ -23,7 +24,7 @@ const SERVICE: Duration = Duration::from_millis(4);
 
 /// The core's thread. It runs frames when they are due, and does batches in between.
 pub(super) struct Worker {
-    machine: Machine,
+    machine: Lease,
     inbox: Receiver<Job>,
     driver: Option<Box<dyn Driver>>,
     shared: Arc<EmbeddedState>,
@@ -40,7 +41,7 @@ pub(super) struct Worker {
 struct Stop;
 
 impl Worker {
-    pub fn new(machine: Machine, inbox: Receiver<Job>, driver: Option<Box<dyn Driver>>) -> Self {
+    pub fn new(machine: Lease, inbox: Receiver<Job>, driver: Option<Box<dyn Driver>>) -> Self {
         let now = Instant::now();
         let core = &machine.core;
         let period = Duration::from_secs_f64(f64::from(core.frame_cycles()) / f64::from(core.frequency()));
@@ -66,7 +67,7 @@ impl Worker {
         while !self.shared.stop.load(Relaxed)
             && let Ok(()) = self.turn()
         {}
-        let Machine { core, saves, .. } = &mut self.machine;
+        let Machine { core, saves, .. } = &mut *self.machine;
         // A script may never end, and its last action may change the save.
         saves.hand_over_all(core);
         core.detach_scripts();
@@ -151,7 +152,8 @@ impl Worker {
     /// Waits for a job or a request of the driver's client, until `end` at the latest.
     fn wait(&mut self, end: Instant) -> Result<(), Stop> {
         let Some(driver) = &mut self.driver else {
-            return match self.inbox.recv_deadline(end) {
+            let inbox = &self.inbox;
+            return match self.machine.lend_during(|| inbox.recv_deadline(end)) {
                 Ok(job) => self.job(job),
                 Err(RecvTimeoutError::Timeout) => Ok(()),
                 Err(RecvTimeoutError::Disconnected) => Err(Stop),
@@ -217,10 +219,11 @@ impl Worker {
             }
             Job::Show => {
                 self.draw();
-                self.machine.media.show(&mut self.machine.core, self.machine.ticks);
+                self.machine.show_picture();
             }
             Job::Stop => return Err(Stop),
         }
+        self.machine.end_job();
         Ok(())
     }
 
@@ -233,7 +236,7 @@ impl Worker {
             self.shared.report.lock().frame = self.machine.core.frame_counter();
             self.settle(now);
             if self.run_state.stopped {
-                self.machine.media.show(&mut self.machine.core, self.machine.ticks);
+                self.machine.show_picture();
             }
         }
         for (responder, outcome) in self.machine.answers.drain(..) {
@@ -257,7 +260,7 @@ impl Worker {
         self.publish(now);
         match (run_state.stopped, before.stopped) {
             (true, false) => {
-                self.machine.media.settle(&mut self.machine.core, self.machine.ticks);
+                self.machine.settle_picture();
                 self.machine.send_event(Happening::Paused);
             }
             (false, true) => self.machine.send_event(Happening::Running),
@@ -280,7 +283,8 @@ impl Worker {
         report.patch = core.patch().map(|patch| patch.display().to_string());
         report.rom_problems = core.rom_problems();
         drop(report);
-        self.machine.cheats.follow(&mut self.machine.core);
+        let Machine { core, cheats, .. } = &mut *self.machine;
+        cheats.follow(core);
         let named = |name: String| if name.is_empty() { None } else { Some(name) };
         let (title, code) = (named(title), named(code));
         self.machine.send_event(Happening::Game { title, code, checksum: Some(checksum) });
@@ -290,7 +294,8 @@ impl Worker {
         // Scripts load games too.
         self.identify();
         self.reported = now;
-        self.machine.saves.look(&mut self.machine.core, now);
+        let Machine { core, saves, .. } = &mut *self.machine;
+        saves.look(core, now);
         let rate = self.frame_rate.note(now, self.machine.ticks as u32);
         let mut report = self.shared.report.lock();
         report.at = now;

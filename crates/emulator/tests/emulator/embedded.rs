@@ -1,5 +1,6 @@
 //! The embedded emulator on the demo game.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use framewire_emulator::embedded::{Config, Embedded, Rom, Speed};
@@ -91,6 +92,35 @@ fn a_batch_past_its_deadline_is_not_done() {
     let late = emulator.submit(Op::Write32 { address: UNUSED, value: 7 }.into(), Instant::now()).wait();
     assert!(matches!(late, Err(EmulatorError::Deadline(_))), "{late:?}");
     assert_eq!(read32(&emulator, UNUSED), 0);
+}
+
+#[test]
+fn a_read_sees_the_writes_that_were_sent_before_it() {
+    let emulator = start(Speed::Times(1.0), false);
+    for value in 1..=20_000 {
+        let write = emulator.submit(Op::Write32 { address: UNUSED, value }.into(), seconds(5.0));
+        assert_eq!(read32(&emulator, UNUSED), i64::from(value));
+        write.wait().expect("done");
+    }
+}
+
+#[test]
+fn reads_without_a_break_do_not_delay_frames() {
+    let emulator = start(Speed::Times(1.0), false);
+    let (over, end) = (AtomicBool::new(false), seconds(30.0));
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !over.load(Relaxed) && Instant::now() < end {
+                    call(&emulator, Op::CurrentFrame {});
+                }
+            });
+        }
+        // The rate of whole windows of time in which nothing but reads was asked for.
+        std::thread::sleep(Duration::from_secs(1));
+        wait_for("59.7 frames/s", || (emulator.state().frames_per_second - 59.7275).abs() < 1.0);
+        over.store(true, Relaxed);
+    });
 }
 
 #[test]
