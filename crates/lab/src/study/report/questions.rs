@@ -21,7 +21,8 @@ struct Answer {
 
 /// How sure an answer is.
 const COMPARED: &str = "sure: measured with and without the cause";
-const REPEATED: &str = "sure: rows measured several times agree";
+const ELSEWHERE: &str =
+    "fairly sure: the second measurement is of another machine, with several windows at a time";
 const ROWS: &str = "fairly sure: one run for each row";
 const LINUX: &str = "sure on Linux; Windows was not measured";
 
@@ -401,7 +402,7 @@ fn variation(evidence: &Evidence) -> Option<Answer> {
             trials::largest(&pairs, Script::Ours, success)
         ),
         steps.into_iter().chain([trial(AGAIN, Script::Study, "v5-uuid-10")]),
-        REPEATED,
+        ELSEWHERE,
     )
 }
 
