@@ -140,10 +140,15 @@ async def check_most_listeners():
         async with AsyncExitStack() as streams:
             for _ in range(16):
                 await streams.enter_async_context(client.listen(resource_subscriptions=[SCREEN]))
-            try:
-                raise AssertionError(await listen_once(client))
-            except SubscriptionLost:
-                pass
+            # On a busy machine, one of the streams may have ended meanwhile. Another one takes its place.
+            for _ in range(4):
+                try:
+                    await listen_once(client)
+                    await streams.enter_async_context(client.listen(resource_subscriptions=[SCREEN]))
+                except SubscriptionLost:
+                    break
+            else:
+                raise AssertionError("more than 16 clients listen")
         # The server may need a moment to notice that the streams were closed.
         end = time.monotonic() + 30
         while True:
