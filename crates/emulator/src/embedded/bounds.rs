@@ -32,6 +32,11 @@ pub(super) fn check_op(core: &Core, op: &Op) -> Result<(), OpError> {
     Access::of(op).map_or(Ok(()), |access| check(core, &access))
 }
 
+/// Checks operations before any of them is done. The error has the index of the first that is refused.
+pub(super) fn check_ops(core: &Core, ops: &[Op]) -> Result<(), (usize, OpError)> {
+    ops.iter().enumerate().try_for_each(|(index, op)| check_op(core, op).map_err(|error| (index, error)))
+}
+
 /// The operations of a batch that can be checked before it starts: all up to the one that loads another game.
 pub(super) fn known(ops: &[Op]) -> &[Op] {
     let loads = |op: &Op| matches!(op, Op::LoadFile { .. } | Op::LoadRom { .. });

@@ -105,12 +105,8 @@ impl Machine {
     pub fn perform_quick(&mut self, batch: Batch) -> Outcome {
         let frame = self.core.frame_counter();
         let Batch { ops, unchecked, .. } = batch;
-        if !unchecked {
-            let core = &self.core;
-            let refused = |(index, op)| Some((index, bounds::check_op(core, op).err()?));
-            if let Some((index, error)) = ops.iter().enumerate().find_map(refused) {
-                return Outcome::refused(frame, index, error);
-            }
+        if !unchecked && let Err((index, error)) = bounds::check_ops(&self.core, &ops) {
+            return Outcome::refused(frame, index, error);
         }
         self.run.note_request();
         let mut results = Vec::with_capacity(ops.len());
@@ -189,12 +185,8 @@ impl Machine {
         let keyed = key.map(|key| (key, batch.clone()));
         let Batch { ops, unchecked, .. } = batch;
         let checked = if unchecked { ops.len() } else { bounds::known(&ops).len() };
-        if !unchecked {
-            let core = &self.core;
-            let refused = |(index, op)| Some((index, bounds::check_op(core, op).err()?));
-            if let Some((index, error)) = ops[..checked].iter().enumerate().find_map(refused) {
-                return Begun::Refused(Outcome::refused(frame, index, error), responder);
-            }
+        if !unchecked && let Err((index, error)) = bounds::check_ops(&self.core, &ops[..checked]) {
+            return Begun::Refused(Outcome::refused(frame, index, error), responder);
         }
         let results = Vec::with_capacity(ops.len());
         let left = ops.into_iter();
