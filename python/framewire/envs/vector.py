@@ -62,6 +62,8 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         copy: bool = False,
         batch_size: int | None = None,
     ) -> None:
+        # Until there is something to close. Gymnasium 1.2 also closes what an argument below has refused.
+        self.closed = True
         if render_mode not in (None, "rgb_array"):
             raise InvalidRequest(
                 f"render_mode is {render_mode!r}; use 'rgb_array' or None", parameter="render_mode", accepts="rgb_array"
@@ -80,8 +82,6 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             )
         if whole(num_envs, "num_envs") < 1:
             raise InvalidRequest(f"num_envs is {num_envs}; use a number from 1", parameter="num_envs")
-        # Until there is something to close.
-        self.closed = True
         self._native = _native.VectorEnv(
             os.fspath(game),
             scenario,
