@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import json
+from base64 import b64decode, b64encode
+from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
 
 import numpy as np
 import pytest
 
 import framewire
-from framewire import Emulator
+from framewire import Emulator, Screen
 from framewire.envs import GameEnv, GameVectorEnv
 from tests.servers import DEMO, SYMBOLS, serve
 
 LENGTH = 7 * 4096
 """Bytes of each of the two memories that are compared."""
+
+STATE = 2 | 8
+"""What a state includes, in mGBA's flags: the battery save and the cartridge's clock."""
+
+START = datetime(2000, 1, 1, tzinfo=timezone.utc)
+"""The cartridge's clock, which is in states, at the start of an episode."""
 
 ENVS = 6
 STEPS = 40
@@ -30,7 +40,7 @@ def action(env: int, step: int) -> int:
 def game(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A scenario that observes the picture and most of the memory, and one with random numbers."""
     folder = tmp_path_factory.mktemp("determinism")
-    with framewire.load(DEMO, symbols=SYMBOLS) as core:
+    with framewire.load(DEMO, symbols=SYMBOLS, clock=START) as core:
         core.advance(90)
         (folder / "start.state").write_bytes(core.save_state())
     ranges = [f"bytes[{start + at:#x}, 4096]" for start in (0x02000000, 0x03000000) for at in range(0, LENGTH, 4096)]
@@ -145,22 +155,27 @@ def test_threads_and_interfaces_agree(game: Path, scenario: str) -> None:
     assert alone(game, scenario) == expected
 
 
+def observed(screen: Screen, memory: bytes) -> str:
+    """The hash of what the scenario `plain` observes."""
+    return digest(screen.array, np.frombuffer(memory, np.uint8).astype(np.float32))
+
+
 def with_an_emulator(game: Path, emulator: Emulator, env: int) -> list[str]:
-    def observed() -> str:
+    def now() -> str:
         memory = emulator.read_bytes(0x02000000, LENGTH) + emulator.read_bytes(0x03000000, LENGTH)
-        return digest(emulator.screen().array, np.frombuffer(memory, np.uint8).astype(np.float32))
+        return observed(emulator.screen(), memory)
 
     emulator.release()
     emulator.load_state((game.parent / "start.state").read_bytes())
     emulator.advance()
-    hashes = [observed()]
+    hashes = [now()]
     for step in range(STEPS):
         keys = ACTIONS[action(env, step)]
         emulator.release()
         if keys != ".":
             emulator.hold(keys)
         emulator.advance(3)
-        hashes.append(observed())
+        hashes.append(now())
     return hashes
 
 
@@ -171,3 +186,59 @@ def test_a_server_and_a_core_agree_with_environments(game: Path, tmp_path: Path)
     with serve(tmp_path / "server") as server, framewire.connect(server.url) as client, client.pause():
         assert with_an_emulator(game, client, 1) == expected[1]
         assert with_an_emulator(game, client, 2) == expected[2]
+
+
+class Batches:
+    """The game of an embedded server, played with `POST /v1/batch` and nothing else."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    def perform(self, *operations: dict[str, Any]) -> list[Any]:
+        """The results of one batch."""
+        body = json.dumps({"ops": operations}).encode()
+        request = Request(f"{self._url}/v1/batch", body, {"content-type": "application/json"})
+        with urlopen(request, timeout=60) as reply:
+            return [result["value"] for result in json.load(reply)["results"]]
+
+    def observe(self, *before: dict[str, Any]) -> str:
+        """The hash of what is observed after these operations."""
+        *_, first, second, picture = self.perform(
+            *before,
+            {"op": "read_range", "address": 0x02000000, "length": LENGTH},
+            {"op": "read_range", "address": 0x03000000, "length": LENGTH},
+            {"op": "screenshot"},
+        )
+        return observed(Screen.from_png(b64decode(picture)), b64decode(first) + b64decode(second))
+
+    def play(self, start: bytes, env: int) -> tuple[list[str], bytes]:
+        """The hashes of an environment's observations, and its last state."""
+        hashes = [
+            self.observe(
+                {"op": "set_keys", "keys": []},
+                {"op": "load_state", "data": b64encode(start).decode(), "flags": STATE},
+                {"op": "advance", "frames": 1},
+            )
+        ]
+        for step in range(STEPS):
+            keys = [key for key in [ACTIONS[action(env, step)]] if key != "."]
+            hashes.append(self.observe({"op": "set_keys", "keys": keys}, {"op": "advance", "frames": 3}))
+        (state,) = self.perform({"op": "save_state", "flags": STATE})
+        return hashes, b64decode(state)
+
+
+def test_an_embedded_server_over_http_agrees_in_observations_and_states(game: Path, tmp_path: Path) -> None:
+    expected, expected_states = by_steps(GameVectorEnv(game, "plain", num_envs=ENVS, threads=2))
+    start = (game.parent / "start.state").read_bytes()
+    judge = GameEnv(game, "plain")
+    with serve(tmp_path / "server", "--clock", START.isoformat()) as server:
+        batches = Batches(server.url)
+        batches.perform({"op": "pause"})
+        for env in range(ENVS):
+            hashes, state = batches.play(start, env)
+            assert hashes == expected[env], env
+            # An environment hashes the state, so that this test need not know which parts of it the hash leaves out.
+            judge.reset(seed=1)
+            judge.emulator.load_state(state)
+            assert judge.state_hash() == expected_states[env], env
+    judge.close()
