@@ -4,7 +4,7 @@ CARGO ?= cargo
 LUA ?= lua5.4
 LUAJIT ?= luajit
 
-.PHONY: run dist dist-check dist-windows dist-windows-check test python python-native wheel bench-python bench-fleet lint-python browser browser-baselines loom bench bench-cores lab bench-luajit soak soak-luajit test-windows test-kqueue fuzz schemathesis mcp-conformance study generate rom setup setup-test fmt lint lint-page build
+.PHONY: run dist dist-check dist-windows dist-windows-check test python python-native test-python-checks wheel bench-python bench-fleet lint-python browser browser-baselines loom bench bench-cores lab bench-luajit soak soak-luajit test-windows test-kqueue fuzz schemathesis mcp-conformance study generate rom setup setup-test fmt lint lint-page build
 
 run: setup
 	$(CARGO) build --release --locked -p framewire
@@ -47,6 +47,12 @@ test: setup-test lint
 python: setup-test lint-python python-native
 	$(CARGO) build --locked --workspace --all-features --bin framewire --example window
 	cd python && ../target/python/bin/python -m pytest --quiet $(ARGS)
+
+# The environments with Gymnasium 1.2.2, and the checks of Stable-Baselines3 and RLlib: half a minute, and some minutes the first
+# time, which installs them. `make python` has the newest Gymnasium.
+test-python-checks: python-native
+	$(CARGO) build --locked --workspace --all-features --bin framewire
+	tools/python-checks.sh $(ARGS)
 
 # The native part of the Python package, for the package in this checkout. PROFILE=release is for measurements.
 PROFILE ?= dev
