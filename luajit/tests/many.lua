@@ -79,7 +79,7 @@ check.test("memory does not grow with the number of requests", function()
   process.with_server({
     handler = function(request, response)
       if request.path ~= "/settled" then return response:text(200, request.path) end
-      -- Garbage that is not collected yet is no leak.
+      -- Garbage that is not collected yet does not count as a leak.
       collectgarbage()
       collectgarbage()
       response:text(200, tostring(require("ffi").C.getpid()))

@@ -16,13 +16,13 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
 /// The table of operations.
 #[derive(Serialize, ToSchema)]
 struct Table {
-    /// Those that any emulator knows by one name.
+    /// Those that the emulator itself performs.
     operations: Vec<Operation>,
-    /// Those that are made of them, for batches only.
+    /// Those that Framewire translates into others, for batches.
     conveniences: Vec<Convenience>,
 }
 
-/// An operation that is made of others.
+/// An operation that Framewire translates into others.
 #[derive(Serialize, ToSchema)]
 struct Convenience {
     /// Its name.
@@ -39,7 +39,7 @@ struct Operation {
     name: &'static str,
     /// What it does.
     doc: &'static str,
-    /// `read` if it only looks, `change` if it changes something.
+    /// `read` if it only reads, `change` if it changes something.
     effect: &'static str,
     /// Its arguments.
     args: Vec<Argument>,
