@@ -21,12 +21,16 @@ from framewire.model import (
     Cheat,
     Data,
     Found,
+    History,
+    HistoryLine,
     Info,
+    IoRegister,
     Keys,
     NumberType,
     Presses,
     RecordingInfo,
     ReplayReport,
+    Rewound,
     SnapshotInfo,
     Symbol,
     Timeline,
@@ -264,6 +268,50 @@ def registers() -> Call[dict[str, int]]:
 def write_register(name: str, value: int) -> Call[None]:
     """Writes a register."""
     return Call("writeRegister", {"name": name, "value": whole(value, "value")}, nothing, changes=True)
+
+
+def io_registers(contains: str | None) -> Call[list[IoRegister]]:
+    """The I/O registers whose names contain a text, or all."""
+
+    def parse(result: Json) -> list[IoRegister]:
+        return [
+            IoRegister(each["name"], each["address"], each["size"], each["value"], each["doc"], each.get("fields", {}))
+            for each in result["registers"]
+        ]
+
+    return Call("ioRegisters", {} if contains is None else {"contains": contains}, parse, changes=False)
+
+
+def write_io_register(name: str, value: int) -> Call[None]:
+    """Writes an I/O register."""
+    return Call("writeIoRegister", {"name": name, "value": whole(value, "value")}, nothing, changes=True)
+
+
+def history(first: int) -> Call[History]:
+    """What is kept of the past."""
+
+    def line(each: Json) -> HistoryLine:
+        follows = each["follows"] and (each["follows"]["line"], each["follows"]["frame"])
+        keys = [(held["frame"], tuple(held["keys"])) for held in each["keys"]]
+        marks = [{mark["name"]: mark["frame"] for mark in each[kind]} for kind in ("snapshots", "recordings")]
+        return HistoryLine(each["line"], each["began"], follows, each["states"], each["pictures"], keys, *marks)
+
+    def parse(result: Json) -> History:
+        return History(result["frame"], result["line"], result["used"], [line(each) for each in result["lines"]])
+
+    return Call("history", {"first": whole(first, "first")}, parse, changes=False)
+
+
+def history_screen(frame: int, line: int) -> Call[Screen]:
+    """The small picture of a frame of the past."""
+    wanted = {"frame": whole(frame, "frame"), "line": whole(line, "line")}
+    return Call("historyPicture", wanted, lambda result: Screen.from_png(b64decode(result["data"])), changes=False)
+
+
+def rewind(frame: int, line: int | None) -> Call[Rewound]:
+    """Goes back to a frame."""
+    wanted = {"frame": whole(frame, "frame")} | ({} if line is None else {"line": whole(line, "line")})
+    return Call("v1.rewind", wanted, lambda result: Rewound(result["frame"], result["exact"]), changes=True)
 
 
 def cycles() -> Operation[int]:

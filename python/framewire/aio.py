@@ -41,12 +41,15 @@ from framewire.model import (
     Data,
     Event,
     Found,
+    History,
     Info,
+    IoRegister,
     Keys,
     NumberType,
     Presses,
     RecordingInfo,
     ReplayReport,
+    Rewound,
     SnapshotInfo,
     Symbol,
     Timeline,
@@ -212,9 +215,31 @@ class AsyncClient:
         """Writes a register of the processor: a number of 32 bits, with or without a sign."""
         await self._transport.perform(calls.write_register(name, value))
 
+    async def io_registers(self, contains: str | None = None) -> list[IoRegister]:
+        """The I/O registers with the names of their bits, or those whose name contains a text."""
+        return await self._transport.perform(calls.io_registers(contains))
+
+    async def write_io_register(self, name: str, value: int) -> None:
+        """Writes an I/O register, such as `BLDY`."""
+        await self._transport.perform(calls.write_io_register(name, value))
+
     async def cycles(self) -> int:
         """Clock cycles since the last reset. A window does not have them."""
         return await self._transport.perform(calls.cycles().call())
+
+    # The past.
+
+    async def history(self, first: int = 0) -> History:
+        """What the emulator keeps of the past, from the frame `first` on. A window keeps nothing: `Unsupported`."""
+        return await self._transport.perform(calls.history(first))
+
+    async def history_screen(self, frame: int, line: int) -> Screen:
+        """The small picture of a frame; `history` says which frames have one."""
+        return await self._transport.perform(calls.history_screen(frame, line))
+
+    async def rewind(self, frame: int, line: int | None = None) -> Rewound:
+        """Goes back to a frame of the past, on this line or another one: docs/api.md#going-back. A window cannot."""
+        return await self._transport.perform(calls.rewind(frame, line))
 
     # Cheats.
 

@@ -85,6 +85,83 @@ class Cheat:
 
 
 @dataclass(frozen=True, slots=True)
+class IoRegister:
+    """An I/O register of the console.
+
+    Attributes:
+        name: Its name in GBATEK or the Pan Docs, such as `DISPCNT`.
+        address: Its address.
+        size: Its bytes.
+        value: Its value now. That of a write-only register is not the one that was written last.
+        doc: What it is for.
+        fields: Its bits, by name; none if it is one number.
+    """
+
+    name: str
+    address: int
+    size: int
+    value: int
+    doc: str
+    fields: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryLine:
+    """A sequence of frames without gaps.
+
+    Attributes:
+        line: Its number.
+        began: Why it does not follow from the frame before it: `game`, `reset`, `state` or `rewind`.
+        follows: After `rewind`, the line and the frame that it branches off.
+        states: The frames whose states are kept.
+        pictures: Those of them that have a small picture.
+        keys: Which keys were held from which frame on.
+        snapshots: The frames of the snapshots that were made of it, by their names.
+        recordings: The frames at which recordings of it began, by their names.
+    """
+
+    line: int
+    began: str
+    follows: tuple[int, int] | None
+    states: list[int]
+    pictures: list[int]
+    keys: list[tuple[int, tuple[str, ...]]]
+    snapshots: dict[str, int]
+    recordings: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What an emulator keeps of the past.
+
+    Attributes:
+        frame: The frame counter now.
+        line: The line that the emulator is on; None if nothing is kept yet.
+        used: How many bytes of memory it takes.
+        lines: The lines, the oldest first.
+    """
+
+    frame: int
+    line: int | None
+    used: int
+    lines: list[HistoryLine]
+
+
+@dataclass(frozen=True, slots=True)
+class Rewound:
+    """Where `rewind` went.
+
+    Attributes:
+        frame: The frame counter now.
+        exact: Whether that is the frame that was asked for. If something other than keys changed the game since the state
+            before it, the emulator goes to the last frame before that change.
+    """
+
+    frame: int
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
     """A place in memory that holds what was looked for.
 

@@ -347,6 +347,49 @@ def test_a_batch_stops_at_its_first_failure(emulator: Client) -> None:
             _ = rest.value
 
 
+def test_goes_back_to_a_frame_and_plays_the_same_again(emulator: Client) -> None:
+    with emulator.pause():
+        emulator.reset()
+        emulator.advance(60)
+        with emulator.hold("Right"):
+            emulator.advance(60)
+        emulator.advance(30)
+        end = emulator.frame()
+        past, picture = emulator.memory["paddle_x"], emulator.screen()
+        kept = emulator.history(first=end - 150)
+        line = kept.lines[-1]
+        assert (kept.frame, kept.line, line.began) == (end, line.line, "reset")
+        assert kept.used > 0
+        assert (60, ("Right",)) in line.keys
+        assert emulator.history_screen(line.pictures[0], line.line).array.shape == (53, 80, 3)
+
+        assert emulator.rewind(60) == framewire.Rewound(60, True)
+        assert emulator.memory["paddle_x"] != past
+        emulator.advance()
+        assert emulator.history().lines[-1].follows == (line.line, 60)
+        # The frames that were left are kept on their line.
+        assert emulator.rewind(end, line.line) == framewire.Rewound(end, True)
+        assert (emulator.memory["paddle_x"], emulator.screen().array.tobytes()) == (past, picture.array.tobytes())
+        with pytest.raises(framewire.FramewireError, match="999999"):
+            emulator.rewind(999_999)
+        with pytest.raises(InvalidRequest, match="frame is 'end'"):
+            emulator.rewind("end")  # type: ignore[arg-type]
+
+
+def test_io_registers_have_names_and_fields(emulator: Client) -> None:
+    with emulator.pause():
+        (display,) = emulator.io_registers("DISPCNT")
+        assert (display.address, display.size, display.doc) == (0x04000000, 2, "Display control")
+        assert display.value == emulator.read(0x04000000, "u16")
+        assert display.fields["mode"] == display.value & 7
+        assert len(emulator.io_registers()) > 50
+        emulator.write_io_register("WIN0H", 0x1234)
+        emulator.write_io_register("BLDALPHA", 0x0410)
+        assert emulator.read("0x04000052", "u16") == 0x0410
+        with pytest.raises(framewire.NotFound, match="NOTHING"):
+            emulator.write_io_register("NOTHING", 1)
+
+
 def test_recordings_replay_equal(emulator: Client) -> None:
     with emulator.pause():
         with emulator.record("run", replace=True, every=10) as recording:

@@ -32,6 +32,10 @@ def test_a_window_is_an_emulator_too(attached: Server) -> None:
             emulator.pause()
         with pytest.raises(framewire.Unsupported):
             emulator.audio()
+        with pytest.raises(framewire.Unsupported, match="snapshots"):
+            emulator.history()
+        with pytest.raises(framewire.Unsupported):
+            emulator.rewind(1)
 
 
 def test_a_window_is_stepped_in_lockstep(attached: Server) -> None:
