@@ -60,3 +60,9 @@ def test_without_websockets_the_client_says_what_to_install() -> None:
 
 def test_the_synchronous_client_is_up_to_date() -> None:
     subprocess.run([sys.executable, str(ROOT / "python/generate.py"), "--check"], check=True)
+
+
+def test_the_notebook_has_the_outputs_of_its_cells(tmp_path: Path) -> None:
+    check = [sys.executable, "-W", "error", str(ROOT / "python/notebook.py"), "--check"]
+    run = subprocess.run(check, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert run.returncode == 0, run.stderr
