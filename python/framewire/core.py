@@ -3,6 +3,9 @@
 A `Core` has the methods of `Emulator`, like the client of a server. Time passes only in methods that need it: `advance`,
 `wait`, `press(..., wait=True)`, and the next item of a watch, of events or of sound. They run frames as fast as possible,
 on the thread that calls them and without the interpreter's lock, so any number of cores can run at the same time.
+
+The methods for memory are in `_core_memory.py`; what methods return is in `_core_streams.py`, `_core_batch.py` and
+`_core_files.py`.
 """
 
 from __future__ import annotations
@@ -10,51 +13,37 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-import numpy as np
-import numpy.typing as npt
-
 from framewire import _native
-from framewire._calls import cheat_number, codes_text, dtype_of, whole
-from framewire._result import Result
+from framewire._calls import cheat_number, codes_text, whole
+from framewire._core_batch import CoreBatch
+from framewire._core_files import CoreRecording, CoreRecordings, CoreSnapshots
+from framewire._core_memory import CoreMemory, u32
+from framewire._core_streams import CoreAudio, CoreEvents, CoreWatch, Held
 from framewire.errors import (
     Conflict,
-    FramewireError,
     InvalidRequest,
     NotFound,
-    RequestFailed,
     Unsupported,
     WaitTimeout,
-    WatchEnded,
 )
 from framewire.memory import Memory
 from framewire.model import (
-    Address,
-    AudioChunk,
-    Change,
     Cheat,
-    Data,
     Event,
-    Found,
     Info,
     Keys,
-    NumberType,
     Presses,
-    RecordingInfo,
     ReplayReport,
-    SnapshotInfo,
     Symbol,
     Timeline,
     Value,
     Waited,
-    as_bytes,
     key_names,
     sequence_text,
 )
@@ -67,14 +56,7 @@ _ALL_KEYS = (1 << len(_BITS)) - 1
 
 _SAVED = 2 | 8
 """The battery save and the cartridge's clock, in mGBA's flags."""
-_WITH_PICTURE = 31
 
-_LONGEST_TEXT = 4096
-"""The most bytes of a text."""
-_MOST_PLACES = 10_000
-"""The most places that `find` returns."""
-_MOST_DECIMAL = 99_999_999
-"""The greatest number of eight digits."""
 
 _CHUNK = 600
 """Frames that run before an interrupt from the keyboard is seen."""
@@ -128,7 +110,7 @@ def load(
     )
 
 
-class Core:
+class Core(CoreMemory):
     """An emulator in this process. See `load`.
 
     Attributes:
@@ -212,132 +194,6 @@ class Core:
         restore, arguments = self.__reduce__()
         return restore(*arguments)
 
-    # Memory.
-
-    def read(self, address: Address, type: NumberType | None = None, *, domain: str | None = None) -> int:
-        """Reads a number, by default of the symbol's type, or one byte."""
-        return self._core.read(address if isinstance(address, str) else _hex(address), type, domain)
-
-    def read_many(
-        self, addresses: Sequence[Address], type: NumberType | None = None, *, domain: str | None = None
-    ) -> list[int]:
-        """Reads several numbers at the same frame."""
-        if isinstance(addresses, str):
-            raise InvalidRequest(
-                f"addresses is {addresses!r}; use a list, such as ['score', 'lives']", parameter="addresses"
-            )
-        return [self.read(address, type, domain=domain) for address in addresses]
-
-    def read_bytes(self, address: Address, length: int, *, domain: str | None = None) -> bytes:
-        """Reads bytes."""
-        return self._core.read_bytes(self._address(address), _count(length, "length", 0), domain)
-
-    def read_array(
-        self, address: Address, type: NumberType | npt.DTypeLike, count: int, *, domain: str | None = None
-    ) -> npt.NDArray[Any]:
-        """Reads numbers in a row, of a type such as `"u16"` or a little-endian NumPy type. The array is yours to change."""
-        dtype = dtype_of(type)
-        length = _count(count, "count", 0) * dtype.itemsize
-        return np.frombuffer(bytearray(self.read_bytes(address, length, domain=domain)), dtype)
-
-    def write(self, address: Address, value: int, type: NumberType | None = None, *, domain: str | None = None) -> None:
-        """Writes a number, by default of the symbol's type, or one byte."""
-        place = address if isinstance(address, str) else _hex(address)
-        self._core.write(place, whole(value, "value"), type, domain)
-
-    def write_bytes(self, address: Address, data: Data, *, domain: str | None = None) -> None:
-        """Writes bytes or an array."""
-        self._core.write_bytes(self._address(address), as_bytes(data), domain)
-
-    def read_text(self, address: Address, length: int) -> str:
-        """Reads the text in up to 4,096 bytes, up to its end, in the characters of the game: docs/api.md."""
-        if not 1 <= whole(length, "length") <= _LONGEST_TEXT:
-            raise InvalidRequest(f"length is {length}; use a number from 1 to {_LONGEST_TEXT}", parameter="length")
-        return self._core.read_text(self._address(address), length)
-
-    def find(
-        self,
-        *,
-        text: str | None = None,
-        bytes: Data | None = None,
-        float: float | None = None,
-        bcd: int | None = None,
-        pointer_to: Address | None = None,
-        areas: Sequence[Mapping[str, Any]] = (),
-        limit: int = 100,
-    ) -> list[Found]:
-        """Finds places in memory that hold a text, bytes or a number in another form. Give exactly one of the first five.
-
-        Args:
-            text: A text, in the characters of the game.
-            bytes: Bytes.
-            float: A floating point number of 32 bits.
-            bcd: A number in binary-coded decimal.
-            pointer_to: An address, to find pointers to it.
-            areas: Where to look, such as `[{"domain": "iwram"}, {"address": "scratch", "length": 256}]`; by default in
-                the work RAM.
-            limit: The most places.
-        """
-        given = [each is not None for each in (text, bytes, float, bcd, pointer_to)]
-        if sum(given) != 1:
-            raise InvalidRequest("exactly one of text, bytes, float, bcd and pointer_to is accepted")
-        is_gba = self._core.game()[3] == "GBA"
-        if text is not None:
-            patterns = [self._core.encode_text(text)]
-        elif bytes is not None:
-            patterns = [as_bytes(bytes)]
-        elif float is not None:
-            patterns = [np.float32(float).tobytes()]
-        elif bcd is not None:
-            patterns = _decimal(bcd)
-        else:
-            patterns = [self._address(pointer_to or 0).to_bytes(4, "little")[: 4 if is_gba else 2]]
-        if not patterns[0]:
-            raise InvalidRequest("what is looked for has no bytes; use 1 or more")
-        if not 1 <= whole(limit, "limit") <= _MOST_PLACES:
-            raise InvalidRequest(f"limit is {limit}; use a number from 1 to {_MOST_PLACES}", parameter="limit")
-        usual = [{"domain": "wram"}, {"domain": "iwram" if is_gba else "hram"}]
-        found = [place for area in areas or usual for place in self._places(area, patterns)][:limit]
-        names = self._core.names([each.address for each in found if each.address is not None and each.bank is None])
-        return [replace(each, symbol=names.get(each.address or 0) if each.bank is None else None) for each in found]
-
-    def _places(self, area: Mapping[str, Any], patterns: Sequence[bytes]) -> Iterator[Found]:
-        """The places in an area at which one of the patterns is."""
-        domain = area.get("domain")
-        missing = [name for name in ("address", "length") if domain is None and name not in area]
-        if missing:
-            raise InvalidRequest(
-                f"an area has no {missing[0]}; use an address and a length, or a domain", parameter="areas"
-            )
-        start = self._address(area.get("address", 0))
-        length = _count(area["length"] if "length" in area else self._core.size(domain or "") - start, "length", 1)
-        memory = self._core.read_bytes(start, length, domain)
-        found = {start + at: pattern for pattern in reversed(patterns) for at in _positions(memory, pattern)}
-        offsets = sorted(found)
-        on_bus = [(None, at) for at in offsets] if domain is None else self._core.on_bus(domain, offsets)
-        for offset, place in zip(offsets, on_bus, strict=True):
-            bank, address = place or (None, None)
-            yield Found(address, bank, domain, offset, None, found[offset])
-
-    def freeze(self, address: Address, value: int, type: NumberType | None = None) -> None:
-        """Keeps a number in memory: it is written now, and again after each frame, until `unfreeze`."""
-        name = _frozen_name(address)
-        self._core.freeze(name, name, whole(value, "value"), type)
-
-    def unfreeze(self, address: Address | None = None) -> bool:
-        """Ends `freeze` of an address, or all. Returns whether there was one."""
-        return self._core.unfreeze("*" if address is None else _frozen_name(address))
-
-    def frozen(self) -> list[dict[str, Any]]:
-        """What `freeze` keeps: dictionaries with `address`, `type` and `value`."""
-        texts = iter(self._core.frozen())
-        kept = []
-        for name, kind, pairs in zip(texts, texts, texts, strict=True):
-            data = bytes.fromhex(pairs.replace(",", ""))
-            number = int.from_bytes(data, "little", signed=kind.startswith("i"))
-            kept.append({"address": name, "type": kind, "value": number})
-        return kept
-
     # The machine.
 
     def registers(self) -> dict[str, int]:
@@ -378,7 +234,7 @@ class Core:
 
     def enable_cheat(self, id: int, enabled: bool = True) -> None:
         """Switches a cheat on or off."""
-        self._core.enable_cheat(_count(id, "id", 0), enabled)
+        self._core.enable_cheat(u32(id, "id", 0), enabled)
 
     def remove_cheat(self, id: int | None = None) -> None:
         """Removes a cheat, or all."""
@@ -405,7 +261,7 @@ class Core:
         names = key_names(keys)
         if not _mask(names):
             raise InvalidRequest(f"keys is {keys!r}; use names such as 'A' or 'Up+B'", parameter="keys")
-        return self._play(f"{'+'.join(names)}:{_count(frames, 'frames', 1)}", wait)
+        return self._play(f"{'+'.join(names)}:{u32(frames, 'frames', 1)}", wait)
 
     def play(self, presses: Presses, *, wait: bool = False) -> Timeline:
         """Presses keys one after the other, from the next frame on: `play("A:2 .:10 Up+B:30")`.
@@ -460,7 +316,7 @@ class Core:
 
     def advance(self, frames: int = 1) -> int:
         """Runs frames and returns the frame counter. Only the last one is drawn."""
-        self._run(_count(frames, "frames", 1))
+        self._run(u32(frames, "frames", 1))
         return self._core.frame()
 
     def _run(self, frames: int) -> None:
@@ -559,11 +415,11 @@ class Core:
 
         By default, that is the battery save and the cartridge's clock; 31 is everything, with the picture as a PNG.
         """
-        return self._core.save_state(_SAVED if flags is None else _count(flags, "flags", 0))
+        return self._core.save_state(_SAVED if flags is None else u32(flags, "flags", 0))
 
     def load_state(self, state: bytes, flags: int | None = None, *, force: bool = False) -> int:
         """Loads a state and returns the frame counter. `force` loads a state of another game."""
-        self._core.load_state(state, _SAVED if flags is None else _count(flags, "flags", 0), force)
+        self._core.load_state(state, _SAVED if flags is None else u32(flags, "flags", 0), force)
         self._emit("state", {})
         return self._core.frame()
 
@@ -579,7 +435,7 @@ class Core:
         Raises:
             WaitTimeout: It did not become true in `timeout_frames` frames.
         """
-        most = _count(timeout_frames, "timeout_frames", 0)
+        most = u32(timeout_frames, "timeout_frames", 0)
         passed = 0
         while True:
             frames, is_true = self._core.run_until(expression, min(most - passed, _CHUNK))
@@ -641,7 +497,7 @@ class Core:
         """
         name = name or time.strftime("%Y-%m-%d-%H%M%S")
         self._store().check_recording(name, replace)
-        self._core.start_recording(start, 60 if every is None else _count(every, "every", 1), note)
+        self._core.start_recording(start, 60 if every is None else u32(every, "every", 1), note)
         if start == "power-on":
             self._emit("reset", {})
         return CoreRecording(self, self._core, name, replace)
@@ -681,11 +537,6 @@ class Core:
         frame = self.frame()
         for events in self._events:
             events._push(Event(name, frame, {"frame": frame, **data}))
-
-    def _address(self, address: Address) -> int:
-        if isinstance(address, str):
-            return self._core.locate(address)[0]
-        return _count(address, "address", 0)
 
 
 class EnvironmentCore(Core):
@@ -730,442 +581,3 @@ def _paths(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> 
     """One path or several."""
     several = [paths] if isinstance(paths, (str, os.PathLike)) else paths
     return [os.fspath(path) for path in several]
-
-
-def _count(value: int, name: str, least: int) -> int:
-    """A number that fits 32 bits."""
-    number = whole(value, name)
-    if not least <= number <= 0xFFFF_FFFF:
-        raise InvalidRequest(f"{name} is {number}; use a number from {least} to 4294967295", parameter=name)
-    return number
-
-
-def _positions(memory: bytes, pattern: bytes) -> Iterator[int]:
-    """Where a pattern is in memory."""
-    at = memory.find(pattern)
-    while at >= 0:
-        yield at
-        at = memory.find(pattern, at + 1)
-
-
-def _decimal(number: int) -> list[bytes]:
-    """A number in binary-coded decimal, with the lowest byte first and last."""
-    if not 0 <= whole(number, "bcd") <= _MOST_DECIMAL:
-        raise InvalidRequest(f"bcd is {number}; use a number from 0 to {_MOST_DECIMAL}", parameter="bcd")
-    digits = str(number)
-    high_first = bytes.fromhex(digits.zfill(len(digits) + len(digits) % 2))
-    return [high_first[::-1], high_first]
-
-
-def _frozen_name(address: Address) -> str:
-    """The name of a frozen value: the text of its address, or the number in hex."""
-    return address.strip() if isinstance(address, str) else f"{_count(address, 'address', 0):#010x}"
-
-
-def _hex(address: int) -> str:
-    return hex(_count(address, "address", 0))
-
-
-class Held:
-    """Something that holds keys or the emulator, until `release` or the end of `with`."""
-
-    def __init__(self, end: Callable[[], None]) -> None:
-        self._end = end
-
-    def release(self) -> None:
-        """Ends it."""
-        self._end()
-
-    def __enter__(self) -> Held:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.release()
-
-
-class CoreWatch:
-    """Changes of watched expressions. `for change in watch` runs frames until the next one.
-
-    Changes in frames that other methods run are kept until they are read; after 65,536 of them, the oldest are lost.
-
-    Attributes:
-        expressions: What is watched.
-        values: The latest values that were read.
-        missed: How many changes were lost.
-    """
-
-    def __init__(self, core: Core, native: _native.Core, expressions: tuple[str, ...]) -> None:
-        self._core = core
-        self._native = native
-        self._id, values = native.watch(list(expressions))
-        self.expressions = expressions
-        self.values: dict[str, Value] = dict(zip(expressions, values, strict=True))
-        self.missed = 0
-
-    def next(self, timeout: float | None = None) -> Change:
-        """The next change.
-
-        Args:
-            timeout: For how many seconds to run frames; without it, as long as necessary.
-
-        Raises:
-            WaitTimeout: Nothing changed in this time.
-        """
-        deadline = None if timeout is None else time.monotonic() + timeout
-        frames = 0
-        while True:
-            if self._native is not self._core._core:
-                raise WatchEnded("the watch is over: another game was loaded; call watch() again")
-            row = self._native.change(self._id, frames)
-            if row is not None:
-                break
-            if deadline is not None and time.monotonic() >= deadline:
-                raise WaitTimeout(f"no change of {', '.join(self.expressions)} in {timeout} s")
-            frames = 60
-        self._core._report()
-        number, frame, tick, old, new, missed = row
-        self.missed += missed
-        expression = self.expressions[number]
-        self.values[expression] = new
-        return Change(expression, frame, old, new, tick, bool(missed))
-
-    def close(self) -> None:
-        """Ends the watch."""
-        if self._native is self._core._core:
-            self._native.unwatch(self._id)
-
-    def __iter__(self) -> Iterator[Change]:
-        return self
-
-    def __next__(self) -> Change:
-        return self.next()
-
-    def __enter__(self) -> CoreWatch:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-class CoreEvents:
-    """What happens to the emulator. `for event in events` runs frames until the next event."""
-
-    def __init__(self, core: Core) -> None:
-        self._core = core
-        self._waiting: deque[Event] = deque(maxlen=65_536)
-
-    def _push(self, event: Event) -> None:
-        self._waiting.append(event)
-
-    def next(self, timeout: float | None = None) -> Event:
-        """The next event.
-
-        Args:
-            timeout: For how many seconds to run frames; without it, as long as necessary.
-
-        Raises:
-            WaitTimeout: Nothing happened in this time.
-        """
-        deadline = None if timeout is None else time.monotonic() + timeout
-        while not self._waiting:
-            if deadline is not None and time.monotonic() >= deadline:
-                raise WaitTimeout(f"no event in {timeout} s")
-            self._core.advance()
-        return self._waiting.popleft()
-
-    def close(self) -> None:
-        """Ends the reports."""
-        if self in self._core._events:
-            self._core._events.remove(self)
-
-    def __iter__(self) -> Iterator[Event]:
-        return self
-
-    def __next__(self) -> Event:
-        return self.next()
-
-    def __enter__(self) -> CoreEvents:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-class CoreAudio:
-    """Sound, one chunk per frame. `for chunk in audio` runs a frame if there is no chunk yet.
-
-    The chunks of a minute are kept. Later ones take the place of the oldest.
-    """
-
-    def __init__(self, core: Core, native: _native.Core) -> None:
-        self._core = core
-        self._native = native
-        self._id = native.listen()
-
-    def next(self) -> AudioChunk:
-        """The next chunk."""
-        found = self._native.sound(self._id)
-        self._core._report()
-        if found is None:
-            raise FramewireError("the sound was closed; call audio() again")
-        samples, missed = found
-        return AudioChunk(samples.reshape(-1, 2), self._native.sample_rate(), missed)
-
-    def close(self) -> None:
-        """Ends the sound."""
-        if self._native is self._core._core:
-            self._native.unlisten(self._id)
-
-    def __iter__(self) -> Iterator[AudioChunk]:
-        return self
-
-    def __next__(self) -> AudioChunk:
-        return self.next()
-
-    def __enter__(self) -> CoreAudio:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-class CoreBatch:
-    """Operations that are performed in order, between the same two frames, at the end of `with`.
-
-    The first operation that fails ends the batch with its exception, whose `op` is the number of the operation. The
-    operations before it were performed, and their results have a value.
-
-    Attributes:
-        frame: The frame counter of the batch, after it has run.
-    """
-
-    def __init__(self, core: Core) -> None:
-        self._core = core
-        self._operations: list[tuple[Callable[[], Any], Result[Any]]] = []
-        self.frame: int | None = None
-
-    def _add(self, operation: Callable[[], T]) -> Result[T]:
-        if self.frame is not None:
-            raise FramewireError("the batch has run; begin another one with batch()")
-        result = Result[T]()
-        self._operations.append((operation, result))
-        return result
-
-    def read(self, address: Address, type: NumberType | None = None, *, domain: str | None = None) -> Result[int]:
-        """Reads a number."""
-        return self._add(lambda: self._core.read(address, type, domain=domain))
-
-    def read_many(
-        self, addresses: Sequence[Address], type: NumberType | None = None, *, domain: str | None = None
-    ) -> Result[list[int]]:
-        """Reads several numbers."""
-        return self._add(lambda: self._core.read_many(addresses, type, domain=domain))
-
-    def read_bytes(self, address: Address, length: int, *, domain: str | None = None) -> Result[bytes]:
-        """Reads bytes."""
-        return self._add(lambda: self._core.read_bytes(address, length, domain=domain))
-
-    def read_array(
-        self, address: Address, type: NumberType | npt.DTypeLike, count: int, *, domain: str | None = None
-    ) -> Result[npt.NDArray[Any]]:
-        """Reads numbers in a row."""
-        return self._add(lambda: self._core.read_array(address, type, count, domain=domain))
-
-    def write(
-        self, address: Address, value: int, type: NumberType | None = None, *, domain: str | None = None
-    ) -> Result[None]:
-        """Writes a number."""
-        return self._add(lambda: self._core.write(address, value, type, domain=domain))
-
-    def write_bytes(self, address: Address, data: Data, *, domain: str | None = None) -> Result[None]:
-        """Writes bytes or an array."""
-        content = as_bytes(data)
-        return self._add(lambda: self._core.write_bytes(address, content, domain=domain))
-
-    def press(self, keys: Keys, frames: int = 1) -> Result[Timeline]:
-        """Presses keys together for a number of frames."""
-        return self._add(lambda: self._core.press(keys, frames))
-
-    def play(self, presses: Presses) -> Result[Timeline]:
-        """Presses keys one after the other."""
-        return self._add(lambda: self._core.play(presses))
-
-    def hold(self, keys: Keys) -> Result[None]:
-        """Holds keys."""
-        return self._add(lambda: _nothing(self._core.hold(keys)))
-
-    def release(self, keys: Keys | None = None) -> Result[None]:
-        """Releases held keys, or all."""
-        return self._add(lambda: self._core.release(keys))
-
-    def advance(self, frames: int = 1) -> Result[int]:
-        """Runs frames."""
-        return self._add(lambda: self._core.advance(frames))
-
-    def reset(self) -> Result[None]:
-        """Resets the console."""
-        return self._add(self._core.reset)
-
-    def screen(self) -> Result[Screen]:
-        """The picture of the last frame."""
-        return self._add(self._core.screen)
-
-    def save_state(self, flags: int = 31) -> Result[bytes]:
-        """The state."""
-        return self._add(lambda: self._core.save_state(flags))
-
-    def load_state(self, state: bytes, flags: int = 29) -> Result[bool]:
-        """Loads a state."""
-        return self._add(lambda: self._core.load_state(state, flags) is not None)
-
-    def run(self) -> None:
-        """Performs the operations."""
-        failure: FramewireError | None = None
-        for number, (operation, result) in enumerate(self._operations):
-            if failure is not None:
-                result._fail(FramewireError(f"not performed, because an operation before it failed: {failure}"))
-                continue
-            try:
-                result._set(operation())
-            except FramewireError as error:
-                if isinstance(error, RequestFailed):
-                    error.op = number
-                failure = error
-                result._fail(error)
-        self.frame = self._core.frame()
-        if failure is not None:
-            raise failure
-
-    def __enter__(self) -> CoreBatch:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if error is None and self._operations and self.frame is None:
-            self.run()
-
-
-def _nothing(_: object) -> None:
-    """No result."""
-
-
-class CoreRecording:
-    """A recording that is being made."""
-
-    def __init__(self, core: Core, native: _native.Core, name: str, replace: bool) -> None:
-        self._core = core
-        self._native = native
-        self._replace = replace
-        self._ended: RecordingInfo | None = None
-        self.name = name
-
-    def info(self) -> RecordingInfo:
-        """How far the recording is."""
-        if self._ended is not None:
-            return self._ended
-        found = self._native.recording()
-        if found is None:
-            raise NotFound(f"the recording {self.name} is no longer being made")
-        frames, size, ended = found
-        return RecordingInfo(self.name, frames, ended, size)
-
-    def stop(self) -> RecordingInfo:
-        """Ends the recording and keeps it under its name."""
-        if self._ended is None:
-            data = self._native.stop_recording()
-            if data is None:
-                raise NotFound(f"the recording {self.name} is no longer being made")
-            store = self._core._store()
-            store.add_recording(self.name, data, self._replace)
-            frames, ended, size = store.recording(self.name)
-            self._ended = RecordingInfo(self.name, frames, ended, size)
-        return self._ended
-
-    def __enter__(self) -> CoreRecording:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        try:
-            self.stop()
-        except FramewireError:
-            if error is None:
-                raise
-
-
-class CoreSnapshots:
-    """Savestates with names: docs/states.md. `load` of `framewire` says where they are kept."""
-
-    def __init__(self, core: Core) -> None:
-        self._core = core
-
-    def list(self) -> list[SnapshotInfo]:
-        """All snapshots."""
-        return [SnapshotInfo(*row) for row in self._core._store().snapshots()]
-
-    def save(self, name: str | None = None, *, note: str = "", replace: bool = False) -> SnapshotInfo:
-        """Saves the state under a name; without one, under its time."""
-        core = self._core
-        title, code, checksum, _ = core._core.game()
-        state = core.save_state(_WITH_PICTURE)
-        name = name or time.strftime("%Y-%m-%d-%H%M%S")
-        row = core._store().save_snapshot(name, state, title, code, checksum, core.frame(), note, replace)
-        return SnapshotInfo(*row)
-
-    def load(self, name: str, flags: int | None = None, *, force: bool = False) -> int:
-        """Loads a snapshot and returns the frame counter."""
-        return self._core.load_state(self.file(name), flags, force=force)
-
-    def change(self, name: str, *, new_name: str | None = None, note: str | None = None) -> SnapshotInfo:
-        """Changes the name or the note."""
-        return SnapshotInfo(*self._core._store().change_snapshot(name, new_name, note))
-
-    def delete(self, name: str) -> None:
-        """Deletes a snapshot."""
-        self._core._store().delete_snapshot(name)
-
-    def screen(self, name: str) -> Screen:
-        """The picture of a snapshot."""
-        return Screen.from_png(self.file(name))
-
-    def file(self, name: str) -> bytes:
-        """The file of a snapshot: a state that `load_state` and mGBA can load, and a PNG."""
-        return self._core._store().snapshot_file(name)
-
-
-class CoreRecordings:
-    """Recordings with names: docs/recordings.md. They are the same files as those of a server."""
-
-    def __init__(self, core: Core) -> None:
-        self._core = core
-
-    def list(self) -> list[str]:
-        """The names of all recordings."""
-        return self._core._store().recordings()
-
-    def info(self, name: str) -> RecordingInfo:
-        """One recording."""
-        frames, ended, size = self._core._store().recording(name)
-        return RecordingInfo(name, frames, ended, size)
-
-    def delete(self, name: str) -> None:
-        """Deletes a recording."""
-        self._core._store().delete_recording(name)
-
-    def file(self, name: str) -> bytes:
-        """The file of a recording, for `framewire replay`."""
-        return self._core._store().recording_file(name)
-
-    def add(self, name: str, data: bytes, *, replace: bool = False) -> None:
-        """Adds a recording from its file."""
-        self._core._store().add_recording(name, data, replace)

@@ -1,0 +1,140 @@
+"""Batches of operations of an emulator in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy.typing as npt
+
+from framewire._result import Result
+from framewire.errors import FramewireError, RequestFailed
+from framewire.model import Address, Data, Keys, NumberType, Presses, Timeline, as_bytes
+from framewire.screen import Screen
+
+if TYPE_CHECKING:
+    from framewire.core import Core
+
+T = TypeVar("T")
+
+
+class CoreBatch:
+    """Operations that are performed in order, between the same two frames, at the end of `with`.
+
+    The first operation that fails ends the batch with its exception, whose `op` is the number of the operation. The
+    operations before it were performed, and their results have a value.
+
+    Attributes:
+        frame: The frame counter of the batch, after it has run.
+    """
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._operations: list[tuple[Callable[[], Any], Result[Any]]] = []
+        self.frame: int | None = None
+
+    def _add(self, operation: Callable[[], T]) -> Result[T]:
+        if self.frame is not None:
+            raise FramewireError("the batch has run; begin another one with batch()")
+        result = Result[T]()
+        self._operations.append((operation, result))
+        return result
+
+    def read(self, address: Address, type: NumberType | None = None, *, domain: str | None = None) -> Result[int]:
+        """Reads a number."""
+        return self._add(lambda: self._core.read(address, type, domain=domain))
+
+    def read_many(
+        self, addresses: Sequence[Address], type: NumberType | None = None, *, domain: str | None = None
+    ) -> Result[list[int]]:
+        """Reads several numbers."""
+        return self._add(lambda: self._core.read_many(addresses, type, domain=domain))
+
+    def read_bytes(self, address: Address, length: int, *, domain: str | None = None) -> Result[bytes]:
+        """Reads bytes."""
+        return self._add(lambda: self._core.read_bytes(address, length, domain=domain))
+
+    def read_array(
+        self, address: Address, type: NumberType | npt.DTypeLike, count: int, *, domain: str | None = None
+    ) -> Result[npt.NDArray[Any]]:
+        """Reads numbers in a row."""
+        return self._add(lambda: self._core.read_array(address, type, count, domain=domain))
+
+    def write(
+        self, address: Address, value: int, type: NumberType | None = None, *, domain: str | None = None
+    ) -> Result[None]:
+        """Writes a number."""
+        return self._add(lambda: self._core.write(address, value, type, domain=domain))
+
+    def write_bytes(self, address: Address, data: Data, *, domain: str | None = None) -> Result[None]:
+        """Writes bytes or an array."""
+        content = as_bytes(data)
+        return self._add(lambda: self._core.write_bytes(address, content, domain=domain))
+
+    def press(self, keys: Keys, frames: int = 1) -> Result[Timeline]:
+        """Presses keys together for a number of frames."""
+        return self._add(lambda: self._core.press(keys, frames))
+
+    def play(self, presses: Presses) -> Result[Timeline]:
+        """Presses keys one after the other."""
+        return self._add(lambda: self._core.play(presses))
+
+    def hold(self, keys: Keys) -> Result[None]:
+        """Holds keys."""
+        return self._add(lambda: _nothing(self._core.hold(keys)))
+
+    def release(self, keys: Keys | None = None) -> Result[None]:
+        """Releases held keys, or all."""
+        return self._add(lambda: self._core.release(keys))
+
+    def advance(self, frames: int = 1) -> Result[int]:
+        """Runs frames."""
+        return self._add(lambda: self._core.advance(frames))
+
+    def reset(self) -> Result[None]:
+        """Resets the console."""
+        return self._add(self._core.reset)
+
+    def screen(self) -> Result[Screen]:
+        """The picture of the last frame."""
+        return self._add(self._core.screen)
+
+    def save_state(self, flags: int = 31) -> Result[bytes]:
+        """The state."""
+        return self._add(lambda: self._core.save_state(flags))
+
+    def load_state(self, state: bytes, flags: int = 29) -> Result[bool]:
+        """Loads a state."""
+        return self._add(lambda: self._core.load_state(state, flags) is not None)
+
+    def run(self) -> None:
+        """Performs the operations."""
+        failure: FramewireError | None = None
+        for number, (operation, result) in enumerate(self._operations):
+            if failure is not None:
+                result._fail(FramewireError(f"not performed, because an operation before it failed: {failure}"))
+                continue
+            try:
+                result._set(operation())
+            except FramewireError as error:
+                if isinstance(error, RequestFailed):
+                    error.op = number
+                failure = error
+                result._fail(error)
+        self.frame = self._core.frame()
+        if failure is not None:
+            raise failure
+
+    def __enter__(self) -> CoreBatch:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is None and self._operations and self.frame is None:
+            self.run()
+
+
+def _nothing(_: object) -> None:
+    """No result."""

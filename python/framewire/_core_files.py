@@ -1,0 +1,130 @@
+"""Recordings and snapshots of an emulator in this process, as files in its data folder."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from framewire import _native
+from framewire.errors import FramewireError, NotFound
+from framewire.model import RecordingInfo, SnapshotInfo
+from framewire.screen import Screen
+
+if TYPE_CHECKING:
+    from framewire.core import Core
+
+_WITH_PICTURE = 31
+
+
+class CoreRecording:
+    """A recording that is being made."""
+
+    def __init__(self, core: Core, native: _native.Core, name: str, replace: bool) -> None:
+        self._core = core
+        self._native = native
+        self._replace = replace
+        self._ended: RecordingInfo | None = None
+        self.name = name
+
+    def info(self) -> RecordingInfo:
+        """How far the recording is."""
+        if self._ended is not None:
+            return self._ended
+        found = self._native.recording()
+        if found is None:
+            raise NotFound(f"the recording {self.name} is no longer being made")
+        frames, size, ended = found
+        return RecordingInfo(self.name, frames, ended, size)
+
+    def stop(self) -> RecordingInfo:
+        """Ends the recording and keeps it under its name."""
+        if self._ended is None:
+            data = self._native.stop_recording()
+            if data is None:
+                raise NotFound(f"the recording {self.name} is no longer being made")
+            store = self._core._store()
+            store.add_recording(self.name, data, self._replace)
+            frames, ended, size = store.recording(self.name)
+            self._ended = RecordingInfo(self.name, frames, ended, size)
+        return self._ended
+
+    def __enter__(self) -> CoreRecording:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            self.stop()
+        except FramewireError:
+            if error is None:
+                raise
+
+
+class CoreSnapshots:
+    """Savestates with names: docs/states.md. `load` of `framewire` says where they are kept."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def list(self) -> list[SnapshotInfo]:
+        """All snapshots."""
+        return [SnapshotInfo(*row) for row in self._core._store().snapshots()]
+
+    def save(self, name: str | None = None, *, note: str = "", replace: bool = False) -> SnapshotInfo:
+        """Saves the state under a name; without one, under its time."""
+        core = self._core
+        title, code, checksum, _ = core._core.game()
+        state = core.save_state(_WITH_PICTURE)
+        name = name or time.strftime("%Y-%m-%d-%H%M%S")
+        row = core._store().save_snapshot(name, state, title, code, checksum, core.frame(), note, replace)
+        return SnapshotInfo(*row)
+
+    def load(self, name: str, flags: int | None = None, *, force: bool = False) -> int:
+        """Loads a snapshot and returns the frame counter."""
+        return self._core.load_state(self.file(name), flags, force=force)
+
+    def change(self, name: str, *, new_name: str | None = None, note: str | None = None) -> SnapshotInfo:
+        """Changes the name or the note."""
+        return SnapshotInfo(*self._core._store().change_snapshot(name, new_name, note))
+
+    def delete(self, name: str) -> None:
+        """Deletes a snapshot."""
+        self._core._store().delete_snapshot(name)
+
+    def screen(self, name: str) -> Screen:
+        """The picture of a snapshot."""
+        return Screen.from_png(self.file(name))
+
+    def file(self, name: str) -> bytes:
+        """The file of a snapshot: a state that `load_state` and mGBA can load, and a PNG."""
+        return self._core._store().snapshot_file(name)
+
+
+class CoreRecordings:
+    """Recordings with names: docs/recordings.md. They are the same files as those of a server."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def list(self) -> list[str]:
+        """The names of all recordings."""
+        return self._core._store().recordings()
+
+    def info(self, name: str) -> RecordingInfo:
+        """One recording."""
+        frames, ended, size = self._core._store().recording(name)
+        return RecordingInfo(name, frames, ended, size)
+
+    def delete(self, name: str) -> None:
+        """Deletes a recording."""
+        self._core._store().delete_recording(name)
+
+    def file(self, name: str) -> bytes:
+        """The file of a recording, for `framewire replay`."""
+        return self._core._store().recording_file(name)
+
+    def add(self, name: str, data: bytes, *, replace: bool = False) -> None:
+        """Adds a recording from its file."""
+        self._core._store().add_recording(name, data, replace)

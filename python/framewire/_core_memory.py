@@ -1,0 +1,191 @@
+"""The memory of an emulator in this process: reading, writing, finding and freezing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from framewire import _native
+from framewire._calls import dtype_of, whole
+from framewire.errors import InvalidRequest
+from framewire.model import Address, Data, Found, NumberType, as_bytes
+
+_LONGEST_TEXT = 4096
+"""The most bytes of a text."""
+_MOST_PLACES = 10_000
+"""The most places that `find` returns."""
+_MOST_DECIMAL = 99_999_999
+"""The greatest number of eight digits."""
+
+
+class CoreMemory:
+    """The methods of `Core` that read and write memory."""
+
+    _core: _native.Core
+
+    def read(self, address: Address, type: NumberType | None = None, *, domain: str | None = None) -> int:
+        """Reads a number, by default of the symbol's type, or one byte."""
+        return self._core.read(address if isinstance(address, str) else _hex(address), type, domain)
+
+    def read_many(
+        self, addresses: Sequence[Address], type: NumberType | None = None, *, domain: str | None = None
+    ) -> list[int]:
+        """Reads several numbers at the same frame."""
+        if isinstance(addresses, str):
+            raise InvalidRequest(
+                f"addresses is {addresses!r}; use a list, such as ['score', 'lives']", parameter="addresses"
+            )
+        return [self.read(address, type, domain=domain) for address in addresses]
+
+    def read_bytes(self, address: Address, length: int, *, domain: str | None = None) -> bytes:
+        """Reads bytes."""
+        return self._core.read_bytes(self._address(address), u32(length, "length", 0), domain)
+
+    def read_array(
+        self, address: Address, type: NumberType | npt.DTypeLike, count: int, *, domain: str | None = None
+    ) -> npt.NDArray[Any]:
+        """Reads numbers in a row, of a type such as `"u16"` or a little-endian NumPy type. The array is yours to change."""
+        dtype = dtype_of(type)
+        length = u32(count, "count", 0) * dtype.itemsize
+        return np.frombuffer(bytearray(self.read_bytes(address, length, domain=domain)), dtype)
+
+    def write(self, address: Address, value: int, type: NumberType | None = None, *, domain: str | None = None) -> None:
+        """Writes a number, by default of the symbol's type, or one byte."""
+        place = address if isinstance(address, str) else _hex(address)
+        self._core.write(place, whole(value, "value"), type, domain)
+
+    def write_bytes(self, address: Address, data: Data, *, domain: str | None = None) -> None:
+        """Writes bytes or an array."""
+        self._core.write_bytes(self._address(address), as_bytes(data), domain)
+
+    def read_text(self, address: Address, length: int) -> str:
+        """Reads the text in up to 4,096 bytes, up to its end, in the characters of the game: docs/api.md."""
+        if not 1 <= whole(length, "length") <= _LONGEST_TEXT:
+            raise InvalidRequest(f"length is {length}; use a number from 1 to {_LONGEST_TEXT}", parameter="length")
+        return self._core.read_text(self._address(address), length)
+
+    def find(
+        self,
+        *,
+        text: str | None = None,
+        bytes: Data | None = None,
+        float: float | None = None,
+        bcd: int | None = None,
+        pointer_to: Address | None = None,
+        areas: Sequence[Mapping[str, Any]] = (),
+        limit: int = 100,
+    ) -> list[Found]:
+        """Finds places in memory that hold a text, bytes or a number in another form. Give exactly one of the first five.
+
+        Args:
+            text: A text, in the characters of the game.
+            bytes: Bytes.
+            float: A floating point number of 32 bits.
+            bcd: A number in binary-coded decimal.
+            pointer_to: An address, to find pointers to it.
+            areas: Where to look, such as `[{"domain": "iwram"}, {"address": "scratch", "length": 256}]`; by default in
+                the work RAM.
+            limit: The most places.
+        """
+        given = [each is not None for each in (text, bytes, float, bcd, pointer_to)]
+        if sum(given) != 1:
+            raise InvalidRequest("exactly one of text, bytes, float, bcd and pointer_to is accepted")
+        is_gba = self._core.game()[3] == "GBA"
+        if text is not None:
+            patterns = [self._core.encode_text(text)]
+        elif bytes is not None:
+            patterns = [as_bytes(bytes)]
+        elif float is not None:
+            patterns = [np.float32(float).tobytes()]
+        elif bcd is not None:
+            patterns = _decimal(bcd)
+        else:
+            patterns = [self._address(pointer_to or 0).to_bytes(4, "little")[: 4 if is_gba else 2]]
+        if not patterns[0]:
+            raise InvalidRequest("what is looked for has no bytes; use 1 or more")
+        if not 1 <= whole(limit, "limit") <= _MOST_PLACES:
+            raise InvalidRequest(f"limit is {limit}; use a number from 1 to {_MOST_PLACES}", parameter="limit")
+        usual = [{"domain": "wram"}, {"domain": "iwram" if is_gba else "hram"}]
+        found = [place for area in areas or usual for place in self._places(area, patterns)][:limit]
+        names = self._core.names([each.address for each in found if each.address is not None and each.bank is None])
+        return [replace(each, symbol=names.get(each.address or 0) if each.bank is None else None) for each in found]
+
+    def _places(self, area: Mapping[str, Any], patterns: Sequence[bytes]) -> Iterator[Found]:
+        """The places in an area at which one of the patterns is."""
+        domain = area.get("domain")
+        missing = [name for name in ("address", "length") if domain is None and name not in area]
+        if missing:
+            raise InvalidRequest(
+                f"an area has no {missing[0]}; use an address and a length, or a domain", parameter="areas"
+            )
+        start = self._address(area.get("address", 0))
+        length = u32(area["length"] if "length" in area else self._core.size(domain or "") - start, "length", 1)
+        memory = self._core.read_bytes(start, length, domain)
+        found = {start + at: pattern for pattern in reversed(patterns) for at in _positions(memory, pattern)}
+        offsets = sorted(found)
+        on_bus = [(None, at) for at in offsets] if domain is None else self._core.on_bus(domain, offsets)
+        for offset, place in zip(offsets, on_bus, strict=True):
+            bank, address = place or (None, None)
+            yield Found(address, bank, domain, offset, None, found[offset])
+
+    def freeze(self, address: Address, value: int, type: NumberType | None = None) -> None:
+        """Keeps a number in memory: it is written now, and again after each frame, until `unfreeze`."""
+        name = _frozen_name(address)
+        self._core.freeze(name, name, whole(value, "value"), type)
+
+    def unfreeze(self, address: Address | None = None) -> bool:
+        """Ends `freeze` of an address, or all. Returns whether there was one."""
+        return self._core.unfreeze("*" if address is None else _frozen_name(address))
+
+    def frozen(self) -> list[dict[str, Any]]:
+        """What `freeze` keeps: dictionaries with `address`, `type` and `value`."""
+        texts = iter(self._core.frozen())
+        kept = []
+        for name, kind, pairs in zip(texts, texts, texts, strict=True):
+            data = bytes.fromhex(pairs.replace(",", ""))
+            number = int.from_bytes(data, "little", signed=kind.startswith("i"))
+            kept.append({"address": name, "type": kind, "value": number})
+        return kept
+
+    def _address(self, address: Address) -> int:
+        if isinstance(address, str):
+            return self._core.locate(address)[0]
+        return u32(address, "address", 0)
+
+
+def u32(value: int, name: str, least: int) -> int:
+    """A number that fits 32 bits."""
+    number = whole(value, name)
+    if not least <= number <= 0xFFFF_FFFF:
+        raise InvalidRequest(f"{name} is {number}; use a number from {least} to 4294967295", parameter=name)
+    return number
+
+
+def _positions(memory: bytes, pattern: bytes) -> Iterator[int]:
+    """Where a pattern is in memory."""
+    at = memory.find(pattern)
+    while at >= 0:
+        yield at
+        at = memory.find(pattern, at + 1)
+
+
+def _decimal(number: int) -> list[bytes]:
+    """A number in binary-coded decimal, with the lowest byte first and last."""
+    if not 0 <= whole(number, "bcd") <= _MOST_DECIMAL:
+        raise InvalidRequest(f"bcd is {number}; use a number from 0 to {_MOST_DECIMAL}", parameter="bcd")
+    digits = str(number)
+    high_first = bytes.fromhex(digits.zfill(len(digits) + len(digits) % 2))
+    return [high_first[::-1], high_first]
+
+
+def _frozen_name(address: Address) -> str:
+    """The name of a frozen value: the text of its address, or the number in hex."""
+    return address.strip() if isinstance(address, str) else f"{u32(address, 'address', 0):#010x}"
+
+
+def _hex(address: int) -> str:
+    return hex(u32(address, "address", 0))

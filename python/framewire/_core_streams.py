@@ -1,0 +1,187 @@
+"""What an emulator in this process reports, item by item: held keys, watches, events and sound."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from framewire import _native
+from framewire.errors import FramewireError, WaitTimeout, WatchEnded
+from framewire.model import AudioChunk, Change, Event, Value
+
+if TYPE_CHECKING:
+    from framewire.core import Core
+
+
+class Held:
+    """Something that holds keys or the emulator, until `release` or the end of `with`."""
+
+    def __init__(self, end: Callable[[], None]) -> None:
+        self._end = end
+
+    def release(self) -> None:
+        """Ends it."""
+        self._end()
+
+    def __enter__(self) -> Held:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.release()
+
+
+class CoreWatch:
+    """Changes of watched expressions. `for change in watch` runs frames until the next one.
+
+    Changes in frames that other methods run are kept until they are read; after 65,536 of them, the oldest are lost.
+
+    Attributes:
+        expressions: What is watched.
+        values: The latest values that were read.
+        missed: How many changes were lost.
+    """
+
+    def __init__(self, core: Core, native: _native.Core, expressions: tuple[str, ...]) -> None:
+        self._core = core
+        self._native = native
+        self._id, values = native.watch(list(expressions))
+        self.expressions = expressions
+        self.values: dict[str, Value] = dict(zip(expressions, values, strict=True))
+        self.missed = 0
+
+    def next(self, timeout: float | None = None) -> Change:
+        """The next change.
+
+        Args:
+            timeout: For how many seconds to run frames; without it, as long as necessary.
+
+        Raises:
+            WaitTimeout: Nothing changed in this time.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        frames = 0
+        while True:
+            if self._native is not self._core._core:
+                raise WatchEnded("the watch is over: another game was loaded; call watch() again")
+            row = self._native.change(self._id, frames)
+            if row is not None:
+                break
+            if deadline is not None and time.monotonic() >= deadline:
+                raise WaitTimeout(f"no change of {', '.join(self.expressions)} in {timeout} s")
+            frames = 60
+        self._core._report()
+        number, frame, tick, old, new, missed = row
+        self.missed += missed
+        expression = self.expressions[number]
+        self.values[expression] = new
+        return Change(expression, frame, old, new, tick, bool(missed))
+
+    def close(self) -> None:
+        """Ends the watch."""
+        if self._native is self._core._core:
+            self._native.unwatch(self._id)
+
+    def __iter__(self) -> Iterator[Change]:
+        return self
+
+    def __next__(self) -> Change:
+        return self.next()
+
+    def __enter__(self) -> CoreWatch:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class CoreEvents:
+    """What happens to the emulator. `for event in events` runs frames until the next event."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._waiting: deque[Event] = deque(maxlen=65_536)
+
+    def _push(self, event: Event) -> None:
+        self._waiting.append(event)
+
+    def next(self, timeout: float | None = None) -> Event:
+        """The next event.
+
+        Args:
+            timeout: For how many seconds to run frames; without it, as long as necessary.
+
+        Raises:
+            WaitTimeout: Nothing happened in this time.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while not self._waiting:
+            if deadline is not None and time.monotonic() >= deadline:
+                raise WaitTimeout(f"no event in {timeout} s")
+            self._core.advance()
+        return self._waiting.popleft()
+
+    def close(self) -> None:
+        """Ends the reports."""
+        if self in self._core._events:
+            self._core._events.remove(self)
+
+    def __iter__(self) -> Iterator[Event]:
+        return self
+
+    def __next__(self) -> Event:
+        return self.next()
+
+    def __enter__(self) -> CoreEvents:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class CoreAudio:
+    """Sound, one chunk per frame. `for chunk in audio` runs a frame if there is no chunk yet.
+
+    The chunks of a minute are kept. Later ones take the place of the oldest.
+    """
+
+    def __init__(self, core: Core, native: _native.Core) -> None:
+        self._core = core
+        self._native = native
+        self._id = native.listen()
+
+    def next(self) -> AudioChunk:
+        """The next chunk."""
+        found = self._native.sound(self._id)
+        self._core._report()
+        if found is None:
+            raise FramewireError("the sound was closed; call audio() again")
+        samples, missed = found
+        return AudioChunk(samples.reshape(-1, 2), self._native.sample_rate(), missed)
+
+    def close(self) -> None:
+        """Ends the sound."""
+        if self._native is self._core._core:
+            self._native.unlisten(self._id)
+
+    def __iter__(self) -> Iterator[AudioChunk]:
+        return self
+
+    def __next__(self) -> AudioChunk:
+        return self.next()
+
+    def __enter__(self) -> CoreAudio:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
