@@ -1,4 +1,4 @@
-"""Writes framewire/client.py, the synchronous client, from framewire/aio.py, the asynchronous one.
+"""Writes the synchronous client, framewire/client.py and its parts, from the asynchronous one, framewire/aio.py.
 
 python generate.py            writes it
 python generate.py --check    only compares; the exit code is 1 if it is not up to date
@@ -13,13 +13,23 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parent / "framewire"
 
+FILES = {
+    "aio.py": "client.py",
+    "_async_batch.py": "_sync_batch.py",
+    "_async_files.py": "_sync_files.py",
+    "_async_streams.py": "_sync_streams.py",
+}
+"""The asynchronous files, and what is made from each."""
+
 # What to replace, in this order.
 CHANGES = [
     (r'"""An asynchronous client.*?"""\n', '"""A client of a Framewire server: `framewire.connect(url)`.\n\n'
      '`generate.py` makes this file from `aio.py`: change that one.\n"""\n'),
     (r"from framewire\._starting import .*\n", ""),
     (r"from framewire\._async_memory import AsyncMemory", "from framewire.memory import Memory"),
-    (r"_async_transport", "_sync_transport"),
+    (r"`generate\.py` makes `_sync_(\w+)\.py` from this file\.",
+     r"`generate.py` makes this file from `_async_\1.py`: change that one."),
+    (r"_async_(transport|batch|files|streams)\b(?!\.py)", r"_sync_\1"),
     (r" *@starting\w*\n", ""),
     (r"websockets\.asyncio\.", "websockets.sync."),
     (r"AsyncIterator", "Iterator"),
@@ -33,12 +43,12 @@ CHANGES = [
 ]  # fmt: skip
 
 
-def synchronous(text: str) -> str:
-    """The synchronous client for an asynchronous one."""
+def synchronous(text: str, file: str) -> str:
+    """The text of this synchronous file, for that of an asynchronous one."""
     for pattern, instead in CHANGES:
         text = re.sub(pattern, instead, text, flags=re.DOTALL if pattern.startswith('"""') else 0)
     ruff = [sys.executable, "-m", "ruff"]
-    name = str(PACKAGE / "client.py")
+    name = str(PACKAGE / file)
     check = [*ruff, "check", "--quiet", "--select", "I", "--fix", "--exit-zero", "--stdin-filename", name, "-"]
     text = subprocess.run(check, input=text, check=True, capture_output=True, text=True).stdout
     reformat = [*ruff, "format", "--quiet", "--stdin-filename", name, "-"]
@@ -46,14 +56,14 @@ def synchronous(text: str) -> str:
 
 
 def main() -> int:
-    """Writes the file, or compares it."""
-    text = synchronous((PACKAGE / "aio.py").read_text())
-    target = PACKAGE / "client.py"
-    if "--check" not in sys.argv:
-        target.write_text(text)
-    elif target.read_text() != text:
-        print("framewire/client.py is not up to date: run `make generate`", file=sys.stderr)
-        return 1
+    """Writes the files, or compares them."""
+    for source, target in FILES.items():
+        text = synchronous((PACKAGE / source).read_text(), target)
+        if "--check" not in sys.argv:
+            (PACKAGE / target).write_text(text)
+        elif (PACKAGE / target).read_text() != text:
+            print(f"framewire/{target} is not up to date: run `make generate`", file=sys.stderr)
+            return 1
     return 0
 
 

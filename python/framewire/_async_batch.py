@@ -1,0 +1,143 @@
+"""Batches of operations of a client.
+
+`generate.py` makes `_sync_batch.py` from this file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, TypeVar
+
+import numpy.typing as npt
+
+from framewire import _calls as calls
+from framewire._async_transport import AsyncTransport
+from framewire._result import Result
+from framewire.errors import FramewireError, from_problem
+from framewire.model import Address, Data, Keys, NumberType, Presses, Timeline
+from framewire.screen import Screen
+
+T = TypeVar("T")
+
+
+class AsyncBatch:
+    """Operations that are performed in order, between the same two frames, at the end of `async with`.
+
+    The first operation that fails ends the batch with its exception, whose `op` is the number of the operation. The
+    operations before it were performed, and their results have a value.
+
+    Attributes:
+        frame: The frame counter of the batch, after it has run.
+    """
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+        self._operations: list[calls.Operation[Any]] = []
+        self._results: list[Result[Any]] = []
+        self.frame: int | None = None
+
+    def _add(self, operation: calls.Operation[T]) -> Result[T]:
+        if self.frame is not None:
+            raise FramewireError("the batch has run; begin another one with batch()")
+        result = Result[T]()
+        self._operations.append(operation)
+        self._results.append(result)
+        return result
+
+    def read(self, address: Address, type: NumberType | None = None, *, domain: str | None = None) -> Result[int]:
+        """Reads a number."""
+        return self._add(calls.read(address, type, domain))
+
+    def read_many(
+        self, addresses: Sequence[Address], type: NumberType | None = None, *, domain: str | None = None
+    ) -> Result[list[int]]:
+        """Reads several numbers."""
+        return self._add(calls.read_many(addresses, type, domain))
+
+    def read_bytes(self, address: Address, length: int, *, domain: str | None = None) -> Result[bytes]:
+        """Reads bytes."""
+        return self._add(calls.read_bytes(address, length, domain))
+
+    def read_array(
+        self, address: Address, type: NumberType | npt.DTypeLike, count: int, *, domain: str | None = None
+    ) -> Result[npt.NDArray[Any]]:
+        """Reads numbers in a row."""
+        return self._add(calls.read_array(address, type, count, domain))
+
+    def write(
+        self, address: Address, value: int, type: NumberType | None = None, *, domain: str | None = None
+    ) -> Result[None]:
+        """Writes a number."""
+        return self._add(calls.write(address, value, type, domain))
+
+    def write_bytes(self, address: Address, data: Data, *, domain: str | None = None) -> Result[None]:
+        """Writes bytes or an array; to a domain, about 16 KiB at most."""
+        return self._add(calls.write_bytes(address, data, domain))
+
+    def press(self, keys: Keys, frames: int = 1) -> Result[Timeline]:
+        """Presses keys together for a number of frames."""
+        return self._add(calls.press(keys, frames))
+
+    def play(self, presses: Presses) -> Result[Timeline]:
+        """Presses keys one after the other."""
+        return self._add(calls.play(presses, False))
+
+    def hold(self, keys: Keys) -> Result[None]:
+        """Holds keys."""
+        return self._add(calls.hold(keys))
+
+    def release(self, keys: Keys | None = None) -> Result[None]:
+        """Releases held keys, or all."""
+        return self._add(calls.release(keys))
+
+    def advance(self, frames: int = 1) -> Result[int]:
+        """Runs frames, up to 3,600 in a batch. In a window this must be the last operation."""
+        return self._add(calls.advance(calls.whole(frames, "frames")))
+
+    def reset(self) -> Result[None]:
+        """Resets the console."""
+        return self._add(calls.plain("reset"))
+
+    def screen(self) -> Result[Screen]:
+        """The picture of the last frame."""
+        return self._add(calls.batch_screen())
+
+    def save_state(self, flags: int = 31) -> Result[bytes]:
+        """The state."""
+        return self._add(calls.batch_save_state(flags))
+
+    def load_state(self, state: bytes, flags: int = 29) -> Result[bool]:
+        """Loads a state."""
+        return self._add(calls.batch_load_state(state, flags))
+
+    async def run(self) -> None:
+        """Performs the operations."""
+        try:
+            reply = await self._transport.perform(calls.batch(self._operations))
+        except FramewireError as error:
+            for result in self._results:
+                result._fail(error)
+            raise
+        self.frame = reply["frame"]
+        failure: FramewireError | None = None
+        done: list[Mapping[str, Any]] = reply["results"]
+        for operation, result, entry in zip(self._operations, self._results, done, strict=False):
+            if "error" in entry:
+                failure = from_problem(entry["error"])
+                result._fail(failure)
+            else:
+                result._set(operation.parse(entry["value"]))
+        for result in self._results[len(done) :]:
+            result._fail(FramewireError(f"not performed, because an operation before it failed: {failure}"))
+        if failure is not None:
+            raise failure
+
+    async def __aenter__(self) -> AsyncBatch:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is None and self._operations and self.frame is None:
+            await self.run()

@@ -1,0 +1,221 @@
+"""What a client reports, item by item: held keys, watches, events and sound.
+
+`generate.py` makes this file from `_async_streams.py`: change that one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import websockets.sync.client
+from websockets.exceptions import ConnectionClosed
+
+from framewire import _calls as calls
+from framewire._sync_transport import SyncTransport
+from framewire.errors import ConnectionLost, FramewireError, WaitTimeout, WatchEnded
+from framewire.model import AudioChunk, Change, Event, Value
+
+
+class Held:
+    """Something that holds the emulator or keys, until `release` or the end of `with`."""
+
+    def __init__(self, transport: SyncTransport, end: calls.Call[None]) -> None:
+        self._transport = transport
+        self._end = end
+
+    def release(self) -> None:
+        """Ends it."""
+        self._transport.perform(self._end)
+        if self._end.method == "lockstep":
+            self._transport.lockstep(False)
+
+    def __enter__(self) -> Held:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            self.release()
+        except FramewireError:
+            if error is None:
+                raise
+
+
+class Watch:
+    """The changes of watched values, in their order. `for change in watch` waits for each.
+
+    Attributes:
+        expressions: What is watched.
+        values: The value of each expression after the last change that was read.
+        missed: How many events were lost because this program or the connection was too slow.
+    """
+
+    def __init__(self, transport: SyncTransport, expressions: Sequence[str]) -> None:
+        self._transport = transport
+        self._subscription = transport.subscribe({"watch": list(expressions)})
+        self._ready: list[Change] = []
+        self._gap = False
+        self._dropped = 0
+        self.expressions = tuple(expressions)
+        self.values: dict[str, Value] = {}
+        self.missed = 0
+
+    def begin(self) -> None:
+        """Waits for the first values."""
+        while not self.values:
+            event = self._transport.event(self._subscription, None)
+            if event is not None:
+                self._take(*event)
+
+    def next(self, timeout: float | None = None) -> Change:
+        """The next change.
+
+        Args:
+            timeout: How many seconds to wait; without it, as long as necessary.
+
+        Raises:
+            WaitTimeout: Nothing changed in this time.
+        """
+        while not self._ready:
+            event = self._transport.event(self._subscription, timeout)
+            if event is None:
+                raise WaitTimeout(f"no change of {', '.join(self.expressions)} in {timeout} s")
+            self._take(*event)
+        return self._ready.pop(0)
+
+    def close(self) -> None:
+        """Ends the watch."""
+        self._transport.unsubscribe(self._subscription)
+
+    def _take(self, name: str, data: Mapping[str, Any]) -> None:
+        lost = self._subscription.dropped - self._dropped
+        if lost or name == "missed":
+            self._gap = True
+            self._dropped += lost
+            self.missed += lost + (data.get("missed") or 0 if name == "missed" else 0)
+        if name == "change":
+            for expression, change in data["changes"].items():
+                old, new = (calls.value(expression, change[each]) for each in ("old", "new"))
+                self._change(expression, data["frame"], old, new, data["tick"], bool(data.get("gap")))
+            self._gap = False
+        elif name in ("values", "missed"):
+            for expression, json in data["values"].items():
+                new = calls.value(expression, json)
+                old = self.values.setdefault(expression, new)
+                if old != new:
+                    self._change(expression, data["frame"], old, new, None, True)
+                    self._gap = False  # this change says it
+        elif name == "end":
+            self._subscription.fail(WatchEnded(f"the watch is over: {data.get('detail')}; call watch() again"))
+
+    def _change(self, expression: str, frame: int, old: Value, new: Value, tick: int | None, gap: bool) -> None:
+        self.values[expression] = new
+        self._ready.append(Change(expression, frame, old, new, tick, gap or self._gap))
+
+    def __iter__(self) -> Iterator[Change]:
+        return self
+
+    def __next__(self) -> Change:
+        return self.next()
+
+    def __enter__(self) -> Watch:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Events:
+    """What happens to the emulator. `for event in events` waits for each."""
+
+    def __init__(self, transport: SyncTransport) -> None:
+        self._transport = transport
+        self._subscription = transport.subscribe({"events": True})
+
+    def begin(self) -> None:
+        """Waits until the server reports events."""
+        self._transport.begun(self._subscription)
+
+    def next(self, timeout: float | None = None) -> Event:
+        """The next event.
+
+        Args:
+            timeout: How many seconds to wait; without it, as long as necessary.
+
+        Raises:
+            WaitTimeout: Nothing happened in this time.
+        """
+        event = self._transport.event(self._subscription, timeout)
+        if event is None:
+            raise WaitTimeout(f"no event in {timeout} s")
+        name, data = event
+        return Event(name, data.get("frame"), data)
+
+    def close(self) -> None:
+        """Ends the reports."""
+        self._transport.unsubscribe(self._subscription)
+
+    def __iter__(self) -> Iterator[Event]:
+        return self
+
+    def __next__(self) -> Event:
+        return self.next()
+
+    def __enter__(self) -> Events:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Audio:
+    """Sound, about one chunk per frame. `for chunk in audio` waits for each."""
+
+    def __init__(self, socket: websockets.sync.client.ClientConnection, stack: ExitStack) -> None:
+        self._socket = socket
+        self._stack = stack
+        self._rate = 0
+        self._missed = 0
+
+    def next(self) -> AudioChunk:
+        """The next chunk."""
+        while True:
+            try:
+                message = self._socket.recv()
+            except ConnectionClosed as error:
+                raise ConnectionLost(f"the sound ended: {error}; call audio() again") from None
+            if isinstance(message, str):
+                news = json.loads(message)
+                self._rate = news.get("rate", self._rate)
+                self._missed += news.get("missed", 0)
+            else:
+                missed, self._missed = self._missed, 0
+                return AudioChunk(np.frombuffer(message, "<i2").reshape(-1, 2), self._rate, missed)
+
+    def close(self) -> None:
+        """Ends the sound."""
+        self._stack.close()
+
+    def __iter__(self) -> Iterator[AudioChunk]:
+        return self
+
+    def __next__(self) -> AudioChunk:
+        return self.next()
+
+    def __enter__(self) -> Audio:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
