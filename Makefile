@@ -4,7 +4,7 @@ CARGO ?= cargo
 LUA ?= lua5.4
 LUAJIT ?= luajit
 
-.PHONY: run dist dist-check dist-windows dist-windows-check test python python-native test-python-checks wheel bench-python bench-fleet lint-python browser browser-baselines loom bench bench-cores lab bench-luajit soak soak-luajit test-windows test-kqueue fuzz schemathesis mcp-conformance study generate rom setup setup-test fmt lint lint-page build
+.PHONY: run dist dist-check dist-windows dist-windows-check test python python-native test-python-checks wheel wheel-check bench-python bench-fleet lint-python browser browser-baselines loom bench bench-cores lab bench-luajit soak soak-luajit test-windows test-kqueue fuzz schemathesis mcp-conformance study generate rom setup setup-test fmt lint lint-page build
 
 run: setup
 	$(CARGO) build --release --locked -p framewire
@@ -61,10 +61,15 @@ python-native: setup-test
 	cp target/$(subst dev,debug,$(PROFILE))/lib_native.so python/framewire/_native.abi3.so
 	cp rom/framewire-demo.gba rom/memory-map.toml python/framewire/data/
 
-# A wheel for Linux with glibc 2.28 or newer, in target/wheels, installed and tried with each of PYTHONS.
+# A wheel for Linux with glibc 2.28 or newer, in target/wheels, with the program `framewire`: ten minutes. It is checked with
+# auditwheel, and installed and tried with each of PYTHONS.
 PYTHONS ?= python3
 wheel: setup-test
 	tools/wheel.sh $(PYTHONS)
+
+# Tries that wheel with Python 3.13 in a small system of Debian 13, which it makes first. It needs root.
+wheel-check:
+	tools/wheel-system.sh target/wheels/framewire-*.whl
 
 # The console page in Chromium, on an embedded core and on a stock mGBA: about a minute.
 browser: setup-test lint-page

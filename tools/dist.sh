@@ -6,17 +6,14 @@
 # DIST_DIR names another folder than dist. CARGO_TARGET_DIR is used as in any other build.
 set -eu
 
-glibc=2.28
-target=x86_64-unknown-linux-gnu
 cd "$(dirname "$0")/.."
-top=$PWD
 
 say() { echo "dist: $*" >&2; }
 die() { say "$@"; exit 1; }
 
 [ "$(uname -sm)" = "Linux x86_64" ] || die "this is $(uname -sm); the archive is built on Linux on x86_64"
-for tool in python3 tar gzip sha256sum objdump git; do
-    command -v $tool >/dev/null || die "the program $tool is missing; install it (Debian: apt install python3-venv binutils git)"
+for tool in python3 tar gzip sha256sum git; do
+    command -v $tool >/dev/null || die "the program $tool is missing; install it (Debian: apt install python3-venv git)"
 done
 
 version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -n 1)
@@ -24,24 +21,12 @@ name=framewire-$version-x86_64-linux
 dist=${DIST_DIR:-dist}
 mkdir -p "$dist"
 dist=$(cd "$dist" && pwd)
-built=${CARGO_TARGET_DIR:-$top/target}/$target/dist
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 export SOURCE_DATE_EPOCH
 
 # ---- the program ----
 
-PATH=$(tools/zig.sh):$PATH
-export PATH
-# The program names source files in messages about its own bugs. They begin in the same way wherever it was built.
-sysroot=$(rustc --print sysroot)
-RUSTFLAGS="--remap-path-prefix=$top=framewire --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo --remap-path-prefix=$sysroot=rust"
-export RUSTFLAGS
-cargo zigbuild --profile dist --locked -p framewire --target $target.$glibc
-program=$built/framewire
-
-newest=$(objdump -T "$program" | sed -n 's/.*(\{0,1\}GLIBC_\([0-9.]*\).*/\1/p' | sort -V | tail -n 1)
-[ "$(printf '%s\n' "$newest" $glibc | sort -V | tail -n 1)" = $glibc ] ||
-    die "the program needs glibc $newest; at most $glibc is allowed"
+program=$(tools/program.sh)
 
 # ---- the folder ----
 
@@ -58,21 +43,7 @@ for shell in bash:framewire.bash zsh:_framewire fish:framewire.fish elvish:frame
     "$program" completions "${shell%%:*}" >"$folder/completions/${shell#*:}"
 done
 
-# ---- licences ----
-
-libmgba=$(tools/libmgba.sh)
-cp "$libmgba"/licences/* "$folder/licences/"
-tools/licences.py "$folder/licences/crates.txt" $target -p framewire
-cp tools/dist/SOURCES.md "$folder/licences/"
-sed -n 's/^/Built /p' "$libmgba/built" >>"$folder/licences/SOURCES.md"
-standard=$sysroot/share/doc/rust/COPYRIGHT-library.html
-[ ! -f "$standard" ] || cp "$standard" "$folder/licences/rust-standard-library.html"
-# The static libraries that are in libmgba come from Debian, which has their licences in the packages.
-for package in liblua5.4 libpng zlib1g libminizip libinih; do
-    copyright=/usr/share/doc/$package-dev/copyright
-    [ -f "$copyright" ] || die "$copyright, the licence of a library in the program, is missing"
-    cp "$copyright" "$folder/licences/$package.txt"
-done
+tools/licences.sh "$folder/licences" -p framewire
 
 # ---- the archive ----
 

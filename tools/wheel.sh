@@ -1,37 +1,37 @@
 #!/bin/sh
 # Builds the wheel of the Python package in target/wheels: for CPython 3.10 and newer, and Linux with glibc 2.28 or newer
-# (manylinux_2_28). It has the demo game.
+# (manylinux_2_28). It has the demo game, the program `framewire`, which pip installs next to Python, and all licences, which it
+# installs in share/doc/framewire.
 #
-#     tools/wheel.sh [PYTHON...]    then installs it into an empty environment of each PYTHON, and runs the demo there
+#     tools/wheel.sh [PYTHON...]    then checks it, installs it into an empty environment of each PYTHON, and tries it there
 set -eu
 cd "$(dirname "$0")/.."
 
 tools/python.sh
+program=$(tools/program.sh)
 PATH=$(tools/zig.sh):$PATH
 export PATH
 cp rom/framewire-demo.gba rom/memory-map.toml python/framewire/data/
-# A library that was built for this checkout would go into the wheel too.
 rm -rf target/wheels
+# maturin takes the programs of a wheel from this folder.
+data=python/framewire._native.data
+# A library that was built for this checkout would go into the wheel too.
 moved=python/framewire/_native.abi3.so
-[ ! -f $moved ] || mv $moved target/native-of-checkout.so
-restore() { [ ! -f target/native-of-checkout.so ] || mv target/native-of-checkout.so $moved; }
+restore() {
+    rm -rf $data
+    [ ! -f target/native-of-checkout.so ] || mv target/native-of-checkout.so $moved
+}
 trap restore EXIT
+[ ! -f $moved ] || mv $moved target/native-of-checkout.so
+licences=$data/data/share/doc/framewire
+mkdir -p $data/scripts $licences
+install -m 755 "$program" $data/scripts/framewire
+cp LICENSE-MIT LICENSE-APACHE $licences/
+tools/licences.sh $licences -p framewire -p framewire-python
 # maturin refuses a wheel that needs anything beyond manylinux_2_28. It reads pyproject.toml of the folder in which it runs.
 (cd python && ../target/python/bin/maturin build --quiet --release --locked --zig --compatibility manylinux_2_28 \
     --out ../target/wheels)
 restore
-wheel=$PWD/$(ls target/wheels/framewire-*.whl)
+wheel=$(ls target/wheels/framewire-*.whl)
 echo "$(wc -c <"$wheel") bytes: $wheel"
-
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-for python in "$@"; do
-    rm -rf "$work/venv"
-    "$python" -m venv "$work/venv"
-    "$work/venv/bin/python" -m pip --quiet --disable-pip-version-check install "${wheel}[gym]"
-    "$python" --version
-    (cd "$work" && venv/bin/python -m framewire.demo --frames 600 && venv/bin/python -c '
-import gymnasium
-env = gymnasium.make("framewire.envs:framewire/DemoMemory-v0")
-print("observation", env.reset(seed=1)[0].shape)')
-done
+[ $# = 0 ] || exec tools/wheel-check.sh "$wheel" "$@"

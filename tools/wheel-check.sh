@@ -1,0 +1,45 @@
+#!/bin/sh
+# Checks a wheel with auditwheel, installs it into an empty environment of each PYTHON, and tries it there: the demo, an
+# environment, the program `framewire`, and each Python example of the README, docs/python.md and docs/environments.md.
+#
+#     tools/wheel-check.sh WHEEL PYTHON...
+set -eu
+wheel=$(realpath "$1")
+shift
+top=$(cd "$(dirname "$0")/.." && pwd)
+
+work=$(mktemp -d)
+server=
+trap '[ -z "$server" ] || kill "$server"; rm -rf "$work"' EXIT
+python3 -m venv "$work/audit"
+"$work/audit/bin/python" -m pip --quiet --disable-pip-version-check install 'auditwheel>=6.4,<7'
+"$work/audit/bin/auditwheel" show "$wheel" | tee "$work/audited"
+grep -q '"manylinux_2_28_x86_64"' "$work/audited" ||
+    { echo "auditwheel finds that $wheel is not a manylinux_2_28 wheel" >&2; exit 1; }
+
+for python in "$@"; do
+    rm -rf "$work/venv" "$work/data" "$work/url"
+    "$python" -m venv "$work/venv"
+    "$work/venv/bin/python" -m pip --quiet --disable-pip-version-check install "${wheel}[client,gym]"
+    "$python" --version
+    cd "$work"
+    venv/bin/python -m framewire.demo --frames 600
+    venv/bin/python -c '
+import gymnasium
+env = gymnasium.make("framewire.envs:framewire/DemoMemory-v0")
+print("observation", env.reset(seed=1)[0].shape)'
+    venv/bin/framewire --version
+    # The demo game, as `framewire serve` in the README.
+    mkfifo "$work/url"
+    venv/bin/framewire serve --rom "$top/rom/framewire-demo.gba" --symbols "$top/rom/memory-map.toml" --listen 127.0.0.1:0 \
+        --data "$work/data" >"$work/url" 2>"$work/log" &
+    server=$!
+    read -r line <"$work/url"
+    FRAMEWIRE_URL=$(echo "$line" | sed -n 's/.*listening on \([^ ]*\).*/\1/p')
+    export FRAMEWIRE_URL
+    [ -n "$FRAMEWIRE_URL" ] || { cat "$work/log" >&2; exit 1; }
+    venv/bin/python "$top/tools/examples.py" "$top/README.md" "$top/docs/python.md" "$top/docs/environments.md"
+    kill "$server"
+    server=
+    cd "$top"
+done
