@@ -206,9 +206,9 @@ local function finish(run)
   end
 end
 
--- Goes on with the runs of which a step ended, after timelines and holds were advanced.
+-- Goes on with the runs of which a step ended, after timelines and holds were advanced. Returns whether a run ended.
 function runs.settle()
-  local index = 1
+  local index, ended = 1, false
   while active[index] do
     local run = active[index]
     if run.alone >= GONE then
@@ -216,10 +216,12 @@ function runs.settle()
     elseif run.why and not go_on(run) then
       remove(index)
       finish(run)
+      ended = true
     else
       index = index + 1
     end
   end
+  return ended
 end
 
 return runs

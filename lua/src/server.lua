@@ -56,9 +56,13 @@ local function count_frames()
   game.check()
 end
 
-local function serve(now)
+-- `ended` is whether a run ended in this frame. Its client has waited, and may now ask for the next run.
+local function serve(now, ended)
   listener.accept_all()
   local open = ticks.now - clients.request_tick < LINGER
+  if ended then
+    clients.request_tick = ticks.now
+  end
   clients.serve(true, now + math.max(LEAST_SECONDS, steering.allowance(steer) / 1000))
   local asking = ticks.now - clients.request_tick < LINGER or clients.with_long_reply() ~= nil
   if asking and not lockstep.on then
@@ -84,13 +88,13 @@ function server.frame()
   runs.look()
   frozen.keep()
   emulator.advance()
-  runs.settle()
+  local ended = runs.settle()
   sessions.finish_all()
   events.tell(clients.all, any_news)
   count_frames()
   listener.retry(server.address, server.port)
   if listener.socket then
-    serve(now)
+    serve(now, ended)
   end
   watches.leave()
   left_at = clock()

@@ -228,3 +228,39 @@ test("a client that never lets a wait run to its end gets its long replies in th
     assert(unsent < 10000, ("%d bytes of %d messages were not sent"):format(unsent, first + asked))
   end)
 end)
+
+test("the request after a run is performed in the frame in which the run ends", function()
+  serve(function(listener)
+    local real_time, now, frame = os.time, os.time(), 9
+    os.time = function() return now end -- luacheck: ignore
+    emu.currentFrame = function() return frame end
+    local link = arrives(listener, ("framewire.hello,1,%016x%s"):format(71, END))
+    -- Frames without a request let the budget grow.
+    for _ = 1, 3 * ticks.per_second do
+      frame = frame + 1
+      server.frame()
+      now = frame % 60 == 0 and now + 1 or now
+    end
+    local count = 2 * ticks.per_second
+    local steps = ("<I1I2I4I1s4I1"):pack(0, 1, count, 0, "", 0)
+    link:arrive(client.request(1, ("<I1s4"):pack(0x87, steps)))
+    server.frame()
+    local look = link.select
+    -- The client reads the reply and asks in the next wait.
+    function link.select(self, milliseconds)
+      local replies = client.read_stream(link.written:sub(link.written:find(END, 1, true) + #END))
+      if milliseconds > 0 and replies[1] and not replies[2] and self.incoming == "" then
+        self:arrive(client.request(2, "\x10"))
+      end
+      return look(self)
+    end
+    for _ = 1, count do
+      frame = frame + 1
+      server.frame()
+    end
+    os.time = real_time -- luacheck: ignore
+    local replies = client.read_stream(link.written:sub(link.written:find(END, 1, true) + #END))
+    eq(replies[1], 0, "the run's reply")
+    eq(replies[2], 0, "the reply to the request after it")
+  end)
+end)
