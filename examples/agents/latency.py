@@ -4,10 +4,12 @@
     latency.py PROGRAM ROM [--attach HOST:PORT] [--calls N]
 
 Without --attach the game runs in an embedded core, which is paused between calls and plays as fast as it can. With it, an mGBA
-window runs the game all the time at its own speed, and a call waits for 60 of its frames. Prints JSON.
+window runs the game all the time at its own speed, and a call waits for 60 of its frames. Prints JSON. For a window, `max_frames` is
+how many frames passed from one reply to the next at most, and `frames_per_second` the window's speed in the same time.
 """
 
 import argparse
+import itertools
 import json
 import platform
 import subprocess
@@ -22,7 +24,8 @@ RATE = 16777216 / 280896
 class Server:
     """`framewire mcp`, with one request at a time."""
 
-    def __init__(self, command):
+    def __init__(self, command, runs):
+        self.runs = runs
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.number = 0
         about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "latency", "version": "1"}}
@@ -53,24 +56,31 @@ class Server:
 
 
 def measure(server, calls, **picture):
-    """Milliseconds that each of the calls took."""
-    times = []
+    """Milliseconds that each of the calls took, and for a game that runs all the time, frames as well."""
+    times, frames, moments = [], [], []
     for number in range(calls):
         keys = f"{'Left' if number % 2 else 'Right'}:{FRAMES // 2} .:{FRAMES // 2}"
         values = ["frame", "u32[0x02000008]", "u16[0x02000038]", "u8[0x02000004]"]
         begun = time.perf_counter()
         content = server.call("act", keys=keys, values=values, picture={"always": True, **picture})
-        times.append((time.perf_counter() - begun) * 1000)
+        moments.append(time.perf_counter())
+        times.append((moments[-1] - begun) * 1000)
         reply = json.loads(content[0]["text"])
+        frames.append(reply["frame"])
         if reply["frames"] != FRAMES or len(reply["values"]) != len(values) or content[1]["type"] != "image":
             sys.exit(f"the reply is not complete: {reply}")
     times.sort()
-    return {
+    result = {
         "calls": calls,
         "median_ms": round(times[calls // 2], 2),
         "p99_ms": round(times[calls * 99 // 100], 2),
         "max_ms": round(times[-1], 2),
     }
+    if server.runs:
+        # Each call begins when the one before has returned, so these are all frames that passed.
+        result["max_frames"] = max(after - before for before, after in itertools.pairwise(frames))
+        result["frames_per_second"] = round((frames[-1] - frames[0]) / (moments[-1] - moments[0]), 2)
+    return result
 
 
 def main():
@@ -81,7 +91,7 @@ def main():
     parser.add_argument("--calls", type=int, default=200)
     args = parser.parse_args()
     where = ["--attach", args.attach] if args.attach else [args.rom]
-    server = Server([args.program, "mcp", *where])
+    server = Server([args.program, "mcp", *where], args.attach is not None)
     kind = "window" if args.attach else "embedded"
     if args.attach:
         server.call("control", action="resume")
