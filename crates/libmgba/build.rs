@@ -16,7 +16,7 @@ const SCRIPT: &str = "../../tools/libmgba.sh";
 /// The variables that [`SCRIPT`] reads.
 const SCRIPT_VARIABLES: [&str; 4] = ["FRAMEWIRE_LIBMGBA_DIR", "FRAMEWIRE_LIBMGBA_SOURCE", "CC", "CFLAGS"];
 
-const SOURCES: [&str; 12] = [
+const SOURCES: [&str; 13] = [
     "buffer.c",
     "cheats.c",
     "clock.c",
@@ -27,6 +27,7 @@ const SOURCES: [&str; 12] = [
     "save.c",
     "script.c",
     "sensors.c",
+    "sound.c",
     "state.c",
     "text_buffer.c",
 ];

@@ -358,9 +358,11 @@ static bool run_undrawn(struct mCore* core) {
 }
 
 void fw_run_frame(struct fw_core* self) {
+	fw_sound_begin_frame(self);
 	if (!self->undrawn || !run_undrawn(self->core)) {
 		self->core->runFrame(self->core);
 	}
+	fw_sound_end_frame(self);
 	fw_clock_follow(self);
 }
 

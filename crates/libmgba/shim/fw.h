@@ -71,6 +71,8 @@ void fw_reset(struct fw_core*);
 void fw_run_frame(struct fw_core*);
 /* Whether frames are drawn from now on. Otherwise the picture stays that of an earlier frame. */
 void fw_set_drawing(struct fw_core*, bool draws);
+/* Whether sound is mixed that nobody reads. At first it is not. */
+void fw_mix_all_sound(struct fw_core*, bool all);
 /* Calls the scripts' `frame` callbacks, as belongs after each frame. */
 void fw_frame_over(struct fw_core*);
 /* One instruction. A processor that waits for an interrupt waits for a frame at most. */

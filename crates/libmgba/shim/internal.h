@@ -47,6 +47,9 @@ struct fw_core {
 	uint32_t* pixels; /* FW_STRIDE * FW_ROWS */
 	uint32_t* drawn; /* where the picture is: `pixels`, or what fw_draw_into was given */
 	bool undrawn; /* whether frames are run without their pictures */
+	bool mixes_all; /* whether sound is mixed that nobody reads */
+	/* sound.c: libmgba's own, during a frame in which sound may be left out; otherwise NULL */
+	void (*end_window)(struct mTiming*, void* context, uint32_t late);
 	struct fw_scripts* scripts; /* NULL until attached */
 	char* path; /* its folder and name are those of saves and state slots */
 	char* file; /* the ROM's file, or its archive */
@@ -101,6 +104,10 @@ void fw_sensors_reset(struct fw_core*);
 
 /* media.c */
 void fw_audio_setup(struct mCore*);
+
+/* sound.c: for around each frame */
+void fw_sound_begin_frame(struct fw_core*);
+void fw_sound_end_frame(struct fw_core*);
 
 /* script.c; both do nothing without scripts */
 void fw_scripts_trigger(struct fw_core*, const char* callback);

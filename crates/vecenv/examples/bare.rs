@@ -3,7 +3,8 @@
 //!
 //!     bare ROM CORES THREADS FRAME_SKIP SECONDS    prints frames per second
 //!
-//! With FRAME_SKIP 4, each core runs four frames, of which the last is drawn, before the next core does.
+//! With FRAME_SKIP 4, each core runs four frames, of which the last is drawn, before the next core does. Sound is mixed, as
+//! libmgba does by itself.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -24,6 +25,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let mut all: Vec<Core> = (0..cores).map(|_| Core::open(&rom)).collect::<Result<_, _>>()?;
     for core in &mut all {
+        core.mix_all_sound(true);
         (0..WARM_UP).for_each(|_| core.run_frame());
     }
     let share = cores.div_ceil(threads);

@@ -14,3 +14,4 @@ mod states;
 mod support;
 mod threads;
 mod undrawn;
+mod unheard;

@@ -1,0 +1,104 @@
+//! Sound that nobody reads, and is not mixed.
+
+use framewire_libmgba::Core;
+
+use crate::support::gba;
+
+const DEMO: &[u8] = include_bytes!("../../../../rom/framewire-demo.gba");
+
+/// Writes random values into random registers of the sound, all but SOUNDBIAS, about every thousand cycles.
+const NOISE: [u32; 21] = [
+    0xE3A0_0301, // mov r0, #0x04000000
+    0xE59F_4040, // ldr r4, the first number at the end
+    0xE59F_5040, // ldr r5, the second
+    0xE3A0_1001, // mov r1, #1
+    0xE022_5491, // again: mla r2, r1, r4, r5
+    0xE1A0_1002, // mov r1, r2
+    0xE1A0_2D21, // lsr r2, r1, #26
+    0xE202_203E, // and r2, r2, #0x3E
+    0xE282_2060, // add r2, r2, #0x60
+    0xE352_0088, // cmp r2, #0x88
+    0x0AFF_FFF8, // beq again
+    0xE1A0_3421, // lsr r3, r1, #8
+    0xE352_0084, // cmp r2, #0x84
+    0x0383_3080, // orreq r3, r3, #0x80: sound stays on
+    0xE180_30B2, // strh r3, [r0, r2]
+    0xE3A0_60C8, // mov r6, #200
+    0xE256_6001, // wait: subs r6, r6, #1
+    0x1AFF_FFFD, // bne wait
+    0xEAFF_FFF0, // b again
+    1_664_525,
+    1_013_904_223,
+];
+
+/// Two cores of each game: the first mixes all sound.
+fn pairs() -> Vec<[Core; 2]> {
+    let mut noise = gba("NOISE", "BNSE");
+    for (at, word) in noise[0xC0..].chunks_exact_mut(4).zip(NOISE) {
+        at.copy_from_slice(&word.to_le_bytes());
+    }
+    [&noise, DEMO]
+        .map(|rom| {
+            let mut pair = [(); 2].map(|()| Core::from_bytes(rom).unwrap());
+            pair[0].mix_all_sound(true);
+            pair
+        })
+        .into()
+}
+
+/// Now and then: another resolution of the samples, and a FIFO that DMA fills from the ROM at a timer's pace.
+fn disturb(core: &mut Core, frame: u32) {
+    let random = frame.wrapping_mul(2_654_435_761) >> 7;
+    match frame % 50 {
+        // SOUNDBIAS.
+        10 => core.write16(0x0400_0088, 0x200 | ((random & 3) << 14) as u16),
+        20 => {
+            core.write32(0x0400_00BC, 0x0800_0000);
+            core.write32(0x0400_00C0, 0x0400_00A0);
+            core.write32(0x0400_00C4, 0xB640_0000);
+            core.write32(0x0400_0100, 0x0080_FC00 | random & 0x3FF);
+        }
+        40 => core.write16(0x0400_0102, 0),
+        _ => {}
+    }
+}
+
+#[test]
+fn sound_that_is_not_mixed_leaves_the_state_as_it_is() {
+    for [mut all, mut skipping] in pairs() {
+        for frame in 0..3000 {
+            for core in [&mut all, &mut skipping] {
+                core.set_drawing(false);
+                disturb(core, frame);
+                core.run_frame();
+            }
+            if frame % 10 == 0 || frame > 2900 {
+                assert!(
+                    all.save_state(0).unwrap() == skipping.save_state(0).unwrap(),
+                    "frame {frame} of {all:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn sound_is_mixed_again_when_it_is_read() {
+    for [mut all, mut skipping] in pairs() {
+        let mut loud = 0;
+        for frame in 0..3000u32 {
+            for core in [&mut all, &mut skipping] {
+                core.set_drawing(false);
+                disturb(core, frame);
+                core.run_frame();
+            }
+            // The buffer holds ten frames: it is full for twenty of thirty, then read for some.
+            if frame % 30 > 25 {
+                let samples = all.read_samples();
+                assert!(samples == skipping.read_samples(), "frame {frame} of {all:?}");
+                loud += samples.iter().filter(|sample| sample.unsigned_abs() > 100).count();
+            }
+        }
+        assert!(loud > 10_000, "{loud} loud samples in {all:?}");
+    }
+}
