@@ -6,6 +6,7 @@ import { toast } from "./toast.js";
 /**
  * @import { Api } from "./api.js"
  * @import { Controller } from "./controller.js"
+ * @import { Marks } from "./marks.js"
  * @import { Rpc } from "./rpc.js"
  * @import { Status, StatusPoller } from "./status.js"
  * @import { Store } from "./store.js"
@@ -18,6 +19,7 @@ import { toast } from "./toast.js";
  * @property {Controller} controller
  * @property {StatusPoller} watch
  * @property {Store<Status>} status
+ * @property {Marks} marks
  */
 
 /**

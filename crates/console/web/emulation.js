@@ -105,12 +105,42 @@ export class EmulatorClient {
    * @returns {Promise<unknown[]>}
    */
   async batch(ops) {
+    return (await this.#perform(ops)).values;
+  }
+
+  /**
+   * Reads ranges of memory domains at one frame.
+   * @param {readonly { domain: string, address: number, length: number }[]} ranges
+   * @returns {Promise<{ frame: number, parts: Uint8Array[] }>}
+   */
+  async readTogether(ranges) {
+    const { frame, values } = await this.#perform(
+      ranges.map((range) => ({ op: "domain_read_range", ...range })),
+    );
+    return { frame, parts: values.map((value) => fromBase64(String(value))) };
+  }
+
+  /**
+   * A savestate without a picture or any other addition.
+   * @returns {Promise<{ frame: number, bytes: Uint8Array }>}
+   */
+  async state() {
+    const { frame, values } = await this.#perform([{ op: "save_state", flags: 0 }]);
+    return { frame, bytes: fromBase64(String(values[0])) };
+  }
+
+  /**
+   * @param {object[]} ops
+   * @returns {Promise<{ frame: number, values: unknown[] }>}
+   */
+  async #perform(ops) {
     /** @type {Outcome} */
-    const { results } = await this.#rpc.call("batch", this.#addressed({ ops }));
-    return results.map(({ value, error }) => {
+    const { frame, results } = await this.#rpc.call("batch", this.#addressed({ ops }));
+    const values = results.map(({ value, error }) => {
       if (error) throw new Error(error.detail);
       return value;
     });
+    return { frame, values };
   }
 
   /**
@@ -136,5 +166,8 @@ export class EmulatorClient {
  * @returns {Uint8Array}
  */
 function fromBase64(text) {
-  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+  const characters = atob(text);
+  const bytes = new Uint8Array(characters.length);
+  for (let at = 0; at < bytes.length; at += 1) bytes[at] = characters.charCodeAt(at);
+  return bytes;
 }

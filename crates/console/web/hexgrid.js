@@ -33,6 +33,8 @@ export class HexGrid {
   #start = 0;
   #digits = 8;
   #selected = 0;
+  /** The bytes that another tool points at. */
+  #pointed = { first: 0, end: 0 };
   /**
    * The first digit of the byte that the user is typing.
    * @type {number | undefined}
@@ -145,6 +147,7 @@ export class HexGrid {
       setText(cell.text, " ");
       cell.hex.classList.remove("changed");
     }
+    this.#showPointed();
     this.#mark(false);
   }
 
@@ -188,6 +191,24 @@ export class HexGrid {
     this.#selected = Math.max(0, Math.min(0xffff_ffff, address));
     this.#events.move(this.#selected);
     this.#mark(focus);
+  }
+
+  /**
+   * Marks a range of bytes, until the next one.
+   * @param {number} address
+   * @param {number} length 0 for no bytes.
+   */
+  point(address, length) {
+    this.#pointed = { first: address, end: address + length };
+    this.#showPointed();
+  }
+
+  #showPointed() {
+    const { first, end } = this.#pointed;
+    this.#cells.forEach(({ hex }, index) => {
+      const address = this.#start + index;
+      hex.classList.toggle("pointed", address >= first && address < end);
+    });
   }
 
   /** @param {boolean} focus */

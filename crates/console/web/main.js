@@ -7,10 +7,12 @@ import { playAfterClicks } from "./controls.js";
 import { byId, el } from "./dom.js";
 import { EmulatorClient } from "./emulation.js";
 import { playByGamepad } from "./gamepad.js";
+import { GraphicsPanel } from "./graphics.js";
 import { header } from "./header.js";
 import { playByKeyboard } from "./keyboard.js";
 import { Latency, linkPanel } from "./link.js";
 import { mappingPanel } from "./mapping.js";
+import { Marks } from "./marks.js";
 import { MemoryPanel } from "./memory.js";
 import { pad } from "./pad.js";
 import { RecordingsPanel } from "./recordings.js";
@@ -38,7 +40,7 @@ const emulation = new EmulatorClient(rpc, api);
 const controller = new Controller(emulation, api);
 const watch = new StatusPoller(api);
 /** @type {App} */
-const app = { api, rpc, controller, watch, status: watch.status };
+const app = { api, rpc, controller, watch, status: watch.status, marks: new Marks() };
 const latency = new Latency(() => emulation.ping());
 
 const stage = byId("stage");
@@ -57,32 +59,41 @@ const memory = new MemoryPanel(app, emulation, symbols, (expression) => {
   watches.add(expression);
   toast(`Watching ${expression}.`);
 });
+const graphics = new GraphicsPanel(app, emulation, (place) => {
+  tools.open("memory");
+  void memory.reveal(place);
+});
 const snapshots = new SnapshotsPanel(app);
 const recordings = new RecordingsPanel(app);
 /** @returns {number} */
 const losses = () => rpc.socket.losses.value + picture.video.socket.losses.value;
 
-byId("tools").append(
-  tabs("Tools", [
-    { id: "memory", label: "Memory", panel: memory.element, shown: (visible) => memory.shown(visible) },
-    { id: "watches", label: "Watches", panel: watches.element, shown: (visible) => watches.shown(visible) },
-    {
-      id: "snapshots",
-      label: "Snapshots",
-      panel: snapshots.element,
-      shown: (visible) => snapshots.shown(visible),
-    },
-    {
-      id: "recordings",
-      label: "Recordings",
-      panel: recordings.element,
-      shown: (visible) => recordings.shown(visible),
-    },
-    { id: "input", label: "Input", panel: el("div", {}, sequencesPanel(app), mappingPanel()) },
-    { id: "link", label: "Link", panel: linkPanel(app, latency, picture.video.rate, losses) },
-    { id: "activity", label: "Log", panel: activity(app) },
-  ]),
-);
+const tools = tabs("Tools", [
+  { id: "memory", label: "Memory", panel: memory.element, shown: (visible) => memory.shown(visible) },
+  {
+    id: "graphics",
+    label: "Graphics",
+    panel: graphics.element,
+    shown: (visible) => graphics.shown(visible),
+  },
+  { id: "watches", label: "Watches", panel: watches.element, shown: (visible) => watches.shown(visible) },
+  {
+    id: "snapshots",
+    label: "Snapshots",
+    panel: snapshots.element,
+    shown: (visible) => snapshots.shown(visible),
+  },
+  {
+    id: "recordings",
+    label: "Recordings",
+    panel: recordings.element,
+    shown: (visible) => recordings.shown(visible),
+  },
+  { id: "input", label: "Input", panel: el("div", {}, sequencesPanel(app), mappingPanel()) },
+  { id: "link", label: "Link", panel: linkPanel(app, latency, picture.video.rate, losses) },
+  { id: "activity", label: "Log", panel: activity(app) },
+]);
+byId("tools").append(tools.element);
 playAfterClicks(snapshots.element, picture.focus);
 playAfterClicks(recordings.element, picture.focus);
 header(app, latency);

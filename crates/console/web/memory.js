@@ -15,6 +15,7 @@ import { toast } from "./toast.js";
  * @import { App } from "./app.js"
  * @import { Domain, EmulatorClient } from "./emulation.js"
  * @import { Symbols } from "./symbols.js"
+ * @import { Place } from "./tiles.js"
  */
 
 const EVERY_MS = 50;
@@ -118,6 +119,10 @@ export class MemoryPanel {
       this.#domain.value = "";
       this.#grid.show(this.#start);
     });
+    app.marks.place.follow((place) => {
+      const here = place?.domain === this.#domain.value ? place : undefined;
+      this.#grid.point(here?.address ?? 0, here?.length ?? 0);
+    });
     app.status.follow(({ emulator }) => this.#setConsole(isGameBoy(emulator)));
     new ResizeObserver(() => this.#fit()).observe(this.element);
     this.goTo(FIRST);
@@ -141,6 +146,19 @@ export class MemoryPanel {
     const wanted = clamp(address);
     this.#scroll(wanted - (wanted % this.#grid.across));
     this.#grid.select(wanted);
+  }
+
+  /**
+   * Shows a part of memory and marks its bytes.
+   * @param {Place} place
+   */
+  async reveal({ domain, address, length }) {
+    await attempt(async () => {
+      if (this.#domains.length === 0) await this.#loadDomains();
+      this.#domain.value = domain;
+      this.goTo(address);
+      this.#grid.point(address, length);
+    });
   }
 
   /**

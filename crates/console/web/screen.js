@@ -2,6 +2,7 @@
 
 import { el, fill } from "./dom.js";
 import { icon } from "./icons.js";
+import { placeMark } from "./marks.js";
 import { Video } from "./video.js";
 
 /**
@@ -22,6 +23,7 @@ import { Video } from "./video.js";
  */
 export function screen(app) {
   const canvas = el("canvas", { width: 240, height: 160, "aria-hidden": "true" });
+  const mark = el("div", { class: "box", hidden: true });
   const veil = el("div", { class: "veil", role: "status" });
   const focus = el(
     "div",
@@ -34,6 +36,7 @@ export function screen(app) {
         "Game screen. While it has the focus, the keyboard controls the game. Press Tab to leave it.",
     },
     canvas,
+    el("div", { class: "marks", "aria-hidden": "true" }, mark),
   );
   const element = el("div", { class: "bezel" }, focus, veil);
   const video = new Video(canvas, app.api);
@@ -46,6 +49,10 @@ export function screen(app) {
     const { style } = document.documentElement;
     style.setProperty("--width", String(width));
     style.setProperty("--height", String(height));
+  });
+  app.marks.box.follow((box) => {
+    mark.hidden = box === undefined;
+    if (box) placeMark(mark, box, video.shape.value.width, video.shape.value.height);
   });
   followDevicePixels();
   const look = () => show(veil, focus, app.status.value, video.seen.value && video.socket.connected.value);

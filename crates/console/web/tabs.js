@@ -15,7 +15,7 @@ import { setting } from "./settings.js";
  * The tabs with their panels. The page remembers the open tab.
  * @param {string} label
  * @param {readonly Tab[]} all
- * @returns {HTMLElement}
+ * @returns {{ element: HTMLElement, open: (id: string) => void }}
  */
 export function tabs(label, all) {
   const list = el("div", { class: "tablist", role: "tablist", "aria-label": label });
@@ -73,5 +73,5 @@ export function tabs(label, all) {
       tab.shown?.(chosen);
     });
   });
-  return root;
+  return { element: root, open: (id) => open.set(id) };
 }

@@ -1,0 +1,411 @@
+/** The video memory of the Game Boy Advance. */
+
+import { hex } from "./hexgrid.js";
+import { blank, colourOf, coloursOf, drawTile, flipText, halfword, isOn, TILE } from "./tiles.js";
+
+/** @import { Facts, Graphics, Layer, Palette, Picture, Place, Sprite, Tile, TileSet } from "./tiles.js" */
+
+const PALETTE = 0x0500_0000;
+const VRAM = 0x0600_0000;
+const OAM = 0x0700_0000;
+/** The offset of the tiles of sprites in video memory. */
+const SPRITE_TILES = 0x1_0000;
+const VRAM_END = 0x1_8000;
+const SCREEN = { width: 240, height: 160 };
+const SPRITES = 128;
+
+/** The memory domains that `gbaGraphics` needs, and how much of each. */
+export const GBA_MEMORY = /** @type {const} */ ([
+  { domain: "io", address: 0, length: 0x60 },
+  { domain: "palette", address: 0, length: 0x400 },
+  { domain: "vram", address: 0, length: VRAM_END },
+  { domain: "oam", address: 0, length: 0x400 },
+]);
+
+/** Registers, as offsets in the domain `io`. */
+const DISPCNT = 0;
+const BGCNT = 8;
+const BGOFS = 0x10;
+const BG2PA = 0x20;
+
+/** Width and height of sprites in pixels, by shape and size. Shape 3 is prohibited. */
+const SIZES = [
+  [8, 8],
+  [16, 16],
+  [32, 32],
+  [64, 64],
+  [16, 8],
+  [32, 8],
+  [32, 16],
+  [64, 32],
+  [8, 16],
+  [8, 32],
+  [16, 32],
+  [32, 64],
+];
+
+/** The numbers of the backgrounds that each mode has, and whether they are turned and scaled. */
+const BACKGROUNDS = /** @type {const} */ ([
+  [
+    [0, false],
+    [1, false],
+    [2, false],
+    [3, false],
+  ],
+  [
+    [0, false],
+    [1, false],
+    [2, true],
+  ],
+  [
+    [2, true],
+    [3, true],
+  ],
+]);
+
+/**
+ * @typedef {object} Memory
+ * @property {Uint8Array} io
+ * @property {Uint8Array} vram
+ * @property {Uint8Array} oam
+ * @property {readonly Palette[]} background Palettes of 16 colours.
+ * @property {readonly Palette[]} sprite
+ * @property {readonly [Palette]} background256 All colours of backgrounds as one palette.
+ * @property {readonly [Palette]} sprite256
+ */
+
+/**
+ * @param {number} frame
+ * @param {readonly Uint8Array[]} parts The bytes of `GBA_MEMORY`.
+ * @returns {Graphics}
+ */
+export function gbaGraphics(frame, [io, palette, vram, oam]) {
+  if (!io || !palette || !vram || !oam) throw new Error("the emulator did not send all of video memory");
+  const bank = (/** @type {string} */ name, /** @type {number} */ first) =>
+    Array.from({ length: 16 }, (_, index) => paletteAt(`${name} ${index}`, palette, first + index * 32, 16));
+  /** @type {Memory} */
+  const memory = {
+    io,
+    vram,
+    oam,
+    background: bank("Background", 0),
+    sprite: bank("Sprites", 0x200),
+    background256: [paletteAt("Background, 256 colours", palette, 0, 256)],
+    sprite256: [paletteAt("Sprites, 256 colours", palette, 0x200, 256)],
+  };
+  return {
+    frame,
+    vram,
+    palettes: [...memory.background, ...memory.sprite],
+    tileSets: [
+      tileSet("Background, 16 colours", 0, 4, memory.background),
+      tileSet("Background, 256 colours", 0, 8, memory.background256),
+      tileSet("Sprites, 16 colours", SPRITE_TILES, 4, memory.sprite),
+      tileSet("Sprites, 256 colours", SPRITE_TILES, 8, memory.sprite256),
+    ],
+    sprites: Array.from({ length: SPRITES }, (_, index) => sprite(memory, index)),
+    layers: layers(memory),
+  };
+}
+
+/**
+ * @param {number} address
+ * @param {number} length
+ * @returns {Place}
+ */
+function onBus(address, length) {
+  return { domain: "", address, length, text: hex(address, 8) };
+}
+
+/**
+ * @param {string} label
+ * @param {Uint8Array} bytes
+ * @param {number} first
+ * @param {number} count
+ * @returns {Palette}
+ */
+function paletteAt(label, bytes, first, count) {
+  return { label, place: onBus(PALETTE + first, count * 2), colours: coloursOf(bytes, first, count) };
+}
+
+/**
+ * @param {string} label
+ * @param {number} first
+ * @param {number} bits
+ * @param {readonly Palette[]} palettes
+ * @returns {TileSet}
+ */
+function tileSet(label, first, bits, palettes) {
+  const end = first === 0 ? SPRITE_TILES : VRAM_END;
+  const size = TILE * bits;
+  return {
+    label,
+    first,
+    count: (end - first) / size,
+    bits,
+    palettes,
+    place: (tile) => onBus(VRAM + first + tile * size, size),
+  };
+}
+
+/**
+ * @param {Memory} memory
+ * @param {number} index
+ * @returns {Sprite}
+ */
+function sprite(memory, index) {
+  const [a, b, c] = [0, 2, 4].map((at) => halfword(memory.oam, index * 8 + at));
+  if (a === undefined || b === undefined || c === undefined) throw new Error("a sprite has three halfwords");
+  const turned = (a & 0x100) !== 0;
+  const [width = 0, height = 0] = SIZES[((a >> 14) & 3) * 4 + ((b >> 14) & 3)] ?? [];
+  const scale = turned && (a & 0x200) !== 0 ? 2 : 1;
+  const rawX = b & 0x1ff;
+  const rawY = a & 0xff;
+  const box = {
+    x: rawX >= 256 ? rawX - 512 : rawX,
+    y: rawY >= SCREEN.height ? rawY - 256 : rawY,
+    width: width * scale,
+    height: height * scale,
+  };
+  const bits = a & 0x2000 ? 8 : 4;
+  const [palette] = bits === 8 ? memory.sprite256 : memory.sprite.slice(c >> 12);
+  const number = c & 0x3ff;
+  const first = SPRITE_TILES + (bits === 8 ? (number >> 1) * 64 : number * 32);
+  const mode = ["normal", "translucent", "window", "prohibited"][(a >> 10) & 3] ?? "";
+  return {
+    index,
+    place: onBus(OAM + index * 8, 8),
+    shown: width > 0 && (turned || (a & 0x200) === 0) && isOn(box, SCREEN.width, SCREEN.height),
+    box,
+    tilePlace: onBus(VRAM + first, bits * TILE),
+    facts: [
+      ["Place", `${box.x}, ${box.y}`],
+      ["Size", width === 0 ? "prohibited" : `${width} × ${height}`],
+      ["Tile", String(number)],
+      ["Palette", palette?.label ?? ""],
+      ["Priority", String((c >> 10) & 3)],
+      turned
+        ? /** @type {const} */ (["Matrix", `${(b >> 9) & 31}${scale === 2 ? ", double size" : ""}`])
+        : /** @type {const} */ (["Flip", flipText((b & 0x1000) !== 0, (b & 0x2000) !== 0)]),
+      ["Mode", `${mode}${a & 0x1000 ? ", mosaic" : ""}`],
+    ],
+    draw: () => {
+      if (width === 0 || !palette) return undefined;
+      return drawSprite(memory, { offset: first, bits, colours: palette.colours }, width, height);
+    },
+  };
+}
+
+/**
+ * Tiles of a sprite follow one another, or lie in a square of 32 by 32 tiles.
+ * @param {Memory} memory
+ * @param {Tile} tile The first one.
+ * @param {number} width
+ * @param {number} height
+ * @returns {Picture}
+ */
+function drawSprite({ io, vram }, tile, width, height) {
+  const picture = blank(width, height);
+  const size = tile.bits * TILE;
+  const oneAfterAnother = (halfword(io, DISPCNT) & 0x40) !== 0;
+  const stride = oneAfterAnother ? (width / TILE) * size : 32 * 32;
+  for (let y = 0; y < height / TILE; y += 1) {
+    for (let x = 0; x < width / TILE; x += 1) {
+      const offset = tile.offset + y * stride + x * size;
+      drawTile(picture, x * TILE, y * TILE, vram, { ...tile, offset });
+    }
+  }
+  return picture;
+}
+
+/**
+ * The backgrounds of the current mode.
+ * @param {Memory} memory
+ * @returns {readonly Layer[]}
+ */
+function layers(memory) {
+  const control = halfword(memory.io, DISPCNT);
+  const mode = control & 7;
+  const backgrounds = BACKGROUNDS[mode];
+  if (!backgrounds) return [bitmap(memory, mode, control)];
+  return backgrounds.map(([number, turned]) => {
+    const on = (control & (0x100 << number)) !== 0;
+    return turned ? turnedLayer(memory, number, on) : textLayer(memory, number, on);
+  });
+}
+
+/**
+ * A background of tiles that can be flipped and have palettes of their own.
+ * @param {Memory} memory
+ * @param {number} number
+ * @param {boolean} on
+ * @returns {Layer}
+ */
+function textLayer(memory, number, on) {
+  const { io, vram } = memory;
+  const control = halfword(io, BGCNT + number * 2);
+  const tiles = ((control >> 2) & 3) * 0x4000;
+  const map = ((control >> 8) & 31) * 0x800;
+  const bits = control & 0x80 ? 8 : 4;
+  const columns = control & 0x4000 ? 64 : 32;
+  const rows = control & 0x8000 ? 64 : 32;
+  /** @type {(column: number, row: number) => number} */
+  const at = (column, row) => {
+    const block = (column >> 5) + (row >> 5) * (columns / 32);
+    return map + block * 0x800 + ((row & 31) * 32 + (column & 31)) * 2;
+  };
+  /** @type {(column: number, row: number) => Tile & { number: number, palette: Palette | undefined }} */
+  const tileAt = (column, row) => {
+    const entry = halfword(vram, at(column, row));
+    const [palette] = bits === 8 ? memory.background256 : memory.background.slice(entry >> 12);
+    return {
+      number: entry & 0x3ff,
+      offset: tiles + (entry & 0x3ff) * bits * TILE,
+      bits,
+      palette,
+      colours: palette?.colours ?? new Uint32Array(0),
+      flipX: (entry & 0x400) !== 0,
+      flipY: (entry & 0x800) !== 0,
+    };
+  };
+  const x = halfword(io, BGOFS + number * 4) & 0x1ff;
+  const y = halfword(io, BGOFS + number * 4 + 2) & 0x1ff;
+  return {
+    label: `Background ${number}`,
+    facts: [
+      ...common(control, on, columns * TILE, rows * TILE),
+      ["Scroll", `${x}, ${y}`],
+      ["Map", hex(VRAM + map, 8)],
+      ["Tiles", `${hex(VRAM + tiles, 8)}, ${bits === 8 ? 256 : 16} colours`],
+    ],
+    view: { x: x % (columns * TILE), y: y % (rows * TILE), ...SCREEN },
+    draw: () => drawMap(vram, columns, rows, tileAt),
+    cell: (column, row) => {
+      const tile = tileAt(column, row);
+      return {
+        place: onBus(VRAM + at(column, row), 2),
+        facts: [
+          ["Tile", `${tile.number}, at ${hex(VRAM + tile.offset, 8)}`],
+          ["Palette", tile.palette?.label ?? ""],
+          ["Flip", flipText(tile.flipX, tile.flipY)],
+        ],
+      };
+    },
+  };
+}
+
+/**
+ * A background that can be turned and scaled: its entries are the numbers of tiles.
+ * @param {Memory} memory
+ * @param {number} number
+ * @param {boolean} on
+ * @returns {Layer}
+ */
+function turnedLayer({ io, vram, background256: [palette] }, number, on) {
+  const control = halfword(io, BGCNT + number * 2);
+  const tiles = ((control >> 2) & 3) * 0x4000;
+  const map = ((control >> 8) & 31) * 0x800;
+  const columns = 16 << (control >> 14);
+  /** @type {(column: number, row: number) => Tile & { number: number }} */
+  const tileAt = (column, row) => {
+    const entry = vram[map + row * columns + column] ?? 0;
+    return { number: entry, offset: tiles + entry * 64, bits: 8, colours: palette.colours };
+  };
+  return {
+    label: `Background ${number}`,
+    facts: [
+      ...common(control, on, columns * TILE, columns * TILE),
+      ["Matrix", matrix(io, number)],
+      ["Map", hex(VRAM + map, 8)],
+      ["Tiles", `${hex(VRAM + tiles, 8)}, 256 colours`],
+    ],
+    draw: () => drawMap(vram, columns, columns, tileAt),
+    cell: (column, row) => {
+      const tile = tileAt(column, row);
+      return {
+        place: onBus(VRAM + map + row * columns + column, 1),
+        facts: [["Tile", `${tile.number}, at ${hex(VRAM + tile.offset, 8)}`]],
+      };
+    },
+  };
+}
+
+/**
+ * @param {Uint8Array} vram
+ * @param {number} columns
+ * @param {number} rows
+ * @param {(column: number, row: number) => Tile} tileAt
+ * @returns {Picture}
+ */
+function drawMap(vram, columns, rows, tileAt) {
+  const picture = blank(columns * TILE, rows * TILE);
+  for (let row = 0; row < rows; row += 1) {
+    for (let column = 0; column < columns; column += 1) {
+      const tile = tileAt(column, row);
+      // The console draws nothing from the tiles of sprites.
+      if (tile.offset < SPRITE_TILES) drawTile(picture, column * TILE, row * TILE, vram, tile);
+    }
+  }
+  return picture;
+}
+
+/**
+ * The bitmap of modes 3 to 5.
+ * @param {Memory} memory
+ * @param {number} mode
+ * @param {number} control
+ * @returns {Layer}
+ */
+function bitmap({ io, vram, background256: [palette] }, mode, control) {
+  const { width, height } = mode === 5 ? { width: 160, height: 128 } : SCREEN;
+  const size = mode === 4 ? 1 : 2;
+  const first = mode !== 3 && control & 0x10 ? 0xa000 : 0;
+  /** @type {(x: number, y: number) => number} */
+  const at = (x, y) => first + (y * width + x) * size;
+  return {
+    label: "Background 2",
+    facts: [
+      ...common(halfword(io, BGCNT + 4), (control & 0x400) !== 0, width, height),
+      ["Bitmap", `${hex(VRAM + first, 8)}, ${mode === 4 ? 256 : "32,768"} colours`],
+    ],
+    draw: () => {
+      const picture = blank(width, height);
+      for (let pixel = 0; pixel < width * height; pixel += 1) {
+        const from = first + pixel * size;
+        picture.pixels[pixel] =
+          mode === 4 ? (palette.colours[vram[from] ?? 0] ?? 0) : colourOf(halfword(vram, from));
+      }
+      return picture;
+    },
+    cell: (column, row) => ({
+      place: onBus(VRAM + at(column * TILE, row * TILE), TILE * size),
+      facts: [["Pixels", `${column * TILE}, ${row * TILE}`]],
+    }),
+  };
+}
+
+/**
+ * @param {number} control
+ * @param {boolean} on
+ * @param {number} width
+ * @param {number} height
+ * @returns {Facts}
+ */
+function common(control, on, width, height) {
+  return [
+    ["Shown", on ? "yes" : "no"],
+    ["Size", `${width} × ${height}`],
+    ["Priority", String(control & 3)],
+  ];
+}
+
+/**
+ * The matrix of a background that can be turned.
+ * @param {Uint8Array} io
+ * @param {number} number
+ * @returns {string}
+ */
+function matrix(io, number) {
+  const first = BG2PA + (number - 2) * 0x10;
+  return [0, 2, 4, 6].map((at) => (((halfword(io, first + at) << 16) >> 16) / 256).toFixed(2)).join(" ");
+}

@@ -1,0 +1,207 @@
+/** The graphics panel: palettes, tiles, sprites and backgrounds, read from video memory at one frame. */
+
+import { button } from "./controls.js";
+import { el, fill, setText } from "./dom.js";
+import { gameBoyGraphics } from "./gameboy.js";
+import { GBA_MEMORY, gbaGraphics } from "./gba.js";
+import { LayersView, PalettesView, SpritesView, TilesView } from "./graphicsviews.js";
+import { setting } from "./settings.js";
+import { isGameBoy } from "./status.js";
+import { paint } from "./cells.js";
+import { saveFile } from "./transport.js";
+
+/**
+ * @import { App } from "./app.js"
+ * @import { EmulatorClient } from "./emulation.js"
+ * @import { Detail, View } from "./graphicsviews.js"
+ * @import { Graphics, Place } from "./tiles.js"
+ */
+
+/** The shortest time from one reading to the next. */
+const EVERY_MS = 100;
+/** The share of the time that reading may take: one part in this number. */
+const SHARE = 5;
+
+/** @typedef {(place: Place) => void} Reveal Shows bytes in the memory panel. */
+
+export class GraphicsPanel {
+  /** @readonly @type {HTMLElement} */
+  element;
+  #app;
+  #emulation;
+  /** @type {readonly View[]} */
+  #views;
+  #open;
+  /** @type {Graphics | undefined} */
+  #graphics;
+  #detail;
+  #note = el("p", { class: "note", role: "status" });
+  #visible = false;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+
+  /**
+   * @param {App} app
+   * @param {EmulatorClient} emulation
+   * @param {Reveal} reveal
+   */
+  constructor(app, emulation, reveal) {
+    this.#app = app;
+    this.#emulation = emulation;
+    this.#detail = new DetailBox(app, reveal);
+    const changed = () => this.#draw();
+    this.#views = [
+      new PalettesView(changed),
+      new TilesView(changed),
+      new SpritesView(changed),
+      new LayersView(changed),
+    ];
+    const labels = this.#views.map(({ label }) => label);
+    /**
+     * @param {unknown} value
+     * @returns {value is string}
+     */
+    const isLabel = (value) => labels.some((label) => label === value);
+    this.#open = setting("graphics", labels[0] ?? "", isLabel);
+    const choices = labels.map((label) => button({ label }, () => this.#open.set(label)));
+    this.element = el(
+      "div",
+      { class: "graphics" },
+      el(
+        "div",
+        { class: "line" },
+        el("div", { class: "choices", role: "group", "aria-label": "What to show" }, ...choices),
+        button({ icon: "download", label: "PNG", hint: "Save what is shown as a PNG file" }, () =>
+          this.#save(),
+        ),
+      ),
+      ...this.#views.map(({ element }) => element),
+      this.#detail.element,
+      this.#note,
+    );
+    this.#open.follow((open) => {
+      labels.forEach((label, index) => {
+        choices[index]?.setAttribute("aria-pressed", String(label === open));
+        this.#views[index]?.element.toggleAttribute("hidden", label !== open);
+      });
+      this.#draw();
+    });
+    app.api.emulator.follow(() => {
+      // What is shown belongs to the emulator before.
+      this.#graphics = undefined;
+    });
+  }
+
+  /**
+   * Called when the panel is shown or hidden.
+   * @param {boolean} visible
+   */
+  shown(visible) {
+    this.#visible = visible;
+    clearTimeout(this.#timer);
+    if (visible) void this.#refresh();
+    else this.#app.marks.box.set(undefined);
+  }
+
+  /** @returns {View | undefined} */
+  get #view() {
+    return this.#views.find(({ label }) => label === this.#open.value);
+  }
+
+  async #refresh() {
+    const begun = performance.now();
+    const emulator = this.#app.api.emulator.value;
+    try {
+      const graphics = await this.#read();
+      if (emulator === this.#app.api.emulator.value) {
+        this.#graphics = graphics;
+        this.#draw();
+      }
+      setText(this.#note, `Frame ${graphics.frame.toLocaleString("en")}`);
+    } catch (error) {
+      setText(this.#note, error instanceof Error ? `Not up to date: ${error.message}.` : "");
+    }
+    if (!this.#visible) return;
+    const took = performance.now() - begun;
+    const pause = document.hidden ? 1000 : Math.max(EVERY_MS - took, took * (SHARE - 1));
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#refresh(), pause);
+  }
+
+  /** @returns {Promise<Graphics>} */
+  async #read() {
+    if (isGameBoy(this.#app.status.value.emulator)) {
+      const { frame, bytes } = await this.#emulation.state();
+      return gameBoyGraphics(frame, bytes);
+    }
+    const { frame, parts } = await this.#emulation.readTogether(GBA_MEMORY);
+    return gbaGraphics(frame, parts);
+  }
+
+  #draw() {
+    const view = this.#view;
+    if (!this.#graphics || !view) return;
+    view.show(this.#graphics);
+    this.#detail.show(view.detail(this.#graphics));
+  }
+
+  #save() {
+    const name = `${this.#open.value.toLowerCase()}.png`;
+    this.#view?.canvas()?.toBlob((blob) => {
+      if (blob) saveFile(blob, name);
+    });
+  }
+}
+
+/** What the user points at: its picture, its properties, and where it is in memory. */
+class DetailBox {
+  /** @readonly */
+  element = el("div", { class: "detail", hidden: true });
+  #app;
+  #reveal;
+  #canvas = el("canvas", { "aria-hidden": "true" });
+  #title = el("h2", {});
+  #facts = el("dl", { class: "values" });
+  #places = el("div", { class: "line" });
+  #shown = "";
+
+  /**
+   * @param {App} app
+   * @param {Reveal} reveal
+   */
+  constructor(app, reveal) {
+    this.#app = app;
+    this.#reveal = reveal;
+    this.element.append(this.#canvas, el("div", {}, this.#title, this.#facts, this.#places));
+  }
+
+  /** @param {Detail | undefined} detail */
+  show(detail) {
+    this.element.hidden = detail === undefined;
+    this.#app.marks.box.set(detail?.box);
+    if (!detail) return;
+    const { title, facts, places, picture } = detail;
+    this.#canvas.hidden = picture === undefined;
+    if (picture) {
+      paint(this.#canvas, picture);
+      this.#canvas.style.setProperty("width", `${Math.min(128, picture.width * 8)}px`);
+    }
+    const text = JSON.stringify([title, facts, places]);
+    if (text === this.#shown) return;
+    this.#shown = text;
+    this.#app.marks.place.set(places[0]?.place);
+    setText(this.#title, title);
+    fill(
+      this.#facts,
+      ...facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))),
+    );
+    fill(
+      this.#places,
+      ...places.map(({ label, place }) =>
+        button({ label: `${label} ${place.text}`, hint: "Show in the memory panel" }, () =>
+          this.#reveal(place),
+        ),
+      ),
+    );
+  }
+}
