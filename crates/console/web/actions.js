@@ -121,6 +121,36 @@ export const unfreeze = (address) => ({
   path: `${FREEZE}/${encodeURIComponent(address)}`,
 });
 
+/** @type {(type: string) => Action} */
+export const startSearch = (type) => ({
+  title: `Search for a ${type}`,
+  method: "POST",
+  path: "/v1/search",
+  json: { type },
+});
+
+/** @type {(id: number, is: string, value: number | undefined) => Action} */
+export const narrowSearch = (id, is, value) => ({
+  title: `Keep what is ${is.replaceAll("_", " ")}${value === undefined ? "" : ` ${value}`}`,
+  method: "POST",
+  path: `/v1/search/${id}/narrow`,
+  json: value === undefined ? { is } : { is, value },
+});
+
+/** @type {(id: number) => Action} */
+export const undoSearch = (id) => ({
+  title: "Undo a step of the search",
+  method: "POST",
+  path: `/v1/search/${id}/undo`,
+});
+
+/** @type {(id: number) => Action} */
+export const endSearch = (id) => ({
+  title: "End the search",
+  method: "DELETE",
+  path: `/v1/search/${id}`,
+});
+
 export const SNAPSHOTS = "/v1/snapshots";
 
 /**

@@ -249,7 +249,7 @@ async function refusal(response) {
  * HTTP have no clipboard API.
  * @param {string} text
  */
-async function copyText(text) {
+export async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text);
   } catch {

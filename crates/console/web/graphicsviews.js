@@ -288,7 +288,7 @@ export class LayersView {
 
   /** @param {() => void} changed */
   constructor(changed) {
-    this.#cells = new CellPicture("Tiles of the map", TILE, changed);
+    this.#cells = new CellPicture("Squares of the map", TILE, changed);
     for (const list of [this.#layer, this.#zoom]) list.addEventListener("change", changed);
     this.element = el(
       "div",

@@ -1,6 +1,6 @@
-/** A grid of bytes to navigate and edit. It highlights changes. It does not know where the bytes come from. */
+/** A grid of numbers to navigate, select and edit. It highlights changes. It does not know where the bytes come from. */
 
-import { el, fill, setText } from "./dom.js";
+import { el, fill, setAttribute, setText } from "./dom.js";
 
 /** How long a change stays highlighted. */
 const MARKED_MS = 900;
@@ -8,13 +8,22 @@ const MARKED_MS = 900;
 /**
  * @typedef {object} HexGridEvents
  * @property {(address: number) => void} move The user moved to an address, which may be outside the visible range.
- * @property {(address: number, value: number) => void} edit The user typed a byte.
+ * @property {(address: number, value: number, bytes: number) => void} edit The user typed a number of this many bytes.
+ * @property {(rows: number) => void} scroll The user turned the wheel.
+ */
+
+/**
+ * A part of memory with a name.
+ * @typedef {object} Band
+ * @property {string} name
+ * @property {number} first
+ * @property {number} end The address after its last byte.
+ * @property {boolean} odd Neighbours differ in it.
  */
 
 /**
  * @typedef {object} Cell
  * @property {HTMLElement} hex
- * @property {HTMLElement} text
  * @property {number} value
  * @property {number} changedAt
  */
@@ -28,22 +37,32 @@ export class HexGrid {
   /** @type {Cell[]} */
   #cells = [];
   /** @type {HTMLElement[]} */
+  #texts = [];
+  /** @type {HTMLElement[]} */
   #heads = [];
+  /** Above the addresses, as wide as they are. */
+  #corner = el("span", { class: "address" });
+  /** @type {(number | undefined)[]} */
+  #bytes = [];
   #across;
+  /** Bytes of a number. */
+  #unit = 1;
   #start = 0;
-  #digits = 8;
+  /** @type {(address: number) => string} */
+  #name = (address) => hex(address, 8);
+  /** @type {(first: number, end: number) => readonly Band[]} */
+  #bands = () => [];
   #selected = 0;
+  /** Where the selection began. */
+  #anchor = 0;
   /** The bytes that another tool points at. */
   #pointed = { first: 0, end: 0 };
-  /**
-   * The first digit of the byte that the user is typing.
-   * @type {number | undefined}
-   */
-  #typed;
+  /** The digits of the number that the user is typing. */
+  #typed = "";
 
   /**
    * @param {string} label
-   * @param {number} across
+   * @param {number} across Bytes of a row.
    * @param {number} rows
    * @param {HexGridEvents} events
    */
@@ -51,21 +70,34 @@ export class HexGrid {
     this.#events = events;
     this.#across = across;
     this.#body = el("div", { class: "rows" });
-    this.element = el("div", { class: "hexgrid", role: "grid", "aria-label": label }, this.#body);
+    this.element = el(
+      "div",
+      { class: "hexgrid", role: "grid", "aria-label": label, "aria-multiselectable": "true" },
+      this.#body,
+    );
     this.resize(across, rows);
     this.element.addEventListener("keydown", (event) => this.#key(event));
-    this.element.addEventListener("mousedown", (event) => {
-      /** @type {HTMLElement | null} */
-      const cell = /** @type {Element} */ (event.target).closest("[data-index]");
-      if (!cell) return;
+    this.element.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
+    this.element.addEventListener("copy", (event) => {
+      event.clipboardData?.setData("text/plain", this.selectedText());
       event.preventDefault();
-      this.select(this.#start + Number(cell.dataset.index), true);
+    });
+    this.element.addEventListener("pointerdown", (event) => {
+      const address = this.#under(event);
+      if (address === undefined || event.button !== 0) return;
+      event.preventDefault();
+      this.select(address, true, event.shiftKey);
+    });
+    this.element.addEventListener("pointermove", (event) => {
+      if ((event.buttons & 1) === 0 || event.pointerType === "touch") return;
+      const address = this.#under(event);
+      if (address !== undefined && address !== this.#selected) this.select(address, true, true);
     });
   }
 
-  /** @returns {number} */
+  /** @returns {number} The number of bytes that it can show. */
   get size() {
-    return this.#cells.length;
+    return this.#texts.length;
   }
 
   /** @returns {number} */
@@ -79,6 +111,32 @@ export class HexGrid {
   }
 
   /**
+   * The first selected byte, and the one after the last.
+   * @returns {{ first: number, end: number }}
+   */
+  get selection() {
+    return {
+      first: Math.min(this.#anchor, this.#selected),
+      end: Math.max(this.#anchor, this.#selected) + this.#unit,
+    };
+  }
+
+  /**
+   * The selected numbers as they are shown.
+   * @returns {string}
+   */
+  selectedText() {
+    const { first, end } = this.selection;
+    /** @type {string[]} */
+    const numbers = [];
+    for (let address = first; address < end; address += this.#unit) {
+      const value = this.#number(address - this.#start);
+      if (value !== undefined) numbers.push(hex(value, this.#unit * 2));
+    }
+    return numbers.join(" ");
+  }
+
+  /**
    * Sets the number of columns and rows.
    * @param {number} across
    * @param {number} rows
@@ -86,6 +144,7 @@ export class HexGrid {
   resize(across, rows) {
     this.#across = across;
     this.#cells = [];
+    this.#texts = [];
     this.#heads = [];
     /** @type {HTMLElement[]} */
     const lines = [];
@@ -93,42 +152,62 @@ export class HexGrid {
       const head = el("span", { class: "address", role: "rowheader" });
       const hexes = el("span", { class: "bytes", role: "presentation" });
       const texts = el("span", { class: "texts", "aria-hidden": "true" });
-      for (let column = 0; column < across; column += 1) {
+      for (let column = 0; column < across; column += this.#unit) {
         const index = row * across + column;
-        const hex = el(
-          "span",
-          { class: "byte", role: "gridcell", tabindex: "-1", "data-index": index },
-          "··",
-        );
+        const cell = el("span", { class: "byte", role: "gridcell", tabindex: "-1", "data-index": index });
+        hexes.append(cell);
+        this.#cells.push({ hex: cell, value: -1, changedAt: -Infinity });
+      }
+      for (let column = 0; column < across; column += 1) {
         const text = el("span", {}, " ");
-        hexes.append(hex);
         texts.append(text);
-        this.#cells.push({ hex, text, value: -1, changedAt: -Infinity });
+        this.#texts.push(text);
       }
       this.#heads.push(head);
       lines.push(el("div", { class: "row", role: "row" }, head, hexes, texts));
     }
-    const offsets = Array.from({ length: across }, (_, column) =>
-      el("span", { class: "byte" }, hex(column, 2)),
+    const offsets = Array.from({ length: across / this.#unit }, (_, column) =>
+      el("span", { class: "byte" }, hex(column * this.#unit, 2)),
     );
     const heads = el(
       "div",
       { class: "row heads", "aria-hidden": "true" },
-      el("span", { class: "address" }, " ".repeat(this.#digits)),
+      this.#corner,
       el("span", { class: "bytes" }, ...offsets),
     );
     fill(this.#body, heads, ...lines);
-    this.element.style.setProperty("--across", String(across));
+    this.element.style.setProperty("--across", String(across / this.#unit));
+    this.element.style.setProperty("--digits", String(this.#unit * 2));
     this.show(this.#start);
   }
 
   /**
-   * Sets the number of digits of addresses.
-   * @param {number} digits
+   * Sets how many bytes a number has: 1, 2 or 4.
+   * @param {number} unit
    */
-  setDigits(digits) {
-    this.#digits = digits;
+  setUnit(unit) {
+    this.#unit = unit;
+    this.#selected -= this.#selected % unit;
+    this.#anchor = this.#selected;
     this.resize(this.#across, this.#heads.length);
+  }
+
+  /**
+   * Sets how addresses are written.
+   * @param {(address: number) => string} name
+   */
+  setNames(name) {
+    this.#name = name;
+    this.#showNames();
+  }
+
+  /**
+   * Sets what lists the named parts of a range, in order.
+   * @param {(first: number, end: number) => readonly Band[]} bands
+   */
+  setBands(bands) {
+    this.#bands = bands;
+    this.#showBands();
   }
 
   /**
@@ -137,16 +216,17 @@ export class HexGrid {
    */
   show(start) {
     this.#start = start;
-    this.#heads.forEach((head, row) => {
-      setText(head, hex(start + row * this.#across, this.#digits));
-    });
+    this.#bytes = [];
+    this.#typed = "";
+    this.#showNames();
     for (const cell of this.#cells) {
       cell.value = -1;
       cell.changedAt = -Infinity;
-      setText(cell.hex, "··");
-      setText(cell.text, " ");
-      cell.hex.classList.remove("changed");
+      setText(cell.hex, "·".repeat(this.#unit * 2));
+      cell.hex.classList.remove("changed", "typing");
     }
+    for (const text of this.#texts) setText(text, " ");
+    this.#showBands();
     this.#showPointed();
     this.#mark(false);
   }
@@ -157,15 +237,21 @@ export class HexGrid {
    * @param {number} now
    */
   update(bytes, now) {
-    this.#cells.forEach((cell, index) => {
+    this.#bytes = [...bytes];
+    this.#texts.forEach((text, index) => {
       const value = bytes[index];
+      if (value !== undefined)
+        setText(text, value >= 0x20 && value < 0x7f ? String.fromCharCode(value) : "·");
+    });
+    this.#cells.forEach((cell, index) => {
+      const at = index * this.#unit;
+      const value = this.#number(at);
       if (value === undefined) return;
       if (value !== cell.value) {
         if (cell.value >= 0) cell.changedAt = now;
         cell.value = value;
-        if (!(this.#typed !== undefined && this.#start + index === this.#selected))
-          setText(cell.hex, hex(value, 2));
-        setText(cell.text, value >= 0x20 && value < 0x7f ? String.fromCharCode(value) : "·");
+        if (this.#typed === "" || this.#start + at !== this.#selected)
+          setText(cell.hex, hex(value, this.#unit * 2));
         cell.hex.classList.toggle("zero", value === 0);
       }
       cell.hex.classList.toggle("changed", now - cell.changedAt < MARKED_MS);
@@ -178,17 +264,18 @@ export class HexGrid {
    * @returns {number | undefined}
    */
   byte(address) {
-    const value = this.#cells[address - this.#start]?.value;
-    return value === undefined || value < 0 ? undefined : value;
+    return this.#bytes[address - this.#start];
   }
 
   /**
-   * Selects a byte.
+   * Selects a number, or all from where the selection began.
    * @param {number} address
    */
-  select(address, focus = false) {
+  select(address, focus = false, extend = false) {
     this.#stopTyping();
-    this.#selected = Math.max(0, Math.min(0xffff_ffff, address));
+    const inside = Math.max(0, Math.min(0xffff_ffff, address));
+    this.#selected = inside - (inside % this.#unit);
+    if (!extend) this.#anchor = this.#selected;
     this.#events.move(this.#selected);
     this.#mark(focus);
   }
@@ -203,75 +290,131 @@ export class HexGrid {
     this.#showPointed();
   }
 
+  /**
+   * @param {number} index Of its first byte.
+   * @returns {number | undefined}
+   */
+  #number(index) {
+    let value = 0;
+    for (let at = this.#unit - 1; at >= 0; at -= 1) {
+      const byte = this.#bytes[index + at];
+      if (byte === undefined) return undefined;
+      value = value * 256 + byte;
+    }
+    return value;
+  }
+
+  /**
+   * The address of the cell at the pointer.
+   * @param {Event} event
+   * @returns {number | undefined}
+   */
+  #under(event) {
+    /** @type {HTMLElement | null} */
+    const cell = /** @type {Element} */ (event.target).closest("[data-index]");
+    return cell ? this.#start + Number(cell.dataset.index) : undefined;
+  }
+
+  #showNames() {
+    this.#heads.forEach((head, row) => {
+      setText(head, this.#name(this.#start + row * this.#across));
+    });
+    setText(this.#corner, " ".repeat(this.#name(this.#start).length));
+  }
+
   #showPointed() {
     const { first, end } = this.#pointed;
-    this.#cells.forEach(({ hex }, index) => {
-      const address = this.#start + index;
-      hex.classList.toggle("pointed", address >= first && address < end);
+    this.#cells.forEach(({ hex: cell }, index) => {
+      const address = this.#start + index * this.#unit;
+      cell.classList.toggle("pointed", address + this.#unit > first && address < end);
+    });
+  }
+
+  #showBands() {
+    const bands = this.#bands(this.#start, this.#start + this.size);
+    this.#cells.forEach(({ hex: cell }, index) => {
+      const address = this.#start + index * this.#unit;
+      const band = bands.findLast(({ first, end }) => address >= first && address < end);
+      cell.classList.toggle("band", band !== undefined);
+      cell.classList.toggle("odd", band?.odd === true);
+      cell.classList.toggle("first", band?.first === address);
+      setAttribute(cell, "title", band?.name);
     });
   }
 
   /** @param {boolean} focus */
   #mark(focus) {
-    const chosen = this.#cells[this.#selected - this.#start] ?? this.#cells[0];
-    for (const cell of this.#cells) {
-      const is = cell === chosen;
-      if (cell.hex.tabIndex === (is ? 0 : -1)) continue;
-      cell.hex.tabIndex = is ? 0 : -1;
-      cell.hex.setAttribute("aria-selected", String(is));
-    }
+    const { first, end } = this.selection;
+    const chosen = this.#cells[(this.#selected - this.#start) / this.#unit] ?? this.#cells[0];
+    this.#cells.forEach((cell, index) => {
+      const address = this.#start + index * this.#unit;
+      const selected = cell === chosen || (address >= first && address < end);
+      cell.hex.tabIndex = cell === chosen ? 0 : -1;
+      if (cell.hex.getAttribute("aria-selected") !== String(selected))
+        cell.hex.setAttribute("aria-selected", String(selected));
+    });
     if (focus) chosen?.hex.focus({ preventScroll: true });
+  }
+
+  /** @param {WheelEvent} event */
+  #wheel(event) {
+    if (event.ctrlKey || event.shiftKey || event.deltaY === 0) return;
+    event.preventDefault();
+    this.#events.scroll(event.deltaY > 0 ? 3 : -3);
   }
 
   /** @param {KeyboardEvent} event */
   #key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const page = this.#across * Math.max(1, this.#heads.length - 1);
+    const column = (this.#selected - this.#start) % this.#across;
     /** @type {Record<string, number>} */
     const steps = {
-      ArrowRight: 1,
-      ArrowLeft: -1,
+      ArrowRight: this.#unit,
+      ArrowLeft: -this.#unit,
       ArrowDown: this.#across,
       ArrowUp: -this.#across,
       PageDown: page,
       PageUp: -page,
-      Home: -(this.#selected - this.#start) % this.#across,
-      End: this.#across - 1 - ((this.#selected - this.#start) % this.#across),
+      Home: -column,
+      End: this.#across - this.#unit - column,
     };
     const step = steps[event.key];
     if (step !== undefined) {
       event.preventDefault();
-      this.select(this.#selected + step, true);
+      this.select(this.#selected + step, true, event.shiftKey);
     } else if (event.key === "Escape") {
       this.#stopTyping();
     } else if (/^[0-9a-f]$/i.test(event.key)) {
       event.preventDefault();
-      this.#type(Number.parseInt(event.key, 16));
+      this.#type(event.key.toLowerCase());
     }
   }
 
-  /** @param {number} digit */
+  /** @param {string} digit */
   #type(digit) {
-    const cell = this.#cells[this.#selected - this.#start];
+    const cell = this.#cells[(this.#selected - this.#start) / this.#unit];
     if (!cell) return;
-    if (this.#typed === undefined) {
-      this.#typed = digit;
+    this.#typed += digit;
+    const length = this.#unit * 2;
+    if (this.#typed.length < length) {
       cell.hex.classList.add("typing");
-      cell.hex.textContent = `${digit.toString(16)}_`;
+      cell.hex.textContent = this.#typed.padEnd(length, "_");
       return;
     }
-    const value = this.#typed * 16 + digit;
+    const value = Number.parseInt(this.#typed, 16);
     this.#stopTyping();
-    this.#events.edit(this.#selected, value);
-    this.select(this.#selected + 1, true);
+    this.#events.edit(this.#selected, value, this.#unit);
+    this.select(this.#selected + this.#unit, true);
   }
 
   #stopTyping() {
-    if (this.#typed === undefined) return;
-    this.#typed = undefined;
-    const cell = this.#cells[this.#selected - this.#start];
+    if (this.#typed === "") return;
+    this.#typed = "";
+    const cell = this.#cells[(this.#selected - this.#start) / this.#unit];
     cell?.hex.classList.remove("typing");
-    if (cell) setText(cell.hex, cell.value < 0 ? "··" : hex(cell.value, 2));
+    if (cell)
+      setText(cell.hex, cell.value < 0 ? "·".repeat(this.#unit * 2) : hex(cell.value, this.#unit * 2));
   }
 }
 

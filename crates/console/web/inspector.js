@@ -25,6 +25,8 @@ const TYPES = /** @type {const} */ (["u8", "i8", "u16", "i16", "u32", "i32"]);
  */
 export function inspector(memory) {
   let shown = 0;
+  /** @type {string | undefined} */
+  let named;
   const title = el("h2", {});
   /** @type {Map<Type, HTMLElement>} */
   const values = new Map();
@@ -72,12 +74,13 @@ export function inspector(memory) {
   /** @param {number} address */
   const show = (address) => {
     const symbol = memory.symbol(address);
-    if (address !== shown || title.childElementCount === 0) {
+    if (address !== shown || symbol?.name !== named || title.childElementCount === 0) {
       if (symbol?.type) type.value = symbol.type;
       const offset = symbol && address > symbol.address ? `+${address - symbol.address}` : "";
       fill(title, el("code", {}, hex(address, 8)), symbol && el("span", {}, symbol.name + offset));
     }
     shown = address;
+    named = symbol?.name;
     for (const [name, place] of values) setText(place, numberOf(name, memory.bytes(address, bytesOf(name))));
   };
   return { element, show };

@@ -28,7 +28,10 @@ import { toast } from "./toast.js";
 import { transport } from "./transport.js";
 import { WatchesPanel } from "./watches.js";
 
-/** @import { App } from "./app.js" */
+/**
+ * @import { App } from "./app.js"
+ * @import { Place } from "./tiles.js"
+ */
 
 const api = new Api();
 const named = new URLSearchParams(location.search).get("emulator");
@@ -55,15 +58,19 @@ stage.append(
 
 const symbols = new Symbols(api);
 const watches = new WatchesPanel(app, symbols);
-const memory = new MemoryPanel(app, emulation, symbols, (expression) => {
+/** @param {string} expression */
+const watchIt = (expression) => {
   watches.add(expression);
   toast(`Watching ${expression}.`);
-});
-const graphics = new GraphicsPanel(app, emulation, (place) => {
+};
+const memory = new MemoryPanel(app, emulation, symbols, watchIt);
+/** @param {Place} place */
+const reveal = (place) => {
   tools.open("memory");
-  void memory.reveal(place);
-});
-const snapshots = new SnapshotsPanel(app);
+  memory.reveal(place);
+};
+const graphics = new GraphicsPanel(app, emulation, reveal);
+const snapshots = new SnapshotsPanel(app, { reveal, watch: watchIt });
 const recordings = new RecordingsPanel(app);
 /** @returns {number} */
 const losses = () => rpc.socket.losses.value + picture.video.socket.losses.value;

@@ -1,13 +1,16 @@
 /** The memory panel: a hex grid over the bus or a domain, updated while it is visible. */
 
 import * as actions from "./actions.js";
+import { copyText } from "./api.js";
 import { attempt } from "./app.js";
+import { bankedName, parseBanked } from "./banks.js";
 import { button, field, lineForm, setOptions } from "./controls.js";
 import { el, freshId, setText } from "./dom.js";
 import { finder } from "./find.js";
 import { FrozenList } from "./frozen.js";
 import { hex, HexGrid } from "./hexgrid.js";
 import { inspector } from "./inspector.js";
+import { searcher } from "./search.js";
 import { isGameBoy } from "./status.js";
 import { toast } from "./toast.js";
 
@@ -42,6 +45,12 @@ export class MemoryPanel {
     spellcheck: "false",
     autocomplete: "off",
   });
+  #unit = el(
+    "select",
+    { class: "columns" },
+    ...[1, 2, 4].map((bytes) => el("option", { value: bytes }, `${bytes * 8} bits`)),
+  );
+  #bar = el("input", { type: "range", class: "scroll-bar", "aria-label": "Position in memory", min: 0 });
   #note = el("p", { class: "note", role: "status" });
   /** @type {(address: number) => void} */
   #inspect;
@@ -50,6 +59,11 @@ export class MemoryPanel {
   #start = FIRST;
   /** Where the working RAM is. */
   #first = FIRST;
+  /**
+   * A place to show.
+   * @type {Place | undefined}
+   */
+  #wanted;
   #visible = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
@@ -68,13 +82,21 @@ export class MemoryPanel {
     this.#symbols = symbols;
     this.#grid = new HexGrid("Memory", 16, ROWS, {
       move: (address) => this.#moved(address),
-      edit: (address, value) => void this.#write(address, value, "u8"),
+      edit: (address, value, bytes) => void this.#write(address, value, `u${bytes * 8}`),
+      scroll: (rows) => this.#scroll(this.#start + rows * this.#grid.across),
     });
+    this.#unit.addEventListener("change", () => this.#grid.setUnit(Number(this.#unit.value)));
+    this.#bar.addEventListener("input", () => {
+      this.#scroll(this.#area.start + Number(this.#bar.value) * this.#grid.across);
+    });
+    /** @param {Place} place */
+    const reveal = (place) => this.reveal(place);
     const names = el("datalist", { id: freshId("symbols") });
     this.#address.setAttribute("list", names.id);
     symbols.all.follow((all) =>
       names.replaceChildren(...all.map(({ name }) => el("option", { value: name }))),
     );
+    symbols.all.follow(() => this.#name());
     const inspection = inspector({
       bytes: (address, count) =>
         Array.from({ length: count }, (_, index) => this.#grid.byte(address + index)),
@@ -94,29 +116,29 @@ export class MemoryPanel {
         field("Address or symbol", this.#address, true),
         names,
         button({ label: "Go" }, () => this.#go()),
+        field("Columns", this.#unit, true),
         button({ icon: "up", label: "Page up", compact: true }, () => this.goTo(this.#start - this.#page)),
         button({ icon: "down", label: "Page down", compact: true }, () =>
           this.goTo(this.#start + this.#page),
         ),
+        button({ icon: "copy", label: "Copy the selected bytes", compact: true }, () => this.#copy()),
       ),
-      this.#grid.element,
+      el("div", { class: "scrolled" }, this.#grid.element, this.#bar),
       this.#note,
       inspection.element,
       this.#frozen.element,
-      finder(
-        app,
-        (address) => {
-          this.#domain.value = "";
-          this.goTo(address);
-        },
-        watch,
-      ),
+      finder(app, { reveal, watch }),
+      searcher(app, { reveal, watch }),
     );
-    this.#domain.addEventListener("change", () => this.goTo(this.#onBus ? this.#first : 0));
+    this.#domain.addEventListener("change", () => {
+      this.#name();
+      this.goTo(this.#onBus ? this.#first : 0);
+    });
     app.api.emulator.follow(() => {
       // What is shown belongs to the emulator before.
       this.#domains = [];
       this.#domain.value = "";
+      this.#name();
       this.#grid.show(this.#start);
     });
     app.marks.place.follow((place) => {
@@ -152,13 +174,20 @@ export class MemoryPanel {
    * Shows a part of memory and marks its bytes.
    * @param {Place} place
    */
-  async reveal({ domain, address, length }) {
-    await attempt(async () => {
-      if (this.#domains.length === 0) await this.#loadDomains();
-      this.#domain.value = domain;
-      this.goTo(address);
-      this.#grid.point(address, length);
-    });
+  reveal(place) {
+    this.#wanted = place;
+    this.#showWanted();
+  }
+
+  /** Shows the wanted place, once its domain is known. */
+  #showWanted() {
+    if (!this.#wanted) return;
+    const { domain, address, length } = this.#wanted;
+    if (domain !== "" && this.#domains.length === 0) return;
+    this.#wanted = undefined;
+    this.#setDomain(domain);
+    this.goTo(address);
+    this.#grid.point(address, length);
   }
 
   /**
@@ -169,8 +198,51 @@ export class MemoryPanel {
     const first = gameBoy ? FIRST_GAME_BOY : FIRST;
     if (first === this.#first) return;
     this.#first = first;
-    this.#grid.setDigits(gameBoy ? 4 : 8);
+    this.#name();
     if (this.#onBus) this.goTo(first);
+  }
+
+  /** @param {string} domain */
+  #setDomain(domain) {
+    if (this.#domain.value === domain) return;
+    this.#domain.value = domain;
+    this.#name();
+  }
+
+  /** Names addresses and symbols as the console and the domain have them. */
+  #name() {
+    const domain = this.#domain.value;
+    if (this.#gameBoy && domain !== "") this.#grid.setNames((offset) => bankedName(domain, offset));
+    else this.#grid.setNames((address) => hex(address, this.#gameBoy ? 4 : 8));
+    this.#grid.setBands((first, end) => (this.#onBus ? this.#symbols.within(first, end) : []));
+  }
+
+  /** @returns {boolean} */
+  get #gameBoy() {
+    return this.#first === FIRST_GAME_BOY;
+  }
+
+  /**
+   * What the scroll bar covers: the domain, or on the bus the memory around the first address.
+   * @returns {{ start: number, end: number }}
+   */
+  get #area() {
+    const chosen = this.#domains.find(({ id }) => id === this.#domain.value);
+    if (chosen) return { start: 0, end: chosen.size };
+    if (this.#gameBoy) return { start: 0, end: 0x1_0000 };
+    const around = this.#domains.find(
+      ({ base, size }) => this.#start >= base && this.#start < base + size && size > 0,
+    );
+    const block = this.#start - (this.#start % 0x100_0000);
+    return around
+      ? { start: around.base, end: around.base + around.size }
+      : { start: block, end: block + 0x100_0000 };
+  }
+
+  #copy() {
+    const { first, end } = this.#grid.selection;
+    void copyText(this.#grid.selectedText());
+    toast(`Copied ${end - first === 1 ? "1 byte" : `${end - first} bytes`}.`, "copied");
   }
 
   /** @returns {boolean} */
@@ -185,6 +257,12 @@ export class MemoryPanel {
 
   #go() {
     const text = this.#address.value;
+    const banked = this.#gameBoy ? parseBanked(text) : undefined;
+    if (banked && this.#domains.some(({ id }) => id === banked.domain)) {
+      this.#setDomain(banked.domain);
+      this.goTo(banked.offset);
+      return;
+    }
     const address = this.#symbols.resolve(text);
     if (address === undefined) {
       toast(
@@ -194,7 +272,7 @@ export class MemoryPanel {
       return;
     }
     const known = this.#symbols.all.value.some(({ name }) => text.startsWith(name));
-    if (known) this.#domain.value = "";
+    if (known) this.#setDomain("");
     this.goTo(address);
   }
 
@@ -213,8 +291,30 @@ export class MemoryPanel {
 
   /** @param {number} start */
   #scroll(start) {
-    this.#start = start;
-    this.#grid.show(start);
+    const { across } = this.#grid;
+    const last = 2 ** 32 - this.#page;
+    this.#start = Math.max(0, Math.min(this.#lastStart ?? last, start - (start % across)));
+    this.#grid.show(this.#start);
+    this.#showBar();
+  }
+
+  /**
+   * The largest first address of a domain.
+   * @returns {number | undefined}
+   */
+  get #lastStart() {
+    const chosen = this.#domains.find(({ id }) => id === this.#domain.value);
+    if (!chosen) return this.#gameBoy ? 0x1_0000 - this.#page : undefined;
+    const { across } = this.#grid;
+    return Math.max(0, Math.ceil((chosen.size - this.#page) / across) * across);
+  }
+
+  #showBar() {
+    const { start, end } = this.#area;
+    const { across } = this.#grid;
+    this.#bar.max = String(Math.max(0, Math.ceil((end - start - this.#page) / across)));
+    this.#bar.value = String(Math.floor((this.#start - start) / across));
+    this.#bar.setAttribute("aria-valuetext", `from ${hex(this.#start, 4)}`);
   }
 
   async #refresh() {
@@ -253,6 +353,8 @@ export class MemoryPanel {
       { value: "", label: "Bus" },
       ...this.#domains.map(({ id, label, size }) => ({ value: id, label: `${label} (${sizeText(size)})` })),
     ]);
+    this.#showBar();
+    this.#showWanted();
   }
 
   /**

@@ -3,13 +3,17 @@
 import * as actions from "./actions.js";
 import { ApiError } from "./api.js";
 import { attempt, textOf } from "./app.js";
+import { Comparison } from "./compare.js";
 import { button, empty, field } from "./controls.js";
 import { confirm, prompt } from "./dialog.js";
 import { el, fill } from "./dom.js";
 import { fileName, freeName } from "./names.js";
 import { toast } from "./toast.js";
 
-/** @import { App } from "./app.js" */
+/**
+ * @import { App } from "./app.js"
+ * @import { PlaceUse } from "./places.js"
+ */
 
 /**
  * An entry of the server's list of snapshots.
@@ -38,12 +42,17 @@ export class SnapshotsPanel {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   #shown = "";
+  #comparison;
   /** @type {readonly string[]} */
   #names = [];
 
-  /** @param {App} app */
-  constructor(app) {
+  /**
+   * @param {App} app
+   * @param {PlaceUse} use What differences can be used for.
+   */
+  constructor(app, use) {
     this.#app = app;
+    this.#comparison = new Comparison(app, use);
     const form = el(
       "form",
       { class: "line" },
@@ -54,7 +63,7 @@ export class SnapshotsPanel {
       event.preventDefault();
       void this.#save();
     });
-    this.element = el("div", {}, form, this.#list);
+    this.element = el("div", {}, form, this.#list, this.#comparison.element);
     app.api.emulator.follow(() => {
       this.#shown = "";
     });
@@ -101,6 +110,7 @@ export class SnapshotsPanel {
         limit: 1000,
       });
       this.#names = snapshots.map(({ name }) => name);
+      this.#comparison.setNames(this.#names);
       this.#show(snapshots);
     } catch (error) {
       // The header shows that the server does not answer; the list may still be correct.

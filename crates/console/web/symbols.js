@@ -48,6 +48,20 @@ export class Symbols {
   }
 
   /**
+   * The symbols of a range, in order; neighbours differ in `odd`.
+   * @param {number} first
+   * @param {number} end
+   * @returns {{ name: string, first: number, end: number, odd: boolean }[]}
+   */
+  within(first, end) {
+    return this.all.value.flatMap((symbol, index) => {
+      const after = symbol.address + sizeOf(symbol);
+      if (symbol.address >= end || after <= first) return [];
+      return [{ name: symbol.name, first: symbol.address, end: after, odd: index % 2 === 1 }];
+    });
+  }
+
+  /**
    * Parses an address: `0x…`, bare hex, or a symbol with an optional `+offset`.
    * @param {string} text
    * @returns {number | undefined}

@@ -96,7 +96,7 @@ test("keyboard only: play, pause, go to a tool and use it", async ({ page, conso
 
   await page.getByRole("tab", { name: "Memory" }).focus();
   await page.keyboard.press("ArrowRight");
-  await expect(page.getByRole("tab", { name: "Watches" })).toBeFocused();
+  await expect(page.getByRole("tab", { name: "Graphics" })).toBeFocused();
   await page.keyboard.press("End");
   await expect(page.getByRole("tab", { name: "Log" })).toBeFocused();
   await page.keyboard.press("Home");

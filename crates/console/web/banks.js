@@ -1,0 +1,55 @@
+/** Addresses of the Game Boy, whose bus shows one bank of some memories at a time. */
+
+import { hex } from "./hexgrid.js";
+
+/**
+ * Where a memory domain is on the bus.
+ * @typedef {object} Window
+ * @property {number} base Of its first bank.
+ * @property {number} [size] Of a bank, if it has several.
+ * @property {number} [others] Where its other banks are.
+ */
+
+/** @type {Readonly<Record<string, Window>>} */
+const WINDOWS = {
+  cart0: { base: 0, size: 0x4000, others: 0x4000 },
+  vram: { base: 0x8000, size: 0x2000, others: 0x8000 },
+  sram: { base: 0xa000, size: 0x2000, others: 0xa000 },
+  wram: { base: 0xc000, size: 0x1000, others: 0xd000 },
+  oam: { base: 0xfe00 },
+  io: { base: 0xff00 },
+  hram: { base: 0xff80 },
+};
+
+/**
+ * A byte of a domain as people write it: `3:4000`, or `fe00` in memory without banks.
+ * @param {string} domain
+ * @param {number} offset
+ * @returns {string}
+ */
+export function bankedName(domain, offset) {
+  const window = WINDOWS[domain];
+  if (!window) return hex(offset, 4);
+  const { base, size, others = base } = window;
+  if (size === undefined) return hex(base + offset, 4);
+  const bank = Math.floor(offset / size);
+  return `${hex(bank, 2)}:${hex((bank === 0 ? base : others) + (offset % size), 4)}`;
+}
+
+/**
+ * The domain and offset of an address such as `3:4000`.
+ * @param {string} text
+ * @returns {{ domain: string, offset: number } | undefined}
+ */
+export function parseBanked(text) {
+  const [, bankText, addressText] = /^\s*([0-9a-f]{1,3}):([0-9a-f]{4})\s*$/i.exec(text) ?? [];
+  if (bankText === undefined || addressText === undefined) return undefined;
+  const bank = Number.parseInt(bankText, 16);
+  const address = Number.parseInt(addressText, 16);
+  for (const [domain, { base, size, others = base }] of Object.entries(WINDOWS)) {
+    if (size === undefined) continue;
+    const first = bank === 0 ? base : others;
+    if (address >= first && address < first + size) return { domain, offset: bank * size + address - first };
+  }
+  return undefined;
+}

@@ -1,0 +1,89 @@
+/** Compares two snapshots, or one with the game as it is now: which bytes differ. */
+
+import { attempt } from "./app.js";
+import { field, lineForm, setOptions } from "./controls.js";
+import { el, fill, setText } from "./dom.js";
+import { placeRow } from "./places.js";
+
+/**
+ * @import { App } from "./app.js"
+ * @import { FoundPlace, PlaceUse } from "./places.js"
+ */
+
+/** Ranges that are listed at most. */
+const MOST = 50;
+/** Bytes of a range that are listed. */
+const BYTES = 8;
+const NOW = "";
+
+/** @typedef {FoundPlace & { length: number, old: string, new: string }} Range */
+
+export class Comparison {
+  /** @readonly @type {HTMLElement} */
+  element;
+  #app;
+  #use;
+  #from = el("select", {});
+  #to = el("select", {});
+  #told = el("p", { class: "note", role: "status" });
+  #list = el("ul", { class: "found", "aria-label": "Differences" });
+
+  /**
+   * @param {App} app
+   * @param {PlaceUse} use
+   */
+  constructor(app, use) {
+    this.#app = app;
+    this.#use = use;
+    this.element = el(
+      "div",
+      { class: "finder", hidden: true },
+      lineForm(
+        () => this.#compare(),
+        field("Compare", this.#from),
+        field("with", this.#to),
+        el("button", { type: "submit" }, "Compare"),
+      ),
+      this.#told,
+      this.#list,
+    );
+  }
+
+  /**
+   * Sets the snapshots that can be compared.
+   * @param {readonly string[]} names
+   */
+  setNames(names) {
+    const options = names.map((name) => ({ value: name, label: name }));
+    setOptions(this.#from, options);
+    setOptions(this.#to, [{ value: NOW, label: "the game now" }, ...options]);
+    this.element.hidden = names.length === 0;
+  }
+
+  async #compare() {
+    await attempt(async () => {
+      const to = this.#to.value === NOW ? {} : { to: this.#to.value };
+      /** @type {{ ranges: Range[], total: number, bytes: number }} */
+      const { ranges, total, bytes } = await this.#app.api.read("/v1/snapshots/diff", {
+        from: this.#from.value,
+        ...to,
+        encoding: "hex",
+        limit: MOST,
+      });
+      const differ = bytes === 1 ? "1 byte differs" : `${bytes.toLocaleString("en")} bytes differ`;
+      const rest = total > ranges.length ? ` The first ${ranges.length} of ${total} places:` : "";
+      setText(this.#told, `${differ}.${rest}`);
+      fill(this.#list, ...ranges.map((range) => placeRow(range, change(range), this.#use)));
+    });
+  }
+}
+
+/**
+ * @param {Range} range
+ * @returns {string}
+ */
+function change({ old, new: now, length }) {
+  /** @param {string} bytes */
+  const short = (bytes) => bytes.slice(0, BYTES * 2) + (length > BYTES ? "…" : "");
+  return `${short(old)} → ${short(now)}`;
+}

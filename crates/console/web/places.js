@@ -1,0 +1,59 @@
+/** Places in memory, as lists: each leads to its bytes in the memory panel and can become a watch. */
+
+import { button } from "./controls.js";
+import { el } from "./dom.js";
+import { hex } from "./hexgrid.js";
+import { icon } from "./icons.js";
+
+/** @import { Place } from "./tiles.js" */
+
+/**
+ * A place of an answer of the server.
+ * @typedef {object} FoundPlace
+ * @property {string | null} domain
+ * @property {number | null} offset
+ * @property {number | null} bank
+ * @property {number | null} address On the bus; null if it is not there.
+ * @property {string | null} symbol
+ * @property {string} watch The expression that reads it.
+ * @property {number} [length] In bytes.
+ */
+
+/**
+ * @typedef {object} PlaceUse
+ * @property {(place: Place) => void} reveal Shows bytes in the memory panel.
+ * @property {(expression: string) => void} watch
+ */
+
+/**
+ * @param {FoundPlace} found
+ * @param {string} value What is there.
+ * @param {PlaceUse} use
+ * @returns {HTMLElement}
+ */
+export function placeRow(found, value, { reveal, watch }) {
+  const place = placeOf(found);
+  const label = found.symbol === null ? place.text : `${place.text} ${found.symbol}`;
+  const watched = el("button", { type: "button", class: "quiet" }, icon("plus"), "Watch");
+  watched.ariaLabel = `Watch ${found.watch}`;
+  watched.addEventListener("click", () => watch(found.watch));
+  return el(
+    "li",
+    {},
+    button({ label, kind: "quiet" }, () => reveal(place)),
+    el("code", {}, value),
+    watched,
+  );
+}
+
+/**
+ * Memory with banks is shown by its domain, because the bus has one bank at a time.
+ * @param {FoundPlace} found
+ * @returns {Place}
+ */
+function placeOf({ domain, offset, bank, address, length = 1 }) {
+  if (address !== null && bank === null) return { domain: "", address, length, text: hex(address, 8) };
+  const inDomain = domain ?? "";
+  const text = `${inDomain}:${hex(offset ?? 0, 4)}`;
+  return { domain: inDomain, address: offset ?? 0, length, text };
+}

@@ -1,0 +1,123 @@
+/** Searches memory for a value: begins with all numbers of a type and keeps those that behave as they should. */
+
+import * as actions from "./actions.js";
+import { attempt } from "./app.js";
+import { button, field, lineForm } from "./controls.js";
+import { el, fill, setText } from "./dom.js";
+import { placeRow } from "./places.js";
+
+/**
+ * @import { App } from "./app.js"
+ * @import { FoundPlace, PlaceUse } from "./places.js"
+ */
+
+/** Candidates that are listed at most. */
+const MOST = 20;
+
+/** What numbers are compared with, and whether that needs a value. */
+const TESTS = /** @type {const} */ ([
+  ["equal", "is equal to", true],
+  ["not_equal", "is not", true],
+  ["greater", "is greater than", true],
+  ["less", "is less than", true],
+  ["changed", "has changed", false],
+  ["unchanged", "has not changed", false],
+  ["increased", "has increased", false],
+  ["decreased", "has decreased", false],
+  ["increased_by", "has increased by", true],
+  ["decreased_by", "has decreased by", true],
+]);
+
+/**
+ * A search of the server.
+ * @typedef {object} Search
+ * @property {number} id
+ * @property {number} count
+ * @property {number} undoable Steps that can be undone.
+ */
+
+/** @typedef {FoundPlace & { value: number, previous: number | null }} Candidate */
+
+/**
+ * @param {App} app
+ * @param {PlaceUse} use
+ * @returns {HTMLElement}
+ */
+export function searcher(app, use) {
+  /** @type {Search | undefined} */
+  let search;
+  const type = el(
+    "select",
+    {},
+    ...["u8", "u16", "u32", "i8", "i16", "i32"].map((name) => el("option", { value: name }, name)),
+  );
+  const is = el("select", {}, ...TESTS.map(([value, label]) => el("option", { value }, label)));
+  const value = el("input", { type: "text", class: "value", placeholder: "value", autocomplete: "off" });
+  const told = el("p", { class: "note", role: "status" });
+  const list = el("ul", { class: "found", "aria-label": "Candidates" });
+  const needsValue = () => TESTS.some(([name, , needs]) => name === is.value && needs);
+
+  /** @param {Search | undefined} now */
+  const show = async (now) => {
+    search = now;
+    steps.hidden = now === undefined;
+    start.hidden = now !== undefined;
+    if (!now) {
+      setText(told, "");
+      fill(list);
+      return;
+    }
+    const places = now.count === 1 ? "1 place is" : `${now.count.toLocaleString("en")} places are`;
+    setText(told, `${places} left.`);
+    if (now.count > MOST) {
+      fill(list);
+      return;
+    }
+    /** @type {{ candidates: Candidate[] }} */
+    const { candidates } = await app.api.read(`/v1/search/${now.id}`, { limit: MOST });
+    fill(
+      list,
+      ...candidates.map((candidate) =>
+        placeRow({ ...candidate, length: Number(type.value.slice(1)) / 8 }, String(candidate.value), use),
+      ),
+    );
+  };
+  /** @param {Parameters<App["api"]["act"]>[0]} action */
+  const step = (action) => attempt(async () => show(/** @type {Search} */ (await app.api.act(action))));
+
+  const start = lineForm(
+    () => step(actions.startSearch(type.value)),
+    field("Search for a number", type),
+    el("button", { type: "submit" }, "Search"),
+  );
+  const steps = lineForm(
+    () => {
+      const number = Number(value.value.trim());
+      const wrong = needsValue() && (value.value.trim() === "" || !Number.isInteger(number));
+      value.setCustomValidity(wrong ? "Use a whole number, decimal or 0x hex." : "");
+      if (!search || !steps.reportValidity()) return;
+      void step(actions.narrowSearch(search.id, is.value, needsValue() ? number : undefined));
+    },
+    field("Keep the places whose number", is),
+    field("Value", value, true),
+    el("button", { type: "submit", class: "primary" }, "Keep"),
+    button({ label: "Undo", hint: "Undo the last step" }, () => {
+      if (search) return step(actions.undoSearch(search.id));
+    }),
+    button({ label: "End" }, () => attempt(endSearch)),
+  );
+  const endSearch = async () => {
+    const ended = search;
+    // Also if the server no longer has it.
+    await show(undefined);
+    if (ended) await app.api.act(actions.endSearch(ended.id));
+  };
+  const showValue = () => {
+    value.hidden = !needsValue();
+    value.setCustomValidity("");
+  };
+  is.addEventListener("change", showValue);
+  value.addEventListener("input", () => value.setCustomValidity(""));
+  app.api.emulator.follow(() => void show(undefined));
+  return el("div", { class: "finder" }, start, steps, told, list);
+}

@@ -1,0 +1,172 @@
+/** The memory panel for daily use: scrolling, selecting, columns, symbols, banks, searches and comparisons. */
+
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Locator } from "@playwright/test";
+import { Console } from "../support/console.ts";
+import { gameBoyRom } from "../support/gameboy.ts";
+import { expect, test } from "../support/test.ts";
+
+const SCRATCH = 0x0200_0100;
+
+async function goTo(panel: Locator, address: string): Promise<void> {
+  await panel.getByLabel("Address or symbol").fill(address);
+  await panel.getByLabel("Address or symbol").press("Enter");
+}
+
+test("the wheel and the scroll bar move through memory", async ({ page, console: opened }) => {
+  const panel = await opened.tab("Memory");
+  const head = panel.getByRole("rowheader").first();
+  await expect(head).toHaveText("02000000");
+  await panel.getByRole("gridcell").first().hover();
+  await page.mouse.wheel(0, 100);
+  await expect(head).toHaveText("02000030");
+  await page.mouse.wheel(0, -100);
+  await expect(head).toHaveText("02000000");
+  // The bar covers the work RAM, of 256 KiB.
+  const bar = panel.getByLabel("Position in memory");
+  await expect(bar).toHaveAttribute("max", String((0x4_0000 - 0x100) / 16));
+  await bar.focus();
+  await page.keyboard.press("End");
+  await expect(head).toHaveText("0203ff00");
+  await panel.getByLabel("Memory domain").selectOption("iwram");
+  await expect(bar).toHaveAttribute("max", String((0x8000 - 0x100) / 16));
+  await panel.getByRole("gridcell").first().hover();
+  await page.mouse.wheel(0, -100);
+  await expect(head).toHaveText("00000000");
+});
+
+test("bytes are selected and copied", async ({ page, context, server, console: opened }) => {
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  const clipboard = (): Promise<string> => page.evaluate(() => navigator.clipboard.readText());
+  const panel = await opened.tab("Memory");
+  const data = Buffer.from("00112233445566778899aabbccddeeff", "hex").toString("base64");
+  await server.batch({ op: "write_range", address: SCRATCH, data });
+  await goTo(panel, "02000100");
+  const cells = panel.getByRole("gridcell");
+  await expect(cells.nth(15)).toHaveText("ff");
+  await cells.nth(2).click();
+  await cells.nth(5).click({ modifiers: ["Shift"] });
+  await expect(panel.locator("[aria-selected=true]")).toHaveText(["22", "33", "44", "55"]);
+  await page.keyboard.press("Control+c");
+  expect(await clipboard()).toBe("22 33 44 55");
+  await page.keyboard.press("Shift+ArrowRight");
+  await panel.getByRole("button", { name: "Copy the selected bytes" }).click();
+  await expect.poll(clipboard).toBe("22 33 44 55 66");
+  // The pointer selects, too.
+  await cells.nth(8).hover();
+  await page.mouse.down();
+  await cells.nth(9).hover();
+  await page.mouse.up();
+  await expect(panel.locator("[aria-selected=true]")).toHaveText(["88", "99"]);
+});
+
+test("columns of 16 and 32 bits are shown and written", async ({ page, server, console: opened }) => {
+  const panel = await opened.tab("Memory");
+  const data = Buffer.from("0011223344556677", "hex").toString("base64");
+  await server.batch({ op: "write_range", address: SCRATCH, data });
+  await goTo(panel, "02000100");
+  const cells = panel.getByRole("gridcell");
+  await panel.getByLabel("Columns").selectOption("16 bits");
+  await expect(cells.first()).toHaveText("1100");
+  await expect(cells).toHaveCount(128);
+  await panel.getByLabel("Columns").selectOption("32 bits");
+  await expect(cells.nth(1)).toHaveText("77665544");
+  await cells.nth(1).click();
+  await page.keyboard.type("0badcafe");
+  await expect
+    .poll(async () => (await server.batch({ op: "read32", address: SCRATCH + 4 }))[0])
+    .toBe(0x0bad_cafe);
+  await expect(cells.nth(1)).toHaveText("0badcafe");
+  await expect(panel.locator(".inspector h2")).toContainText("02000108");
+});
+
+test("symbols are bands with their names", async ({ console: opened }) => {
+  const panel = await opened.tab("Memory");
+  const cells = panel.getByRole("gridcell");
+  // `magic` has 8 bytes; `frame` follows.
+  await expect(cells.nth(7)).toHaveAttribute("title", "magic");
+  await expect(cells.nth(8)).toHaveAttribute("title", "frame");
+  await expect(cells.nth(8)).toHaveClass(/first/);
+  const colour = (index: number): Promise<string> =>
+    cells.nth(index).evaluate((cell) => getComputedStyle(cell).backgroundColor);
+  expect(await colour(7)).not.toBe(await colour(8));
+});
+
+test("a Game Boy's memory has its addresses and banks", async ({ page, serve }) => {
+  const rom = gameBoyRom({
+    colour: true,
+    vram: Uint8Array.from({ length: 0x4000 }, (_, at) => (at < 0x2000 ? 0xa0 : 0xb1)),
+    oam: new Uint8Array(160),
+    palettes: new Uint8Array(128),
+    registers: [[0x40, 0x91]],
+  });
+  const path = join(test.info().outputPath(), "banks.gbc");
+  writeFileSync(path, rom);
+  const server = await serve(["--speed", "1", path]);
+  await server.batch({ op: "pause" }, { op: "advance", frames: 30 });
+  const opened = new Console(page, server);
+  await opened.open();
+  const panel = await opened.tab("Memory");
+  const head = panel.getByRole("rowheader").first();
+  await expect(head).toHaveText("c000");
+  await panel.getByLabel("Memory domain").selectOption("vram");
+  await expect(head).toHaveText("00:8000");
+  await expect(panel.getByRole("gridcell").first()).toHaveText("a0");
+  await goTo(panel, "1:8010");
+  await expect(head).toHaveText("01:8010");
+  await expect(panel.getByRole("gridcell").first()).toHaveText("b1");
+});
+
+test("a value is found by its changes and becomes a watch", async ({ server, console: opened }) => {
+  const panel = await opened.tab("Memory");
+  await server.batch({ op: "pause" }, { op: "write32", address: SCRATCH, value: 123_456_789 });
+  await panel.getByLabel("Search for a number").selectOption("u32");
+  await panel.getByRole("button", { name: "Search", exact: true }).click();
+  const keep = panel.getByLabel("Keep the places whose number");
+  await keep.selectOption("is equal to");
+  await panel.getByLabel("Value", { exact: true }).fill("123456789");
+  await panel.getByRole("button", { name: "Keep", exact: true }).click();
+  await expect(panel.getByText("1 place is left.")).toBeVisible();
+  await server.batch({ op: "write32", address: SCRATCH, value: 123_456_799 });
+  await keep.selectOption("has increased by");
+  await panel.getByLabel("Value", { exact: true }).fill("10");
+  await panel.getByRole("button", { name: "Keep", exact: true }).click();
+  const candidates = panel.getByRole("list", { name: "Candidates" });
+  await expect(candidates).toContainText("123456799");
+  await candidates.getByRole("button", { name: /^02000100/ }).click();
+  await expect(panel.locator(".pointed")).toHaveCount(4);
+  await keep.selectOption("has decreased");
+  await panel.getByRole("button", { name: "Keep", exact: true }).click();
+  await expect(panel.getByText("0 places are left.")).toBeVisible();
+  await panel.getByRole("button", { name: "Undo" }).click();
+  await candidates.getByRole("button", { name: /^Watch/ }).click();
+  await panel.getByRole("button", { name: "End" }).click();
+  await expect(candidates).toBeEmpty();
+  const watches = await opened.tab("Watches");
+  await expect(watches.getByRole("listitem").first()).toContainText("123456799");
+});
+
+test("snapshots are compared, with places that lead to memory and to watches", async ({
+  page,
+  server,
+  console: opened,
+}) => {
+  await server.batch({ op: "pause" }, { op: "write32", address: SCRATCH, value: 0 });
+  const panel = await opened.tab("Snapshots");
+  await panel.getByLabel("Name of the snapshot").fill("before");
+  await panel.getByRole("button", { name: "Save now" }).click();
+  await server.batch({ op: "write16", address: SCRATCH, value: 0xbeef });
+  await expect(panel.getByRole("listitem").filter({ hasText: "before" })).toBeVisible();
+  await panel.getByLabel("Compare", { exact: true }).selectOption("before");
+  await panel.getByRole("button", { name: "Compare" }).click();
+  await expect(panel.getByText("2 bytes differ.")).toBeVisible();
+  const differences = panel.getByRole("list", { name: "Differences" });
+  await expect(differences).toContainText("0000 → efbe");
+  await differences.getByRole("button", { name: /^Watch/ }).click();
+  await differences.getByRole("button", { name: /^02000100/ }).click();
+  const memory = page.getByRole("tabpanel", { name: "Memory" });
+  await expect(memory.locator(".pointed")).toHaveText(["ef", "be"]);
+  const watches = await opened.tab("Watches");
+  await expect(watches.getByRole("listitem").first()).toContainText("bytes[0x2000100, 2]");
+});
