@@ -1,5 +1,5 @@
---- The figures of the LuaJIT side and of the channel, each next to the limit of the machine. It takes seven minutes.
--- Run it on a machine that does nothing else. `luajit benches/luajit/run.lua --help` lists the options. It needs cc,
+--- Measures the LuaJIT library and the channel, and prints each figure with the limit of the machine. It takes seven
+-- minutes. Run it on an idle machine. `luajit benches/luajit/run.lua --help` lists the options. It needs cc,
 -- wrk, libmgba-dev, nginx and two release builds: `cargo build --release -p framewire` and
 -- `cargo build --release -p framewire-channel --example pingpong`.
 
@@ -28,7 +28,7 @@ local target = root .. "/target/release"
 local rounds, seconds = options.rounds, options.seconds
 local figures = {}
 
--- Prints a figure, and what it is of another.
+-- Prints a figure, and its ratio to the figure `limit`.
 local function show(name, value, unit, limit, wanted)
   figures[name] = value
   local line = ("%-42s %12s %s"):format(name, ("%.4g"):format(value), unit)

@@ -92,7 +92,7 @@ function types.bool.read(text)
 end
 types.bool.expected = "true or false"
 
--- The other types are met in text messages only.
+-- The other types occur only in text messages.
 
 local BUTTONS = { "A", "B", "Select", "Start", "Right", "Left", "Up", "Down", "R", "L" }
 local BUTTON_NUMBER = {}

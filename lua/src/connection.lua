@@ -61,7 +61,7 @@ function connection.new(socket)
     cancelled = nil, -- ids of requests not to perform
     watches = {}, -- in the order they began
     is_watching = false, -- whether there may be some
-    news = nil, -- their items for the next event frame
+    changes = nil, -- their items for the next event frame
   }
 end
 

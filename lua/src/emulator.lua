@@ -136,7 +136,7 @@ function emulator.step()
     local state = emu:saveStateBuffer(0) or ""
     local flags = #state > CPU_FLAGS and unpack("<I4", state, CPU_FLAGS + 1) or HALTED
     if flags & HALTED ~= 0 and not will_wake() then
-      refuse(UNSUPPORTED, "the Game Boy's processor is halted and no interrupt will wake it; mGBA would step for ever. Run "
+      refuse(UNSUPPORTED, "the Game Boy's processor is halted and no interrupt will wake it; mGBA would step forever. Run "
         .. "frames or reset instead")
     end
   end

@@ -7,20 +7,20 @@ local happenings = require "happenings"
 
 local events = {}
 
--- Reports to the links among `clients`. `any_news` is whether some of them have news of their watches.
-function events.tell(clients, any_news)
+-- Reports to the links among `clients`. `any_changed` says whether a watch of some of them has changes.
+function events.send(clients, any_changed)
   local happened, count = happenings.take()
-  if count == 0 and not any_news then
+  if count == 0 and not any_changed then
     return
   end
   local frame = emulator.frame()
   for _, client in ipairs(clients) do
-    local news = client.news
-    client.news = nil
-    if client.socket and client.session and (news or count > 0) then
-      news = news or {}
-      local items = table.concat(news) .. happened
-      connection.put(client, frames.encode_event(frame, #news + count, items))
+    local changes = client.changes
+    client.changes = nil
+    if client.socket and client.session and (changes or count > 0) then
+      changes = changes or {}
+      local items = table.concat(changes) .. happened
+      connection.put(client, frames.encode_event(frame, #changes + count, items))
     end
   end
 end

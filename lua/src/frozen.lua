@@ -1,4 +1,4 @@
--- Memory at addresses that are computed when they are used, and values that are kept there.
+-- Memory at addresses that an expression computes at each access, and values that are frozen there.
 
 local code = require "code"
 local emulator = require "emulator"
@@ -29,13 +29,13 @@ local function write(address, data)
   end
 end
 
--- The bytes at an address that an expression has now, after that address.
+-- Reads bytes at the address that an expression has now. Returns the address and the bytes.
 function frozen.read_at(expression, length)
   local address = now(code.compile(expression, "address"), length)
   return string.pack("<I4", address) .. emu:readRange(address, length)
 end
 
--- Writes bytes at an address that an expression has now, and returns that address.
+-- Writes bytes at the address that an expression has now. Returns the address.
 function frozen.write_at(expression, data)
   if #data > limits.write then
     refuse(BAD_ARGUMENT, "`data` must be at most %d bytes, not %d; write the rest with further requests", limits.write, #data)
@@ -53,7 +53,7 @@ local function find(name)
   end
 end
 
--- Keeps a value, in place of one with the same name.
+-- Freezes a value. It replaces a value with the same name.
 function frozen.freeze(name, kind, expression, data)
   if #name < 1 or #name > limits.frozen_name then
     refuse(BAD_ARGUMENT, "name has %d bytes; use 1 to %d", #name, limits.frozen_name)
@@ -62,7 +62,7 @@ function frozen.freeze(name, kind, expression, data)
   end
   local known = find(name)
   if not known and #all >= limits.frozen then
-    refuse(refusal.BUSY, "%d values are kept, which is the most; unfreeze one first", #all)
+    refuse(refusal.BUSY, "%d values are frozen already, which is the limit; unfreeze one first", #all)
   end
   local address = code.compile(expression, "address")
   write(now(address, #data, true), data)
@@ -77,7 +77,7 @@ function frozen.first()
   return all[1] and all[1].name
 end
 
--- Ends a value, or with the name * all of them. Returns whether there was one.
+-- Unfreezes a value, or all values if the name is *. Returns whether there was one.
 function frozen.unfreeze(name)
   if name == "*" then
     local any = #all > 0
@@ -102,7 +102,7 @@ function frozen.list()
   return texts
 end
 
--- A frame was run: writes the values again. Those of another game end.
+-- Called after each frame. Writes the values again, and drops those of another game.
 function frozen.keep()
   if not emu or #all == 0 then
     return

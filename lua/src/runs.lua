@@ -124,7 +124,7 @@ end
 -- Begins a run from its bytes, for a link's session. Returns it, and its result if it is over without a frame.
 function runs.begin(bytes, session)
   if #active >= limits.runs then
-    refuse(BUSY, "%d runs are under way, which is the most; wait for the end of one", #active)
+    refuse(BUSY, "%d runs are under way, which is the limit; wait for the end of one", #active)
   end
   local run = decode(bytes)
   run.session, run.index, run.frames, run.ends, run.alone = session, 1, 0, {}, 0
@@ -167,8 +167,8 @@ function runs.cancel(run)
   end
 end
 
--- A frame was run, and nothing was changed since: looks which steps end with it.
-function runs.look()
+-- Called after each frame, before this script changes anything. Finds the steps that end with the frame.
+function runs.after_frame()
   if not emu then
     return
   end

@@ -84,19 +84,19 @@ function server.frame()
   outside, outside_ticks = outside + now - left_at, outside_ticks + 1
   memory.forget()
   game.advance()
-  local any_news = watches.look()
-  runs.look()
+  local any_changed = watches.after_frame()
+  runs.after_frame()
   frozen.keep()
   emulator.advance()
   local ended = runs.settle()
   sessions.finish_all()
-  events.tell(clients.all, any_news)
+  events.send(clients.all, any_changed)
   count_frames()
   listener.retry(server.address, server.port)
   if listener.socket then
     serve(now, ended)
   end
-  watches.leave()
+  watches.before_frame()
   left_at = clock()
 end
 

@@ -1,6 +1,6 @@
--- Time spent serving clients. os.clock() is processor time: it stops while this script is blocked in select(). A wait that
--- runs to its end took the time that was asked for. How long a wait took that ended early is not known. It is estimated from
--- the whole length of some windows, if there is a clock for that.
+-- Measures the time spent serving clients. os.clock() is processor time: it stops while this script is blocked in select(). If
+-- a wait in select() runs to its end, its length is known. If it ends early, its length is estimated: from the length of some
+-- whole windows, if this machine has a clock for that.
 
 local MILLISECOND = 0.001
 local SHORTEST, LONGEST = MILLISECOND / 100, MILLISECOND
@@ -51,8 +51,8 @@ function stopwatch.wait_aside(socket)
   return ready, ready and stopwatch.gap or MILLISECOND
 end
 
--- Returns a function that returns the seconds since it was called last, at first since now: by the clock if there is one, or
--- else by the argument, the time `spent` so far.
+-- Returns a function that returns the seconds since its last call; for the first call, since now. It uses the clock if there is
+-- one. Otherwise it uses its argument, the time `spent` so far.
 function stopwatch.lap()
   local before = wall and wall() or 0
   return function(spent)

@@ -141,7 +141,7 @@ local function new(holds, press, release, over, frame)
     if not ends then
       return { tostring(timelines.play(steps)), "0" }
     elseif #waiting >= limits.waiting_timelines then
-      refuse(refusal.BUSY, "%d timelines wait already, which is the most; append after one has begun", #waiting)
+      refuse(refusal.BUSY, "%d timelines wait already, which is the limit; append after one has begun", #waiting)
     end
     table.insert(waiting, numbered(steps, keys, ends))
     return { tostring(last_id), tostring(ends - holds.tick) }

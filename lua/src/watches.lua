@@ -16,13 +16,13 @@ local CHANGED = 1 -- the kind of item
 local KEYS = 0xFFFF -- in place of a range's number
 local DISCONTINUITY = 0xFFFE -- likewise: this frame does not follow from the last
 local VALUE = 9 -- bytes of the value of an expression, as `evaluate` returns it
-local NO_NEWS = {}
+local NO_CHANGES = {}
 
 local watches = {}
 
-local watching = {} -- the connections that watch something, ended ones until they are found
+local watching = {} -- the connections that watch something, also closed ones, until the next frame
 local keys_watched = false
-local left = 0 -- the keys that were held when the last frame began, if they are watched
+local held = 0 -- the keys that were held when the last frame began, if they are watched
 
 -- Raises a refusal that names the range, unless the console has it.
 local function check_place(number, name, address, length)
@@ -100,9 +100,9 @@ local function check_room(client, id, ranges, size)
   if count >= limits.watches then
     refuse(BUSY, "this connection has %d watches already", count)
   elseif own_size + size > limits.watched_bytes then
-    refuse(BUSY, "this connection watches %d bytes already; %d are the most", own_size, limits.watched_bytes)
+    refuse(BUSY, "this connection watches %d bytes already; the limit is %d", own_size, limits.watched_bytes)
   elseif own_ranges + ranges > limits.watched_ranges then
-    refuse(BUSY, "this connection watches %d ranges already; %d are the most", own_ranges, limits.watched_ranges)
+    refuse(BUSY, "this connection watches %d ranges already; the limit is %d", own_ranges, limits.watched_ranges)
   end
   local all_ranges, all_size = own_ranges + ranges, own_size + size
   for _, other in ipairs(watching) do
@@ -163,59 +163,59 @@ function watches.watch(client, id, every, flags, bytes)
     every = every,
     ranges = ranges,
     size = size,
-    values = values, -- what the client knows
+    values = values, -- the values that the client knows
     keys = flags & WATCH_KEYS ~= 0,
     mask = nil, -- the keys that the client knows
     ticks = 0,
-    breaks = game.breaks, -- breaks of the order of frames that the client knows
-    games = game.games, -- which game it is of
+    breaks = game.breaks, -- resets and loaded states that the client knows of
+    games = game.games, -- how many games were loaded before it began
   })
   keys_watched = keys_watched or flags & WATCH_KEYS ~= 0
   return concat(values)
 end
 
--- What is new for a watch after a frame: an item, or nil.
-local function look(core, watch)
+-- What changed for a watch in a frame: an item, or nil.
+local function compare(core, watch)
   watch.ticks = watch.ticks + 1 & 0xFFFFFFFF
-  local values, news, count = watch.values, NO_NEWS, 0
+  local values, changes, count = watch.values, NO_CHANGES, 0
   for index, range in ipairs(watch.ranges) do
     local value = read(core, range)
     if value and value ~= values[index] then
       values[index] = value
-      news, count = count > 0 and news or {}, count + 1
-      news[count] = pack("<I2s4", index - 1, value)
+      changes, count = count > 0 and changes or {}, count + 1
+      changes[count] = pack("<I2s4", index - 1, value)
     end
   end
   local other_game = watch.games ~= game.games
   if watch.keys and watch.breaks ~= game.breaks or other_game then
     watch.breaks, watch.games = game.breaks, game.games
-    news, count = count > 0 and news or {}, count + 1
-    news[count] = pack("<I2s4", DISCONTINUITY, string.char(other_game and game.GAME or game.broken_by))
+    changes, count = count > 0 and changes or {}, count + 1
+    changes[count] = pack("<I2s4", DISCONTINUITY, string.char(other_game and game.GAME or game.broken_by))
   end
-  if watch.keys and watch.mask ~= left then
-    watch.mask = left
-    news, count = count > 0 and news or {}, count + 1
-    news[count] = pack("<I2I4I2", KEYS, 2, left)
+  if watch.keys and watch.mask ~= held then
+    watch.mask = held
+    changes, count = count > 0 and changes or {}, count + 1
+    changes[count] = pack("<I2I4I2", KEYS, 2, held)
   end
   if count > 0 or watch.every > 0 and watch.ticks % watch.every == 0 then
-    return pack("<I1I4I4I2", CHANGED, watch.id, watch.ticks, count) .. concat(news)
+    return pack("<I1I4I4I2", CHANGED, watch.id, watch.ticks, count) .. concat(changes)
   end
 end
 
-local function look_for(client, core)
+local function compare_all(client, core)
   for _, watch in ipairs(client.watches) do
     keys_watched = keys_watched or watch.keys
-    local item = look(core, watch)
+    local item = compare(core, watch)
     if item then
-      client.news = client.news or {}
-      table.insert(client.news, item)
+      client.changes = client.changes or {}
+      table.insert(client.changes, item)
     end
   end
 end
 
--- A frame was run, and nothing was changed since: finds what changed in it. True if anything did; it is in `news` of each
--- connection.
-function watches.look()
+-- Called after each frame, before this script changes anything. Finds what changed in the frame, and puts it into `changes` of
+-- each connection. Returns whether anything did.
+function watches.after_frame()
   local core = emu
   if not core or #watching == 0 then
     return false
@@ -229,22 +229,22 @@ function watches.look()
     if client.is_watching then
       kept = kept + 1
       watching[kept] = client
-      local fine, problem = pcall(look_for, client, core)
+      local fine, problem = pcall(compare_all, client, core)
       if not fine then
         log.error("%s", refusal.sentence(problem))
         connection.close(client, "an error in this script")
       end
-      any = any or client.news ~= nil
+      any = any or client.changes ~= nil
     end
   end
   return any
 end
 
--- The next frame is about to run. Keys of the keyboard come later, but before the next callback, and are held only in
--- the frame after it.
-function watches.leave()
+-- Called before the next frame runs. mGBA adds the keys of the keyboard later, but before the next callback; the game sees
+-- them only in the frame after that.
+function watches.before_frame()
   if keys_watched and emu then
-    left = emu:getKeys() & 0x3FF
+    held = emu:getKeys() & 0x3FF
   end
 end
 

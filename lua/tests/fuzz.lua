@@ -237,13 +237,13 @@ local others = { bystander(true, frame_message), bystander(false, text_message) 
 
 -- What mGBA's next frame brings with it.
 local function run_frame()
-  events.tell({ self }, watches.look())
+  events.send({ self }, watches.after_frame())
   emulator.advance()
   while lockstep.waits(1, false) do
     settle(take, self)
   end
   lockstep.run()
-  watches.leave()
+  watches.before_frame()
 end
 
 local function run()

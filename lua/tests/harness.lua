@@ -53,14 +53,14 @@ function harness.vectors(name)
   return rows
 end
 
--- Bytes from hexadecimal digits, blanks between them dropped.
+-- Bytes from hexadecimal digits; spaces are ignored.
 function harness.unhex(digits)
   return (digits:gsub("%s", ""):gsub("%x%x", function(pair)
     return string.char(tonumber(pair, 16))
   end))
 end
 
--- The values of Lua literals that stand side by side, as the vectors have them.
+-- The values of Lua literals with spaces between them, as in the files of vectors.
 function harness.literals(text)
   local list = {}
   local at = 1

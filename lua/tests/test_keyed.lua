@@ -32,7 +32,7 @@ test("large batches of one key that differ anywhere are distinguished", function
   end
 end)
 
--- Has seconds go by.
+-- Lets seconds pass.
 local function later(by)
   local time = os.time
   os.time = function() return time() + by end -- luacheck: ignore

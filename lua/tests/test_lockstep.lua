@@ -70,7 +70,7 @@ test("a frame that ran restarts the time-out", function()
   happenings.take()
 end)
 
-test("one frame does not wait for ever, however much is asked", function()
+test("one frame does not wait forever, however much is asked", function()
   begin(60)
   local waited = 0
   lockstep.ask()

@@ -33,7 +33,7 @@ local function link(name)
   client.greet(socket, take, name)
   local function frame()
     now = now + 1
-    runs.look()
+    runs.after_frame()
     emulator.advance()
     runs.settle()
     take()

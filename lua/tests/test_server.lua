@@ -198,7 +198,7 @@ test("stopping sends links the reason, closes all and releases keys", function()
     link.written = ""
     server.stop("loaded again")
     local keys = emu.calls[#emu.calls]:match("^clearKeys (%d+)$")
-    eq(tonumber(keys) & 0x200, 0x200, "the key that is let go")
+    eq(tonumber(keys) & 0x200, 0x200, "the key that is released")
   end)
   eq(link.written:find("loaded again", 1, true) ~= nil, true, "the goodbye")
   eq(link.closed, 1)

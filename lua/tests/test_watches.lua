@@ -41,12 +41,12 @@ end
 -- What the connection gets after a frame in which `held` were held: each item as text.
 local function frame(self, held)
   keys = held or keys
-  watches.leave()
-  self.news = nil
-  local any = watches.look()
-  eq(any, self.news ~= nil)
+  watches.before_frame()
+  self.changes = nil
+  local any = watches.after_frame()
+  eq(any, self.changes ~= nil)
   local told = {}
-  for index, item in ipairs(self.news or {}) do
+  for index, item in ipairs(self.changes or {}) do
     local kind, id, ticks, count, at = string.unpack("<I1I4I4I2", item)
     eq(kind, 1)
     local words = { ("%d@%d"):format(id, ticks) }
@@ -63,7 +63,7 @@ end
 
 local function ends(self)
   self.watches = {}
-  watches.look()
+  watches.after_frame()
 end
 
 test("a watch begins with the present bytes, and reports changed ranges, whole and once", function()
@@ -80,7 +80,7 @@ test("a watch begins with the present bytes, and reports changed ranges, whole a
   ends(self)
 end)
 
-test("a beat comes every few frames, with news or without", function()
+test("a beat comes every few frames, with changes or without", function()
   local self = link()
   watches.watch(self, 1, 3, 0, range("", 16, 1))
   local told = {}
@@ -92,17 +92,17 @@ test("a beat comes every few frames, with news or without", function()
   ends(self)
 end)
 
-test("keys are those that were held in the frame, told at first and when they change", function()
+test("keys are those that were held in the frame, reported at first and when they change", function()
   local self = link()
   watches.watch(self, 2, 0, 1, "")
   eq(frame(self, 1), "2@1 65535=0100")
   eq(frame(self, 1), "")
   -- A key of the keyboard goes down after the frame, before the callback.
   keys = 1
-  watches.leave()
+  watches.before_frame()
   keys = 3
-  self.news = nil
-  eq(watches.look(), false)
+  self.changes = nil
+  eq(watches.after_frame(), false)
   eq(frame(self, 3), "2@4 65535=0300")
   eq(frame(self, 0x3FF), "2@5 65535=ff03")
   ends(self)
@@ -148,15 +148,15 @@ test("without a watch nothing is read", function()
   local self = link()
   watches.watch(self, 1, 1, 1, range("", 16, 1))
   self.socket = nil
-  eq(watches.look(), false, "the connection is gone")
+  eq(watches.after_frame(), false, "the connection is gone")
   rawset(emu, "getKeys", function() error "asked for keys" end)
   reads = 0
-  watches.look()
-  watches.leave()
+  watches.after_frame()
+  watches.before_frame()
   eq(reads, 0)
 end)
 
-test("a domain that is gone with its game has no news", function()
+test("a domain that is gone with its game has no changes", function()
   local self = link()
   watches.watch(self, 1, 2, 0, range("wram", 4, 1) .. range("", 16, 1))
   emu.memory = { cart0 = emu.memory.vram }
@@ -236,10 +236,10 @@ test("an error in a watch closes its connection alone", function()
   watches.watch(other, 1, 1, 0, range("wram", 16, 1))
   rawset(emu, "readRange", function() error "out of luck" end)
   log.set_level "error"
-  eq(watches.look(), true)
+  eq(watches.after_frame(), true)
   log.set_level "none"
   eq(self.socket, nil)
-  eq(#other.news, 1)
+  eq(#other.changes, 1)
   eq(console.lines[1]:find("out of luck", 1, true) ~= nil, true, console.lines[1])
   ends(other)
 end)

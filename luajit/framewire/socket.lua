@@ -287,7 +287,7 @@ end
 
 --- Waits until the socket is ready.
 ---@param interest integer READ, WRITE or their sum
----@param timeout? number seconds; for ever if left out
+---@param timeout? number seconds; forever if left out
 ---@return true|nil ready
 ---@return string? message "timeout"
 function Socket:wait(interest, timeout)
@@ -310,7 +310,7 @@ end
 
 --- Sends everything and waits if necessary.
 ---@param data string
----@param timeout? number seconds for all of it; for ever if left out
+---@param timeout? number seconds for all of it; forever if left out
 ---@return true|nil ok
 ---@return string? message
 function Socket:write(data, timeout)
@@ -332,7 +332,7 @@ end
 
 --- Receives something and waits for it if necessary.
 ---@param limit? integer maximum number of bytes, 65,536 by default
----@param timeout? number seconds; for ever if left out
+---@param timeout? number seconds; forever if left out
 ---@return string|nil data
 ---@return string? message "timeout" or "closed"
 function Socket:read(limit, timeout)

@@ -138,7 +138,7 @@ end
 
 --- Waits for a key. Outside of raw mode, it is on for that time only. If the input is not a terminal, its characters
 --- count as keys.
----@param timeout? number seconds; for ever if left out
+---@param timeout? number seconds; forever if left out
 ---@return string|nil key a character, or a name such as "enter", "escape", "up", "f1", "ctrl+a", "alt+x", "shift+tab"
 ---@return string? message "timeout", or "closed" if the input has ended
 function M.key(timeout)

@@ -77,7 +77,7 @@ local constants = {
 }
 local K = constants
 
--- A broken connection must be an error, not a signal; OpenSSL writes without flags.
+-- OpenSSL's writes to a broken connection must fail with an error, not with the signal SIGPIPE.
 if sys.SIGPIPE then ffi.C.signal(sys.SIGPIPE, ffi.cast("void *", 1)) end
 
 local text_buffer = ffi.new("char[256]")
@@ -99,7 +99,7 @@ end
 local Secure = {}
 Secure.__index = Secure
 
---- Received bytes can wait here, unseen by a poller.
+--- Received bytes can be in OpenSSL's buffer, where a poller does not see them.
 Secure.buffered = true
 
 -- What a call's result means: "again" and what to wait for, "closed", or an error.
@@ -181,7 +181,7 @@ function Secure:receive(limit)
   return ffi.string(chunk, got)
 end
 
---- Waits until the connection below is ready.
+--- Waits until the underlying socket is ready.
 ---@param interest integer
 ---@param timeout? number seconds
 ---@return true|nil ready
@@ -192,7 +192,7 @@ end
 
 --- Sends everything and waits if necessary.
 ---@param data string
----@param timeout? number seconds for all of it; for ever if left out
+---@param timeout? number seconds for all of it; forever if left out
 ---@return true|nil ok
 ---@return string? message
 function Secure:write(data, timeout)
@@ -213,7 +213,7 @@ end
 
 --- Receives something and waits for it if necessary.
 ---@param limit? integer maximum number of bytes
----@param timeout? number seconds; for ever if left out
+---@param timeout? number seconds; forever if left out
 ---@return string|nil data
 ---@return string? message "timeout", "closed" or an error
 function Secure:read(limit, timeout)
@@ -234,7 +234,7 @@ function Secure:name() return self.socket:name() end
 --- The other side's address.
 function Secure:peer() return self.socket:peer() end
 
---- Sets an option of the connection below; see framewire.socket.
+--- Sets an option of the underlying socket; see framewire.socket.
 function Secure:set(name, value) return self.socket:set(name, value) end
 
 --- The version in use.
@@ -494,11 +494,11 @@ function M.server(options)
   return context
 end
 
--- Settings that have been made of the same table of options.
+-- The settings made from each table of options.
 local contexts = setmetatable({}, { __mode = "k" })
 local default
 
---- Connects, and checks that the server is who it should be.
+--- Connects, and checks the server's certificate.
 ---@param host string name or address
 ---@param port integer
 ---@param options? table as of `client`

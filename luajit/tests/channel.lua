@@ -329,7 +329,7 @@ check.test("an overwritten header ends a wait without a time-out", function()
   end
 end)
 
-check.test("a garbled count does not let a sender wait for ever", function()
+check.test("a garbled count does not let a sender wait forever", function()
   local here, there = pair()
   garble(layout.AT_HALF[1] + layout.HALF_CONSUMED, "\165\165\165\165")
   check.contains(select(2, here:send("hello")), "damaged")

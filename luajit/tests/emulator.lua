@@ -113,7 +113,7 @@ check.test("a client steps the core, reads it and sees it", function()
   end)
 end)
 
-check.test("a client that leaves gives the clock back and lets go", function()
+check.test("a client that disconnects gives the clock back and releases its keys", function()
   with_emulator(function()
     local game = connect()
     assert(game:step(emulator.keys.A))

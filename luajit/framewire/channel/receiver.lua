@@ -17,16 +17,16 @@ local CONSUMED = layout.HALF_CONSUMED / 4
 ffi.cdef [[
 struct fw_channel_receiver {
   int64_t stamp;            // of the message that is next
-  int32_t next;             // its number, 32 bits of it
-  int32_t published;        // how many the other side knows to be read
+  int32_t next;             // its number: the low 32 bits
+  int32_t published;        // how many messages were reported as read
   int32_t slots, batch;
   volatile int32_t *own;    // our half of the line
   uint8_t *mailbox;         // the other half
   uint8_t *ring, *bulk;
   volatile int32_t *writer; // set while the writer waits for room
   double bulk_size;
-  bool eager;               // the message at hand lies in the bulk room, which the writer may want
-  bool owes;                // one came by the mailbox, which the writer uses again once it knows that it was read
+  bool eager;               // the current message is in the memory for long messages: report it as read at once
+  bool mailbox_unreported;  // a message in the mailbox was read, but not yet reported as read
 };
 ]]
 
@@ -54,7 +54,7 @@ end
 -- Reports to the other side what was read. (A reply on the mailbox does so too.)
 local function publish(s)
   s.published = s.next
-  s.owes = false
+  s.mailbox_unreported = false
   -- SYNC POINT (room): stores are visible in order and our reads are done, so the room can be written again.
   s.own[CONSUMED] = s.next
   C.abs(0)
@@ -74,8 +74,8 @@ end
 local function damage(s)
   local slot = ffi.cast("volatile int64_t *", s.ring + band(s.next, s.slots - 1) * SLOT)[0]
   local mailbox = ffi.cast("volatile int64_t *", s.mailbox)[0]
-  -- The numbers of the messages in a slot are a multiple of the slots apart, and no message is sent before there is
-  -- room.
+  -- The numbers of the messages in one slot differ by multiples of the number of slots, and the next one is not sent
+  -- before this one was read.
   local fits = slot == 0 or slot > 0 and slot <= s.stamp and (s.stamp - slot) % s.slots == 0
   if not fits or mailbox < 0 or mailbox > s.stamp then
     return "the channel is damaged: a message has a wrong number"
@@ -104,7 +104,7 @@ local function peek(s)
   end
   local mailbox = s.mailbox
   if ffi.cast("volatile int64_t *", mailbox)[0] == s.stamp then
-    s.owes = true
+    s.mailbox_unreported = true
     local length = mailbox[HALF_LENGTH]
     if length > MAILBOX_MAX then length = MAILBOX_MAX end
     return mailbox + HALF_DATA, length
@@ -131,7 +131,7 @@ local function await_slow(self, timeout)
 end
 
 --- Waits for the next message.
----@param timeout? number seconds; for ever if left out
+---@param timeout? number seconds; forever if left out
 ---@return ffi.cdata*|nil data as `peek`
 ---@return integer|string length, or "timeout", "closed", or why nothing more can come
 function Receiver:await(timeout)
@@ -139,7 +139,7 @@ function Receiver:await(timeout)
   -- Written out, because the compiler would compile a loop here apart from the loop that calls this.
   local data, length = peek(s)
   if data ~= nil then return data, length end
-  if s.owes and s.published ~= s.next then publish(s) end
+  if s.mailbox_unreported and s.published ~= s.next then publish(s) end
   pause()
   data, length = peek(s)
   if data ~= nil then return data, length end
@@ -167,7 +167,7 @@ function Receiver:release()
 end
 
 --- Waits for the next message and returns it as a string.
----@param timeout? number seconds; for ever if left out
+---@param timeout? number seconds; forever if left out
 ---@return string|nil data
 ---@return string? message
 function Receiver:receive(timeout)

@@ -125,7 +125,7 @@ end
 
 --- Finds room for a message, in the place where the other side reads it. `commit` sends it.
 ---@param length integer bytes, 1 to 1 MiB
----@param timeout? number seconds to wait for room; for ever if left out
+---@param timeout? number seconds to wait for room; forever if left out
 ---@return ffi.cdata*|nil place uint8_t *
 ---@return string? message "timeout", "closed", or why there is nobody to send to
 function Sender:reserve(length, timeout)

@@ -52,7 +52,7 @@ end
 ---@param is_ready function
 ---@param damage function what the other side cannot have written, if there is any of it
 ---@param argument any handed to both
----@param timeout? number seconds; for ever if left out
+---@param timeout? number seconds; forever if left out
 ---@return true|nil ok
 ---@return string? message "timeout", "closed", "the other side has ended without closing" or how the channel is damaged
 function M.sleep(endpoint, word, is_ready, damage, argument, timeout)
