@@ -38,6 +38,8 @@ SKIPPED = re.compile(
 NOT_YET: list[str] = [
 ]
 
+# The name of a Rust function, such as a test: it is read as words.
+NAME = re.compile(r"\bfn (\w+)")
 PATTERNS = [(re.compile(rf"(?<![\w./-])(?:{word})(?![\w-])"), instead) for word, instead in WORDS.items()]
 
 
@@ -46,8 +48,9 @@ def findings(path: str) -> list[str]:
     return [
         f"{path}:{number}: {match[0]!r}: write {instead}"
         for number, line in enumerate(lines, 1)
+        for text in [line, *(name.replace("_", " ") for name in NAME.findall(line))]
         for pattern, instead in PATTERNS
-        for match in pattern.finditer(line)
+        for match in pattern.finditer(text)
     ]
 
 

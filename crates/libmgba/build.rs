@@ -33,7 +33,7 @@ const SOURCES: [&str; 13] = [
 ];
 const HEADERS: [&str; 3] = ["fw.h", "internal.h", "text_buffer.h"];
 
-/// What came or changed in mGBA 0.11, told apart by the headers' own words:
+/// What came or changed in mGBA 0.11, detected by words in its headers:
 /// development snapshots all call themselves 0.11, so a version number would
 /// not tell. (header, words in it, macro for the shim)
 const FEATURES: [(&str, &str, &str); 5] = [

@@ -1,8 +1,8 @@
-//! How fast Rust talks through a channel; the other side of `luajit benches/luajit/pingpong.lua --partner`, which is the program
-//! to begin with.
+//! Measures how fast Rust sends and receives through a channel. Also the other side of the benchmark
+//! `luajit benches/luajit/pingpong.lua --partner PROGRAM`, which starts this program.
 //!
-//! `pingpong NAME CORE` attaches and follows the messages that it gets: "p COUNT" means echo, "s COUNT" means read. `pingpong --measure
-//! COUNT ROUNDS` starts another of itself and prints the medians, in nanoseconds a message, as JSON.
+//! `pingpong NAME CORE` attaches and does what the messages ask for: "p COUNT" means echo, "s COUNT" means read.
+//! `pingpong --measure COUNT ROUNDS` starts itself a second time and prints the medians, in nanoseconds per message, as JSON.
 
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
@@ -41,7 +41,7 @@ fn echo(mine: &mut Endpoint, count: u32) -> Result {
     Ok(())
 }
 
-fn take_in(mine: &mut Endpoint, count: u32) -> Result {
+fn read_stream(mine: &mut Endpoint, count: u32) -> Result {
     for number in 1..=count {
         let message = mine.receiver.receive(LONG)?;
         if message.len() != STREAM || number_of(&message)? != number {
@@ -55,15 +55,15 @@ fn answer(name: &str, core: usize) -> Result {
     pin(core)?;
     let mut mine = Endpoint::connect(name, LONG, options())?;
     loop {
-        let told = match mine.receiver.receive(None) {
+        let request = match mine.receiver.receive(None) {
             Ok(message) => String::from_utf8(message.to_vec())?,
             Err(Error::Closed) => return Ok(()),
             Err(error) => return Err(error.into()),
         };
-        let (task, count) = told.split_once(' ').ok_or("not told what to do")?;
+        let (task, count) = request.split_once(' ').ok_or("a message without a task")?;
         match task {
             "p" => echo(&mut mine, count.parse()?)?,
-            _ => take_in(&mut mine, count.parse()?)?,
+            _ => read_stream(&mut mine, count.parse()?)?,
         }
     }
 }

@@ -6,7 +6,7 @@ pub enum Error {
     /// The time ran out first.
     #[error("the time ran out")]
     Timeout,
-    /// The other side has ended the channel in good order.
+    /// The other side has closed the channel.
     #[error("the other side has closed the channel")]
     Closed,
     /// The other side's process has ended, or lost its endpoint, without closing.
@@ -15,7 +15,7 @@ pub enum Error {
     /// A message of this many bytes cannot be sent.
     #[error("a message has 1 to {MAX_MESSAGE} bytes, not {0}")]
     Length(usize),
-    /// The other side or a third program wrote what no side of this version writes, or changed the size of the file.
+    /// The memory has contents that no side of this version writes, or the size of its file has changed.
     #[error("the channel is damaged: {0}")]
     Damaged(&'static str),
     /// The name cannot be used.
@@ -24,10 +24,10 @@ pub enum Error {
     /// Sizes that a channel cannot have.
     #[error("{0}")]
     Size(&'static str),
-    /// Another process has made a channel of this name and lives.
+    /// Another process has created a channel with this name and is still running.
     #[error("channel {0:?} is served already; stop that program or choose another name")]
     Served(String),
-    /// Somebody else is attached, or was a moment ago.
+    /// Another client is attached, or was: a channel has one client in its life.
     #[error("channel {0:?} has a client already")]
     Attached(String),
     /// Nobody serves a channel of this name.

@@ -186,7 +186,7 @@ fn model_replies_tell_what_was_read() {
 }
 
 #[test]
-fn model_two_messages_by_one_slot_are_told_by_a_reply() {
+fn model_a_reply_acknowledges_two_messages_in_one_slot() {
     check(3, || {
         let model = Model::new(1);
         let (mut sender, mut receiver) = model.endpoint(Side::Creator);

@@ -42,7 +42,7 @@ local sender, receiver = mine.sender, mine.receiver
 
 local tasks = {}
 
--- Checks each message and answers with the same number's.
+-- Checks each message, and answers with the message of the same number.
 function tasks.answer()
   for number = 0, count - 1 do
     local data, length = receiver:await(10)
@@ -78,8 +78,8 @@ function tasks.send()
   end
 end
 
--- Says when the first message has come; reads until the other side is gone, and reports what it got.
-function tasks.mourn()
+-- Prints a line when the first message has come, reads until the other side is gone, and prints the error.
+function tasks.read_to_the_end()
   local number = 0
   while true do
     local data, length = receiver:await(10)

@@ -1,4 +1,4 @@
-//! The settings that say who is let in, and what serving other machines takes.
+//! The settings for access, and what is required to serve other machines.
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -31,7 +31,7 @@ async fn file(Path(path): Path<String>, headers: HeaderMap) -> Response {
     }
 }
 
-/// What is there takes GET only; where nothing is, no method helps.
+/// Files accept GET only; other paths get a 404 with every method.
 async fn no_get(Path(path): Path<String>) -> Response {
     let whole = format!("/console/{path}");
     match framewire_console::find(&path) {

@@ -1,4 +1,4 @@
-//! The HTTP front end: translates requests into operations, checks and limits them, and knows nothing of the kind of
+//! The HTTP front end: translates requests into operations, checks and limits them. It does not depend on the kind of
 //! emulator that answers.
 //!
 //! The modules are layers; each imports from its own layer and those below it:

@@ -77,7 +77,7 @@ impl Storage<Recordings> {
         Storage(recordings.map(Arc::new))
     }
 
-    /// Ends the recordings under way, in good order.
+    /// Ends the recordings under way, and completes their files.
     pub(crate) async fn close(&self) {
         if let Some(recordings) = &self.0 {
             recordings.close().await;
@@ -107,8 +107,7 @@ fn recover(recordings: &Recordings) {
     }
 }
 
-/// Checks that snapshots and recordings can be written below `data`, and removes what dead servers left unfinished of
-/// snapshots.
+/// Checks that snapshots and recordings can be written below `data`, and removes unfinished snapshots of earlier servers.
 ///
 /// # Errors
 ///

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn dropping_leaves_nothing_behind() {
+    fn dropping_removes_everything() {
         let logs = tempfile::tempdir().unwrap();
         let process = shell(logs.path(), "trap '' TERM; while true; do sleep 1; done");
         let pid = process.pid();
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_on_a_process_that_ended_tells_its_last_words() {
+    fn waiting_on_a_process_that_ended_reports_its_last_output() {
         let logs = tempfile::tempdir().unwrap();
         let mut process = shell(logs.path(), "echo no such thing >&2; exit 1");
         let error = process.wait_for("it answered", SOON, |_| Ok(None::<()>)).unwrap_err();

@@ -169,7 +169,7 @@ fn bytes_of_hex(text: &str) -> Vec<u8> {
     rom
 }
 
-/// A Game Boy ROM that counts for ever.
+/// A Game Boy ROM that counts forever.
 fn counting_rom() -> Vec<u8> {
     let mut rom = vec![0; 0x8000];
     rom[0x100..0x104].copy_from_slice(&[0x00, 0xC3, 0x50, 0x01]); // nop; jp 0x150

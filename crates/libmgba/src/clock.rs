@@ -1,11 +1,11 @@
 use crate::core::Core;
 use crate::sys;
 
-/// What the clocks of cartridges go by: those of the Game Boy with an MBC3, and
+/// The time source of the clocks of cartridges: those of the Game Boy with an MBC3, and
 /// of the GBA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
-    /// The host's clock, however fast frames go by.
+    /// The host's clock, at any speed of the emulator.
     Host,
     /// A clock that advances with the frames and stands still between them. It
     /// continues over resets. A state that was saved with a clock sets it.
@@ -34,7 +34,7 @@ impl Time {
 }
 
 impl Core {
-    /// What the clock goes by, and if that is frames, its time now.
+    /// The time source of the clock, and its present time if that is frames.
     pub fn clock(&mut self) -> Clock {
         match self.handle.frame_clock() {
             None => Clock::Host,
@@ -44,7 +44,7 @@ impl Core {
         }
     }
 
-    /// Sets what the clock goes by, and if that is frames, its time.
+    /// Sets the time source of the clock, and its time if that is frames.
     pub fn set_clock(&mut self, clock: Clock) {
         match clock {
             Clock::Host => self.handle.set_host_clock(),

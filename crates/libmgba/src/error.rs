@@ -85,7 +85,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// A sound ROM, but for the other kind of machine than the running one.
+    /// A valid ROM, but for another kind of machine than the running one.
     /// Open it as a new [`Core`](crate::Core) and move the scripts over with
     /// [`adopt_scripts`](crate::Core::adopt_scripts).
     #[error("{} is a {rom} ROM and this core is a {running}", path.display())]

@@ -16,7 +16,7 @@ use crate::{Config, LinkError, Listen, Phase, Status, supervisor};
 pub struct Link {
     inbox: mpsc::Sender<Submission>,
     status: Arc<Mutex<Status>>,
-    /// `true` once the link is to finish its open batches and end.
+    /// Set to `true` when the link must finish its open batches and end.
     stop: watch::Sender<bool>,
 }
 
@@ -35,7 +35,7 @@ impl Link {
         Link { inbox, status, stop }
     }
 
-    /// Hands over a batch; `respond` is called by `deadline` at the latest, give or take 20 ms.
+    /// Submits a batch. `respond` is called by `deadline` at the latest, within 20 ms.
     ///
     /// A batch that changes something is done once or not at all, even if the connection breaks. If that cannot be known,
     /// the error says so. A batch that is too large for a request is refused: its outcome is the refusal.

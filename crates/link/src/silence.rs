@@ -11,11 +11,11 @@ use tokio::time::{sleep, sleep_until};
 
 use crate::{Found, probe};
 
-/// Shortest and longest time between two attempts. Each attempt leaves a connection in the queue of a paused mGBA, which
-/// holds 512.
+/// Shortest and longest time between two attempts. While mGBA is paused, each attempt leaves a connection in its queue, which can
+/// hold 512.
 const FIRST: Duration = Duration::from_millis(500);
 const LAST: Duration = Duration::from_secs(120);
-/// An attempt may take this fraction of the silence so far.
+/// The time limit of an attempt is the length of the silence so far, divided by this.
 const SHARE: u32 = 8;
 /// After a pause the script answers all its connections at about the same time: within this time of each other.
 const SPREAD: Duration = Duration::from_millis(250);

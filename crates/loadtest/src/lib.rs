@@ -16,7 +16,7 @@
 //!   highest rate that is;
 //! - [`report`]: Markdown, JSON, HDR log and HTML; [`compare`]: two reports side by side.
 //!
-//! The crate knows nothing of what it measures: another protocol implements [`target::Target`].
+//! The crate does not depend on what it measures: another protocol implements [`target::Target`].
 
 pub mod check;
 pub mod compare;

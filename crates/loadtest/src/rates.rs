@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_rate() {
+    fn refuses_an_invalid_rate() {
         for text in ["", "0", "-1", "1,", "nan", "inf", "x", "1..10", "1..10/0", "10..0/0"] {
             assert!(matches!(parse(text), Err(RatesError::Malformed(_))), "{text:?}");
         }

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_none() {
+    fn refuses_an_invalid_url() {
         for text in [
             "",
             "localhost:1",

@@ -1,4 +1,4 @@
-//! Subscriptions to resources: each is read again and again, and the client hears when it differs.
+//! Subscriptions to resources: each resource is read at intervals, and the client gets a notification when it has changed.
 
 use std::sync::Arc;
 use std::time::Duration;

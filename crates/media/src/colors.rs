@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn other_names_are_refused() {
         assert_eq!("gbc".parse(), Ok(ColorCorrection::Gbc));
-        let told = "GBA".parse::<ColorCorrection>().unwrap_err().to_string();
-        assert_eq!(told, "\"GBA\" is not a colour correction; use gba or gbc");
+        let error = "GBA".parse::<ColorCorrection>().unwrap_err().to_string();
+        assert_eq!(error, "\"GBA\" is not a colour correction; use gba or gbc");
     }
 }

@@ -167,8 +167,8 @@ mod tests {
             (None, Some(1.5), "scale is 1.5"),
             (None, Some(f64::NAN), "scale is NaN"),
         ] {
-            let told = Transform { crop, scale, colors: None }.apply(sample()).unwrap_err().to_string();
-            assert!(told.contains(says), "{told}");
+            let error = Transform { crop, scale, colors: None }.apply(sample()).unwrap_err().to_string();
+            assert!(error.contains(says), "{error}");
         }
     }
 }

@@ -239,10 +239,10 @@ mod tests {
         ] {
             assert_eq!(on(bus, address, length, false).is_none(), has, "{bus} {address:#x} {length}");
         }
-        let told = on(Bus::Gba, 0x1000_0000, 1, false).unwrap();
+        let error = on(Bus::Gba, 0x1000_0000, 1, false).unwrap();
         let expected = "address is 0x10000000, which is not on the bus of the Game Boy Advance; accepted is 0x0 to \
                         0x3fff, 0x2000000 to 0xfffffff";
-        assert_eq!(told, expected);
+        assert_eq!(error, expected);
     }
 
     #[test]

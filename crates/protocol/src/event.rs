@@ -37,7 +37,7 @@ pub enum EventItem {
         /// Frames since the watch began.
         ticks: u32,
         /// What changed.
-        news: Vec<News>,
+        values: Vec<NewValue>,
     },
     /// The console was reset.
     Reset,
@@ -58,7 +58,7 @@ pub enum EventItem {
 
 /// The new value of something watched.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct News {
+pub struct NewValue {
     /// Number of the range in its watch, from 0, or [`KEYS`], or [`DISCONTINUITY`].
     pub range: u16,
     /// All bytes of the range, the mask of keys, or why the frame does not follow from the last.
@@ -92,12 +92,12 @@ impl Wire for EventFrame {
 impl Wire for EventItem {
     fn encode(&self, out: &mut Vec<u8>) {
         match self {
-            EventItem::Changed { watch, ticks, news } => {
+            EventItem::Changed { watch, ticks, values } => {
                 out.push(kind::CHANGED);
                 watch.encode(out);
                 ticks.encode(out);
-                (news.len() as u16).encode(out);
-                for News { range, bytes } in news {
+                (values.len() as u16).encode(out);
+                for NewValue { range, bytes } in values {
                     range.encode(out);
                     bytes.encode(out);
                 }
@@ -119,10 +119,10 @@ impl Wire for EventItem {
             kind::CHANGED => {
                 let (watch, ticks) = (reader.get()?, reader.get()?);
                 let count = reader.get::<u16>()?;
-                let news = (0..count)
-                    .map(|_| Ok(News { range: reader.get()?, bytes: reader.get()? }))
+                let values = (0..count)
+                    .map(|_| Ok(NewValue { range: reader.get()?, bytes: reader.get()? }))
                     .collect::<Result<_, DecodeError>>()?;
-                EventItem::Changed { watch, ticks, news }
+                EventItem::Changed { watch, ticks, values }
             }
             kind::RESET => EventItem::Reset,
             kind::TIMELINE_OVER => EventItem::TimelineOver { id: reader.get()?, cancelled: reader.get()? },

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_timeline_is_refused_by_name() {
+    fn the_error_for_an_invalid_timeline_names_it() {
         let many: Vec<(u32, u16)> = (0..=MAX_STEPS as u32).map(|offset| (offset, 0)).collect();
         let cases: [(&[(u32, u16)], &str); 7] = [
             (&[], "no steps"),

@@ -7,7 +7,7 @@ use framewire_protocol::{
     Decoder, Frame, FrameError, KeyStep, MemoryRange, Op, PROTOCOL_VERSION, Welcome, marker, timeline, watch,
 };
 
-/// Inputs of a test unless told otherwise.
+/// Inputs of a test by default.
 const USUAL: usize = 20_000;
 /// Bytes that mean something somewhere.
 const TELLING: [u8; 12] = [0, 1, 2, 4, 6, 7, 127, 128, 255, b'<', b'|', b','];

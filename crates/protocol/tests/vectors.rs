@@ -1,6 +1,6 @@
 //! Compares the codecs with the vectors, which the tests of the Lua script read as well.
 
-use framewire_protocol::event::{self, EventFrame, EventItem, News};
+use framewire_protocol::event::{self, EventFrame, EventItem, NewValue};
 use framewire_protocol::op::{ArgKind, OPS};
 use framewire_protocol::wire::{Reader, Wire};
 use framewire_protocol::{Batch, Frame, Op, OpError, Outcome, Reply, Request, Status, Value, marker};
@@ -175,23 +175,23 @@ fn frames() {
             ("pong", "id 1, frame 59") => Frame::Pong { id: 1, frame: 59 },
             ("goodbye", r#""reloaded""#) => Frame::Goodbye("reloaded".to_owned()),
             ("event", r#"frame 60, watch 3 tick 7: range 1 "\xd3\x00", keys 1; reset"#) => {
-                let news = vec![
-                    News { range: 1, bytes: vec![0xd3, 0] },
-                    News { range: event::KEYS, bytes: vec![1, 0] },
+                let values = vec![
+                    NewValue { range: 1, bytes: vec![0xd3, 0] },
+                    NewValue { range: event::KEYS, bytes: vec![1, 0] },
                 ];
-                event(60, vec![EventItem::Changed { watch: 3, ticks: 7, news }, EventItem::Reset])
+                event(60, vec![EventItem::Changed { watch: 3, ticks: 7, values }, EventItem::Reset])
             }
             ("event", "frame 61, timeline 4 cancelled, timeline 5 over, lockstep over, game") => {
                 let over = |id, cancelled| EventItem::TimelineOver { id, cancelled };
                 event(61, vec![over(4, true), over(5, false), EventItem::LockstepOver, EventItem::Game])
             }
             ("event", "frame 62, watch 3 tick 9") => {
-                event(62, vec![EventItem::Changed { watch: 3, ticks: 9, news: vec![] }])
+                event(62, vec![EventItem::Changed { watch: 3, ticks: 9, values: vec![] }])
             }
             ("event", "frame 63, watch 3 tick 10: follows a state; state") => {
                 let why = vec![event::discontinuity::STATE];
-                let news = vec![News { range: event::DISCONTINUITY, bytes: why }];
-                event(63, vec![EventItem::Changed { watch: 3, ticks: 10, news }, EventItem::State])
+                let values = vec![NewValue { range: event::DISCONTINUITY, bytes: why }];
+                event(63, vec![EventItem::Changed { watch: 3, ticks: 10, values }, EventItem::State])
             }
             other => panic!("no frame written down for the row {other:?}"),
         };

@@ -177,7 +177,7 @@ impl Machine {
             recorder.take(keys, &mut self.core);
         }
         for watch in self.watches.values_mut() {
-            watch.look(&mut self.core);
+            watch.after_frame(&mut self.core);
         }
         if !self.sounds.is_empty() {
             let samples = self.core.read_samples();
@@ -312,7 +312,7 @@ impl Machine {
 }
 
 impl Watch {
-    fn look(&mut self, core: &mut Core) {
+    fn after_frame(&mut self, core: &mut Core) {
         self.ticks += 1;
         for (expression, (observed, value)) in self.observed.iter().zip(&mut self.values).enumerate() {
             let new = observed.value(core);

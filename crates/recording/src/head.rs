@@ -185,7 +185,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_no_head_says_so() {
+    fn the_error_for_an_invalid_head_says_so() {
         let text = head().to_string();
         for (text, error) in [
             (String::new(), FormatError::Magic),

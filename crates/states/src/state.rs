@@ -22,7 +22,7 @@ const EXTRA_CHUNK: &[u8; 4] = b"gbAx";
 /// The number of the battery save among what else was asked for (`EXTDATA_SAVEDATA` in mGBA's `core/serialize.h`).
 const SAVE_TAG: u32 = 2;
 
-/// The number of the clock there, what it holds in mGBA's `struct mRTCGenericState`, and which type of it goes by frames.
+/// The number of the clock there, what it holds in mGBA's `struct mRTCGenericState`, and which type of it counts frames.
 const CLOCK_TAG: u32 = 4;
 const CLOCK_SIZE: usize = 16;
 const OF_FRAMES: u32 = 2;
@@ -30,7 +30,7 @@ const OF_FRAMES: u32 = 2;
 /// Where mGBA leaves a place empty, Framewire keeps the time zone, with this added.
 const ZONE_MARK: i32 = 1 << 20;
 
-/// A clock that goes by frames, as a state holds it.
+/// A clock that counts frames, as a state holds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Clock {
     /// Unix time in milliseconds.
@@ -180,7 +180,7 @@ impl<'a> State<'a> {
         word(&self.core, self.layout().frame)
     }
 
-    /// The console's clock, if the state has one that goes by frames.
+    /// The console's clock, if the state has one that counts frames.
     pub fn clock(&self) -> Option<Clock> {
         /// Milliseconds of a frame of both consoles: 280,896 cycles of 16,777,216 a second.
         const FRAME: (i64, i64) = (280_896_000, 16_777_216);

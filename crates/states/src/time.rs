@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_before_1970_or_after_9999_is_no_panic() {
+    fn a_clock_before_1970_or_after_9999_does_not_panic() {
         let day = Duration::from_secs(86_400);
         let epoch = SystemTime::UNIX_EPOCH;
         assert_eq!(seconds(epoch - day), "1970-01-01T00:00:00Z");

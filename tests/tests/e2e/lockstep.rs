@@ -70,10 +70,9 @@ fn frames_wait_for_the_client_and_run_freely_after_it_falls_silent() {
     let asked = Instant::now();
     let over = until_happened(&mut client, |item| *item == EventItem::LockstepOver);
     let waited = asked.elapsed();
-    assert!(waited + Duration::from_millis(50) > TIMEOUT, "let go after {waited:?}");
+    assert!(waited + Duration::from_millis(50) > TIMEOUT, "ended after {waited:?}");
     assert_eq!(over.frame, start + 46);
-    until("frames go by", PATIENCE, || Ok(ints(client.perform(vec![game_frame()])?)[0] > game + 100))
-        .unwrap();
+    until("frames run", PATIENCE, || Ok(ints(client.perform(vec![game_frame()])?)[0] > game + 100)).unwrap();
 
     let refused = client.perform(vec![Op::Advance { frames: 1 }]).unwrap().single().unwrap_err();
     assert!(refused.message.contains("lockstep"), "{refused}");
@@ -138,8 +137,7 @@ fn lockstep_ends_within_two_seconds_of_its_servers_end() {
         let still = client.perform(vec![game_frame()]).unwrap().frame;
         server.signal(signal).unwrap();
         let begun = Instant::now();
-        until("frames go by", PATIENCE, || Ok(client.perform(vec![game_frame()])?.frame > still + 3))
-            .unwrap();
+        until("frames run", PATIENCE, || Ok(client.perform(vec![game_frame()])?.frame > still + 3)).unwrap();
         let waited = begun.elapsed().as_secs_f64();
         // A terminated server ends lockstep itself; the script has to detect a killed or stopped one.
         assert!(waited < if signal == Signal::TERM { 1.0 } else { 2.2 }, "{signal:?}: {waited} s");
@@ -214,13 +212,13 @@ fn a_link_receives_events_of_resets_games_and_keys() {
                 0 => mgba.release_key(Key::of(key)).unwrap(),
                 _ => mgba.hold_key(Key::of(key)).unwrap(),
             }
-            let told = until_happened(&mut client, |item| {
-                let EventItem::Changed { news, .. } = item else { return false };
-                news.iter().any(|news| news.bytes == [keys, 0] && news.range == event::KEYS)
+            let event = until_happened(&mut client, |item| {
+                let EventItem::Changed { values, .. } = item else { return false };
+                values.iter().any(|value| value.bytes == [keys, 0] && value.range == event::KEYS)
             });
-            let EventItem::Changed { news, .. } = &told.items[0] else { panic!("{told:?}") };
-            assert_eq!(news.len(), 2, "the game's and the keyboard's: {told:?}");
-            assert_eq!(news[0].bytes, [keys, 0]);
+            let EventItem::Changed { values, .. } = &event.items[0] else { panic!("{event:?}") };
+            assert_eq!(values.len(), 2, "the game's and the keyboard's: {event:?}");
+            assert_eq!(values[0].bytes, [keys, 0]);
         }
     }
 

@@ -77,7 +77,7 @@ fn ten_thousand_taps_through_cut_connections_and_killed_bridges() {
     });
     let total = || presses(&game).unwrap_or_default();
     until("the game saw every tap", Duration::from_secs(300), || Ok(total() >= TAPS as u64)).unwrap();
-    until("keys are let go", PATIENCE, || Ok(game.get("/core/getkeys")?.text() == "0")).unwrap();
+    until("keys are released", PATIENCE, || Ok(game.get("/core/getkeys")?.text() == "0")).unwrap();
     assert_eq!(total(), TAPS as u64);
 }
 

@@ -184,11 +184,11 @@ fn inside_a_network_of_its_own() {
     let reply = http.exchange("POST", &path, &headers, Vec::new()).unwrap();
     assert_eq!(reply.status, 403, "{}", reply.text());
     assert!(reply.text().contains("--files DIR") && !picture.exists(), "{}", reply.text());
-    one_address_gets_so_many_connections(&format!("{ELSEWHERE}:{port}"));
+    the_connections_of_one_address_are_limited(&format!("{ELSEWHERE}:{port}"));
 }
 
 /// Connections above the limit of one address are rejected; another address can still connect.
-fn one_address_gets_so_many_connections(address: &str) {
+fn the_connections_of_one_address_are_limited(address: &str) {
     let mut open: Vec<TcpStream> = (0..300).map(|_| TcpStream::connect(address).unwrap()).collect();
     let mut last = open.pop().unwrap();
     last.set_read_timeout(Some(PATIENCE)).unwrap();

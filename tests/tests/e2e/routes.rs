@@ -48,7 +48,7 @@ fn identity(served: &Served) {
     assert_eq!(served.number("/core/romsize"), rom.len() as i64);
     assert_eq!(served.number("/core/checksum"), i64::from(crc32fast::hash(&rom)));
     let frame = served.number("/core/currentFrame");
-    until("frames go by", PATIENCE, || Ok(served.number("/CORE/CURRENTFRAME") > frame)).unwrap();
+    until("frames run", PATIENCE, || Ok(served.number("/CORE/CURRENTFRAME") > frame)).unwrap();
     let state = served.text("/v1/emulator");
     assert!(state.contains(r#""run":"running""#), "{state}");
 }
@@ -144,7 +144,7 @@ fn holds(served: &Served) {
         let before = presses(key);
         assert_eq!(served.post(target), "");
         until("the game saw it", PATIENCE, || Ok(presses(key) == before + 1)).unwrap();
-        until("let go", PATIENCE, || Ok(served.text("/core/getkeys") == "0")).unwrap();
+        until("the keys are released", PATIENCE, || Ok(served.text("/core/getkeys") == "0")).unwrap();
         assert_eq!(presses(key), before + 1, "{target}");
     }
 }

@@ -78,7 +78,7 @@ fn a_script_closes_the_connection_of_a_silent_bridge() {
     let before = sockets::held_by(host.pid()).unwrap();
     network.fall_silent();
     drop(bridge);
-    until("the script lets go of it", PATIENCE, || Ok(sockets::held_by(host.pid())? < before)).unwrap();
+    until("the script closes it", PATIENCE, || Ok(sockets::held_by(host.pid())? < before)).unwrap();
 }
 
 #[test]

@@ -8,7 +8,7 @@ use framewire_e2e::{Framewire, Signal, until};
 use super::served::PATIENCE;
 
 #[test]
-fn a_looping_script_blocks_neither_requests_nor_the_programs_end() {
+fn a_looping_script_does_not_block_requests_or_the_programs_end() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("loops.lua");
     fs::write(&script, "callbacks:add('frame', function() while true do end end)").unwrap();
@@ -25,9 +25,9 @@ fn a_looping_script_blocks_neither_requests_nor_the_programs_end() {
     until("it is known", PATIENCE, || Ok(http.get("/v1/emulator")?.text().contains(r#""run":"stalled""#)))
         .unwrap();
     server.signal(Signal::TERM).unwrap();
-    let told = Instant::now();
+    let signalled = Instant::now();
     let status = server.wait_exit(PATIENCE).unwrap();
     assert_eq!(status.code(), Some(0), "{}", server.log());
-    assert!(told.elapsed() < Duration::from_secs(6), "{:?}", told.elapsed());
+    assert!(signalled.elapsed() < Duration::from_secs(6), "{:?}", signalled.elapsed());
     assert!(server.log().contains("abandoned"), "{}", server.log());
 }

@@ -17,7 +17,7 @@ fn clients_of_a_stock_mgba() {
     let mgba = stock();
     a_message_split_in_any_way(&mgba);
     messages_sent_together(&mgba);
-    a_large_state_and_a_message_behind_it(&mgba);
+    a_large_state_and_a_message_after_it(&mgba);
     errors_are_always_replies(&mgba);
     values_come_back_as_they_were(&mgba);
     a_hundred_clients_within_100_ms(&mgba);
@@ -53,7 +53,7 @@ fn messages_sent_together(mgba: &StockMgba) {
     }
 }
 
-fn a_large_state_and_a_message_behind_it(mgba: &StockMgba) {
+fn a_large_state_and_a_message_after_it(mgba: &StockMgba) {
     let mut client = TextClient::connect(mgba.address(), PATIENCE).unwrap();
     for _ in 0..3 {
         let state = client.ask("core.saveStateBuffer,0").unwrap();

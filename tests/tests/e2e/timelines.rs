@@ -55,7 +55,7 @@ impl Taps {
     /// Checks the demo game's memory: `log` and `presses` after the last tap, `before` before the first one, which is in the
     /// frame after `frame`.
     #[track_caller]
-    fn prove(&self, frame: u32, before: &[u8], log: &[u8], presses: &[u8]) {
+    fn check(&self, frame: u32, before: &[u8], log: &[u8], presses: &[u8]) {
         for (offset, held) in self.frames.iter().enumerate() {
             let index = (frame as usize + 1 + offset) % 2048;
             let logged = u16::from_le_bytes([log[2 * index], log[2 * index + 1]]);
@@ -114,18 +114,18 @@ fn a_thousand_taps_arrive_on_their_frames_in_a_window() {
     let Some(Ok(Value::Int(id))) = results.next() else { panic!("no timeline") };
 
     // The keys from the watch, and as the game read them, each by frames since the watch began.
-    let (mut told, mut seen) = (vec![0], vec![0]);
+    let (mut reported, mut seen) = (vec![0], vec![0]);
     'over: loop {
         let event = client.event().unwrap();
         for item in event.items {
             match item {
-                EventItem::Changed { watch: 1, ticks, news } => {
+                EventItem::Changed { watch: 1, ticks, values } => {
                     assert_eq!(event.frame, begun.frame + ticks);
-                    for news in news {
-                        let list = if news.range == event::KEYS { &mut told } else { &mut seen };
+                    for value in values {
+                        let list = if value.range == event::KEYS { &mut reported } else { &mut seen };
                         let last = *list.last().unwrap();
                         list.resize(ticks as usize, last);
-                        list.push(u16::from_le_bytes(news.bytes.try_into().unwrap()));
+                        list.push(u16::from_le_bytes(value.bytes.try_into().unwrap()));
                     }
                 }
                 EventItem::TimelineOver { id: ended, cancelled: false } if i64::from(ended) == id => {
@@ -137,10 +137,10 @@ fn a_thousand_taps_arrive_on_their_frames_in_a_window() {
     }
     let end = client.perform(vec![read("key_log", 4096), read("presses", 40)]).unwrap();
     let [log, presses] = <[_; 2]>::try_from(end.results).unwrap().map(bytes);
-    taps.prove(frame as u32, &before, &log, &presses);
+    taps.check(frame as u32, &before, &log, &presses);
     // The timeline ends before the frame in which all keys are up.
     let frames = &taps.frames[..taps.frames.len() - 1];
-    for (what, mut list) in [("told", told), ("seen by the game", seen)] {
+    for (what, mut list) in [("reported", reported), ("seen by the game", seen)] {
         list.resize(1 + frames.len(), *list.last().unwrap());
         assert_eq!(list[1..], *frames, "the keys that were {what}");
     }
@@ -188,7 +188,7 @@ fn a_thousand_taps_arrive_on_their_frames_in_an_embedded_core() {
     until("all was played", 2 * PATIENCE, || Ok(batch(&http, json!([frame]))[0].as_u64().unwrap() > last))
         .unwrap();
     let end = batch(&http, json!([log, presses]));
-    taps.prove(first as u32, &unhex(&begun[0]), &unhex(&end[0]), &unhex(&end[1]));
+    taps.check(first as u32, &unhex(&begun[0]), &unhex(&end[0]), &unhex(&end[1]));
 }
 
 /// Plays a timeline of 30 frames, waits for its end and returns the reply.
@@ -233,7 +233,7 @@ fn keys_right_after_a_reset_are_awaited_to_their_end_in_an_embedded_core() {
 }
 
 #[test]
-fn the_end_of_a_timeline_is_known_after_a_cut_and_to_the_next_server() {
+fn the_end_of_a_timeline_is_known_after_a_reconnection_and_to_the_next_server() {
     let folder = tempfile::tempdir().unwrap();
     let (rom, port) = (demo_copy(&folder), ports::free());
     let host = host(&folder, port, &paths::script(), &["--rom", rom.to_str().unwrap()]);

@@ -134,24 +134,24 @@ fn three_viewers_get_every_frame_at_low_cost() {
         });
         let share = (processor(server.pid()) - busy).as_secs_f64() / begin.elapsed().as_secs_f64();
         let bits = all.iter().map(Got::bits).fold(0.0, f64::max);
-        let told: Vec<String> =
+        let report: Vec<String> =
             all.iter().map(|got| format!("{:.2}/s of {} frames", got.rate(), got.frames)).collect();
-        let told = format!(
+        let report = format!(
             "pictures: {}; {:.2} Mbit/s each; {:.1} % of a core",
-            told.join(", "),
+            report.join(", "),
             bits / 1e6,
             100.0 * share
         );
-        eprintln!("{told}");
+        eprintln!("{report}");
 
-        assert!(bits < BITS, "{told}");
+        assert!(bits < BITS, "{report}");
         let whole = all.iter().all(|got| got.pictures == got.frames && got.rate() > FULL - 0.5);
         if whole && (share < PROCESSOR || cfg!(debug_assertions)) {
             return;
         }
         // A busy machine must not fail the build; a stream that skips every other picture must.
         let fair = cfg!(debug_assertions) && all.iter().all(|got| got.pictures * 10 > got.frames * 7);
-        assert!(attempt < ATTEMPTS || fair, "{told}");
+        assert!(attempt < ATTEMPTS || fair, "{report}");
     }
 }
 

@@ -87,12 +87,12 @@ fn a_rom_loaded_by_an_operation_is_another_game_for_a_watch() {
         client.perform(vec![load]).unwrap().results[0].as_ref().unwrap();
         let bytes = loop {
             let items = client.event().unwrap().items;
-            let news = items.into_iter().filter_map(|item| match item {
-                EventItem::Changed { news, .. } => Some(news),
+            let values = items.into_iter().filter_map(|item| match item {
+                EventItem::Changed { values, .. } => Some(values),
                 _ => None,
             });
-            if let Some(news) = news.flatten().find(|news| news.range == event::DISCONTINUITY) {
-                break news.bytes;
+            if let Some(value) = values.flatten().find(|value| value.range == event::DISCONTINUITY) {
+                break value.bytes;
             }
         };
         assert_eq!(bytes, [reason], "{}", path.display());

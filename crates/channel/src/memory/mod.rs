@@ -1,4 +1,4 @@
-//! Where the bytes of a channel lie.
+//! The memory of a channel: its parts, and what both sides can do with them.
 
 #[cfg(not(loom))]
 mod block;
@@ -32,14 +32,14 @@ impl Side {
     }
 }
 
-/// Which end of which direction sleeps.
+/// A thread that can sleep: the reader or the writer of a side.
 #[derive(Debug, Clone, Copy)]
 pub enum Sleeper {
     Reader(Side),
     Writer(Side),
 }
 
-/// Memory of a channel. References that it gives stay valid as long as it lives.
+/// Memory of a channel. The references and pointers that it returns are valid as long as the value exists.
 pub trait Memory: Send + Sync {
     /// The half of the mailbox that a side writes.
     fn half(&self, side: Side) -> &Half;
@@ -55,7 +55,7 @@ pub trait Memory: Send + Sync {
     fn sleeps(&self, sleeper: Sleeper) -> &AtomicU32;
     /// Sleeps while the word is 1, for at most `limit`.
     fn sleep(&self, sleeper: Sleeper, limit: Duration);
-    /// Wakes the threads that sleep there.
+    /// Wakes the threads that sleep at this end.
     fn wake(&self, sleeper: Sleeper);
     /// Makes all processes of the channel pass a full barrier.
     fn barrier(&self);

@@ -15,17 +15,17 @@ pub struct Receiver<M: Memory> {
     pub(crate) spin: Duration,
     /// Number of the next message.
     next: u64,
-    /// How many messages the other side knows to have been read.
+    /// How many messages this side has reported as read, see `publish`.
     published: u32,
-    /// Whether a message in the mailbox was read and the other side does not know this yet. Until it knows, it cannot use the
-    /// mailbox again.
-    owes: bool,
+    /// Whether a message in the mailbox was read, but not yet reported as read. Until then, the other side cannot use the mailbox
+    /// again.
+    mailbox_unreported: bool,
 }
 
 /// How many checks are made before a real wait. In a model of loom, they would only add states to explore.
 const SOON: u32 = if cfg!(loom) { 0 } else { 8 };
 
-/// The error if the missing memory is back when the reason is asked for: then it has lost its contents.
+/// The error if the memory was missing during an access, and is there again when the cause is looked up. Its contents are lost.
 const LOST: &str = "a part of its memory was missing";
 
 #[derive(Clone, Copy)]
@@ -36,10 +36,10 @@ enum Place {
 
 impl<M: Memory> Receiver<M> {
     pub(crate) fn new(memory: Arc<M>, side: Side, spin: Duration) -> Self {
-        Receiver { memory, side, spin, next: 0, published: 0, owes: false }
+        Receiver { memory, side, spin, next: 0, published: 0, mailbox_unreported: false }
     }
 
-    /// Waits for the next message, for ever without a `timeout`.
+    /// Waits for the next message, forever without a `timeout`.
     ///
     /// # Errors
     /// [`Error::Timeout`]; [`Error::Closed`] and [`Error::Died`] once all that was sent before the end has been read.
@@ -59,8 +59,8 @@ impl<M: Memory> Receiver<M> {
         if place.is_some() {
             return place;
         }
-        if self.owes {
-            // No message was sent since, which would have carried the number.
+        if self.mailbox_unreported {
+            // Since then, no message was sent to the other side, which would have reported it too.
             self.publish();
         }
         for _ in 0..SOON {
@@ -115,8 +115,8 @@ impl<M: Memory> Receiver<M> {
         timeout: Option<Duration>,
         stop: impl Fn() -> bool,
     ) -> Result<Option<Place>, Error> {
-        if self.owes {
-            // No message was sent since, which would have carried the number.
+        if self.mailbox_unreported {
+            // Since then, no message was sent to the other side, which would have reported it too.
             self.publish();
         }
         let mut place = None;
@@ -146,8 +146,8 @@ impl<M: Memory> Receiver<M> {
         Ok(place)
     }
 
-    /// Describes a number in shared memory that the protocol rules out, if there is one: with it, a wait might never end. In a
-    /// model of loom, this would only add states to explore.
+    /// Looks for a number in shared memory that the protocol does not allow, because a wait might never end with it. Returns
+    /// what is wrong. In a model of loom, this would only add states to explore.
     fn damage(&self) -> Option<&'static str> {
         if cfg!(loom) {
             return None;
@@ -157,7 +157,8 @@ impl<M: Memory> Receiver<M> {
         let slot = slots[self.next as usize & (slots.len() - 1)].stamp.load(Ordering::Relaxed);
         let mailbox = self.memory.half(self.side.other()).stamp.load(Ordering::Relaxed);
         let consumed = self.memory.half(self.side).consumed.load(Ordering::Relaxed);
-        // A slot holds messages whose numbers are a multiple of the slots apart, and none is sent before there is room.
+        // The numbers of the messages in one slot differ by multiples of the number of slots, and the next one is not sent before
+        // this one was read.
         let fits_slot = slot == 0 || (slot <= wanted && (wanted - slot).is_multiple_of(slots.len() as u64));
         if !fits_slot || mailbox > wanted {
             Some("a message has a wrong number")
@@ -203,7 +204,7 @@ impl<M: Memory> Receiver<M> {
         self.next += 1;
         let unpublished = (self.next as u32).wrapping_sub(self.published) as usize;
         match place {
-            Place::Mailbox => self.owes = true,
+            Place::Mailbox => self.mailbox_unreported = true,
             // Several slots are released together, so that the word does not move between cores for each of them.
             Place::Slot if is_long || unpublished >= self.memory.slots(self.side.other()).len() / 8 => {
                 self.publish();
@@ -221,7 +222,7 @@ impl<M: Memory> Receiver<M> {
     /// Stores how many messages were read, for the other side.
     #[inline(always)]
     pub(super) fn store_consumed(&mut self) {
-        self.owes = false;
+        self.mailbox_unreported = false;
         self.published = self.next as u32;
         // SYNC POINT (room): pairs with the load in `Sender::find`; all reads are done.
         self.memory.half(self.side).consumed.store(self.published, Ordering::Release);

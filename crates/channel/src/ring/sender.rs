@@ -37,7 +37,7 @@ impl<M: Memory> Sender<M> {
     }
 
     /// Reserves room for a message of `length` bytes, 1 to [`MAX_MESSAGE`]. The caller writes the message where the other side
-    /// will read it; the bytes there have no meaning before that. Waits for room, for ever without a `timeout`.
+    /// will read it; the bytes there have no meaning before that. Waits for room, forever without a `timeout`.
     ///
     /// # Errors
     /// [`Error::Length`]; [`Error::Timeout`]; [`Error::Closed`] and [`Error::Died`] if there is no room and the

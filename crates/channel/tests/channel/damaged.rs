@@ -11,9 +11,9 @@ use framewire_channel::{Endpoint, Error, MAX_MESSAGE, Options};
 use crate::support::{LONG, NAME, SECOND, kills, length, name, spawn};
 
 const EXTRA: usize = 8192;
-/// Longer than a side sleeps without a look at the memory.
+/// Longer than a side sleeps between two checks of the memory.
 const SHORT: Option<Duration> = Some(Duration::from_millis(150));
-/// Where the rings begin, and where the extra memory does, with the usual sizes.
+/// Where the rings and the memory for long messages begin, and where the file ends, with the default sizes.
 const RINGS: u64 = 4096;
 const BULK: u64 = RINGS + 2 * 4096 * 128;
 const END: u64 = BULK + 4 * MAX_MESSAGE as u64 + EXTRA as u64;
@@ -122,13 +122,13 @@ fn blocks_are_truncated_at_random_moments_of_an_exchange() {
 }
 
 #[test]
-fn garbled_lines_are_an_error_and_no_endless_wait() {
+fn garbled_lines_are_an_error_instead_of_an_endless_wait() {
     // Stamps of the mailbox, of the next slot, and what the two sides have read.
     for at in [128, 160, RINGS, RINGS + 4096 * 128, 156, 188] {
         let (file, mut here, mut there) = pair();
         file.write_all_at(&[0xa5; 4], at).expect("garbled");
         let ends = [&mut here, &mut there].map(|mine| mine.receiver.receive(SHORT).map(|_| ()));
-        // Only the side that reads the word can know.
+        // Only the side that reads the word can notice it.
         assert!(ends.iter().any(|end| matches!(end, Err(Error::Damaged(_)))), "at {at}: {ends:?}");
     }
 }
@@ -150,13 +150,13 @@ fn an_overwritten_header_ends_the_channel() {
     }
 }
 
-/// The process that ends by a bus error that is not from the channel.
+/// A process that ends by a bus error outside of the channel's memory.
 #[test]
 #[ignore = "run by the test below in a process of its own"]
 fn other_fault() {
     let Ok(name) = std::env::var(NAME) else { return };
     let (block, here, there) = pair();
-    // The handler has been in use once.
+    // The signal handler has handled one fault of the channel.
     block.set_len(0).expect("truncated");
     here.extra().as_ref()[0].store(1, Ordering::Relaxed);
     drop((here, there));

@@ -105,7 +105,7 @@ fn a_killed_luajit_is_noticed_and_its_messages_are_whole() {
 fn luajit_notices_a_killed_side() {
     let name = name();
     for role in SIDES.repeat(kills() as usize / 10) {
-        let mut peer = luajit(role, &name, "mourn", 0);
+        let mut peer = luajit(role, &name, "read_to_the_end", 0);
         let other = if role == "create" { "connect" } else { "create" };
         let mut victim = spawn("killed::victim", other, &name);
         let mut said = String::new();
@@ -118,6 +118,6 @@ fn luajit_notices_a_killed_side() {
         assert_eq!(said, "reading\nthe other side has ended without closing\n");
         assert!(peer.wait().expect("its end").success());
     }
-    // What the last victim left is removed with the next channel.
+    // Creating the next channel removes what the last killed process left.
     drop(Endpoint::create(&name, Options::default()).expect("a new channel"));
 }

@@ -134,7 +134,9 @@ impl AttachedState {
     fn handle_events(&self, EventFrame { frame, items }: EventFrame) {
         for item in items {
             match item {
-                EventItem::Changed { watch, ticks, news } => self.watches.changed(watch, frame, ticks, news),
+                EventItem::Changed { watch, ticks, values } => {
+                    self.watches.changed(watch, frame, ticks, values)
+                }
                 EventItem::Reset => self.events.send(frame, Happening::Reset),
                 EventItem::State => self.events.send(frame, Happening::State),
                 EventItem::TimelineOver { id, cancelled } => {

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use framewire_link::Link;
-use framewire_protocol::event::{self, News};
+use framewire_protocol::event::{self, NewValue};
 use framewire_protocol::{MemoryRange, Op};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -102,7 +102,7 @@ impl AttachedWatches {
     }
 
     /// The script reports changes of a watch, `ticks` frames after the watch started there.
-    pub fn changed(&self, id: u32, frame: u32, ticks: u32, news: Vec<News>) {
+    pub fn changed(&self, id: u32, frame: u32, ticks: u32, values: Vec<NewValue>) {
         let open = &mut *self.open.lock();
         let Some(entry) = open.get_mut(&id) else { return };
         if entry.forgotten {
@@ -111,9 +111,9 @@ impl AttachedWatches {
         let Some(known) = &mut entry.known else { return };
         known.frame = frame;
         known.ticks = known.since + u64::from(ticks);
-        let mut changes = Vec::with_capacity(news.len());
+        let mut changes = Vec::with_capacity(values.len());
         let mut discontinuity = None;
-        for News { range, bytes } in news {
+        for NewValue { range, bytes } in values {
             if range == event::KEYS {
                 known.keys = bytes.try_into().ok().map(u16::from_le_bytes);
             } else if range == event::DISCONTINUITY {
@@ -238,13 +238,13 @@ mod tests {
 
     /// Framewire's script does not send this.
     #[tokio::test]
-    async fn a_reset_before_the_first_frame_of_a_watch_is_no_overflow() {
+    async fn a_reset_before_the_first_frame_of_a_watch_does_not_overflow() {
         let watches = Arc::<AttachedWatches>::default();
         let mut watch = watches.watch(WatchRequest { keys: true, ..WatchRequest::default() });
         let Op::Watch { id, .. } = watch.op() else { panic!("another operation") };
         watches.begun(id, 5, &[]);
-        let news = News { range: event::DISCONTINUITY, bytes: vec![event::discontinuity::RESET] };
-        watches.changed(id, 5, 0, vec![news]);
+        let value = NewValue { range: event::DISCONTINUITY, bytes: vec![event::discontinuity::RESET] };
+        watches.changed(id, 5, 0, vec![value]);
         let event = watch.next().await.expect("an event");
         assert_eq!((event.ticks, event.discontinuity), (0, Some(Discontinuity::Reset)));
     }

@@ -121,7 +121,8 @@ impl Frozen {
         }
         let others = self.all.iter().filter(|other| other.name != name).count();
         if others >= MAX_FROZEN {
-            let message = format!("{MAX_FROZEN} values are kept, which is the most; unfreeze one first");
+            let message =
+                format!("{MAX_FROZEN} values are frozen already, which is the limit; unfreeze one first");
             return Err(OpError::new(Status::Busy, message));
         }
         let address = runs::decode(core, address, "address")?;

@@ -128,9 +128,9 @@ impl Machine {
         let mut frame = 0;
         self.core.set_drawing(draw);
         self.core.run_frame_and_look(|core| {
-            watches.look(core);
-            runs.look(core);
-            media.look(core, ticks, draw);
+            watches.after_frame(core);
+            runs.after_frame(core);
+            media.after_frame(core, ticks, draw);
             frame = core.frame_counter();
         });
         // Scripts reset and load states too. A state of this same frame is not detected.

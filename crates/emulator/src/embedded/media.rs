@@ -78,7 +78,7 @@ impl Media {
     }
 
     /// Sends the picture, if one was `drawn`, and the sound of the frame that has just run. `ticks` frames have run so far.
-    pub fn look(&mut self, core: &mut Core, ticks: u64, drawn: bool) {
+    pub fn after_frame(&mut self, core: &mut Core, ticks: u64, drawn: bool) {
         self.answer_requests(core, ticks, drawn);
         if drawn && self.outputs.video.receiver_count() > 0 {
             let now = Instant::now();

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_used_for_another_batch_is_told_apart() {
+    fn a_key_used_for_another_batch_is_recognised() {
         let (mut memory, begin) = (Memory::default(), Instant::now());
         memory.remember("used".to_owned(), &Batch::from(Op::Reset {}), outcome(1), begin);
         let other = memory.recall("used", &Batch::from(Op::Step {}), begin);

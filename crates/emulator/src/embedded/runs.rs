@@ -70,7 +70,7 @@ impl Runs {
     }
 
     /// Finds the steps that end now. Called after each frame, before anything else changes.
-    pub fn look(&mut self, core: &mut Core) {
+    pub fn after_frame(&mut self, core: &mut Core) {
         for (run, _) in &mut self.active {
             run.frames += 1;
             run.over = run.end(core);
@@ -121,7 +121,7 @@ impl Machine {
     pub fn begin_run(&mut self, bytes: &[u8]) -> Result<BegunRun, OpError> {
         if self.runs.active.len() >= MAX_RUNS {
             let message =
-                format!("{MAX_RUNS} runs are under way, which is the most; wait for the end of one");
+                format!("{MAX_RUNS} runs are under way, which is the limit; wait for the end of one");
             return Err(OpError::new(Status::Busy, message));
         }
         let RunSteps { stop, steps } = RunSteps::decode_checked(bytes)?;

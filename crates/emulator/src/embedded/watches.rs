@@ -233,7 +233,7 @@ impl Watches {
     }
 
     /// Reports what the last frame changed. Ends the watches of another game, except those that report keys.
-    pub fn look(&mut self, core: &mut Core) {
+    pub fn after_frame(&mut self, core: &mut Core) {
         if self.active.is_empty() {
             return;
         }

@@ -295,7 +295,7 @@ impl Worker {
         self.identify();
         self.reported = now;
         let Machine { core, saves, .. } = &mut *self.machine;
-        saves.look(core, now);
+        saves.check(core, now);
         let rate = self.frame_rate.note(now, self.machine.ticks as u32);
         let mut report = self.shared.report.lock();
         report.at = now;

@@ -165,7 +165,7 @@ fn an_emulator_that_is_gone_is_said_so_and_served_again_when_it_is_back() {
         matches!(&absent, Err(EmulatorError::NotConnected(text)) if text.contains("framewire doctor")),
         "{absent:?}"
     );
-    assert!(begun.elapsed() < Duration::from_millis(500), "told at once");
+    assert!(begun.elapsed() < Duration::from_millis(500), "reported at once");
     for _ in 0..3 {
         let host = host(port);
         let back = Instant::now();

@@ -101,7 +101,7 @@ fn a_watch_sees_every_frame_and_ends_with_its_handle() {
 }
 
 #[test]
-fn a_watch_goes_on_behind_a_gap() {
+fn a_watch_continues_after_a_gap() {
     let (runtime, port) = (runtime(), free_port());
     let host = host(port);
     let way = free_port();
@@ -193,7 +193,7 @@ fn a_script_that_was_loaded_again_has_lost_an_unknown_number_of_events() {
 }
 
 #[test]
-fn what_happens_to_the_emulator_is_told() {
+fn events_of_the_emulator_are_reported() {
     let (runtime, port) = (runtime(), free_port());
     let emulator = attach(port, &runtime);
     let mut events = emulator.events();
@@ -219,7 +219,7 @@ fn what_happens_to_the_emulator_is_told() {
 }
 
 #[test]
-fn a_rebuilt_rom_and_a_loaded_state_are_told() {
+fn a_rebuilt_rom_and_a_loaded_state_are_reported() {
     let (_runtime, _host, emulator) = attached();
     wait_for("the game", || emulator.state().checksum.is_some());
     let mut events = emulator.events();
@@ -281,9 +281,9 @@ fn a_watch_ends_when_another_game_is_found_after_a_reconnection() {
     assert_eq!(watch.end(), Some(WatchEnd::OtherGame));
 }
 
-/// What a recording needs: how many frames went by until then, and no news of what came before it began.
+/// What a recording needs: how many frames went by until then, and nothing about what came before it began.
 #[test]
-fn who_watches_keys_is_told_what_breaks_the_order_of_frames() {
+fn a_watch_of_keys_reports_breaks_in_the_order_of_frames() {
     let (_runtime, _host, emulator) = attached();
     call(&emulator, Op::Reset {});
     let (mut watch, _) = begin(&emulator, WatchRequest { every: 50, keys: true, ..request(vec![]) });
@@ -326,7 +326,7 @@ fn lockstep_waits_for_each_advance_and_lets_go() {
     wait_for("frames", || frame(&emulator) > first + 60);
 }
 
-/// Seconds until frames of `host`, which stand still, go by again.
+/// Seconds until `host`, which has stopped, runs frames again.
 fn seconds_until_frames(host: &Embedded) -> f64 {
     let (begun, frame) = (Instant::now(), host.state().frame);
     wait_for("frames", || host.state().frame > frame + 10);

@@ -19,7 +19,7 @@ fn list(emulator: &Embedded) -> Vec<String> {
 }
 
 #[test]
-fn cheats_act_at_exactly_the_frame_and_are_kept_over_resets_and_states() {
+fn cheats_act_at_their_exact_frame_and_survive_resets_and_states() {
     let emulator = start(Speed::Times(1.0), true);
     let state = call(&emulator, Op::SaveState { flags: 31 });
     let Value::Bytes(state) = state else { panic!("bytes") };

@@ -87,7 +87,7 @@ fn lockstep_waits_for_each_advance() {
 }
 
 #[test]
-fn lockstep_lets_go_when_nobody_asks() {
+fn lockstep_ends_without_requests() {
     let emulator = start(Speed::Times(1.0), false);
     let mut events = emulator.events();
     let begun = Instant::now();
@@ -107,7 +107,7 @@ fn lockstep_lets_go_when_nobody_asks() {
 }
 
 #[test]
-fn resets_and_other_games_are_told() {
+fn resets_and_other_games_are_reported() {
     let emulator = start(Speed::Times(1.0), true);
     let mut events = emulator.events();
     call(&emulator, Op::Reset {});
@@ -123,7 +123,7 @@ fn resets_and_other_games_are_told() {
 
 /// The developer's loop: the same title and code, built again.
 #[test]
-fn a_rebuilt_rom_and_a_loaded_state_are_told() {
+fn a_rebuilt_rom_and_a_loaded_state_are_reported() {
     let emulator = start(Speed::Times(1.0), true);
     let mut events = emulator.events();
     let before = emulator.state().checksum;
@@ -146,7 +146,7 @@ fn a_rebuilt_rom_and_a_loaded_state_are_told() {
 
 /// Scripts inside the core reset and load states too.
 #[test]
-fn what_a_script_resets_or_loads_is_told() {
+fn resets_and_loads_by_a_script_are_reported() {
     let script = tempfile::Builder::new().suffix(".lua").tempfile().expect("a file");
     let code = "callbacks:add('frame', function()
         local frame = emu:currentFrame()

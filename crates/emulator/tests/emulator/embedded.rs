@@ -61,7 +61,7 @@ fn a_batch_is_done_at_one_frame_and_ends_at_its_first_error() {
 }
 
 #[test]
-fn a_file_that_is_no_rom_leaves_the_game_alone() {
+fn a_file_that_is_not_a_rom_does_not_disturb_the_game() {
     let emulator = start(Speed::Times(1.0), false);
     let title = call(&emulator, Op::GameTitle {});
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml").to_owned();
@@ -132,7 +132,7 @@ fn a_missing_rom_is_an_error_that_names_it() {
 }
 
 #[test]
-fn what_is_no_speed_is_refused() {
+fn an_invalid_speed_is_refused() {
     let emulator = start(Speed::Times(1.0), true);
     for times in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e-300, 1e300] {
         let error = Embedded::start(config(Speed::Times(times), true, vec![])).err().expect("an error");
@@ -215,7 +215,7 @@ fn a_game_that_a_script_puts_in_is_known() {
     wait_for("the other game", || emulator.state().title.as_deref() == Some("ANOTHER"));
 }
 
-/// Loops from its tenth frame on. Not for ever: the thread outlives its test.
+/// Loops from its tenth frame on. Not forever: the thread outlives its test.
 const LOOPS: &str = "
 local frames = 0
 callbacks:add('frame', function()

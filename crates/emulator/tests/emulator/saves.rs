@@ -321,7 +321,7 @@ fn a_save_that_a_script_loads_again_has_what_the_game_saved_last() {
 
 #[cfg(unix)]
 #[test]
-fn what_is_no_save_file_is_no_crash_at_the_start() {
+fn an_invalid_save_file_does_not_crash_the_start() {
     use std::os::unix::fs::symlink;
     type Make = fn(&Path);
     let cases: [(Make, Option<&str>); 4] = [
@@ -353,7 +353,7 @@ fn what_is_no_save_file_is_no_crash_at_the_start() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn what_is_no_save_file_is_refused_when_it_is_asked_for() {
+fn an_invalid_save_file_is_refused_when_it_is_requested() {
     let home = Home::new();
     let emulator = home.start();
     poke(&emulator, 4);
@@ -388,9 +388,9 @@ fn a_save_that_cannot_be_written_is_reported_until_it_is() {
     fs::remove_file(home.save()).expect("removed");
     fs::create_dir(home.save()).expect("made");
     poke(&emulator, 1);
-    let told = next().expect("a problem");
-    assert!(told.contains("game.sav") && told.contains("is a directory"), "{told}");
-    assert_eq!(emulator.state().save_problem, Some(told));
+    let problem = next().expect("a problem");
+    assert!(problem.contains("game.sav") && problem.contains("is a directory"), "{problem}");
+    assert_eq!(emulator.state().save_problem, Some(problem));
     fs::remove_dir(home.save()).expect("removed");
     assert_eq!(next(), None);
     assert_eq!(emulator.state().save_problem, None);
@@ -399,7 +399,7 @@ fn a_save_that_cannot_be_written_is_reported_until_it_is() {
 
 #[cfg(unix)]
 #[test]
-fn two_emulators_on_one_save_are_told_apart() {
+fn two_emulators_on_one_save_are_detected() {
     let home = Home::new();
     fs::write(home.save(), [5; 0x8000]).expect("written");
     let one = home.start();

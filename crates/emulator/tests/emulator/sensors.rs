@@ -148,7 +148,7 @@ fn a_recording_and_sensors_or_layers_exclude_each_other() {
 }
 
 #[test]
-fn what_is_no_sensor_or_layer_is_refused() {
+fn unknown_sensors_and_layers_are_refused() {
     let emulator = start(Speed::Times(1.0), true);
     for (op, says) in [
         (set("tilt", 0), "there is no sensor \"tilt\"; there are tilt_x, tilt_y, gyro, light"),

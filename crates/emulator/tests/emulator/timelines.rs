@@ -1,4 +1,4 @@
-//! Keys by frame: what a timeline says is what the game sees, in just these frames.
+//! Keys by frame: the game sees the keys of a timeline in exactly its frames.
 
 use std::collections::HashMap;
 
@@ -14,12 +14,12 @@ use super::support::{
 const KEY_LOG: u32 = 0x0200_1000;
 const LOGGED: u32 = 2048;
 
-/// `count` taps of A, and now and then of others, with gaps that `seed` chooses.
+/// `count` taps of A, and sometimes of other keys, with random gaps.
 pub fn taps(count: usize, seed: u64) -> Vec<KeyStep> {
     let mut random = fastrand::Rng::with_seed(seed);
     let (mut steps, mut offset) = (Vec::new(), 0);
     for _ in 0..count {
-        // All but Start, which pauses the game, and Select, which begins it again.
+        // All keys except Start, which pauses the game, and Select, which restarts it.
         let others = if random.u8(0..4) == 0 { random.u16(..) & 0x3F2 } else { 0 };
         steps.push(KeyStep { offset, keys: 1 | others });
         offset += random.u32(1..3);
@@ -29,7 +29,7 @@ pub fn taps(count: usize, seed: u64) -> Vec<KeyStep> {
     steps
 }
 
-/// Plays steps, and gives the game's frame of offset 0.
+/// Plays steps. Returns the game's frame of offset 0.
 pub fn play(emulator: &impl Emulator, steps: &[KeyStep]) -> u32 {
     let steps = timeline::encode(steps);
     let outcome = batch(emulator, vec![Op::PlayKeys { steps }, Op::Read32 { address: GAME_FRAME }]);
@@ -37,7 +37,7 @@ pub fn play(emulator: &impl Emulator, steps: &[KeyStep]) -> u32 {
     number(outcome.results[1].clone().expect("a frame")) as u32 + 1
 }
 
-/// Notes what the game has seen by its own frames.
+/// Adds what the game logged to `seen`, by the game's frame counter.
 pub fn log(emulator: &impl Emulator, seen: &mut HashMap<u32, u16>) -> u32 {
     let log = Op::ReadRange { address: KEY_LOG, length: 2 * LOGGED };
     let outcome = batch(emulator, vec![Op::Read32 { address: GAME_FRAME }, log]);
@@ -51,7 +51,7 @@ pub fn log(emulator: &impl Emulator, seen: &mut HashMap<u32, u16>) -> u32 {
     frame
 }
 
-/// The frames from `first` on are those of the steps.
+/// Checks that the game saw the steps in the frames from `first` on.
 pub fn assert_as_played(steps: &[KeyStep], first: u32, seen: &HashMap<u32, u16>) {
     let end = steps.last().expect("steps").offset;
     let mut next = steps.iter().peekable();
@@ -90,7 +90,7 @@ fn a_thousand_taps_are_on_their_frames_while_others_ask_for_much() {
     assert_as_played(&steps, first, &seen);
 }
 
-/// The emulator remembers how and in which frame a timeline ended.
+/// Checks how and in which frame a timeline ended.
 pub fn assert_how_it_ended(emulator: &impl Emulator, id: u32, how: &str, frame: u32) {
     let words = [how.to_owned(), frame.to_string()].map(Value::Text);
     assert_eq!(call(emulator, Op::Timeline { id }), Value::List(words.to_vec()));
@@ -100,7 +100,7 @@ pub fn assert_how_it_ended(emulator: &impl Emulator, id: u32, how: &str, frame: 
 }
 
 #[test]
-fn its_end_is_told_and_holds_go_on_behind_it() {
+fn the_end_of_a_timeline_is_reported_and_holds_continue_after_it() {
     let emulator = start(Speed::Times(1.0), true);
     let mut events = emulator.events();
     let steps = |keys| timeline::encode(&[KeyStep { offset: 1, keys }, KeyStep { offset: 3, keys: 0 }]);
@@ -135,7 +135,7 @@ fn its_end_is_told_and_holds_go_on_behind_it() {
 }
 
 #[test]
-fn what_is_no_timeline_is_refused() {
+fn an_invalid_timeline_is_refused() {
     let emulator = start(Speed::Times(1.0), true);
     for (steps, says) in [(vec![0; 5], "a step has 6"), (vec![0, 0, 0, 0, 1, 0], "release all keys")] {
         let error = refusal(&emulator, Op::PlayKeys { steps });

@@ -62,8 +62,8 @@ fn beats_keys_and_hashes_come_as_they_are_asked_for() {
     assert_eq!(outcome.results[0], Ok(Value::Bytes(vec![])));
     let wanted = [(1, 0), (4, 1), (6, 0), (10, 0), (20, 0)];
     let events: Vec<_> = wanted.iter().map(|_| soon(watch.next())).collect();
-    let told: Vec<_> = events.iter().map(|event| (event.frame, event.keys.expect("keys"))).collect();
-    assert_eq!(told, wanted);
+    let reported: Vec<_> = events.iter().map(|event| (event.frame, event.keys.expect("keys"))).collect();
+    assert_eq!(reported, wanted);
     assert!(events.iter().all(|event| event.hash.is_some() == (event.ticks % 10 == 0)));
     let picture = soon(emulator.video().expect("pictures").next());
     assert_eq!(events[4].hash, Some(crc32fast::hash(&picture.pixels)));
@@ -129,7 +129,7 @@ fn twenty_watchers_miss_none_of_the_ball_s_changes() {
 }
 
 #[test]
-fn who_does_not_take_events_loses_the_oldest_and_is_told() {
+fn a_slow_receiver_loses_the_oldest_events_and_learns_how_many() {
     let emulator = start(Speed::Times(1.0), true);
     call(&emulator, Op::Advance { frames: 60 });
     let (mut slow, _) = begin(&emulator, request(vec![range(GAME_FRAME, 4)]));

@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_small_plot_tells_high_from_low_and_gaps_from_both() {
+    fn the_small_plot_shows_high_low_and_gaps() {
         let values = [Some(1.0), Some(1.0), Some(1000.0), None, Some(30.0)].into();
         assert_eq!(sparkline(&values), "▁▁█ ▄");
         assert_eq!(sparkline(&VecDeque::new()), "");

@@ -126,7 +126,7 @@ fn without_secret(word: &str) -> String {
     }
 }
 
-/// The first signal ends the run in good order, the second the program.
+/// The first signal ends the run and prints its results, the second ends the program at once.
 fn stop_on_signals(stop: &Stop) -> anyhow::Result<()> {
     let stop = stop.clone();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

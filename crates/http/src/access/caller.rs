@@ -38,7 +38,7 @@ impl Reach {
     }
 }
 
-/// The sender of a request that was let in. Handlers find it among the request's extensions.
+/// The sender of an accepted request. Handlers find it among the request's extensions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Caller {
     pub(crate) reach: Reach,

@@ -1,4 +1,4 @@
-//! Decides which requests are let in.
+//! Decides which requests are accepted.
 
 use std::time::{Duration, Instant};
 
@@ -63,7 +63,7 @@ impl<'a> RequestHead<'a> {
     }
 }
 
-/// What becomes of a request that is let in.
+/// How an accepted request is handled.
 #[derive(Debug)]
 pub(crate) enum Admission<'a> {
     /// It continues to its route.
@@ -108,7 +108,7 @@ impl Gate {
             None if peer.is_local() => Rights::Full,
             None => {
                 return Err(unauthorized(
-                    "this server has no token, so only callers on its own machine are let in",
+                    "this server has no token, so only callers on its own machine are accepted",
                 ));
             }
             Some(_) if head.is_post(LOGIN) => return origin.map(|_| Admission::Login),
@@ -153,7 +153,7 @@ impl Gate {
 
     /// The rights of a caller that shows this token.
     pub(super) fn rights(&self, tokens: &Tokens, peer: &Peer, shown: &[u8]) -> Result<Rights, Failure> {
-        // A right token is let in after any number of wrong ones from there: others may share the address.
+        // A right token is accepted after any number of wrong ones from the same address: several people may share it.
         tokens.rights(shown).ok_or_else(|| {
             let (now, origin) = (Instant::now(), peer.origin());
             if let Some(wait) = self.attempts.wait(origin, now) {

@@ -23,7 +23,7 @@ pub use token::{Token, TokenError, Tokens};
 pub struct Access {
     /// Which web pages may send requests.
     pub pages: Pages,
-    /// The tokens, of which every caller must show one. Without tokens only callers on this machine are let in.
+    /// The tokens. Every caller must send one of them. Without tokens, only callers on this machine are accepted.
     pub tokens: Option<Tokens>,
     /// The folder in which callers may name files. Without one, callers on this machine may name any file, and others
     /// none.

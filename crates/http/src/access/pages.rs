@@ -155,7 +155,7 @@ impl Pages {
             String::new()
         };
         Err(forbidden(format!(
-            "this server does not go by the name {name}; ask for it by its IP address or as localhost{advice}"
+            "this server does not accept the host name {name}; use its IP address or localhost{advice}"
         )))
     }
 }
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_origin_or_name_is_refused() {
+    fn invalid_origins_and_names_are_refused() {
         for origin in ["file://", "null", "*", "http://localhost:3000", "chrome-extension://abc"] {
             assert!(Pages::default().allow_origin(origin).is_ok(), "{origin}");
         }
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn behind_tls_a_page_without_it_is_foreign() {
+    fn with_tls_a_page_over_plain_http_is_foreign() {
         let mut headers = HeaderMap::new();
         headers.insert(HOST, "localhost:5000".parse().unwrap());
         headers.insert(ORIGIN, "http://localhost:5000".parse().unwrap());

@@ -1,4 +1,4 @@
-//! The way of a request: who sent it, whether it is let in, and which route answers it.
+//! What happens to a request: who sent it, whether it is accepted, and which route answers it.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -205,7 +205,7 @@ impl Dispatcher {
         Ok(admission)
     }
 
-    /// Answers a request that was let in.
+    /// Answers an accepted request.
     async fn respond(&self, routes: CompatRoutes, caller: Caller, mut request: Request<Body>) -> Response {
         if let Some(routes) = routes {
             let (head, body) = request.into_parts();
@@ -216,7 +216,7 @@ impl Dispatcher {
         response
     }
 
-    /// Answers a request that was let in and has an `Idempotency-Key`. The connection's activity counts its body.
+    /// Answers an accepted request that has an `Idempotency-Key`. The connection's activity counts its body.
     async fn respond_once(
         self: &Arc<Dispatcher>,
         routes: CompatRoutes,
@@ -233,7 +233,7 @@ impl Dispatcher {
     }
 }
 
-/// The answer to a request that is not let in. A person who only has to log in gets the page for it.
+/// The reply to a request that is not accepted. A person who only has to log in gets the login page.
 fn refuse(failure: Failure, head: &RequestHead<'_>) -> Response {
     let reason = failure.message().to_owned();
     let mut response = failure.answer(head.path());

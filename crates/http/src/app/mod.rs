@@ -1,7 +1,7 @@
 //! The server as a whole: what it is made from, and how it is served.
 //!
 //! - `serve`: puts the services and the routes together and serves them;
-//! - `dispatch`: the way of a request: who sent it, whether it is let in, and which route answers it;
+//! - `dispatch`: what happens to a request: who sent it, whether it is accepted, and which route answers it;
 //! - `request_id`: what a request is called in logs; with the feature `otlp`, `span` makes traces of requests.
 
 mod dispatch;
@@ -27,7 +27,7 @@ pub use serve::{LocalServer, serve};
 pub use span::SPANS;
 
 /// A front end that another crate adds to a server. Its requests pass the same checks of `Host`, `Origin` and tokens as all
-/// others. Read-only callers are let in; it calls with their rights, by [`LocalCalls::for_sender`].
+/// others. Read-only callers may use it; it calls with their rights, by [`LocalCalls::for_sender`].
 #[derive(Clone)]
 pub struct FrontEnd {
     /// Its path, such as `/mcp`.

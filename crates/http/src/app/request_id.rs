@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_id_gets_a_new_one() {
+    fn an_invalid_request_id_is_replaced() {
         let long = "x".repeat(LONGEST + 1);
         for wrong in ["", "two words", "a\tb", "\u{e9}", "\"", &long] {
             let id = id(&[("x-request-id", wrong)]);

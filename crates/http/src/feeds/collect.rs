@@ -41,7 +41,7 @@ impl Collector {
     /// Goes on until the feed is deleted or has no reader for long, the emulator is gone, or the server stops.
     pub(crate) async fn run(mut self, feeds: Arc<Feeds>, stopping: Stopping) {
         let feed = self.feed.clone();
-        let (mut deleted, patience) = (feed.news(), self.patience);
+        let (mut deleted, patience) = (feed.updates(), self.patience);
         let reason = loop {
             tokio::select! {
                 reason = self.collect() => break reason,
@@ -100,21 +100,21 @@ impl Collector {
         let values = self.memory.values(frame, self.feed.definition.encoding);
         let before = std::mem::replace(&mut self.values, values);
         let mut changes = Map::new();
-        let mut news = Vec::new();
+        let mut changed = Vec::new();
         for (index, (old, new)) in before.into_iter().zip(&self.values).enumerate() {
             if old != *new {
                 changes.insert(self.feed.definition.watch[index].clone(), json!({"old": old, "new": new}));
-                news.push((index, new.clone()));
+                changed.push((index, new.clone()));
             }
         }
-        if news.is_empty() && !gap && missed == 0 {
+        if changed.is_empty() && !gap && missed == 0 {
             return;
         }
         let mut data = json!({"frame": frame, "tick": ticks, "changes": changes});
         if gap || missed > 0 {
             data["gap"] = true.into();
         }
-        self.feed.publish("change", data, frame, news);
+        self.feed.publish("change", data, frame, changed);
     }
 
     /// What readers get instead of events that were lost before they came here: how many, and what is watched as it is now.

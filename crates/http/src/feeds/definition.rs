@@ -1,4 +1,4 @@
-//! What a client wants to watch, the memory for that, and the values that are made of it.
+//! The definition of a watch, the memory that it needs, and the values that are computed from this memory.
 
 use std::sync::Arc;
 

@@ -23,7 +23,7 @@ pub(crate) struct Feed {
     pub(crate) definition: Definition,
     ring: Mutex<Ring>,
     /// Says that there is something new to read; `Some` is the reason of the end.
-    news: watch::Sender<Option<&'static str>>,
+    updates: watch::Sender<Option<&'static str>>,
     readers: watch::Sender<Readers>,
     /// Events that readers did not take in time, all together.
     missed: AtomicU64,
@@ -56,7 +56,7 @@ pub(crate) struct Reader {
     seen: u64,
     /// What comes before anything else.
     opening: Option<ReaderEvent>,
-    news: watch::Receiver<Option<&'static str>>,
+    updates: watch::Receiver<Option<&'static str>>,
     over: bool,
     gives_up: bool,
 }
@@ -64,25 +64,25 @@ pub(crate) struct Reader {
 impl Feed {
     pub(crate) fn new(id: String, definition: Definition, base: Values, all_missed: Counter) -> Feed {
         let ring = Mutex::new(Ring::new(definition.buffer, MAX_BYTES, base));
-        let (news, readers) = (watch::Sender::new(None), watch::Sender::default());
-        Feed { id, definition, ring, news, readers, missed: AtomicU64::new(0), all_missed }
+        let (updates, readers) = (watch::Sender::new(None), watch::Sender::default());
+        Feed { id, definition, ring, updates, readers, missed: AtomicU64::new(0), all_missed }
     }
 
     /// Adds an event for all readers, and waits for none of them.
     pub(crate) fn publish(&self, name: &'static str, data: Json, frame: u32, values: Vec<(usize, Json)>) {
         let entry = FeedEvent { name, data: data.to_string().into() };
         self.ring.lock().push(entry, frame, values);
-        self.news.send_modify(|_| {});
+        self.updates.send_modify(|_| {});
     }
 
     /// Nothing more comes; readers take what there is and then the reason.
     pub(crate) fn end(&self, reason: &'static str) {
-        self.news.send_modify(|end| *end = end.or(Some(reason)));
+        self.updates.send_modify(|end| *end = end.or(Some(reason)));
     }
 
     /// Turns `Some` when it ends.
-    pub(crate) fn news(&self) -> watch::Receiver<Option<&'static str>> {
-        self.news.subscribe()
+    pub(crate) fn updates(&self) -> watch::Receiver<Option<&'static str>> {
+        self.updates.subscribe()
     }
 
     /// Its readers.
@@ -104,7 +104,7 @@ impl Feed {
 
     /// Begins to read: with what the subjects are, or after the event whose id a client saw last.
     pub(crate) fn read(self: &Arc<Feed>, last_id: Option<&str>) -> Reader {
-        let news = self.news.subscribe();
+        let updates = self.updates.subscribe();
         self.readers.send_modify(|readers| readers.count += 1);
         let ring = self.ring.lock();
         let resumed = last_id.and_then(|id| self.number(id)).filter(|number| *number <= ring.last());
@@ -119,7 +119,7 @@ impl Feed {
         let name = if last_id.is_some() { "missed" } else { "values" };
         let opening = opening.map(|data| ReaderEvent { id: self.event_id(seen), name, data: data.into() });
         drop(ring);
-        Reader { feed: self.clone(), seen, opening, news, over: false, gives_up: false }
+        Reader { feed: self.clone(), seen, opening, updates, over: false, gives_up: false }
     }
 
     fn event_id(&self, number: u64) -> String {
@@ -163,7 +163,7 @@ impl Reader {
                 return Some(opening);
             }
             // Events from here on wake it.
-            let end = *self.news.borrow_and_update();
+            let end = *self.updates.borrow_and_update();
             if let Some(event) = self.take() {
                 return Some(event);
             }
@@ -171,7 +171,7 @@ impl Reader {
                 self.over = true;
                 return Some(self.end(reason));
             }
-            let _ = self.news.changed().await;
+            let _ = self.updates.changed().await;
         }
     }
 
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_comes_back_goes_on_where_it_was() {
+    async fn a_reader_that_returns_continues_where_it_was() {
         let feed = feed(8);
         (11..=13).for_each(|value| publish(&feed, value));
         let mut reader = feed.read(Some("w1.1"));
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_comes_back_too_late_is_told_how_much_it_missed() {
+    async fn a_reader_that_returns_too_late_learns_how_much_it_missed() {
         let feed = feed(2);
         (11..=15).for_each(|value| publish(&feed, value));
         let mut reader = feed.read(Some("w1.1"));

@@ -1,6 +1,6 @@
 //! Feeds: what a watch reports, kept for a while and read by any number of readers.
 //!
-//! - `definition`: what a client wants to watch, as ranges of memory and the values that are made of them;
+//! - `definition`: the definition of a watch: ranges of memory, and the values that are computed from them;
 //! - `registry`: all feeds; clients that watch the same share one;
 //! - `collect`: the task that fills a feed;
 //! - `feed` and `ring`: the last events, and readers that go through them at their own pace.

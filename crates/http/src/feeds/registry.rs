@@ -46,7 +46,7 @@ pub(crate) struct Listed {
     pub(crate) feed: Arc<Feed>,
     /// Name of its emulator.
     pub(crate) emulator: String,
-    /// Who made it by `POST /v1/watches`; `None` for one that is shared by all who watch the same.
+    /// The caller that created it with `POST /v1/watches`; `None` for a feed that all watches of the same values share.
     pub(crate) owner: Option<Owner>,
     /// Closes when its watch is over.
     over: watch::Receiver<()>,

@@ -29,7 +29,7 @@ pub(crate) struct Values {
 
 /// How an event changes the values.
 #[derive(Debug)]
-struct News {
+struct Update {
     frame: u32,
     values: Vec<(usize, Json)>,
 }
@@ -48,7 +48,7 @@ pub(crate) enum Next {
 /// The last events, limited in number and bytes.
 #[derive(Debug)]
 pub(crate) struct Ring {
-    entries: VecDeque<(FeedEvent, News)>,
+    entries: VecDeque<(FeedEvent, Update)>,
     /// Number of the latest event. The first is 1.
     last: u64,
     bytes: usize,
@@ -69,16 +69,16 @@ impl Ring {
 
     /// Adds an event. It gives the subjects with these indices these values.
     pub(crate) fn push(&mut self, entry: FeedEvent, frame: u32, values: Vec<(usize, Json)>) {
-        let news = News { frame, values };
-        news.apply(&mut self.now);
-        self.bytes += cost(&entry, &news);
-        self.entries.push_back((entry, news));
+        let update = Update { frame, values };
+        update.apply(&mut self.now);
+        self.bytes += cost(&entry, &update);
+        self.entries.push_back((entry, update));
         self.last += 1;
         while self.entries.len() > 1 && (self.entries.len() > self.max_entries || self.bytes > self.max_bytes)
         {
-            let Some((entry, news)) = self.entries.pop_front() else { break };
-            self.bytes -= cost(&entry, &news);
-            news.apply(&mut self.then);
+            let Some((entry, update)) = self.entries.pop_front() else { break };
+            self.bytes -= cost(&entry, &update);
+            update.apply(&mut self.then);
         }
     }
 
@@ -111,7 +111,7 @@ impl Ring {
     }
 }
 
-impl News {
+impl Update {
     fn apply(&self, snapshot: &mut Values) {
         snapshot.frame = self.frame;
         for (index, value) in &self.values {
@@ -122,9 +122,9 @@ impl News {
     }
 }
 
-fn cost(entry: &FeedEvent, news: &News) -> usize {
+fn cost(entry: &FeedEvent, update: &Update) -> usize {
     let of_value = |value: &Json| size_of::<(usize, Json)>() + value.as_str().map_or(0, str::len);
-    OVERHEAD + entry.data.len() + news.values.iter().map(|(_, value)| of_value(value)).sum::<usize>()
+    OVERHEAD + entry.data.len() + update.values.iter().map(|(_, value)| of_value(value)).sum::<usize>()
 }
 
 #[cfg(test)]
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_late_is_told_how_much_is_gone_and_what_was_then() {
+    fn a_late_reader_learns_how_much_is_gone_and_the_values_then() {
         let mut ring = ring(3, 1 << 20);
         ring.push(FeedEvent { name: "change", data: "second".into() }, 1, vec![(1, 7.into())]);
         (2..=10).for_each(|frame| push(&mut ring, frame));

@@ -1,4 +1,4 @@
-//! Limits the memory that large replies take together, over all connections.
+//! Limits the memory that large replies of all connections use together.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::failure::Failure;
 
-/// Bytes that are counted as one.
+/// The budget is counted in units of this many bytes.
 const UNIT: usize = 1024;
 
 /// Results up to this size are not counted: all connections together cannot hold much of them.
@@ -34,17 +34,17 @@ impl ReplyBudget {
         ReplyBudget(Arc::new(Semaphore::new((bytes / UNIT).min(Semaphore::MAX_PERMITS))))
     }
 
-    /// Takes what the result of `op` may need, before it is asked for.
+    /// Reserves the largest size that the result of `op` can have. Called before the operation is sent.
     pub(crate) fn share(&self, op: &Op) -> Result<BudgetShare, Failure> {
         self.share_bytes(op.largest_result())
     }
 
-    /// Takes what the results of `ops` may need, before they are asked for.
+    /// Reserves the largest size that the results of `ops` can have together. Called before they are sent.
     pub(crate) fn share_all(&self, ops: &[Op]) -> Result<BudgetShare, Failure> {
         self.share_bytes(ops.iter().map(Op::largest_result).sum())
     }
 
-    /// Takes `bytes`.
+    /// Reserves `bytes`.
     pub(crate) fn share_bytes(&self, bytes: usize) -> Result<BudgetShare, Failure> {
         if bytes <= SMALL {
             return Ok(BudgetShare { _permit: None });

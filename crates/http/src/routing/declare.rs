@@ -1,4 +1,4 @@
-//! What routes declare where they are added to a router, by methods of [`Declare`]:
+//! Declarations that a route makes where it is added to a router, with methods of [`Declare`]:
 //!
 //! ```text
 //! OpenApiRouter::new().routes(routes!(wait).changes_nothing().counted_as(StreamKind::Wait))
@@ -19,9 +19,9 @@ const EXTENSION: &str = "x-effect";
 pub(crate) enum PathEffect {
     /// GET and HEAD change nothing, other methods change something. Read-only callers may use GET and HEAD.
     ByMethod,
-    /// Read-only callers are let in. What they may do is judged later, by the operations or by the owner of what is changed.
+    /// Read-only callers may send requests. The operations, or the owner of what is changed, check later what they may do.
     JudgedLater,
-    /// Nothing is changed by any method: read-only callers are let in, and an `Idempotency-Key` does not apply.
+    /// No method changes anything: read-only callers may use all of them, and an `Idempotency-Key` does not apply.
     Nothing,
 }
 
@@ -59,17 +59,17 @@ impl PathEffect {
 
 /// Declarations of routes.
 pub(crate) trait Declare: Sized {
-    /// Lets read-only callers in whatever the method, see [`PathEffect::JudgedLater`].
+    /// Lets read-only callers send requests with any method, see [`PathEffect::JudgedLater`].
     fn judged_later(self) -> Self {
         self.with_effect(PathEffect::JudgedLater)
     }
 
-    /// Says that no method changes anything, see [`PathEffect::Nothing`].
+    /// Declares that no method changes anything, see [`PathEffect::Nothing`].
     fn changes_nothing(self) -> Self {
         self.with_effect(PathEffect::Nothing)
     }
 
-    /// Says what the streams of these routes are counted as, for [`OpensStream`](super::extract::OpensStream).
+    /// Declares as what the metrics count the streams of these routes, for [`OpensStream`](super::extract::OpensStream).
     fn counted_as(self, kind: StreamKind) -> Self;
 
     #[doc(hidden)]

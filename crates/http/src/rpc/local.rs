@@ -17,8 +17,8 @@ use crate::operations::Operations;
 use crate::routing::state::AppState;
 use crate::transport::streams::ClientAddress;
 
-/// Calls the methods of JSON-RPC in this process: every operation and every route of `/v1`, with the rights of a caller. The
-/// first emulator is meant where parameters name none.
+/// Calls the methods of JSON-RPC in this process: every operation and every route of `/v1`, with the rights of a caller. A call
+/// whose parameters do not name an emulator acts on the first one.
 #[derive(Clone)]
 pub struct LocalCalls {
     state: AppState,
@@ -35,7 +35,7 @@ impl LocalCalls {
         LocalCalls { state, methods, caller, client }
     }
 
-    /// Calls with the rights of the sender of a request that was let in, by the request's extensions.
+    /// Calls with the rights of the sender of an accepted request, which are in the request's extensions.
     #[must_use]
     pub fn for_sender(&self, extensions: &Extensions) -> LocalCalls {
         let (caller, client) = (Caller::of(extensions), ClientAddress::of(extensions).0);

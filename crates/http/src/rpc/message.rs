@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_request_has_the_code_of_the_specification() {
+    fn an_invalid_request_gets_the_code_of_the_specification() {
         for (text, id, expected) in [
             ("{", Json::Null, -32700),
             ("", Json::Null, -32700),
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_notifications_and_arrays_are_told_apart() {
+    fn requests_notifications_and_arrays_are_distinguished() {
         let Message::One(Ok(request)) = read(br#"{"jsonrpc":"2.0","method":"x","params":[1],"id":7}"#) else {
             panic!()
         };

@@ -95,7 +95,7 @@ pub(crate) async fn close_unread(
     }
 }
 
-/// Ends a WebSocket in good order: says why, and hears the other end out so that it learns of it.
+/// Closes a WebSocket: sends the reason, and reads what the client still sends, so that the reason arrives.
 pub(crate) async fn close(mut socket: WebSocket, code: u16, reason: &'static str) {
     let frame = CloseFrame { code, reason: reason.into() };
     let exchange = async {

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_way_is_no_slow_reader() {
+    fn a_long_network_delay_does_not_count_as_a_slow_reader() {
         let start = Instant::now();
         let mut pings = PingWindow::new(start);
         let mut sent: VecDeque<(Instant, [u8; 8])> = VecDeque::new();

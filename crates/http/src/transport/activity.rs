@@ -50,7 +50,7 @@ pub(crate) struct Activity {
     left: AtomicBool,
     /// When that was noted of a client seen before, in milliseconds since `birth`.
     left_at: AtomicU64,
-    /// A request was let in. Until then a client from elsewhere has no more time than for a head.
+    /// A request was accepted. Before that, a client on another machine has only the time for one request head.
     pub(super) known: AtomicBool,
     /// Little of the reply may lie between here and there: see [`Outflow`].
     pub(super) short: AtomicBool,
@@ -112,7 +112,7 @@ impl Activity {
         }
     }
 
-    /// A request of the client was let in; `full` if the client may do everything.
+    /// Notes that a request of the client was accepted; `full` if the client may do everything.
     pub(crate) fn introduce(&self, full: bool) {
         self.known.store(true, Relaxed);
         self.account.set_full(full);

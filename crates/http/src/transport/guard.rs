@@ -108,7 +108,7 @@ impl Guarded {
 
     /// Checks whether the client has left, if the activity asks for it. Once in each tick, because a busy
     /// connection flushes many times.
-    fn look(&self) {
+    fn check_client(&self) {
         if self.activity.look.load(Relaxed)
             && let Some(stream) = &self.stream
         {
@@ -119,7 +119,7 @@ impl Guarded {
 
     /// The stream, to be written to.
     fn outward(&mut self) -> io::Result<Pin<&mut ClientStream>> {
-        self.look();
+        self.check_client();
         if self.activity.short.load(Relaxed)
             && let Some(stream) = &self.stream
         {
@@ -183,7 +183,7 @@ impl AsyncWrite for Guarded {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.look();
+        self.check_client();
         let result = self.stream()?.poll_flush(cx);
         // What TLS has encrypted, and the socket does not take, waits here. Plain sockets have nothing to flush.
         if matches!(self.stream, Some(ClientStream::Tls(_))) {

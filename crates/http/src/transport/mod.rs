@@ -1,4 +1,4 @@
-//! Bytes and connections. Nothing here knows of routes, access rules or emulators.
+//! Bytes and connections. Nothing here depends on routes, access rules or emulators.
 //!
 //! - `listener`: accepts connections and counts them;
 //! - `connection`: the life of one connection; `closing`: its end, and the replies to requests that reach no route;

@@ -44,7 +44,7 @@ pub(crate) struct Input {
     /// Presses in any order, which may overlap.
     #[schema(max_items = 32768)]
     presses: Option<Vec<Press>>,
-    /// What is held from each frame on; the last step must let go.
+    /// The keys that are held from each frame on. The last step must release all keys.
     #[schema(max_items = 65536)]
     steps: Option<Vec<Step>>,
     /// Whether it is played after all timelines that play or wait, instead of from the next frame on.
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_is_told_by_its_place() {
+    fn errors_name_the_place_of_the_value() {
         for (json, place) in [
             ("{}", "exactly one"),
             (r#"{"sequence": "A", "presses": []}"#, "exactly one"),

@@ -45,7 +45,7 @@ fn bad(param: &Param) -> Vec<String> {
     values
 }
 
-/// Asks `route` with good values but for `param`, which is given as `pairs` say.
+/// Asks `route` with good values except for `param`, which is given as `pairs` say.
 fn ask(server: &Server, route: &Route, param: &Param, pairs: &str) -> Reply {
     let others = route.params.iter().filter(|other| other.name != param.name);
     let mut query: Vec<String> = others.map(|other| format!("{}={}", other.name, good(other))).collect();

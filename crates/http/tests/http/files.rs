@@ -16,7 +16,7 @@ fn the_extension_loads_and_resets() {
 }
 
 #[test]
-fn a_file_that_is_no_rom_leaves_the_running_game_alone() {
+fn a_file_that_is_not_a_rom_does_not_disturb_the_running_game() {
     let server = Server::start();
     let nonsense = server.file("nonsense.gba");
     std::fs::write(&nonsense, b"not a ROM").unwrap();

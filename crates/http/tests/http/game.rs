@@ -30,7 +30,7 @@ fn the_console_is_a_game_boy_advance() {
 }
 
 #[test]
-fn frames_go_by_and_a_reset_starts_them_anew() {
+fn frames_are_counted_and_a_reset_restarts_the_count() {
     let server = Server::start();
     wait_for("a frame", || server.number("/CORE/CURRENTFRAME") > 40);
     server.post_ok("/core/step", "");

@@ -66,7 +66,7 @@ fn many_requests_go_over_one_encrypted_connection() {
 }
 
 #[test]
-fn plain_http_is_told_what_to_write_instead() {
+fn plain_http_gets_the_address_to_use_instead() {
     let (server, _) = serve(|_| {});
     let reply = server.get("/core/getgametitle");
     assert_eq!(reply.status, 400);
@@ -105,7 +105,7 @@ fn tokens_and_cookies_work_over_tls() {
 }
 
 #[test]
-fn whoever_shakes_no_hands_is_let_go_and_harms_nobody() {
+fn a_client_without_a_handshake_is_disconnected_and_harms_nobody() {
     let (server, trusted) = serve(|app| app.limits.head = Duration::from_millis(300));
     let mut silent = server.connect();
     let mut half = server.connect();

@@ -426,7 +426,7 @@ impl Scene {
 }
 
 #[test]
-fn nobody_who_may_not_changes_or_learns_anything() {
+fn clients_without_permission_change_and_learn_nothing() {
     let scene = Scene::new();
     let files = scene.files();
     let titles: Vec<&str> = CASES.iter().map(|case| case.name).collect();
@@ -447,7 +447,7 @@ fn nobody_who_may_not_changes_or_learns_anything() {
     }
 }
 
-/// What the cases that use MCP would do if they were let in.
+/// What the cases that use MCP would do if they were accepted.
 #[test]
 fn mcp_with_the_token_changes_memory() {
     let scene = Scene::new();
@@ -491,7 +491,7 @@ fn a_read_only_token_changes_and_ends_its_own_watches_and_searches_only() {
 }
 
 #[test]
-fn who_guesses_is_told_to_wait_and_the_right_token_is_let_in() {
+fn guesses_must_wait_and_the_right_token_is_accepted() {
     let scene = Scene::new();
     let ask = |token: &str| {
         let shown = format!("authorization: Bearer {token}\r\n");
@@ -500,8 +500,8 @@ fn who_guesses_is_told_to_wait_and_the_right_token_is_let_in() {
     let replies: Vec<Reply> = (0..12).map(|guess| ask(&format!("{guess:032}"))).collect();
     assert!(replies.iter().all(|reply| reply.status == 401), "{replies:?}");
     let waits = |reply: &Reply| reply.header("retry-after").map(|wait| wait.parse::<u32>().unwrap() > 0);
-    let told: Vec<_> = replies.iter().map(waits).collect();
-    assert_eq!(told, [[None; 10].as_slice(), &[Some(true); 2]].concat());
+    let must_wait: Vec<_> = replies.iter().map(waits).collect();
+    assert_eq!(must_wait, [[None; 10].as_slice(), &[Some(true); 2]].concat());
     assert_eq!(ask(&scene.token).status, 200, "the right one is looked at first");
     let session = scene.filled(Guarded, "cookie: {cookie}={session}\r\n");
     assert_eq!(scene.guarded.request_with("GET", "/core/getgametitle", &session, b"").status, 200);

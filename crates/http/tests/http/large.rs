@@ -21,7 +21,7 @@ fn a_large_range_arrives_as_it_is() {
     }
 }
 
-/// Replies that nobody reads take memory until they are read; others have to wait then, but for small ones.
+/// Replies that nobody reads take memory until they are read; other replies have to wait then, except small ones.
 #[test]
 fn large_replies_have_a_bound_together() {
     let server = Server::with(|app| app.limits.max_replies = 20 * MIB);

@@ -33,7 +33,7 @@ fn lines_about(path: &str) -> Vec<Value> {
 
 /// Servers run on threads of their own, so the subscriber is that of the whole process, for all tests.
 #[test]
-fn each_request_leaves_a_line_unless_told_otherwise() {
+fn each_request_is_logged_unless_switched_off() {
     tracing_subscriber::fmt().json().with_max_level(tracing::Level::INFO).with_writer(|| Lines).init();
     let (logged, silent) = (Server::start(), Server::with(|app| app.log_requests = false));
     assert_eq!(silent.get("/no/such/path/silent").status, 404);

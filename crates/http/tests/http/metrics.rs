@@ -62,7 +62,7 @@ fn what_is_open_is_counted_by_kind() {
 }
 
 #[test]
-fn open_metrics_are_given_to_whoever_takes_them() {
+fn open_metrics_are_sent_to_clients_that_accept_them() {
     let server = Server::start();
     let headers = "accept: application/openmetrics-text;version=1.0.0,text/plain;q=0.5\r\n";
     let reply = server.request_with("GET", "/metrics", headers, b"");

@@ -162,7 +162,7 @@ fn repeated_recordings_replays_and_watches_are_begun_once() {
 }
 
 #[test]
-fn a_repeated_wait_for_a_tap_tells_the_frame_of_the_first() {
+fn a_repeated_wait_for_a_tap_returns_the_frame_of_the_first() {
     let server = Server::start();
     let tap =
         || keyed_json(&server, "POST", "/v1/tap?wait=true", "tap", &json!({"keys": ["A"], "frames": 2}));
@@ -328,7 +328,7 @@ fn what_only_reads_is_read_again() {
 }
 
 #[test]
-fn the_keys_of_callers_who_may_only_look_are_their_own() {
+fn the_keys_of_read_only_callers_are_separate() {
     let [full, look] = [Token::random().unwrap(), Token::random().unwrap()];
     let tokens = Tokens::new(Some(full.clone()), Some(look.clone())).unwrap();
     let server = Server::with(|app| {

@@ -19,7 +19,7 @@ fn the_policy_of_the_page_allows_only_this_server() {
 }
 
 #[test]
-fn its_files_are_served_with_types_and_tags() {
+fn the_files_of_the_page_are_served_with_types_and_tags() {
     let server = Server::start();
     for (path, kind) in [
         ("/console/main.js", "text/javascript; charset=utf-8"),

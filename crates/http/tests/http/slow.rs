@@ -92,7 +92,7 @@ fn a_client_that_reads_slowly_is_served() {
 }
 
 #[test]
-fn more_connections_than_are_accepted_are_told_so() {
+fn too_many_connections_get_an_error() {
     let server = Server::with(|app| app.limits.max_connections = 3);
     let mut open: Vec<_> = (0..3).map(|_| server.connect()).collect();
     for stream in &mut open {

@@ -186,7 +186,7 @@ impl Drop for Server {
     }
 }
 
-/// A ROM of the Game Boy Color whose program counts at 0xC000 for ever, in a file of this folder.
+/// A ROM of the Game Boy Color whose program counts at 0xC000 forever, in a file of this folder.
 pub fn game_boy(folder: &TempDir) -> PathBuf {
     let mut rom = vec![0; 0x8000];
     rom[0x100..0x104].copy_from_slice(&[0x00, 0xc3, 0x50, 0x01]); // nop; jp 0x150
@@ -248,7 +248,7 @@ impl Reply {
     }
 }
 
-/// Whether the other end has closed a connection, in good order or not.
+/// Whether the other end has closed or reset a connection.
 pub fn is_closed(stream: &mut TcpStream) -> bool {
     matches!(stream.read(&mut [0]), Ok(0) | Err(_))
 }

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn the_port_is_told_before_the_callers_lua() {
+    fn the_port_is_set_before_the_callers_lua() {
         let options = StockOptions::without_game().lua("framewire.log_level = 'none'").port(7);
         assert_eq!(options.lua_before_scripts(), "framewire = {port = 7}\nframewire.log_level = 'none'\n");
     }

@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_study_goes_on_where_it_was_interrupted() {
+    fn a_study_continues_where_it_was_interrupted() {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("a/b");
         Archive::prepare(&folder).unwrap();

@@ -173,17 +173,17 @@ mod tests {
 
     #[test]
     fn a_code_of_another_device_is_refused_with_the_accepted_form() {
-        let told = for_mgba(Platform::Gba, CheatKind::GameShark, "82000100 0063").unwrap_err();
+        let error = for_mgba(Platform::Gba, CheatKind::GameShark, "82000100 0063").unwrap_err();
         assert_eq!(
-            told,
+            error,
             "it has 8 and 4 digits; accepted for gameshark codes of the Game Boy Advance is XXXXXXXX YYYYYYYY (GameShark, \
              Action Replay)"
         );
-        let told = for_mgba(Platform::Gba, CheatKind::GameGenie, "00A-17B").unwrap_err();
-        assert_eq!(told, "there are no game_genie codes for the Game Boy Advance");
-        let told = for_mgba(Platform::Gb, CheatKind::Auto, "01O5A0C0").unwrap_err();
-        assert_eq!(told, "the character 'O' in column 3 is not a hexadecimal digit");
-        let told = for_mgba(Platform::Gba, CheatKind::Raw, "02000101:1234").unwrap_err();
-        assert_eq!(told, "the address 0x02000101 is not a multiple of 2, the bytes of the value");
+        let error = for_mgba(Platform::Gba, CheatKind::GameGenie, "00A-17B").unwrap_err();
+        assert_eq!(error, "there are no game_genie codes for the Game Boy Advance");
+        let error = for_mgba(Platform::Gb, CheatKind::Auto, "01O5A0C0").unwrap_err();
+        assert_eq!(error, "the character 'O' in column 3 is not a hexadecimal digit");
+        let error = for_mgba(Platform::Gba, CheatKind::Raw, "02000101:1234").unwrap_err();
+        assert_eq!(error, "the address 0x02000101 is not a multiple of 2, the bytes of the value");
     }
 }

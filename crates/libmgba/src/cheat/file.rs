@@ -113,9 +113,9 @@ mod tests {
 
     #[test]
     fn a_directive_that_is_unknown_is_refused_with_its_line() {
-        let told = parse("a.cheats", "# X\n!PARv9\n").unwrap_err().to_string();
+        let error = parse("a.cheats", "# X\n!PARv9\n").unwrap_err().to_string();
         assert_eq!(
-            told,
+            error,
             "a.cheats line 2 (\"!PARv9\"): accepted after ! is disabled, reset, GSAv1, GSAv1 raw, PARv3 and PARv3 raw"
         );
         assert!(parse("a.cht", "cheats = 1\n").unwrap_err().to_string().contains("libretro"));

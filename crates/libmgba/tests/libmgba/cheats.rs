@@ -261,9 +261,9 @@ fn a_file_of_mgba_is_loaded() {
 /// What is said of a cheat that is refused.
 #[track_caller]
 fn refused(core: &mut Core, kind: CheatKind, codes: &str) -> String {
-    let told = core.add_cheat(&Cheat::new("test", kind, codes)).expect_err(codes).to_string();
+    let error = core.add_cheat(&Cheat::new("test", kind, codes)).expect_err(codes).to_string();
     assert_eq!(core.cheats(), 0, "{codes}");
-    told
+    error
 }
 
 #[test]
@@ -294,8 +294,8 @@ fn codes_that_make_no_sense_are_refused_with_their_line_and_the_reason() {
         // Not encrypted, so that its decryption is chance.
         (CheatKind::ActionReplay, "00200100 00000077", "line 1", ""),
     ] {
-        let told = refused(&mut gba, kind, codes);
-        assert!(told.starts_with(line) && told.contains(reason), "{codes}: {told}");
+        let error = refused(&mut gba, kind, codes);
+        assert!(error.starts_with(line) && error.contains(reason), "{codes}: {error}");
     }
     for (kind, codes, line, reason) in [
         (CheatKind::GameShark, "0163A0C", "line 1", "it has 7 digits"),
@@ -306,10 +306,10 @@ fn codes_that_make_no_sense_are_refused_with_their_line_and_the_reason() {
         (CheatKind::Raw, "0160:12", "line 1", "writes to 0x00000160"),
         (CheatKind::Raw, "C0A0:123", "line 1", "ADDRESS:VALUE"),
     ] {
-        let told = refused(&mut gb, kind, codes);
-        assert!(told.starts_with(line) && told.contains(reason), "{codes}: {told}");
+        let error = refused(&mut gb, kind, codes);
+        assert!(error.starts_with(line) && error.contains(reason), "{codes}: {error}");
     }
     let other = game_genie(GB_UNUSED, 0x3E, Some(0x77));
-    let told = refused(&mut gb, CheatKind::GameGenie, &other);
-    assert!(told.contains("replaces the byte 0x77"), "{told}");
+    let error = refused(&mut gb, CheatKind::GameGenie, &other);
+    assert!(error.contains("replaces the byte 0x77"), "{error}");
 }

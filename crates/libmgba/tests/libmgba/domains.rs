@@ -74,7 +74,7 @@ fn offsets(size: u32) -> Vec<u32> {
     all
 }
 
-/// Where Lua's domains are right: at aligned offsets, but for the Game Boy's video RAM, and its cartridge RAM while it is
+/// Where Lua's domains are right: at aligned offsets, except for the Game Boy's video RAM, and its cartridge RAM while it is
 /// locked.
 #[test]
 fn reads_equal_those_of_lua() {

@@ -60,7 +60,7 @@ fn a_relative_path_and_one_in_other_letters_open() {
 fn a_missing_file_is_an_error_of_the_system() {
     let error = error(Path::new("no/such/game.gba"));
     assert!(matches!(error, Error::Io { .. }), "{error}");
-    // Who prints the causes too must not say them twice.
+    // A program that also prints the causes must not print them twice.
     let cause = std::error::Error::source(&error).expect("a cause").to_string();
     assert!(!error.to_string().contains(&cause), "{error}");
     assert!(error.to_string().contains("no/such/game.gba"), "{error}");
@@ -80,7 +80,7 @@ fn an_empty_file_is_called_empty() {
 }
 
 #[test]
-fn what_is_no_rom_is_called_that() {
+fn the_error_for_a_file_that_is_not_a_rom_says_so() {
     let mut broken_gb = gb("BROKEN");
     broken_gb[0x104..0x108].fill(0);
     let noise: Vec<u8> = (0..100_000u32).map(|i| (i.wrapping_mul(i) >> 3) as u8).collect();
@@ -187,7 +187,7 @@ fn a_rom_rebuilt_in_place_does_not_disturb_the_running_game() {
 }
 
 #[test]
-fn a_rom_from_bytes_leaves_nothing_behind() {
+fn a_rom_from_bytes_leaves_no_files() {
     let core = gba_core();
     let home = core.path().parent().unwrap().to_owned();
     assert!(home.exists());

@@ -37,8 +37,8 @@ fn a_bios_runs_before_the_game() {
         let path = home.path().join(name);
         std::fs::write(&path, bytes).unwrap();
         let options = with(Hardware { bios: Some(path.clone()), ..Hardware::default() });
-        let told = Core::from_bytes_with(rom, &options).unwrap_err().to_string();
-        assert!(told.starts_with(&format!("{} is not a BIOS", path.display())), "{told}");
+        let error = Core::from_bytes_with(rom, &options).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("{} is not a BIOS", path.display())), "{error}");
     }
 }
 
@@ -56,8 +56,8 @@ fn a_game_boy_has_the_model_that_is_asked_for() {
     let sgb = Hardware { gb_model: Some(GbModel::Sgb), ..Hardware::default() };
     assert_eq!(size(&with(sgb.clone())), (256, 224));
     assert_eq!(size(&with(Hardware { borders: false, ..sgb })), (160, 144));
-    let told = "vcs".parse::<GbModel>().unwrap_err();
-    assert_eq!(told, "a model of the Game Boy is one of dmg, mgb, sgb, sgb2, cgb, agb");
+    let error = "vcs".parse::<GbModel>().unwrap_err();
+    assert_eq!(error, "a model of the Game Boy is one of dmg, mgb, sgb, sgb2, cgb, agb");
 }
 
 #[test]
@@ -88,6 +88,6 @@ fn a_game_has_the_save_memory_that_is_asked_for() {
         let saved = core.saves().next().map(|save| save.bytes.len());
         assert_eq!(saved, Some(size.unwrap_or(0) as usize), "{name}");
     }
-    let told = "disk".parse::<SaveType>().unwrap_err();
-    assert!(told.starts_with("the type of a save is one of auto, none, sram"), "{told}");
+    let error = "disk".parse::<SaveType>().unwrap_err();
+    assert!(error.starts_with("the type of a save is one of auto, none, sram"), "{error}");
 }

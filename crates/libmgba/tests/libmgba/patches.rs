@@ -229,9 +229,12 @@ fn patches_that_make_no_sense_are_refused_with_the_position_and_the_reason() {
     for (number, (patch, at, reason)) in cases.into_iter().enumerate() {
         let name = home.path().join("bad.patch");
         std::fs::write(&name, &patch).unwrap();
-        let told = open(&path, &Patching::File(name.clone())).expect_err(reason).to_string();
+        let error = open(&path, &Patching::File(name.clone())).expect_err(reason).to_string();
         let begin = format!("cannot apply the patch {} (byte {at}): ", name.display());
-        assert!(told.starts_with(&begin) && told.contains(reason), "{number}: byte {at}, {reason}: {told}");
+        assert!(
+            error.starts_with(&begin) && error.contains(reason),
+            "{number}: byte {at}, {reason}: {error}"
+        );
     }
     let missing = Patching::File(home.path().join("none.ips"));
     assert!(open(&path, &missing).unwrap_err().to_string().contains("cannot read"));

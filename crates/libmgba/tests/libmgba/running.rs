@@ -104,7 +104,7 @@ fn the_facts_are_those_that_lua_gives() {
 }
 
 #[test]
-fn reset_starts_anew() {
+fn reset_restarts_the_game() {
     let mut core = gba_core();
     run(&mut core, 20);
     let counted = core.read32(GBA_COUNTER);
@@ -254,7 +254,7 @@ fn registers_are_listed_read_and_written() {
 }
 
 #[test]
-fn a_processor_switched_between_arm_and_thumb_goes_on() {
+fn a_processor_switched_between_arm_and_thumb_continues() {
     const THUMB: i32 = 0x20;
     let mut core = gba_core();
     run(&mut core, 3);
@@ -272,7 +272,7 @@ fn a_processor_switched_between_arm_and_thumb_goes_on() {
 }
 
 #[test]
-fn a_game_that_jumps_into_nothing_goes_on_counting_frames() {
+fn a_game_that_jumps_into_nothing_still_counts_frames() {
     for (mut core, pc) in [(gba_core(), 0x0FFF_FFF0), (gb_core(), 0xFFF0)] {
         core.write_register("pc", pc);
         let before = core.frame_counter();

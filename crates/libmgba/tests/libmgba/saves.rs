@@ -142,7 +142,7 @@ fn a_script_s_save_is_in_memory_and_knows_its_file() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_script_s_save_that_is_no_file_kills_nothing() {
+fn a_script_s_save_that_is_not_a_file_ends_nothing() {
     for mut core in [gba_core(), gb_core()] {
         let script = Transcript::attach(&mut core);
         for (path, temporary) in [

@@ -42,7 +42,7 @@ fn the_standard_library_is_there() {
 }
 
 #[test]
-fn errors_are_told_twice_to_the_caller_and_on_the_console() {
+fn errors_are_reported_to_the_caller_and_on_the_console() {
     let mut core = gba_core();
     let said = Transcript::attach(&mut core);
     for (source, part) in [
@@ -71,7 +71,7 @@ fn a_script_that_does_not_compile_runs_nothing_again() {
 }
 
 #[test]
-fn files_are_loaded_more_than_once_and_beside_each_other() {
+fn files_are_loaded_more_than_once_and_next_to_each_other() {
     let mut core = gba_core();
     let said = Transcript::attach(&mut core);
     let (dir, one) = file("one.lua", b"loads = (loads or 0) + 1 print('one', loads)");
@@ -132,7 +132,7 @@ fn the_callbacks_of_mgba_are_called() {
 }
 
 #[test]
-fn the_error_of_a_callback_is_told_once() {
+fn the_error_of_a_callback_is_reported_once() {
     let mut core = gba_core();
     let said = Transcript::attach(&mut core);
     core.run_script_source("failing", "callbacks:add('frame', function() error('frame went wrong') end)")
@@ -335,7 +335,7 @@ fn contexts_come_and_go() {
 }
 
 #[test]
-fn a_look_behind_a_frame_comes_before_the_callbacks() {
+fn the_hook_after_a_frame_runs_before_the_callbacks() {
     let mut core = gba_core();
     let said = Transcript::attach(&mut core);
     core.run_script_source("keys", "callbacks:add('frame', function() emu:setKeys(3) end)").unwrap();

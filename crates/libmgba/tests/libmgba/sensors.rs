@@ -140,8 +140,8 @@ fn sensors_have_names() {
     for sensor in Sensor::ALL {
         assert_eq!(sensor.name().parse(), Ok(sensor));
     }
-    let told = "tilt".parse::<Sensor>().unwrap_err();
-    assert_eq!(told, "there is no sensor \"tilt\"; there are tilt_x, tilt_y, gyro, light");
+    let error = "tilt".parse::<Sensor>().unwrap_err();
+    assert_eq!(error, "there is no sensor \"tilt\"; there are tilt_x, tilt_y, gyro, light");
 }
 
 #[test]

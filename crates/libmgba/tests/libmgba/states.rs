@@ -67,7 +67,7 @@ fn states_are_exchanged_with_scripts() {
 }
 
 #[test]
-fn slots_lie_beside_the_rom() {
+fn slots_are_next_to_the_rom() {
     let (dir, path) = file("game.gba", &gba("FRAMEWIRE", "BFWE"));
     let mut core = Core::open(&path).unwrap();
     run(&mut core, 5);
@@ -119,7 +119,7 @@ fn refused(core: &mut Core, state: &[u8], what: &str) -> Error {
 }
 
 #[test]
-fn what_is_no_state_is_refused_and_changes_nothing() {
+fn an_invalid_state_is_refused_and_changes_nothing() {
     let mut core = gba_core();
     run(&mut core, 5);
     let state = core.save_state(0).unwrap();

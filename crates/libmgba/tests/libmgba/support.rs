@@ -10,7 +10,7 @@ use tempfile::TempDir;
 pub const GBA_COUNTER: u32 = 0x0200_0000;
 pub const GB_COUNTER: u32 = 0xC000;
 
-/// The GBA program: paints the screen red (mode 3), then counts for ever.
+/// The GBA program: paints the screen red (mode 3), then counts forever.
 const GBA_PROGRAM: [u32; 16] = [
     0xE3A0_0404, // mov r0, #0x04000000
     0xE3A0_1B01, // mov r1, #0x400
@@ -47,7 +47,7 @@ pub fn gba(title: &str, code: &str) -> Vec<u8> {
     rom
 }
 
-/// A Game Boy ROM of 32 KiB with 8 KiB of battery RAM, counting for ever.
+/// A Game Boy ROM of 32 KiB with 8 KiB of battery RAM, counting forever.
 pub fn gb(title: &str) -> Vec<u8> {
     let mut rom = vec![0u8; 0x8000];
     rom[0x100..0x104].copy_from_slice(&[0x00, 0xC3, 0x50, 0x01]); // nop; jp 0x150

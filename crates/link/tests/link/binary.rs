@@ -26,15 +26,15 @@ pub fn answer_all(script: &mut Connection) -> Option<()> {
 
 #[test]
 fn a_paused_emulator_whose_buffers_are_full_keeps_its_connection() {
-    let (go_on, told) = mpsc::channel::<()>();
-    let told = std::sync::Mutex::new(told);
+    let (go_on, signal) = mpsc::channel::<()>();
+    let signal = std::sync::Mutex::new(signal);
     let peer = Peer::start(move |number, mut script| {
         if number > 0 {
             // Neither do others get an answer while it is paused.
             script.hold();
         }
         script.greet()?;
-        told.lock().ok()?.recv().ok()?;
+        signal.lock().ok()?.recv().ok()?;
         answer_all(&mut script)
     });
     let gone_after = Duration::from_secs(1);
@@ -49,7 +49,7 @@ fn a_paused_emulator_whose_buffers_are_full_keeps_its_connection() {
 }
 
 #[test]
-fn what_no_request_can_carry_is_refused_and_harms_nobody() {
+fn a_batch_too_large_for_a_request_is_refused_and_harms_nobody() {
     let peer = Peer::start(|_, mut script| {
         script.greet()?;
         answer_all(&mut script)

@@ -8,7 +8,7 @@ use framewire_protocol::{Frame, Outcome, Reply};
 use crate::peer::{Connection, Peer};
 use crate::{Client, read8, soon};
 
-/// Sends the same bytes for ever.
+/// Sends the same bytes forever.
 fn flood(connection: &mut Connection, bytes: &[u8]) -> Option<()> {
     let piece = bytes.repeat((1 << 20) / bytes.len() + 1);
     loop {

@@ -7,7 +7,7 @@ use crate::peer::Peer;
 use crate::{Client, read8};
 
 #[test]
-fn a_script_of_another_protocol_is_refused_and_the_user_told_what_to_load() {
+fn a_script_of_another_protocol_is_refused_and_the_error_says_what_to_load() {
     for version in [PROTOCOL_VERSION - 1, PROTOCOL_VERSION + 1] {
         let peer = Peer::start(move |_, mut script| {
             script.message()?;
@@ -24,7 +24,7 @@ fn a_script_of_another_protocol_is_refused_and_the_user_told_what_to_load() {
             assert!(problem.contains(part), "{problem}");
         }
         match client.call(read8()) {
-            Err(LinkError::Absent { problem: told, .. }) => assert_eq!(told, problem),
+            Err(LinkError::Absent { problem: reported, .. }) => assert_eq!(reported, problem),
             other => panic!("{other:?}"),
         }
     }

@@ -4,35 +4,35 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use framewire_link::{Config, Link, Notice};
-use framewire_protocol::event::{EventFrame, EventItem, News};
+use framewire_protocol::event::{EventFrame, EventItem, NewValue};
 use framewire_protocol::{Frame, PROTOCOL_VERSION};
 
 use crate::binary::reply;
 use crate::peer::Peer;
 use crate::{read8, runtime};
 
-/// What a link told and answered, in order.
+/// What a link reported and answered, in order.
 #[derive(Debug, PartialEq)]
 enum Heard {
-    Told(u32, Notice),
+    Reported(u32, Notice),
     Answered,
 }
 
 fn events(frame: u32) -> EventFrame {
-    let news = vec![News { range: 0, bytes: vec![1] }];
-    EventFrame { frame, items: vec![EventItem::Changed { watch: 1, ticks: frame, news }, EventItem::Reset] }
+    let values = vec![NewValue { range: 0, bytes: vec![1] }];
+    EventFrame { frame, items: vec![EventItem::Changed { watch: 1, ticks: frame, values }, EventItem::Reset] }
 }
 
 /// A link to `peer` that is asked something once, and all that is heard until it has heard `count` things.
 fn heard(peer: &Peer, count: usize) -> Vec<Heard> {
-    let (runtime, (tell, told)) = (runtime(), mpsc::channel());
+    let (runtime, (tell, reported)) = (runtime(), mpsc::channel());
     let answered = tell.clone();
-    let listen = Box::new(move |frame, notice| drop(tell.send(Heard::Told(frame, notice))));
+    let listen = Box::new(move |frame, notice| drop(tell.send(Heard::Reported(frame, notice))));
     let config = Config { address: peer.address.clone(), ..Config::default() };
     let link = Link::start_and_listen(config, runtime.handle(), listen);
     let respond = Box::new(move |_| drop(answered.send(Heard::Answered)));
     link.submit(read8().into(), Instant::now() + Duration::from_secs(10), respond);
-    (0..count).map(|_| told.recv_timeout(Duration::from_secs(10)).expect("in time")).collect()
+    (0..count).map(|_| reported.recv_timeout(Duration::from_secs(10)).expect("in time")).collect()
 }
 
 #[test]
@@ -47,13 +47,14 @@ fn events_and_answers_come_in_the_order_they_were_sent() {
         script.send(&bytes)?;
         script.ignore()
     });
-    let told = |frame| Heard::Told(frame, Notice::Events(events(frame)));
-    let wanted = [Heard::Told(0, Notice::Connected), told(1), Heard::Answered, told(2), told(3)];
+    let reported = |frame| Heard::Reported(frame, Notice::Events(events(frame)));
+    let wanted =
+        [Heard::Reported(0, Notice::Connected), reported(1), Heard::Answered, reported(2), reported(3)];
     assert_eq!(heard(&peer, 5), wanted);
 }
 
 #[test]
-fn events_right_behind_the_welcome_are_told_too() {
+fn events_right_after_the_welcome_are_reported_too() {
     let peer = Peer::start(|_, mut script| {
         script.message()?;
         let mut bytes = format!("framewire.welcome,{PROTOCOL_VERSION},0.1.0,boot,1<|END|>").into_bytes();
@@ -61,12 +62,12 @@ fn events_right_behind_the_welcome_are_told_too() {
         script.send(&bytes)?;
         script.ignore()
     });
-    let wanted = [Heard::Told(0, Notice::Connected), Heard::Told(9, Notice::Events(events(9)))];
+    let wanted = [Heard::Reported(0, Notice::Connected), Heard::Reported(9, Notice::Events(events(9)))];
     assert_eq!(heard(&peer, 2), wanted);
 }
 
 #[test]
-fn an_event_that_makes_no_sense_ends_the_connection_and_is_not_told() {
+fn an_invalid_event_ends_the_connection_and_is_not_reported() {
     let peer = Peer::start(|number, mut script| {
         script.greet()?;
         if number == 0 {
@@ -76,8 +77,11 @@ fn an_event_that_makes_no_sense_ends_the_connection_and_is_not_told() {
         script.ignore()
     });
     let heard = heard(&peer, 3);
-    let [Heard::Told(_, first), Heard::Told(_, Notice::Disconnected(problem)), Heard::Told(_, third)] =
-        &heard[..]
+    let [
+        Heard::Reported(_, first),
+        Heard::Reported(_, Notice::Disconnected(problem)),
+        Heard::Reported(_, third),
+    ] = &heard[..]
     else {
         panic!("{heard:?}");
     };
@@ -86,7 +90,7 @@ fn an_event_that_makes_no_sense_ends_the_connection_and_is_not_told() {
 }
 
 #[test]
-fn silence_and_its_end_are_told_once_each() {
+fn silence_and_its_end_are_reported_once_each() {
     let peer = Peer::start(|number, mut script| {
         if number > 0 {
             script.hold();
@@ -101,18 +105,18 @@ fn silence_and_its_end_are_told_once_each() {
     });
     let heard = heard(&peer, 4);
     assert!(heard.contains(&Heard::Answered), "{heard:?}");
-    let told: Vec<_> = heard
+    let reported: Vec<_> = heard
         .into_iter()
         .filter_map(|heard| match heard {
-            Heard::Told(_, notice) => Some(notice),
+            Heard::Reported(_, notice) => Some(notice),
             Heard::Answered => None,
         })
         .collect();
-    assert_eq!(told, [Notice::Connected, Notice::Stalled, Notice::Running]);
+    assert_eq!(reported, [Notice::Connected, Notice::Stalled, Notice::Running]);
 }
 
 #[test]
-fn a_text_connection_is_told_of_too() {
+fn a_text_connection_is_reported_too() {
     let peer = Peer::start(|number, mut script| {
         script.greet_as_mgba_http()?;
         if number == 0 {
@@ -125,7 +129,7 @@ fn a_text_connection_is_told_of_too() {
     assert!(
         matches!(
             &heard[..],
-            [Heard::Told(_, Notice::Connected), Heard::Told(_, Notice::Disconnected(_)), ..]
+            [Heard::Reported(_, Notice::Connected), Heard::Reported(_, Notice::Disconnected(_)), ..]
         ),
         "{notices:?}"
     );

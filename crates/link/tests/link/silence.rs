@@ -65,7 +65,7 @@ fn a_connection_to_mgba_https_script_that_falls_silent_is_given_up_too() {
 }
 
 #[test]
-fn a_reply_that_takes_long_to_arrive_is_no_silence() {
+fn a_reply_that_takes_long_to_arrive_does_not_count_as_silence() {
     let peer = Peer::start(|number, mut script| {
         if number > 0 {
             script.message()?;

@@ -14,9 +14,9 @@ fn large_state() -> Op {
 }
 
 #[test]
-fn a_script_that_stops_reading_holds_nobody_longer_than_their_deadlines() {
-    let (go_on, told) = mpsc::channel::<()>();
-    let told = std::sync::Mutex::new(told);
+fn a_script_that_stops_reading_delays_nobody_beyond_the_deadline() {
+    let (go_on, signal) = mpsc::channel::<()>();
+    let signal = std::sync::Mutex::new(signal);
     let peer = Peer::start(move |number, mut script| {
         if number > 0 {
             // Neither do others get an answer meanwhile.
@@ -25,7 +25,7 @@ fn a_script_that_stops_reading_holds_nobody_longer_than_their_deadlines() {
         script.greet_as_mgba_http()?;
         script.message()?;
         script.reply("9")?;
-        told.lock().ok()?.recv().ok()?;
+        signal.lock().ok()?.recv().ok()?;
         loop {
             let message = script.message_but_heartbeats()?;
             script.reply(if message.starts_with("core.loadStateBuffer,") { "true" } else { "7" })?;
@@ -37,7 +37,7 @@ fn a_script_that_stops_reading_holds_nobody_longer_than_their_deadlines() {
     let state = client.submit(large_state(), Duration::from_millis(500));
     let read = client.submit(read8(), Duration::from_millis(500));
     let (state, read) = (soon(&state), soon(&read));
-    // Far from for ever, on a machine that has much else to do too.
+    // Not forever; the limit is generous for busy machines.
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     assert!(matches!(&state, Err(LinkError::Overdue { .. })), "a change may still be done: {state:?}");
     assert!(matches!(&read, Err(LinkError::Late { .. })), "{read:?}");
@@ -64,7 +64,7 @@ fn a_read_that_a_broken_connection_cut_off_is_repeated() {
 }
 
 #[test]
-fn a_batch_that_may_have_changed_something_is_said_to_be_interrupted_and_not_repeated() {
+fn a_batch_that_may_have_changed_something_is_reported_as_interrupted_and_not_repeated() {
     // Broken at the write itself, and at the read after a write that was done.
     for broken_at in [1, 2] {
         let (seen, messages) = mpsc::channel();
@@ -111,7 +111,7 @@ fn a_key_is_refused_where_nothing_remembers_it() {
 }
 
 #[test]
-fn an_answer_before_the_end_of_a_message_is_nobodys() {
+fn an_answer_before_the_end_of_a_message_is_dropped() {
     let peer = Peer::start(|_, mut script| {
         script.greet_as_mgba_http()?;
         script.begin_of_message("core.loadStateBuffer")?;

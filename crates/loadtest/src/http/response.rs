@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_connection_is_a_reset_and_nonsense_is_said_to_be() {
+    fn a_broken_connection_is_a_reset_and_an_invalid_reply_is_reported() {
         for result in read(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell") {
             assert_eq!(result, Err(Failure::Reset));
         }

@@ -1,4 +1,4 @@
-//! One page with everything: no scripts, nothing loaded from elsewhere, light and dark.
+//! The report as one HTML page, in light and dark colours. It has no scripts and loads nothing else.
 
 use std::fmt::Write;
 
@@ -189,7 +189,7 @@ fn rate_over_time(row: &Row) -> Plot {
     }
 }
 
-/// A value of each piece of the run.
+/// A line with one value for each interval of the run.
 fn series_of(
     row: &Row,
     name: &str,

@@ -194,7 +194,7 @@ fn a_check_by_text_or_status_decides() {
 }
 
 #[test]
-fn over_tls_the_certificate_is_checked_unless_told_otherwise() {
+fn over_tls_the_certificate_is_checked_unless_switched_off() {
     let server = Server::start(Kind::Tls);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("ca.pem");

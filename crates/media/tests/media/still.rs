@@ -15,7 +15,7 @@ fn a_png_has_every_pixel_as_it_was() {
 }
 
 #[test]
-fn what_is_no_png_or_too_large_is_refused() {
+fn an_invalid_or_too_large_png_is_refused() {
     let scene = Scene::random(&mut Rng::with_seed(5));
     let file = png::encode(scene.image());
     assert!(png::decode(&file[..file.len() / 2]).is_err());

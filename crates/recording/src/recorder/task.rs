@@ -32,7 +32,7 @@ const SYNC: Duration = Duration::from_millis(500);
 /// Room left in a file for its end.
 const MARGIN: u64 = 64 * 1024;
 
-/// A recording's file, complete but for its name.
+/// A recording's file, complete except for its name.
 pub(super) struct Finished {
     pub file: NamedTempFile,
     pub frames: u64,

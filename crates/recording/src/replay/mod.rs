@@ -263,7 +263,7 @@ impl<'a> Player<'a> {
             ReplayClock::Own => ALL & !CLOCK,
         };
         let state = Op::LoadState { data: self.recording.state().to_vec(), flags };
-        // The watch comes first, so that the state sets a clock that goes by frames.
+        // The watch comes first, so that the state sets a clock that counts frames.
         let batch = Batch { unchecked: true, ..Batch::new(vec![self.watch.op(), state]) };
         let outcome = self.emulator.submit(batch, Instant::now() + DEADLINE).await?;
         match &outcome.results[..] {

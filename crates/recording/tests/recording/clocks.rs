@@ -70,7 +70,7 @@ async fn assert_equal(recording: &Recording, file: &str, times: u32) {
     }
 }
 
-/// How often each recording is replayed, if not the usual few times.
+/// The variable that sets how many times each recording is replayed.
 const TIMES: &str = "FRAMEWIRE_TEST_REPLAYS";
 const USUAL_TIMES: u32 = 3;
 
@@ -104,7 +104,7 @@ async fn a_game_with_a_clock_replays_equal_at_any_speed_and_over_a_pause() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_clock_of_frames_begins_with_its_time_and_advances_with_frames_alone() {
     for file in ["clock.gba", "clock.gb"] {
-        // A zone that this machine hardly has.
+        // A time zone that this machine probably does not use.
         let clock: Clock = "2031-05-06T12:34:50+05:45".parse().unwrap();
         let (_folder, core) = core(file, Speed::Unlimited, clock);
         done(&*core, vec![Op::Advance { frames: 3 }]).await;
@@ -117,7 +117,7 @@ async fn a_clock_of_frames_begins_with_its_time_and_advances_with_frames_alone()
         assert_eq!(seconds(&core, file).await, first, "{file}: nothing passed but a frame");
         done(&*core, vec![Op::Advance { frames: 597 }]).await;
         assert_eq!(seconds(&core, file).await, first + 10, "{file}");
-        // Over a reset it continues; a state sets it.
+        // A reset does not change the clock; a loaded state sets it.
         let state = match done(&*core, vec![Op::SaveState { flags: 31 }]).await.remove(0) {
             Value::Bytes(state) => state,
             other => panic!("{other:?}"),

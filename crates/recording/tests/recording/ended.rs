@@ -150,7 +150,7 @@ async fn memory_that_is_hashed_twice_in_a_frame_leaves_no_later_hash_uncompared(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_drives_meanwhile_is_noticed() {
+async fn a_driver_during_the_replay_is_noticed() {
     let (_home, recording) = recorded(1000, 10).await;
     let core = core(true);
     let other = core.clone();

@@ -14,7 +14,7 @@ use framewire_recording::{Ending, Options, Recordings, Start};
 
 use crate::support::{Home, PATIENCE, Random, core, done, name, play_at_random, played, recorded};
 
-/// For the process that is killed: the folder of its recordings, and where its random numbers begin.
+/// For the process that is killed: the folder of its recordings, and the seed of its random numbers.
 const FOLDER: &str = "FRAMEWIRE_TEST_KILLED_FOLDER";
 const SEED: &str = "FRAMEWIRE_TEST_KILLED_SEED";
 
@@ -22,15 +22,15 @@ const SEED: &str = "FRAMEWIRE_TEST_KILLED_SEED";
 const COUNT: &str = "FRAMEWIRE_TEST_RECORDINGS";
 const USUAL_COUNT: u32 = 12;
 
-/// Where the random numbers of the campaign begin, if not at the usual place.
+/// The seed of the campaign's random numbers, if not the usual one.
 const START: &str = "FRAMEWIRE_TEST_SEED";
 const USUAL_START: u32 = 20_261_122;
 
 /// Within this time, what was recorded is on the disk.
 const SYNCED: Duration = Duration::from_millis(1100);
 
-/// No test: the process that is killed. It records without an end, says on its output what it does, and has its recordings
-/// end by themselves now and then.
+/// Not a test, but the process that is killed. It makes recordings until then, and prints what it does. Some of its recordings end
+/// before it is killed.
 #[tokio::test(flavor = "multi_thread")]
 async fn killed_process() {
     let Ok(folder) = std::env::var(FOLDER) else { return };
@@ -122,7 +122,7 @@ impl Recording {
     }
 }
 
-/// Each is there under its name and replays as it was recorded, up to what was on the disk a second before the end.
+/// Each recording exists under its name and replays as it was recorded, up to what was on the disk a second before the kill.
 #[tokio::test(flavor = "multi_thread")]
 async fn recordings_of_a_killed_process_are_recovered_and_replay_equal() {
     let count = std::env::var(COUNT).map_or(USUAL_COUNT, |count| count.parse().unwrap());
@@ -136,12 +136,12 @@ async fn recordings_of_a_killed_process_are_recovered_and_replay_equal() {
         let least = process.kill(after);
         let recordings = Recordings::new(home.path().to_owned());
         for found in recordings.recover() {
-            // One of which not even the state was written has nothing to play.
+            // A recording without its state cannot be played.
             recovered += u32::from(found.outcome.is_ok());
         }
         let listed = recordings.list().unwrap();
         if let Some((name, least)) = least {
-            // One that was complete just before the kill is there as it is.
+            // A recording that was complete just before the kill is unchanged.
             let found = listed.iter().find(|listed| listed.entry.name.as_str() == name);
             assert!(found.is_some(), "{name} is not recovered");
             let file = recordings.folder().read(&found.unwrap().entry.name).unwrap();
@@ -168,7 +168,7 @@ async fn recordings_of_a_killed_process_are_recovered_and_replay_equal() {
     println!("{replayed} recordings of {frames} frames, {recovered} of them recovered: each replays equal");
 }
 
-/// The name of one that was being made may have been taken since.
+/// Another recording may have got the name of an unfinished one.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_recovered_recording_gets_another_name_if_its_own_is_taken() {
     let home = Home::new();
@@ -182,7 +182,7 @@ async fn a_recovered_recording_gets_another_name_if_its_own_is_taken() {
             .flatten()
             .find(|file| file.file_name().to_str().is_some_and(|name| name.starts_with(".recording-run-")))
     };
-    // As a process leaves it that is killed: without a lock.
+    // A file as a killed process leaves it: without a lock.
     let path = unfinished().unwrap().path();
     let written = || fs::metadata(&path).unwrap().len() > 0;
     crate::support::wait_for("the state and the frames", async || {
@@ -208,7 +208,7 @@ async fn a_recovered_recording_gets_another_name_if_its_own_is_taken() {
         assert_eq!(played(&core, &recording).await.divergence, None);
     }
     assert!(!home.recording("run").head().recovered);
-    // One without so much as a state.
+    // A file that does not even have a state.
     fs::write(folder.join(".recording-nothing-abcdef"), &left[..200]).unwrap();
     assert!(home.recordings.recover()[0].outcome.is_err());
     assert!(home.recordings.recover().is_empty());

@@ -1,4 +1,4 @@
-//! What was recorded is played.
+//! Replays of recordings.
 
 use std::ops::ControlFlow;
 
@@ -60,7 +60,7 @@ async fn frame(core: &Embedded) -> Value {
     done(core, vec![Op::CurrentFrame {}]).await.remove(0)
 }
 
-/// One frame's keys, changed by someone who also changes the checksums.
+/// The keys of one frame are changed, and the checksums of the file to match.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_forged_input_differs_at_its_frame() {
     let (_home, recording) = recorded(400, 1).await;
@@ -114,7 +114,7 @@ async fn memory_that_differs_is_found_at_the_next_mark_and_that_frame_is_not_cal
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn other_hashes_can_be_had() {
+async fn hashes_can_be_taken_at_other_intervals() {
     let (_home, recording) = recorded(120, 10).await;
     let core = core(true);
     let options = Play { every: Some(4), ..Play::default() };
@@ -147,16 +147,16 @@ async fn the_emulator_is_left_as_it_was_found() {
 async fn a_replay_can_be_ended_and_paced() {
     let (_home, recording) = recorded(60, 10).await;
     let core = core(true);
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     let options = Play { speed: Some(10.0), ..Play::default() };
     let begun = std::time::Instant::now();
     let report = replay(&*core, &recording, &options, |frames| {
-        told.push(frames);
+        reported.push(frames);
         if frames == 30 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     let report = report.await.unwrap();
     assert_eq!((report.frames, report.cancelled), (30, true));
-    assert_eq!(told, (1..=30).collect::<Vec<_>>());
+    assert_eq!(reported, (1..=30).collect::<Vec<_>>());
     // Thirty frames at ten times the speed, less the last wait.
     assert!(begun.elapsed().as_secs_f64() > 29.0 / 597.275);
 }

@@ -87,7 +87,7 @@ fn a_diff_over_frames_has_the_frame_counter() {
 }
 
 #[test]
-fn what_is_no_state_is_refused() {
+fn an_invalid_state_is_refused() {
     let mut core = demo();
     let (bare, png) = (core.save_state(0).unwrap(), with_picture(&mut core));
     let picture = core.screenshot_png().unwrap();

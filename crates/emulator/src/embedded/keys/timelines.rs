@@ -90,7 +90,7 @@ impl Timelines {
         };
         if self.waiting.len() == MAX_WAITING {
             let message = format!(
-                "{MAX_WAITING} timelines wait already, which is the most; append after one has begun"
+                "{MAX_WAITING} timelines wait already, which is the limit; append after one has begun"
             );
             return Err(OpError::new(Status::Busy, message));
         }

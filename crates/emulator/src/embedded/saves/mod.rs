@@ -78,9 +78,9 @@ impl Saves {
         Ok(Saves { saves: Vec::new(), files: Vec::new(), writer, problems: problems(), own: None })
     }
 
-    /// Looks what the game has changed, and has written what is due. A save that was taken out without another in its
+    /// Finds what the game has changed, and lets the writer store what is due. A save that was removed without another in its
     /// place is reported: by `load_file`, a script, or a state with another kind of save memory.
-    pub fn look(&mut self, core: &mut Core, now: Instant) {
+    pub fn check(&mut self, core: &mut Core, now: Instant) {
         if self.take_changes(core, now) && !core.saves().any(|save| save.in_use) {
             let problem =
                 "no save file is in use since another game or state took it out; load one with autoload_save";
@@ -94,7 +94,7 @@ impl Saves {
         let mut ended = Vec::new();
         for save in core.saves() {
             let Some(tracked) = self.saves.iter_mut().find(|tracked| tracked.id == save.id) else { continue };
-            tracked.look(save.bytes, now);
+            tracked.check(save.bytes, now);
             if tracked.change.is_some_and(|change| change.is_due(now) || !save.in_use) {
                 tracked.hand_over(&self.writer);
             }
@@ -267,7 +267,7 @@ impl Saves {
                 continue;
             }
             if battery(save.bytes) != battery(&tracked.bytes) {
-                tracked.look(save.bytes, now);
+                tracked.check(save.bytes, now);
             }
             newer |= tracked.change.is_some() || !file.is_written();
             tracked.hand_over(&self.writer);
@@ -316,7 +316,7 @@ fn unread(path: &Path, problem: String) -> OpError {
 }
 
 impl Tracked {
-    fn look(&mut self, bytes: &[u8], now: Instant) {
+    fn check(&mut self, bytes: &[u8], now: Instant) {
         if self.bytes != bytes {
             self.bytes = bytes.to_vec();
             self.change =

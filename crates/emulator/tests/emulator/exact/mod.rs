@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The banks that the bus shows at first.
 pub const FIRST: Banks = Banks { rom: 1, vram: 0, sram: 0, wram: 1, unlocked: true };
 
-/// A Game Boy Color ROM of four banks, with four banks of cartridge RAM, that does nothing for ever.
+/// A Game Boy Color ROM of four banks, with four banks of cartridge RAM, that does nothing forever.
 pub fn color_rom() -> Vec<u8> {
     let mut rom: Vec<u8> = (0..0x1_0000u32).map(|at| (at * 7 + at / 0x4000) as u8).collect();
     rom[0x100..0x150].fill(0);

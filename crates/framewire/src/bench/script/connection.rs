@@ -94,7 +94,7 @@ impl Connection {
         answer
     }
 
-    /// Closes it in good order.
+    /// Closes it without a reset.
     pub(super) async fn close(mut self) {
         // The peer may be gone already.
         let _ = self.stream.shutdown().await;

@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn another_script_is_told_from_ours() {
+    fn another_script_is_distinguished_from_ours() {
         let mut codec = Dialect::Binary.codec();
         let error = codec.receive(b"<|ERROR|><|END|>").unwrap_err().to_string();
         assert!(error.contains("framewire script"), "{error}");

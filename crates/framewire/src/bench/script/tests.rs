@@ -230,7 +230,7 @@ async fn without_frames_a_long_message_is_cut_and_its_rest_spoils_the_next_reply
 }
 
 #[tokio::test]
-async fn a_late_answer_reaches_nobody_else() {
+async fn a_late_reply_reaches_no_other_request() {
     for dialect in dialects() {
         for strategy in [Strategy::Single, Strategy::PerRequest, Strategy::Pool, Strategy::Mux] {
             let endpoint = Endpoint::start(|number| match number {

@@ -46,9 +46,9 @@ fn a_file_of_cheats_is_loaded() {
     let added = send(&server, "POST", "/v1/cheats", json!({"path": path}));
     assert_eq!((added["count"].as_u64(), added.get("id")), (Some(2), None));
     std::fs::write(&path, "# Lives\n0200004C:9\n").unwrap();
-    let told =
+    let error =
         problem(&server.request("POST", "/v1/cheats", json!({"path": path}).to_string().as_bytes()), 422);
-    assert!(told["detail"].as_str().unwrap().contains("line 2 (\"0200004C:9\")"), "{told}");
+    assert!(error["detail"].as_str().unwrap().contains("line 2 (\"0200004C:9\")"), "{error}");
 }
 
 #[test]
@@ -66,8 +66,8 @@ fn bad_cheats_are_refused() {
         ),
         (json!({"path": "/no/such.cheats"}), 422, "/no/such.cheats"),
     ] {
-        let told = problem(&server.request("POST", "/v1/cheats", body.to_string().as_bytes()), status);
-        assert!(told["detail"].as_str().unwrap().contains(says), "{body}: {told}");
+        let error = problem(&server.request("POST", "/v1/cheats", body.to_string().as_bytes()), status);
+        assert!(error["detail"].as_str().unwrap().contains(says), "{body}: {error}");
     }
     for path in ["/v1/cheats/7", "/v1/cheats/0"] {
         problem(&server.request("DELETE", path, b""), 404);
@@ -85,7 +85,7 @@ fn an_attached_mgba_has_no_cheats() {
         ("DELETE", "/v1/cheats", json!(null)),
     ] {
         let body = if body.is_null() { String::new() } else { body.to_string() };
-        let told = problem(&server.request(method, path, body.as_bytes()), 501);
-        assert!(told["detail"].as_str().unwrap().contains("Tools > Cheats"), "{told}");
+        let error = problem(&server.request(method, path, body.as_bytes()), 501);
+        assert!(error["detail"].as_str().unwrap().contains("Tools > Cheats"), "{error}");
     }
 }

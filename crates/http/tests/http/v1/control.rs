@@ -1,4 +1,4 @@
-//! When frames go by, and of which game.
+//! The clock of the emulator, and which game it runs.
 
 use serde_json::{Value, json};
 
@@ -45,15 +45,15 @@ fn lockstep_waits_for_each_frame_and_ends_by_itself() {
 }
 
 #[test]
-fn another_game_is_loaded_and_what_is_none_is_told() {
+fn another_game_is_loaded_and_an_invalid_one_is_refused() {
     let server = Server::start();
     std::fs::copy(repository("rom/framewire-demo.gba"), server.folder.path().join("other.gba")).unwrap();
     post(&server, "/v1/load", json!({"path": server.file("other.gba")}));
     std::fs::write(server.folder.path().join("none.gba"), "nothing").unwrap();
     for name in ["none.gba", "missing.gba"] {
         let body = json!({"path": server.file(name)}).to_string();
-        let told = problem(&server.request("POST", "/v1/load", body.as_bytes()), 422);
-        assert!(told["detail"].as_str().unwrap().contains(name), "{told}");
+        let error = problem(&server.request("POST", "/v1/load", body.as_bytes()), 422);
+        assert!(error["detail"].as_str().unwrap().contains(name), "{error}");
     }
 }
 
@@ -69,10 +69,10 @@ fn an_attached_mgba_did_not_say_why_it_loads_no_game() {
         (&text, "it is not a ROM of the running console, the Game Boy Advance"),
     ] {
         let body = json!({"path": path}).to_string();
-        let told = problem(&server.request("POST", "/v1/load", body.as_bytes()), 422);
-        let detail = told["detail"].as_str().unwrap();
-        assert!(detail.contains(path) && detail.contains(says), "{told}");
-        assert!(detail.ends_with("the game goes on as before"), "{told}");
+        let error = problem(&server.request("POST", "/v1/load", body.as_bytes()), 422);
+        let detail = error["detail"].as_str().unwrap();
+        assert!(detail.contains(path) && detail.contains(says), "{error}");
+        assert!(detail.ends_with("the game goes on as before"), "{error}");
         for route in ["/core/loadfile", "/mgba-http/extension/loadfile"] {
             assert_eq!(server.post(&format!("{route}?path={path}")).text(), "false", "{route}");
         }
@@ -80,7 +80,7 @@ fn an_attached_mgba_did_not_say_why_it_loads_no_game() {
 }
 
 #[test]
-fn what_is_out_of_range_is_told() {
+fn values_out_of_range_are_refused() {
     let server = Server::start();
     for (path, body, parameter) in [
         ("advance", json!({"frames": 0}), Some("frames")),
@@ -95,8 +95,8 @@ fn what_is_out_of_range_is_told() {
     ] {
         let status = if path.contains('?') { 404 } else { 400 };
         let reply = server.request("POST", &format!("/v1/{path}"), body.to_string().as_bytes());
-        let told = problem(&reply, status);
-        assert_eq!(told["parameter"].as_str(), parameter, "{path} {body}: {told}");
+        let error = problem(&reply, status);
+        assert_eq!(error["parameter"].as_str(), parameter, "{path} {body}: {error}");
     }
     let reply = server.request("POST", "/v1/lockstep", b"{\"timeout\": 60001}");
     assert!(problem(&reply, 400)["detail"].as_str().unwrap().contains("60"));

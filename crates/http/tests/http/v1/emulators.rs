@@ -46,8 +46,8 @@ fn each_is_chosen_by_its_name_and_the_first_is_the_usual_one() {
     assert_eq!((read(""), read("&emulator=demo"), read("&emulator=second")), (1.into(), 1.into(), 2.into()));
     assert_eq!(server.number(&format!("/core/read32?address={address}")), 1);
     problem(&server.get("/v1/memory/scratch?emulator=second"), 400);
-    let told = problem(&server.get("/v1/memory/0?emulator=third"), 404);
-    assert!(told["detail"].as_str().unwrap().ends_with("there are: demo, second"), "{told}");
+    let error = problem(&server.get("/v1/memory/0?emulator=third"), 404);
+    assert!(error["detail"].as_str().unwrap().ends_with("there are: demo, second"), "{error}");
 }
 
 #[test]

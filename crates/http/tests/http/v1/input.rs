@@ -1,4 +1,4 @@
-//! Keys by frame. The demo game writes down what it saw held in each frame; the replies are held against that.
+//! Keys by frame. The demo game logs the keys that it saw in each frame; the tests compare the replies with this log.
 
 use serde_json::{Value, json};
 
@@ -59,7 +59,7 @@ fn a_sequence_is_seen_in_the_frames_that_the_reply_names() {
 }
 
 #[test]
-fn a_tap_in_a_batch_behind_an_advance_is_seen_where_it_is_said() {
+fn a_tap_after_an_advance_in_a_batch_is_seen_in_the_frames_of_the_reply() {
     let server = playing();
     let body = json!({"ops": [
         {"op": "advance", "frames": 7},
@@ -76,7 +76,7 @@ fn a_tap_in_a_batch_behind_an_advance_is_seen_where_it_is_said() {
 }
 
 #[test]
-fn who_waits_is_answered_when_it_is_over() {
+fn a_wait_is_answered_at_the_end_of_the_timeline() {
     let server = Server::start();
     let played = done(&server, "/v1/tap?wait=true", json!({"keys": ["L"], "frames": 5}));
     let last = played["last"].as_u64().unwrap();
@@ -88,10 +88,10 @@ fn who_waits_is_answered_when_it_is_over() {
 }
 
 #[test]
-fn who_waits_while_no_frame_goes_by_is_told() {
+fn a_wait_without_frames_gets_an_error() {
     let server = Server::paused();
-    let told = problem(&post(&server, "/v1/input?wait=true&timeout=50", json!({"sequence": "A"})), 504);
-    assert!(told["detail"].as_str().unwrap().contains("DELETE /v1/input/1"), "{told}");
+    let error = problem(&post(&server, "/v1/input?wait=true&timeout=50", json!({"sequence": "A"})), 504);
+    assert!(error["detail"].as_str().unwrap().contains("DELETE /v1/input/1"), "{error}");
     for timeout in ["-1", "3600001", "0.5", "x"] {
         let target = format!("/v1/tap?wait=true&timeout={timeout}");
         assert_eq!(problem(&post(&server, &target, json!({"keys": ["B"]})), 400)["parameter"], "timeout");
@@ -102,8 +102,8 @@ fn who_waits_while_no_frame_goes_by_is_told() {
 fn what_is_played_can_be_cancelled() {
     let server = playing();
     let id = done(&server, "/v1/input", json!({"sequence": "A:100"}))["id"].as_u64().unwrap();
-    let told = problem(&post(&server, "/v1/tap", json!({"keys": ["A"]})), 409);
-    assert!(told["detail"].as_str().unwrap().contains(&id.to_string()), "{told}");
+    let error = problem(&post(&server, "/v1/tap", json!({"keys": ["A"]})), 409);
+    assert!(error["detail"].as_str().unwrap().contains(&id.to_string()), "{error}");
     let frame = advance(&server, 5);
     let cancelled = ok(&server.request("DELETE", &format!("/v1/input/{id}"), b""));
     assert_eq!(cancelled, json!({"frame": frame, "cancelled": true}));
@@ -152,14 +152,14 @@ fn a_key_that_came_with_another_request_presses_nothing() {
         server.request_with("POST", "/v1/tap", "idempotency-key: used\r\n", body.as_bytes())
     };
     ok(&tap("A"));
-    let told = problem(&tap("B"), 422);
-    assert!(told["detail"].as_str().unwrap().contains("Idempotency-Key"), "{told}");
+    let error = problem(&tap("B"), 422);
+    assert!(error["detail"].as_str().unwrap().contains("Idempotency-Key"), "{error}");
     let body = json!({"ops": [{"op": "reset"}]}).to_string();
     problem(&server.request_with("POST", "/v1/batch", "idempotency-key: used\r\n", body.as_bytes()), 422);
 }
 
 #[test]
-fn what_is_no_press_is_told_and_nothing_is_pressed() {
+fn an_invalid_press_is_refused_and_nothing_is_pressed() {
     let server = playing();
     for (path, body, parameter) in [
         ("tap", json!({}), Some("keys")),
@@ -173,8 +173,8 @@ fn what_is_no_press_is_told_and_nothing_is_pressed() {
         ("input", json!({}), None),
         ("input", json!({"sequence": "A:1 Q:2"}), Some("sequence")),
     ] {
-        let told = problem(&post(&server, &format!("/v1/{path}"), body.clone()), 400);
-        assert_eq!(told["parameter"].as_str(), parameter, "{path} {body}: {told}");
+        let error = problem(&post(&server, &format!("/v1/{path}"), body.clone()), 400);
+        assert_eq!(error["parameter"].as_str(), parameter, "{path} {body}: {error}");
     }
     let end = advance(&server, 3);
     assert_eq!(seen(&server, end - 2, end), [0; 3]);

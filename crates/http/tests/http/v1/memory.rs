@@ -49,7 +49,7 @@ fn bytes_are_written_and_read_in_each_form() {
 }
 
 #[test]
-fn what_cannot_be_read_or_written_is_told_and_changes_nothing() {
+fn invalid_reads_and_writes_are_refused_and_change_nothing() {
     let server = Server::paused();
     for (query, parameter) in [
         ("/scroe", Some("address")),
@@ -68,11 +68,11 @@ fn what_cannot_be_read_or_written_is_told_and_changes_nothing() {
         ("", Some("address")),
         ("?address=score&address=x", Some("address")),
     ] {
-        let told = problem(&server.get(&format!("/v1/memory{query}")), 400);
-        assert_eq!(told["parameter"].as_str(), parameter, "{query}: {told}");
+        let error = problem(&server.get(&format!("/v1/memory{query}")), 400);
+        assert_eq!(error["parameter"].as_str(), parameter, "{query}: {error}");
     }
-    let told = problem(&server.get("/v1/memory/0?domain=nowhere"), 400);
-    assert!(told["detail"].as_str().unwrap().contains("wram"), "{told}");
+    let error = problem(&server.get("/v1/memory/0?domain=nowhere"), 400);
+    assert!(error["detail"].as_str().unwrap().contains("wram"), "{error}");
     for (query, body, parameter) in [
         ("", r#"{}"#, None),
         ("", r#"{"value": 1, "data": "AA=="}"#, None),
@@ -91,8 +91,8 @@ fn what_cannot_be_read_or_written_is_told_and_changes_nothing() {
     let put = |target: &str, body: &str| problem(&server.request("PUT", target, body.as_bytes()), 400);
     assert_eq!(put("/v1/memory/0?domain=wram", r#"{"data": "AA=="}"#)["parameter"], "domain");
     // Written past its end the domain would begin again.
-    let told = put("/v1/memory/262144?domain=wram", r#"{"value": 9}"#);
-    assert!(told["detail"].as_str().unwrap().contains("262144 bytes"), "{told}");
+    let error = put("/v1/memory/262144?domain=wram", r#"{"value": 9}"#);
+    assert!(error["detail"].as_str().unwrap().contains("262144 bytes"), "{error}");
     assert_eq!(ok(&server.get("/v1/memory/0?domain=wram"))["value"], 0);
     assert_eq!(ok(&server.get("/v1/memory/262143?domain=wram"))["value"], 0);
 }
@@ -157,9 +157,9 @@ fn memory_that_the_console_does_not_have_is_refused_everywhere() {
     problem(&server.get("/v1/memory/0x0fffffff?type=u16"), 400);
     problem(&server.get("/v1/memory/0x0f000001?length=16777216"), 400);
     for watch in ["u8[wram:0x40000]", "u16[wram:0x3ffff]", "bytes[wram:0x3fff0, 64]", "u8[nowhere:0]"] {
-        let told = ask("POST", "/v1/watches", json!({"watch": [watch]}));
-        assert_eq!(told["parameter"], "watch[0]", "{told}");
-        assert!(told["detail"].as_str().unwrap().contains("wram"), "{told}");
+        let error = ask("POST", "/v1/watches", json!({"watch": [watch]}));
+        assert_eq!(error["parameter"], "watch[0]", "{error}");
+        assert!(error["detail"].as_str().unwrap().contains("wram"), "{error}");
     }
 }
 
@@ -172,8 +172,8 @@ fn writes_that_would_do_nothing_are_refused() {
         ("/v1/memory/0?domain=bios", "takes no writes"),
         ("/v1/memory/0?domain=io", "takes no writes"),
     ] {
-        let told = problem(&server.request("PUT", path, br#"{"value": 5}"#), 400);
-        assert!(told["detail"].as_str().unwrap().contains(says), "{told}");
+        let error = problem(&server.request("PUT", path, br#"{"value": 5}"#), 400);
+        assert!(error["detail"].as_str().unwrap().contains(says), "{error}");
     }
     // A patch of the ROM in memory.
     ok(&server.request("PUT", "/v1/memory/0x1000?domain=cart0", br#"{"value": 5}"#));
@@ -208,7 +208,7 @@ fn symbols_are_listed_in_parts() {
 }
 
 #[test]
-fn domains_are_told_with_their_places() {
+fn domains_are_listed_with_their_places() {
     let domains = ok(&Server::start().get("/v1/domains"));
     let domains = domains["domains"].as_array().unwrap();
     let wram = domains.iter().find(|domain| domain["id"] == "wram").unwrap();

@@ -29,8 +29,8 @@ fn an_unknown_path_or_method_is_a_problem_under_v1_and_text_elsewhere() {
         problem(&server.get(path), 404);
     }
     let wrong = server.get("/v1/batch");
-    let told = problem(&wrong, 405);
-    assert_eq!((wrong.header("allow"), &told["accepts"]), (Some("POST"), &"POST".into()));
+    let error = problem(&wrong, 405);
+    assert_eq!((wrong.header("allow"), &error["accepts"]), (Some("POST"), &"POST".into()));
     assert_eq!(problem(&server.post("/v1/emulator"), 405)["accepts"], "GET, HEAD");
     let elsewhere = server.get("/v1nothing");
     assert_eq!(
@@ -51,8 +51,8 @@ fn what_is_refused_before_any_route_is_a_problem_too() {
 #[test]
 fn an_emulator_that_is_not_there_is_answered_with_those_that_are() {
     let server = Server::start();
-    let told = problem(&server.get("/v1/emulator?emulator=second"), 404);
-    assert!(told["detail"].as_str().unwrap().ends_with("there are: demo"), "{told}");
+    let error = problem(&server.get("/v1/emulator?emulator=second"), 404);
+    assert!(error["detail"].as_str().unwrap().ends_with("there are: demo"), "{error}");
     assert_eq!(server.get("/v1/emulator?emulator=d%65mo").status, 200);
     assert_eq!(
         problem(&server.get("/v1/emulator?emulator=demo&emulator=demo"), 400)["parameter"],
@@ -61,9 +61,9 @@ fn an_emulator_that_is_not_there_is_answered_with_those_that_are() {
 }
 
 #[test]
-fn a_body_that_cannot_be_read_is_told_by_its_place() {
+fn the_error_for_an_invalid_body_names_the_place() {
     let server = Server::start();
-    let told = |body: &str| problem(&server.request("POST", "/v1/batch", body.as_bytes()), 400);
+    let error = |body: &str| problem(&server.request("POST", "/v1/batch", body.as_bytes()), 400);
     for (body, says) in [
         ("", "ops"),
         ("{", "EOF"),
@@ -71,11 +71,11 @@ fn a_body_that_cannot_be_read_is_told_by_its_place() {
         ("{\"ops\":[]} x", "trailing"),
         ("{\"ops\":[],\"more\":1}", "more"),
     ] {
-        let told = told(body);
-        assert!(told["detail"].as_str().unwrap().contains(says), "{body}: {told}");
+        let error = error(body);
+        assert!(error["detail"].as_str().unwrap().contains(says), "{body}: {error}");
     }
-    assert_eq!(told("{\"ops\":[{},1]}")["parameter"], "ops[1]");
-    assert_eq!(told("{\"ops\":[],\"encoding\":\"rot13\"}")["parameter"], "encoding");
+    assert_eq!(error("{\"ops\":[{},1]}")["parameter"], "ops[1]");
+    assert_eq!(error("{\"ops\":[],\"encoding\":\"rot13\"}")["parameter"], "encoding");
 }
 
 #[test]
@@ -88,11 +88,11 @@ fn a_body_is_an_object_and_so_is_each_in_it() {
         ("/v1/hold", "1"),
         ("/v1/hold", "null"),
     ] {
-        let told = problem(&server.request("POST", path, body.as_bytes()), 400);
-        assert!(told["accepts"].as_str().unwrap().starts_with("an object"), "{path}: {told}");
+        let error = problem(&server.request("POST", path, body.as_bytes()), 400);
+        assert!(error["accepts"].as_str().unwrap().starts_with("an object"), "{path}: {error}");
     }
-    let told = |path: &str, body: &str| problem(&server.request("POST", path, body.as_bytes()), 400);
-    let press = told("/v1/input", r#"{"presses": [{"at": 0, "keys": ["A"]}, [0, ["A"], 3]]}"#);
+    let error = |path: &str, body: &str| problem(&server.request("POST", path, body.as_bytes()), 400);
+    let press = error("/v1/input", r#"{"presses": [{"at": 0, "keys": ["A"]}, [0, ["A"], 3]]}"#);
     assert_eq!(
         (&press["parameter"], &press["accepts"]),
         (&"presses[1]".into(), &"an object with at, keys, frames".into())
@@ -101,9 +101,9 @@ fn a_body_is_an_object_and_so_is_each_in_it() {
         ("/v1/batch", r#"{"ops": [{"op": "read8", "address": 1, "address": 2}]}"#, "ops[0]"),
         ("/v1/batch", r#"{"ops": [], "ops": []}"#, ""),
     ] {
-        let told = told(path, body);
-        assert!(told["detail"].as_str().unwrap().contains("twice"), "{told}");
-        assert_eq!(told["parameter"].as_str().unwrap_or_default(), place, "{told}");
+        let error = error(path, body);
+        assert!(error["detail"].as_str().unwrap().contains("twice"), "{error}");
+        assert_eq!(error["parameter"].as_str().unwrap_or_default(), place, "{error}");
     }
 }
 
@@ -125,20 +125,20 @@ fn what_cannot_be_used_is_named_with_what_is_accepted() {
         ("/v1/ws?x=1", "x", "emulator"),
         ("/v1/memory/score?lenght=1", "lenght", "length"),
     ] {
-        let told = problem(&server.get(target), 400);
-        assert_eq!(told["parameter"], parameter, "{target}: {told}");
-        assert!(told["accepts"].as_str().unwrap().contains(accepts), "{target}: {told}");
+        let error = problem(&server.get(target), 400);
+        assert_eq!(error["parameter"], parameter, "{target}: {error}");
+        assert!(error["accepts"].as_str().unwrap().contains(accepts), "{target}: {error}");
     }
-    let told = problem(&server.get("/v1/snapshots/diff"), 400);
+    let error = problem(&server.get("/v1/snapshots/diff"), 400);
     assert_eq!(
-        (&told["parameter"], &told["detail"]),
+        (&error["parameter"], &error["detail"]),
         (&"from".into(), &"from is missing; accepted is a text".into())
     );
-    let told = problem(&server.request("DELETE", "/v1/input/abc", b""), 400);
-    assert_eq!(told["parameter"], "id");
+    let error = problem(&server.request("DELETE", "/v1/input/abc", b""), 400);
+    assert_eq!(error["parameter"], "id");
     for path in ["/v1/batch?emulatro=demo", "/v1/pause?x=1", "/v1/wait?timeout=1"] {
-        let told = problem(&server.request("POST", path, br#"{"ops": [], "until": "1"}"#), 400);
-        assert!(told["accepts"].as_str().unwrap().contains("emulator"), "{path}: {told}");
+        let error = problem(&server.request("POST", path, br#"{"ops": [], "until": "1"}"#), 400);
+        assert!(error["accepts"].as_str().unwrap().contains("emulator"), "{path}: {error}");
     }
     for (path, body, parameter, accepts) in [
         ("/v1/tap", r#"{"keys": ["A"], "frames": "3"}"#, "frames", "from 1 to 4294967295"),
@@ -155,10 +155,10 @@ fn what_cannot_be_used_is_named_with_what_is_accepted() {
         ("/v1/wait", r#"{"until": 1}"#, "until", "a text"),
         ("/v1/hold", r#"{"keys": ["A"], "frames": 2}"#, "frames", "keys"),
     ] {
-        let told = problem(&server.request("POST", path, body.as_bytes()), 400);
-        assert_eq!(told["parameter"], parameter, "{body}: {told}");
-        assert!(told["accepts"].as_str().unwrap().contains(accepts), "{body}: {told}");
-        assert!(!told["detail"].as_str().unwrap().contains("expected"), "{told}");
+        let error = problem(&server.request("POST", path, body.as_bytes()), 400);
+        assert_eq!(error["parameter"], parameter, "{body}: {error}");
+        assert!(error["accepts"].as_str().unwrap().contains(accepts), "{body}: {error}");
+        assert!(!error["detail"].as_str().unwrap().contains("expected"), "{error}");
     }
     let state = server.get("/v1/emulator");
     assert_eq!(state.status, 200);
@@ -227,9 +227,9 @@ fn refusals_said_a_wider_range_than_is_accepted_or_none() {
             "presses[1].at is missing; accepted is a whole number from 0 to 4294967295",
         ),
     ] {
-        let told = problem(&server.request("POST", path, body.as_bytes()), 400);
-        assert!(told["detail"].as_str().unwrap().starts_with(says), "{path} {body}: {told}");
-        assert!(told["parameter"].is_string() && told["accepts"].is_string(), "{told}");
+        let error = problem(&server.request("POST", path, body.as_bytes()), 400);
+        assert!(error["detail"].as_str().unwrap().starts_with(says), "{path} {body}: {error}");
+        assert!(error["parameter"].is_string() && error["accepts"].is_string(), "{error}");
     }
 }
 
@@ -245,8 +245,8 @@ fn heads_that_are_too_large_or_too_slow_are_problems_too() {
     for (status, head) in heads {
         let mut stream = server.connect();
         stream.write_all(head.as_bytes()).unwrap();
-        let told = problem(&Reply::read(&mut stream), status);
-        assert!(!told["detail"].as_str().unwrap().contains("mgbaendpoint"), "{told}");
+        let error = problem(&Reply::read(&mut stream), status);
+        assert!(!error["detail"].as_str().unwrap().contains("mgbaendpoint"), "{error}");
     }
     let mut stream = server.connect();
     stream.write_all(format!("GET /core/step?x={long} HTTP/1.1\r\n").as_bytes()).unwrap();

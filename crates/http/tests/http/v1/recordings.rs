@@ -79,13 +79,13 @@ fn files_go_out_and_in_and_damage_is_named_with_its_frame() {
     let of_frame = |frame: u64| file.body.len() - tail - 26 * (frames - frame + 1) as usize;
     let mut changed = file.body.clone();
     changed[of_frame(123) + 2] ^= 2;
-    let told = problem(&server.request("PUT", "/v1/recordings/copy/file", &changed), 422);
-    assert!(told["detail"].as_str().unwrap().contains("damaged at frame 123 "), "{told}");
+    let error = problem(&server.request("PUT", "/v1/recordings/copy/file", &changed), 422);
+    assert!(error["detail"].as_str().unwrap().contains("damaged at frame 123 "), "{error}");
     problem(&server.get("/v1/recordings/copy"), 404);
 
     body(&server.request("PUT", "/v1/recordings/copy/file", &file.body), 201);
-    let told = problem(&server.request("PUT", "/v1/recordings/COPY/file", &file.body), 409);
-    assert!(told["detail"].as_str().unwrap().contains("?replace=true"), "{told}");
+    let error = problem(&server.request("PUT", "/v1/recordings/COPY/file", &file.body), 409);
+    assert!(error["detail"].as_str().unwrap().contains("?replace=true"), "{error}");
     body(&server.request("PUT", "/v1/recordings/COPY/file?replace=true", &file.body), 200);
     problem(&server.request("PUT", "/v1/recordings/other/file", b"FRAMEWIRE RECORDING 7\n"), 422);
     problem(&server.request("PUT", "/v1/recordings/a%20b/file", &file.body), 400);
@@ -137,8 +137,8 @@ fn one_of_each_at_a_time() {
     for (method, target) in
         [("GET", ""), ("DELETE", ""), ("GET", "/file"), ("PUT", "/file?replace=true"), ("POST", "/replay")]
     {
-        let told = problem(&server.request(method, &format!("/v1/recordings/next{target}"), b""), 409);
-        assert!(told["detail"].as_str().unwrap().contains("DELETE /v1/recording?emulator=demo"), "{told}");
+        let error = problem(&server.request(method, &format!("/v1/recordings/next{target}"), b""), 409);
+        assert!(error["detail"].as_str().unwrap().contains("DELETE /v1/recording?emulator=demo"), "{error}");
     }
     // A reset ends it at once, and another one can begin.
     sent(&server, "POST", "/v1/advance", &json!({"frames": 59}), 200);
@@ -189,7 +189,7 @@ fn a_server_that_stops_completes_its_recordings() {
 }
 
 #[test]
-fn wrong_requests_are_told_what_is_accepted() {
+fn errors_for_wrong_requests_say_what_is_accepted() {
     let (server, _) = recorded(60);
     for (request, parameter) in [
         (json!({"name": "../x"}), "name"),
@@ -198,10 +198,10 @@ fn wrong_requests_are_told_what_is_accepted() {
         (json!({"name": "x", "every": 3601}), "every"),
         (json!({"name": "x", "note": "x".repeat(1025)}), "note"),
     ] {
-        let told = problem(&server.request("POST", "/v1/recordings", request.to_string().as_bytes()), 400);
-        assert_eq!(told["parameter"], parameter, "{told}");
-        let range = parameter != "every" || told["detail"].as_str().unwrap().contains("from 1 to 3600");
-        assert!(range, "{told}");
+        let error = problem(&server.request("POST", "/v1/recordings", request.to_string().as_bytes()), 400);
+        assert_eq!(error["parameter"], parameter, "{error}");
+        let range = parameter != "every" || error["detail"].as_str().unwrap().contains("from 1 to 3600");
+        assert!(range, "{error}");
     }
     for request in
         [json!({}), json!({"name": "x", "start": "here"}), json!({"name": 1}), json!({"name": "x", "a": 1})]

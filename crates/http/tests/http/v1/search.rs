@@ -87,8 +87,8 @@ fn there_are_limits_and_each_says_what_is_accepted() {
         (area(json!({"domain": "wram", "length": 0x40001})), "areas[0].length"),
         (area(json!({"domain": "wram", "address": 0x40000})), "areas[0].length"),
     ] {
-        let told = problem(&server.request("POST", "/v1/search", request.to_string().as_bytes()), 400);
-        assert_eq!(told["parameter"], parameter, "{told}");
+        let error = problem(&server.request("POST", "/v1/search", request.to_string().as_bytes()), 400);
+        assert_eq!(error["parameter"], parameter, "{error}");
     }
     problem(
         &server.request("POST", "/v1/search", area(json!({"domain": "nowhere"})).to_string().as_bytes()),
@@ -106,8 +106,8 @@ fn there_are_limits_and_each_says_what_is_accepted() {
         (json!({"is": "increased_by", "value": -1}), "value"),
         (json!({"is": "decreased_by", "value": 256}), "value"),
     ] {
-        let told = problem(&server.request("POST", &target, test.to_string().as_bytes()), 400);
-        assert_eq!(told["parameter"], parameter, "{told}");
+        let error = problem(&server.request("POST", &target, test.to_string().as_bytes()), 400);
+        assert_eq!(error["parameter"], parameter, "{error}");
     }
     problem(&server.post(&format!("/v1/search/{}/undo", search["id"])), 409);
     problem(&server.get("/v1/search/x"), 404);

@@ -50,8 +50,8 @@ fn a_rumbling_cartridge_is_an_event_of_streams_and_subscriptions() {
         let value = if on { 8 } else { 0 };
         rpc.result("write16", json!({"address": 0x0200_0000, "value": value}));
         rpc.result("advance", json!({"frames": 2}));
-        let (event, told) = (events.wait_for("rumble"), rpc.wait_for("rumble"));
-        assert_eq!((&event.data["on"], &event.data), (&json!(on), &told.data));
+        let (event, error) = (events.wait_for("rumble"), rpc.wait_for("rumble"));
+        assert_eq!((&event.data["on"], &event.data), (&json!(on), &error.data));
         assert!(event.data["frame"].is_u64(), "{event:?}");
     }
 }
@@ -69,16 +69,16 @@ fn sensors_are_set_together_and_read() {
     sensors.as_object_mut().unwrap().remove("frame").unwrap();
     assert_eq!(sensors, json!({"tilt_x": -0.25, "tilt_y": 0.0, "gyro": 1.0, "light": 0.5}));
     let recording = json!({"name": "a"}).to_string();
-    let told = problem(&server.request("POST", "/v1/recordings", recording.as_bytes()), 503);
-    assert!(told["detail"].as_str().unwrap().contains("recordings do not hold sensors"), "{told}");
+    let error = problem(&server.request("POST", "/v1/recordings", recording.as_bytes()), 503);
+    assert!(error["detail"].as_str().unwrap().contains("recordings do not hold sensors"), "{error}");
     for (body, says) in [
         (json!({"tilt_y": 1.5}), "tilt_y is 1.5; accepted is -1 to 1"),
         (json!({"light": -0.1}), "light is -0.1; accepted is 0 to 1"),
         (json!({}), "no sensor is given"),
         (json!({"tilt": 1}), "tilt"),
     ] {
-        let told = problem(&server.request("PUT", "/v1/sensors", body.to_string().as_bytes()), 400);
-        assert!(told["detail"].as_str().unwrap().contains(says), "{body}: {told}");
+        let error = problem(&server.request("PUT", "/v1/sensors", body.to_string().as_bytes()), 400);
+        assert!(error["detail"].as_str().unwrap().contains(says), "{body}: {error}");
     }
 }
 
@@ -107,8 +107,8 @@ fn layers_are_listed_and_switched() {
     assert!(layers.iter().any(|layer| layer["name"] == "chA" && layer["kind"] == "sound"));
     switch(true);
     assert!(picture() != without);
-    let told = problem(&server.request("PUT", "/v1/layers/bg9", b"{\"enabled\": true}"), 400);
-    assert!(told["detail"].as_str().unwrap().contains("there is no layer \"bg9\""), "{told}");
+    let error = problem(&server.request("PUT", "/v1/layers/bg9", b"{\"enabled\": true}"), 400);
+    assert!(error["detail"].as_str().unwrap().contains("there is no layer \"bg9\""), "{error}");
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn an_attached_mgba_has_no_sensors_and_layers() {
         ("GET", "/v1/layers", "", "Video layers"),
         ("PUT", "/v1/layers/bg0", "{\"enabled\": false}", "Video layers"),
     ] {
-        let told = problem(&server.request(method, path, body.as_bytes()), 501);
-        assert!(told["detail"].as_str().unwrap().contains(says), "{told}");
+        let error = problem(&server.request(method, path, body.as_bytes()), 501);
+        assert!(error["detail"].as_str().unwrap().contains(says), "{error}");
     }
 }

@@ -32,7 +32,7 @@ fn a_state_goes_out_and_in_again() {
 }
 
 #[test]
-fn what_is_no_state_or_no_flag_changes_nothing() {
+fn an_invalid_state_or_flag_changes_nothing() {
     let server = Server::paused();
     write(&server, 0, 9);
     let state = server.get("/v1/state").body;
@@ -67,8 +67,8 @@ fn a_state_of_another_game_is_loaded_only_by_force() {
     write(&server, 3, 77);
     let state = of_another_game(&server);
     write(&server, 3, 1);
-    let told = problem(&server.request("PUT", "/v1/state", &state), 409);
-    let detail = told["detail"].as_str().unwrap();
+    let error = problem(&server.request("PUT", "/v1/state", &state), 409);
+    let detail = error["detail"].as_str().unwrap();
     assert!(
         detail.contains("ANOTHER GAME") && detail.contains("55555555") && detail.contains("FRAMEWIRE"),
         "{detail}"
@@ -120,20 +120,20 @@ fn a_snapshot_is_kept_shown_loaded_renamed_and_deleted() {
 fn names_are_checked_and_none_is_overwritten() {
     let server = Server::paused();
     for name in ["", "..", "../x", "a b", "diff", "nul", "x/y", &"x".repeat(65)] {
-        let told = problem(
+        let error = problem(
             &server.request("POST", "/v1/snapshots", json!({"name": name}).to_string().as_bytes()),
             400,
         );
-        assert_eq!(told["parameter"], "name");
+        assert_eq!(error["parameter"], "name");
     }
     let long = json!({"name": "a", "note": "x".repeat(1025)}).to_string();
     assert_eq!(problem(&server.request("POST", "/v1/snapshots", long.as_bytes()), 400)["parameter"], "note");
     sent(&server, "POST", "/v1/snapshots", &json!({"name": "a"}), 201);
     sent(&server, "POST", "/v1/snapshots", &json!({"name": "b"}), 201);
-    let told = problem(&server.request("POST", "/v1/snapshots", br#"{"name": "A"}"#), 409);
-    assert!(told["detail"].as_str().unwrap().ends_with("or replace it with \"replace\": true"), "{told}");
-    let told = problem(&server.request("PATCH", "/v1/snapshots/a", br#"{"name": "B"}"#), 409);
-    assert!(told["detail"].as_str().unwrap().ends_with("choose another name"), "{told}");
+    let error = problem(&server.request("POST", "/v1/snapshots", br#"{"name": "A"}"#), 409);
+    assert!(error["detail"].as_str().unwrap().ends_with("or replace it with \"replace\": true"), "{error}");
+    let error = problem(&server.request("PATCH", "/v1/snapshots/a", br#"{"name": "B"}"#), 409);
+    assert!(error["detail"].as_str().unwrap().ends_with("choose another name"), "{error}");
     let made = server.request("POST", "/v1/snapshots", br#"{"name": "c"}"#);
     assert_eq!((made.status, made.header("location")), (201, Some("/v1/snapshots/c")));
     assert_eq!(server.request("DELETE", "/v1/snapshots/c", b"").status, 204);

@@ -346,7 +346,7 @@ fn what_the_page_says_of_limits_follows_the_figures() {
 }
 
 #[test]
-fn an_idle_connection_that_did_not_last_is_no_success() {
+fn an_idle_connection_that_did_not_last_is_a_failure() {
     let mut study = Study::whole();
     assert!(study.page().contains("the idle one stayed good"));
     let lost = Idle { after: None, error: Some("reset".to_owned()), then: vec![], ..idle() };

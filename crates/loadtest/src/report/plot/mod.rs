@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_to_draw_is_no_reason_to_fail() {
+    fn an_empty_plot_is_drawn() {
         for (x, y) in [(Scale::Linear, Scale::Log), (Scale::Nines, Scale::Linear), (Scale::Log, Scale::Names)]
         {
             let (x, y) = (Axis::new("<&>", x), Axis::new("<&>", y));

@@ -28,7 +28,7 @@ const LATE: u32 = 2;
 const ATTEMPTS: usize = 8;
 
 /// The events of the ball's watch, by frame.
-type Told = BTreeMap<u64, Value>;
+type Received = BTreeMap<u64, Value>;
 
 #[test]
 fn nobody_misses_the_ball_of_an_embedded_core() {
@@ -47,7 +47,7 @@ fn nobody_misses_the_ball_of_an_attached_mgba() {
     crowd(&server, &core);
 }
 
-/// Who stops reading stays to the end, and would do harm if it could.
+/// A client that stops reading stays connected to the end of the test. It must not harm the others.
 fn let_them_stall(app: &mut App) {
     app.limits.stall = Duration::from_secs(3600);
 }
@@ -74,9 +74,9 @@ fn crowd(server: &Server, core: &dyn Emulator) {
     }
 }
 
-/// Who does not read for long is let go.
+/// A client that stops reading for long is disconnected.
 #[test]
-fn who_stops_reading_is_cut_off_in_time() {
+fn a_client_that_stops_reading_is_disconnected_in_time() {
     let server = Server::with(|app| app.limits.stall = Duration::from_millis(300));
     let lazy = stop_reading(&server);
     assert_eq!(readers(&server), 2);
@@ -86,7 +86,7 @@ fn who_stops_reading_is_cut_off_in_time() {
 
 /// What was not asked of a client while it could not be asked is not held against it.
 #[test]
-fn who_reads_on_after_longer_than_a_connection_may_lie_idle_is_served_on() {
+fn a_slow_reader_is_served_beyond_the_limit_for_idle_connections() {
     // Longer than such a client needs for what is on its way already.
     const IDLE: Duration = Duration::from_millis(2500);
     let server = Server::with(|app| app.limits.idle = IDLE);
@@ -123,7 +123,7 @@ fn measure(server: &Server, core: &dyn Emulator, time: Duration) -> u32 {
     let frame = format!("u32[{:#x}]", field("frame"));
     let with_frame = [&ball[0][..], &ball[1], &frame];
     let listening = &Barrier::new(CLIENTS);
-    let results: Vec<(Told, u32)> = thread::scope(|scope| {
+    let results: Vec<(Received, u32)> = thread::scope(|scope| {
         let clients: Vec<_> = (0..CLIENTS)
             .map(|number| {
                 // Half of them get an event each frame, so that they know which events there were.
@@ -153,41 +153,41 @@ fn listen(
     listening: &Barrier,
     time: Duration,
     mut next: impl FnMut() -> Event,
-) -> (Told, u32) {
+) -> (Received, u32) {
     assert_eq!(next().name, "values");
     listening.wait();
     let (begun, end) = (core.state().frame, Instant::now() + time);
-    let (mut told, mut latest) = (Told::new(), 0);
+    let (mut received, mut latest) = (Received::new(), 0);
     loop {
         let event = next();
         let now = core.state().frame;
         assert_eq!((event.name.as_str(), &event.data["gap"]), ("change", &Value::Null), "{event:?}");
         let frame = event.data["frame"].as_u64().unwrap();
-        told.insert(frame, event.data["changes"].clone());
+        received.insert(frame, event.data["changes"].clone());
         // Events from before all were there have waited to be read.
         if frame > begun.into() {
             latest = latest.max(now.saturating_sub(frame as u32));
         }
         if frame >= u64::from(begun + FRAMES) && Instant::now() >= end {
-            return (told, latest);
+            return (received, latest);
         }
     }
 }
 
 /// Each change of the ball that one listener got, all got that listened then.
-fn compare(results: &[(Told, u32)], ball: &[String]) {
+fn compare(results: &[(Received, u32)], ball: &[String]) {
     let of_ball = |changes: &Value| -> Vec<Value> { ball.iter().map(|name| changes[name].clone()).collect() };
-    for (index, (told, _)) in results.iter().enumerate() {
-        let (first, last) = (*told.keys().next().unwrap(), *told.keys().last().unwrap());
+    for (index, (received, _)) in results.iter().enumerate() {
+        let (first, last) = (*received.keys().next().unwrap(), *received.keys().last().unwrap());
         if index % 2 == 1 {
-            assert_eq!(told.len() as u64, last - first + 1, "a frame was missed");
+            assert_eq!(received.len() as u64, last - first + 1, "a frame was missed");
         }
         let (all, _) = &results[1];
         let common = first.max(*all.keys().next().unwrap())..=last.min(*all.keys().last().unwrap());
         assert!(common.end() - common.start() > u64::from(FRAMES) / 2, "they listened at the same time");
         for (frame, changes) in all.range(common.clone()) {
             let expected = of_ball(changes);
-            let given = told.get(frame).map_or(vec![Value::Null; 2], of_ball);
+            let given = received.get(frame).map_or(vec![Value::Null; 2], of_ball);
             assert_eq!(given, expected, "client {index} in frame {frame}");
         }
     }

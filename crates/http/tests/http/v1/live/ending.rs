@@ -40,6 +40,6 @@ fn a_wait_is_answered_when_the_server_ends() {
     .unwrap();
     server.text("/core/currentframe");
     server.stop();
-    let told = problem(&Reply::read(&mut stream), 503);
-    assert!(told["detail"].as_str().unwrap().contains("stopping"), "{told}");
+    let error = problem(&Reply::read(&mut stream), 503);
+    assert!(error["detail"].as_str().unwrap().contains("stopping"), "{error}");
 }

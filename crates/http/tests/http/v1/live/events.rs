@@ -8,7 +8,7 @@ use crate::support::{Server, repository, wait_for};
 use crate::v1::problems::problem;
 
 #[test]
-fn resets_are_told_and_can_be_caught_up_with() {
+fn resets_are_reported_also_to_late_readers() {
     let server = Server::start();
     let mut events = Events::open(&server, "/v1/events");
     server.post_ok("/coreadapter/reset", "");
@@ -22,7 +22,7 @@ fn resets_are_told_and_can_be_caught_up_with() {
 
 /// A developer builds the game again: the title stays, the checksum does not.
 #[test]
-fn a_rebuilt_rom_and_a_loaded_state_are_told() {
+fn a_rebuilt_rom_and_a_loaded_state_are_reported() {
     let server = Server::start();
     let mut events = Events::open(&server, "/v1/events");
     let path = server.rebuilt_demo();
@@ -37,7 +37,7 @@ fn a_rebuilt_rom_and_a_loaded_state_are_told() {
 }
 
 #[test]
-fn a_watch_tells_events_too_if_asked_to() {
+fn a_watch_reports_events_on_request() {
     let server = Server::start();
     let mut events = Events::open(&server, &format!("{}&events=true", watch(&["u8[0x02000100]"])));
     assert_eq!(events.next().unwrap().name, "values");
@@ -48,7 +48,7 @@ fn a_watch_tells_events_too_if_asked_to() {
 }
 
 #[test]
-fn what_happens_to_the_emulator_is_told() {
+fn events_of_the_emulator_are_reported() {
     let server = Server::start();
     let mut events = Events::open(&server, "/v1/events");
     server.post_ok("/coreadapter/reset", "");
@@ -92,11 +92,11 @@ fn streams_live_through_the_loss_of_an_attached_mgba() {
     let value = |event: &super::client::Event| event.data["changes"][game_frame].clone();
     assert_eq!(next.data["gap"], serde_json::Value::Null);
     assert_eq!(value(&next)["old"], value(&gap)["new"]);
-    let told: Vec<String> = std::iter::from_fn(|| rpc.next())
+    let names: Vec<String> = std::iter::from_fn(|| rpc.next())
         .map(|event| event.name)
         .take_while(|name| name != "connected")
         .collect();
-    assert!(told.iter().any(|name| name == "disconnected"), "{told:?}");
+    assert!(names.iter().any(|name| name == "disconnected"), "{names:?}");
 }
 
 /// Another game in the window, and the first one again.

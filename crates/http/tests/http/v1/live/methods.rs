@@ -240,7 +240,7 @@ fn doubled_keys_are_refused_and_nothing_is_done() {
 }
 
 #[test]
-fn who_may_only_look_changes_nothing_by_any_route() {
+fn read_only_callers_change_nothing_by_any_route() {
     let [full, look] = [Token::random().unwrap(), Token::random().unwrap()];
     let tokens = Tokens::new(Some(full.clone()), Some(look.clone())).unwrap();
     let server = Server::with(|app| app.access.tokens = tokens);

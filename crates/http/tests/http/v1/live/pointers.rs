@@ -78,8 +78,8 @@ fn refuses_lost_pointers(server: &Server) {
         ("u32[scratch", "`]` is missing"),
         ("u8[0x10000000]", "0x10000000"),
     ] {
-        let told = problem(&server.get(&path(text)), 400);
-        assert!(told["detail"].as_str().unwrap().contains(says), "{text}: {told}");
+        let error = problem(&server.get(&path(text)), 400);
+        assert!(error["detail"].as_str().unwrap().contains(says), "{text}: {error}");
     }
     let done = batch(
         server,
@@ -147,8 +147,8 @@ fn keeps_values(server: &Server) {
         ("/v1/freeze/0", json!({"value": 1}), "BIOS"),
         ("/v1/freeze/lives", json!({}), "either value"),
     ] {
-        let told = problem(&server.request("PUT", path, body.to_string().as_bytes()), 400);
-        assert!(told["detail"].as_str().unwrap().contains(says), "{path} {body}: {told}");
+        let error = problem(&server.request("PUT", path, body.to_string().as_bytes()), 400);
+        assert!(error["detail"].as_str().unwrap().contains(says), "{path} {body}: {error}");
     }
 }
 
@@ -204,8 +204,8 @@ fn watches_pointers(server: &Server) {
     let waited = post(server, "/v1/wait", &json!({"until": format!("{text} == 9"), "frames": 6}));
     assert_eq!(json_of(&waited, 200)["held"], false, "there is no such memory");
     for (text, says) in [("u32[u32[scratch]", "`]` is missing"), ("u8[u32[0x10000000]]", "0x10000000")] {
-        let told = problem(&post(server, "/v1/wait", &json!({"until": text})), 400);
-        assert!(told["detail"].as_str().unwrap().contains(says), "{told}");
+        let error = problem(&post(server, "/v1/wait", &json!({"until": text})), 400);
+        assert!(error["detail"].as_str().unwrap().contains(says), "{error}");
     }
 }
 
@@ -213,12 +213,12 @@ fn watches_pointers(server: &Server) {
 fn records_no_frozen_values(server: &Server) {
     let record = |name: &str| post(server, "/v1/recordings", &json!({"name": name}));
     put(server, "/v1/freeze/lives", &json!({"value": 3}), 200);
-    let told = problem(&record("first"), 400);
-    assert!(told["detail"].as_str().unwrap().contains("value at lives is kept"), "{told}");
+    let error = problem(&record("first"), 400);
+    assert!(error["detail"].as_str().unwrap().contains("value at lives is kept"), "{error}");
     json_of(&server.request("DELETE", "/v1/freeze", b""), 200);
     json_of(&record("second"), 201);
-    let told = problem(&server.request("PUT", "/v1/freeze/lives", br#"{"value": 3}"#), 400);
-    assert!(told["detail"].as_str().unwrap().contains("a recording is being made"), "{told}");
+    let error = problem(&server.request("PUT", "/v1/freeze/lives", br#"{"value": 3}"#), 400);
+    assert!(error["detail"].as_str().unwrap().contains("a recording is being made"), "{error}");
     json_of(&server.request("DELETE", "/v1/recording", b""), 200);
     put(server, "/v1/freeze/lives", &json!({"value": 3}), 200);
     json_of(&server.request("DELETE", "/v1/freeze", b""), 200);
@@ -251,11 +251,11 @@ fn names_structures(server: &Server) {
     for (text, says) in
         [("party[3].hp", "0 to 2"), ("party[2].xp", "fields of `party`"), ("party.hp", "fields of `party`")]
     {
-        let told = problem(&server.get(&format!("/v1/memory/{}", encoded(text))), 400);
-        assert!(told["detail"].as_str().unwrap().contains(says), "{text}: {told}");
+        let error = problem(&server.get(&format!("/v1/memory/{}", encoded(text))), 400);
+        assert!(error["detail"].as_str().unwrap().contains(says), "{text}: {error}");
     }
-    let told = problem(&server.request("PUT", "/v1/memory/speed", br#"{"value": 1}"#), 400);
-    assert!(told["detail"].as_str().unwrap().contains("fraction"), "{told}");
+    let error = problem(&server.request("PUT", "/v1/memory/speed", br#"{"value": 1}"#), 400);
+    assert!(error["detail"].as_str().unwrap().contains("fraction"), "{error}");
     let listed = json_of(&server.get("/v1/symbols?contains=part"), 200);
     let hp = json!({"name": "hp", "offset": 2, "type": "u16", "count": 1, "doc": "What is left."});
     let party = &listed["variables"][0];
@@ -307,8 +307,8 @@ fn reads_texts(server: &Server) {
         (json!({"bytes": "?"}), "base64"),
         (json!({"text": "A", "limit": 0}), "1 to 10000"),
     ] {
-        let told = problem(&post(server, "/v1/find", &body), 400);
-        assert!(told["detail"].as_str().unwrap().contains(says), "{body}: {told}");
+        let error = problem(&post(server, "/v1/find", &body), 400);
+        assert!(error["detail"].as_str().unwrap().contains(says), "{body}: {error}");
     }
     for (text, says) in [
         ("text[scratch] == 5", "expected a text"),
@@ -320,8 +320,8 @@ fn reads_texts(server: &Server) {
         ("bytes[scratch, 4] > 5", "are compared"),
         ("bytes[scratch, 4] == \"0102\"", "2 bytes are compared with 4"),
     ] {
-        let told = problem(&post(server, "/v1/wait", &json!({"until": text})), 400);
-        assert!(told["detail"].as_str().unwrap().contains(says), "{text}: {told}");
+        let error = problem(&post(server, "/v1/wait", &json!({"until": text})), 400);
+        assert!(error["detail"].as_str().unwrap().contains(says), "{text}: {error}");
     }
 }
 
@@ -349,8 +349,8 @@ fn watches_texts(server: &Server) {
 fn writes_io(server: &Server) {
     put(server, "/v1/io/bldy", &json!({"value": 5}), 200);
     problem(&server.request("PUT", "/v1/io/NOTHING", br#"{"value": 5}"#), 404);
-    let told = problem(&server.request("PUT", "/v1/io/DISPCNT", br#"{"value": 65536}"#), 400);
-    assert!(told["detail"].as_str().unwrap().contains("0 to 65535"), "{told}");
+    let error = problem(&server.request("PUT", "/v1/io/DISPCNT", br#"{"value": 65536}"#), 400);
+    assert!(error["detail"].as_str().unwrap().contains("0 to 65535"), "{error}");
     let body = json!({"ops": [{"op": "write16", "address": 0x0400_0012, "value": 0}]});
     json_of(&post(server, "/v1/batch", &body), 200);
 }

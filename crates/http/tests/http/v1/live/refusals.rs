@@ -8,9 +8,9 @@ use crate::v1::problems::problem;
 
 /// The problem is about `parameter` and its text has `part` in it.
 #[track_caller]
-fn about(told: &Value, parameter: &str, part: &str) {
-    assert_eq!(told["parameter"], parameter, "{told}");
-    assert!(told["detail"].as_str().unwrap().contains(part), "{part}: {told}");
+fn about(error: &Value, parameter: &str, part: &str) {
+    assert_eq!(error["parameter"], parameter, "{error}");
+    assert!(error["detail"].as_str().unwrap().contains(part), "{part}: {error}");
 }
 
 #[test]
@@ -38,8 +38,8 @@ fn what_is_wrong_with_a_watch_is_named() {
 #[test]
 fn what_only_the_emulator_can_know_is_refused_too() {
     let server = Server::start();
-    let told = problem(&server.get(&watch(&["u8[nowhere:0]"])), 400);
-    assert!(told["detail"].as_str().unwrap().contains("nowhere"), "{told}");
+    let error = problem(&server.get(&watch(&["u8[nowhere:0]"])), 400);
+    assert!(error["detail"].as_str().unwrap().contains("nowhere"), "{error}");
     problem(&server.get("/v1/watch?events=true&emulator=other"), 404);
 }
 
@@ -73,8 +73,8 @@ fn streams_and_watches_are_bounded() {
     for number in 1..3 {
         json_of(&post(&server, "/v1/watches", &json!({"watch": [format!("u8[{number}]")]})), 201);
     }
-    let told = problem(&post(&server, "/v1/watches", &json!({"watch": ["u8[3]"]})), 503);
-    assert!(told["detail"].as_str().unwrap().contains("3 watches"), "{told}");
+    let error = problem(&post(&server, "/v1/watches", &json!({"watch": ["u8[3]"]})), 503);
+    assert!(error["detail"].as_str().unwrap().contains("3 watches"), "{error}");
 }
 
 /// What is kept only for those who may come back makes room for those who are here.
@@ -98,15 +98,15 @@ fn watches_that_nobody_reads_make_room() {
     for number in 100..104 {
         rpc.result("subscribe", json!({"watch": large(number)}));
     }
-    let told = rpc.error("subscribe", json!({"watch": large(104)}), -32012);
-    assert!(told["detail"].as_str().unwrap().contains("262144 bytes"), "{told}");
+    let error = rpc.error("subscribe", json!({"watch": large(104)}), -32012);
+    assert!(error["detail"].as_str().unwrap().contains("262144 bytes"), "{error}");
     rpc.result("unsubscribe", json!({"subscription": 1}));
     rpc.result("subscribe", json!({"watch": large(104)}));
 }
 
 #[test]
-fn a_websocket_that_is_none_is_a_problem() {
+fn a_request_without_a_websocket_handshake_is_refused() {
     let server = Server::start();
-    let told = problem(&server.get("/v1/ws"), 400);
-    assert!(told["detail"].as_str().unwrap().contains("WebSocket"), "{told}");
+    let error = problem(&server.get("/v1/ws"), 400);
+    assert!(error["detail"].as_str().unwrap().contains("WebSocket"), "{error}");
 }

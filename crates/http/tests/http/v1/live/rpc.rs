@@ -99,7 +99,7 @@ fn many_requests_are_under_way_and_done_in_their_order() {
 }
 
 #[test]
-fn a_wait_does_not_hold_up_the_requests_behind_it() {
+fn a_wait_does_not_delay_the_requests_after_it() {
     let server = Server::start();
     let mut rpc = Rpc::open(&server);
     let wait = json!({"until": format!("{SCRATCH} == 77"), "frames": 3600});
@@ -267,7 +267,7 @@ fn a_message_that_is_too_large_ends_the_connection_with_the_reason() {
 }
 
 #[test]
-fn who_may_only_look_changes_nothing() {
+fn read_only_callers_change_nothing() {
     let [full, read] = [Token::random().unwrap(), Token::random().unwrap()];
     let tokens = Tokens::new(Some(full), Some(read.clone())).unwrap();
     let server = Server::with(|app| app.access.tokens = tokens);
@@ -287,7 +287,7 @@ fn who_may_only_look_changes_nothing() {
 }
 
 #[test]
-fn what_goes_on_for_a_connection_ends_with_it() {
+fn work_for_a_connection_ends_with_it() {
     let server = Server::start();
     let mut rpc = Rpc::open(&server);
     rpc.result("subscribe", json!({"watch": [SCRATCH]}));

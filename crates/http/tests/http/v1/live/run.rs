@@ -207,11 +207,11 @@ fn what_cannot_be_run_is_refused_with_its_place() {
         (json!({"steps": [{"frames": 1}], "values": {"x": "y z"}}), "values.x"),
         (json!({"steps": [{"frames": 1, "until": "u8[0x10000000] > 1"}]}), "steps[0].until[0]"),
     ] {
-        let told = problem(&post(&server, "/v1/run", &body), 400);
-        let detail = told["detail"].as_str().unwrap();
+        let error = problem(&post(&server, "/v1/run", &body), 400);
+        let detail = error["detail"].as_str().unwrap();
         assert!(detail.contains(place), "{body}: {detail}");
     }
     let busy = json!({"ops": [{"op": "tap", "keys": ["A"], "frames": 600}], "steps": [{"hold": ["A"], "frames": 2}]});
-    let told = problem(&post(&server, "/v1/run", &busy), 409);
-    assert!(told["detail"].as_str().unwrap().contains("plays A"), "{told}");
+    let error = problem(&post(&server, "/v1/run", &busy), 409);
+    assert!(error["detail"].as_str().unwrap().contains("plays A"), "{error}");
 }

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use crate::failures::attached;
 use crate::support::{Server, core, repository, wait_for};
 
-/// Where such a core is searched for.
+/// The port at which a server looks for such a core.
 pub struct Place {
     port: u16,
     folder: TempDir,
@@ -23,12 +23,12 @@ impl Place {
         Place { port, folder: tempfile::tempdir().unwrap() }
     }
 
-    /// Starts one there.
+    /// Starts a core whose script listens at the port.
     pub fn core(&self) -> Embedded {
         self.core_of(Rom::File(repository("rom/framewire-demo.gba")))
     }
 
-    /// Starts one there with another game.
+    /// The same with another game.
     pub fn core_of(&self, rom: Rom) -> Embedded {
         let settings: PathBuf = self.folder.path().join("settings.lua");
         std::fs::write(&settings, format!("framewire = {{port = {}, log_level = 'warn'}}", self.port))
@@ -37,13 +37,13 @@ impl Place {
         core(rom, false, scripts)
     }
 
-    /// A server that is attached there.
+    /// A server that attaches to the port.
     pub fn server(&self, change: impl FnOnce(&mut App)) -> Server {
         attached(format!("127.0.0.1:{}", self.port), change)
     }
 }
 
-/// Waits until frames go by there.
+/// Waits until the core runs frames.
 pub fn ready(server: &Server) {
     wait_for("a connection", || server.get("/v1/emulator").text().contains("\"run\":\"running\""));
 }

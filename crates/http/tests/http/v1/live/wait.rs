@@ -37,7 +37,7 @@ fn the_frame_counter_can_be_waited_for() {
 }
 
 #[test]
-fn after_so_many_frames_it_is_over_even_while_the_memory_changes() {
+fn a_wait_ends_after_its_frames_even_while_the_memory_changes() {
     let server = Server::start();
     for until in
         [format!("u32[{}] == 0xffffffff", field("frame")), "u8[0x02000100] == 1".into(), "1 / 0".into()]
@@ -79,7 +79,7 @@ fn another_request_can_bring_it_about() {
 fn an_emulator_that_stands_still_is_not_waited_for() {
     let server = Server::demo(true, |app| app.deadline = Duration::from_millis(300));
     let begun = Instant::now();
-    let told = problem(&post(&server, "/v1/wait", &json!({"until": "frame > 10"})), 504);
-    assert!(told["detail"].as_str().unwrap().contains("paused"), "{told}");
+    let error = problem(&post(&server, "/v1/wait", &json!({"until": "frame > 10"})), 504);
+    assert!(error["detail"].as_str().unwrap().contains("paused"), "{error}");
     assert!(begun.elapsed() < Duration::from_secs(5));
 }

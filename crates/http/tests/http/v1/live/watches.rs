@@ -17,7 +17,7 @@ fn write(server: &Server, value: u16) {
 }
 
 #[test]
-fn a_change_is_told_with_old_and_new_value_and_frame() {
+fn a_change_is_reported_with_old_and_new_value_and_frame() {
     let server = Server::start();
     let bytes = "bytes[0x02000100, 3]";
     let mut events =
@@ -40,7 +40,7 @@ fn a_change_is_told_with_old_and_new_value_and_frame() {
 }
 
 #[test]
-fn who_comes_back_gets_what_it_missed() {
+fn a_reader_that_returns_gets_what_it_missed() {
     let server = Server::start();
     let mut events = Events::open(&server, &watch(&[SCRATCH]));
     events.next().unwrap();
@@ -72,7 +72,7 @@ fn watched(server: &Server) -> Value {
 }
 
 #[test]
-fn who_comes_back_too_late_is_told_how_much_is_gone_and_what_is_now() {
+fn a_reader_that_returns_too_late_learns_how_much_is_gone_and_the_values_now() {
     let server = Server::start();
     let target = format!("{}&buffer=2", watch(&[SCRATCH]));
     let mut events = Events::open(&server, &target);
@@ -121,18 +121,18 @@ fn a_watch_that_was_made_is_read_by_its_id_until_it_is_deleted() {
 }
 
 #[test]
-fn readers_of_the_same_share_a_watch_and_all_are_told() {
+fn readers_of_the_same_values_share_a_watch_and_all_get_them() {
     let server = Server::start();
     let mut all: Vec<Events> = (0..5).map(|_| Events::open(&server, &watch(&[SCRATCH]))).collect();
     all.iter_mut().for_each(|events| assert_eq!(events.next().unwrap().name, "values"));
     assert_eq!(watched(&server)["readers"], 5);
     write(&server, 4);
-    let told: Vec<_> = all.iter_mut().map(|events| events.next().unwrap()).collect();
-    assert!(told.iter().all(|event| *event == told[0]), "{told:?}");
+    let received: Vec<_> = all.iter_mut().map(|events| events.next().unwrap()).collect();
+    assert!(received.iter().all(|event| *event == received[0]), "{received:?}");
 }
 
 #[test]
-fn the_frame_counter_and_what_is_made_of_it_are_told_in_each_frame() {
+fn the_frame_counter_and_expressions_with_it_are_reported_in_each_frame() {
     let server = Server::start();
     let mut events = Events::open(&server, &watch(&["frame", "frame % 2 == 0"]));
     let mut last = events.next().unwrap().data["values"]["frame"].as_u64().unwrap();
@@ -154,13 +154,17 @@ fn names_of_the_symbol_file_are_what_they_stand_for() {
     );
     assert_eq!(events.next().unwrap().data["values"]["presses[0] + presses[1]"], 0);
     server.post_ok(&format!("/core/write32?address={}&value=258", field("score")), "");
-    let told = loop {
+    let received = loop {
         let change = events.wait_for("change").data["changes"].clone();
         if !change["score"].is_null() {
             break change;
         }
     };
-    assert_eq!((&told["score"]["new"], &told["u8[score + 1]"]["new"]), (&json!(258), &json!(1)), "{told}");
+    assert_eq!(
+        (&received["score"]["new"], &received["u8[score + 1]"]["new"]),
+        (&json!(258), &json!(1)),
+        "{received}"
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@ use super::viewer::{end_of, socket};
 use crate::support::Server;
 
 #[test]
-fn sound_comes_as_samples_behind_its_format() {
+fn sound_comes_as_samples_after_their_format() {
     let server = Server::start();
     let begin = server.number("/core/currentframe");
     let mut socket = socket(&server, "/v1/audio");

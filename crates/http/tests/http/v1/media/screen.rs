@@ -123,8 +123,8 @@ fn a_picture_is_cut_and_scaled() {
         ("&crop=0,0,0,1", "crop is 0 by 1 pixels"),
         ("&crop=200,0,41,1", "it must lie in the picture of 240 by 160 pixels"),
     ] {
-        let told = problem(&get(query), 400);
-        assert!(told["detail"].as_str().unwrap().contains(says), "{told}");
+        let error = problem(&get(query), 400);
+        assert!(error["detail"].as_str().unwrap().contains(says), "{error}");
     }
 }
 
@@ -144,7 +144,7 @@ fn a_picture_has_the_colours_of_a_screen() {
 }
 
 #[test]
-fn a_frame_that_is_past_or_does_not_come_is_told() {
+fn a_frame_that_is_past_or_does_not_come_is_an_error() {
     let server = Server::paused();
     batch(&server, &json!({"ops": [{"op": "advance", "frames": 10}]}));
     assert_eq!(server.get("/v1/screen?frame=10").status, 200);
@@ -161,8 +161,8 @@ fn without_an_emulator_there_is_no_picture() {
         problem(&server.get(target), 502);
     }
     problem(&handshake(&server, "/v1/video"), 502);
-    let told = problem(&handshake(&server, "/v1/audio"), 501);
-    assert!(told["detail"].as_str().unwrap().contains("stock mGBA"), "{told}");
+    let error = problem(&handshake(&server, "/v1/audio"), 501);
+    assert!(error["detail"].as_str().unwrap().contains("stock mGBA"), "{error}");
 }
 
 #[test]

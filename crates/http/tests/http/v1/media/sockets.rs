@@ -54,8 +54,8 @@ fn a_key_that_is_not_16_bytes_begins_no_websocket() {
             ["", "x", "dGhlIHNhbXBsZSBub25j", "dGhlIHNhbXBsZSBub25jZQ", "dGhlIHNhbXBsZSBub25jZSEh", "!!!"]
         {
             let (_, reply) = open(&server, target, key);
-            let told = problem(&reply, 400);
-            assert!(told["detail"].as_str().unwrap().contains("16 random bytes"), "{target} {key}: {told}");
+            let error = problem(&reply, 400);
+            assert!(error["detail"].as_str().unwrap().contains("16 random bytes"), "{target} {key}: {error}");
         }
         assert_eq!(open(&server, target, "dGhlIHNhbXBsZSBub25jZQ==").1.status, 101, "{target}");
     }

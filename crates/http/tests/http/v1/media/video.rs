@@ -112,7 +112,7 @@ fn a_viewer_may_send_for_hours() {
 }
 
 #[test]
-fn a_stop_of_the_server_is_told() {
+fn a_stop_of_the_server_is_announced() {
     let mut server = Server::start();
     let mut viewer = Viewer::new(&server, "/v1/video");
     viewer.picture();
@@ -122,7 +122,7 @@ fn a_stop_of_the_server_is_told() {
 }
 
 #[test]
-fn there_is_room_for_so_many() {
+fn the_number_of_viewers_is_limited() {
     let server = Server::with(|app| app.limits.max_viewers = 2);
     let mut viewer = Viewer::new(&server, "/v1/video");
     viewer.picture();
@@ -155,12 +155,12 @@ fn parameters_are_checked_and_named() {
     }
     for target in ["/v1/video?speed=1", "/v1/audio?rate=1", "/v1/video.mjpeg?frames=1", "/v1/screen?size=1"] {
         let reply = handshake(&server, target);
-        let told = problem(&reply, 400);
-        assert!(told["detail"].as_str().unwrap().contains("is not a parameter here"), "{target}: {told}");
+        let error = problem(&reply, 400);
+        assert!(error["detail"].as_str().unwrap().contains("is not a parameter here"), "{target}: {error}");
     }
     for target in ["/v1/video", "/v1/audio"] {
-        let told = problem(&server.get(target), 400);
-        assert!(told["detail"].as_str().unwrap().contains("is a WebSocket"), "{told}");
+        let error = problem(&server.get(target), 400);
+        assert!(error["detail"].as_str().unwrap().contains("is a WebSocket"), "{error}");
     }
     let reply = handshake(&server, "/v1/video?emulator=other");
     problem(&reply, 404);
