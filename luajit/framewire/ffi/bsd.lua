@@ -2,8 +2,8 @@
 -- OpenBSD and NetBSD number some of these differently. The tests run kqueue on Linux; of the rest they see only that it
 -- can be read.
 
-local bit = require "bit"
 local ffi = require "ffi"
+local unix = require "framewire.ffi.unix"
 
 local is_mac = ffi.os == "OSX"
 
@@ -19,84 +19,24 @@ struct fw_addrinfo {
   int flags; int family; int socktype; int protocol;
   uint32_t addrlen; char *canonname; struct fw_sockaddr *addr; struct fw_addrinfo *next;
 };
-struct fw_pollfd { int fd; short events; short revents; };
-struct fw_timespec { long sec; long nsec; };
-struct fw_winsize { uint16_t rows; uint16_t columns; uint16_t width; uint16_t height; };
 struct fw_rlimit { uint64_t current; uint64_t maximum; };
 
-int socket(int, int, int);
-int bind(int, const struct fw_sockaddr *, uint32_t);
-int listen(int, int);
 int accept(int, struct fw_sockaddr *, uint32_t *);
-int connect(int, const struct fw_sockaddr *, uint32_t);
-int getsockname(int, struct fw_sockaddr *, uint32_t *);
-int getpeername(int, struct fw_sockaddr *, uint32_t *);
-int getsockopt(int, int, int, void *, uint32_t *);
-int setsockopt(int, int, int, const void *, uint32_t);
-int shutdown(int, int);
-long recv(int, void *, size_t, int);
-long send(int, const void *, size_t, int);
-long sendto(int, const void *, size_t, int, const struct fw_sockaddr *, uint32_t);
-long recvfrom(int, void *, size_t, int, struct fw_sockaddr *, uint32_t *);
-int socketpair(int, int, int, int *);
-int unlink(const char *);
-int getaddrinfo(const char *, const char *, const struct fw_addrinfo *, struct fw_addrinfo **);
-void freeaddrinfo(struct fw_addrinfo *);
-const char *gai_strerror(int);
 int getnameinfo(const struct fw_sockaddr *, uint32_t, char *, size_t, char *, size_t, int);
-const char *inet_ntop(int, const void *, char *, uint32_t);
 int fcntl(int, int, ...);
 int poll(struct fw_pollfd *, unsigned int, int);
 
-long read(int, void *, size_t);
-long write(int, const void *, size_t);
 long pread(int, void *, size_t, int64_t);
-int close(int);
 int open(const char *, int, ...);
 int openat(int, const char *, int, ...);
-void free(void *);
-int abs(int);
-int pipe(int *);
-int closedir(void *);
-char *getcwd(char *, size_t);
-int isatty(int);
 int fw_ioctl(int, unsigned long, ...) __asm__("ioctl");
-int tcgetattr(int, struct fw_termios *);
-int tcsetattr(int, int, const struct fw_termios *);
-void cfmakeraw(struct fw_termios *);
-int sched_yield(void);
 
 int shm_open(const char *, int, ...);
-int shm_unlink(const char *);
 int ftruncate(int, int64_t);
 void *mmap(void *, size_t, int, int, int, int64_t);
-int munmap(void *, size_t);
-
-int fork(void);
-int execvp(const char *program, char *const *arguments);
-void _exit(int);
-int getpid(void);
-uint32_t geteuid(void);
-int getppid(void);
-int kill(int, int);
-int waitpid(int, int *, int);
-long sysconf(int);
-int getrlimit(int, struct fw_rlimit *);
-int setrlimit(int, const struct fw_rlimit *);
-
-void *signal(int, void *);
 
 int pthread_create(void **, const void *, void *(*)(void *), void *);
 int pthread_join(void *, void **);
-
-int clock_gettime(int, struct fw_timespec *);
-int nanosleep(const struct fw_timespec *, struct fw_timespec *);
-
-void *memchr(const void *, int, size_t);
-int memcmp(const void *, const void *, size_t);
-void *memmove(void *, const void *, size_t);
-size_t strspn(const void *, const char *);
-char *strerror(int);
 ]]
 
 if is_mac then
@@ -147,12 +87,6 @@ else
   ]]
 end
 
-ffi.cdef [[
-int sigemptyset(struct fw_sigset *);
-int sigaddset(struct fw_sigset *, int);
-int sigprocmask(int, const struct fw_sigset *, struct fw_sigset *);
-]]
-
 local M = { name = is_mac and "macos" or "freebsd" }
 
 M.constants = {
@@ -190,15 +124,12 @@ M.open_signals, M.read_signal = kqueue.open_signals, kqueue.read_signal
 
 for name, value in pairs(M.constants) do M[name] = value end
 
-M.net = ffi.C
-M.poll_name = "poll"
+unix.add_to(M, { thread = "void *" })
+
 M.watch_module = "framewire.watch.kqueue"
-M.terminal_module = "framewire.ffi.terminal"
-M.shm_module = "framewire.shm.posix"
 M.pollers = { "kqueue", "poll" }
 M.socket_flags = 0
 M.send_flags = is_mac and 0 or 0x20000
-M.errno = ffi.errno
 
 -- Variadic arguments need their C type: a plain number would be passed as a double.
 local function int(value)
@@ -217,18 +148,6 @@ function M.accept(fd)
   return accepted
 end
 
-function M.close(fd)
-  return ffi.C.close(fd)
-end
-
-function M.strerror(number)
-  return ffi.string(ffi.C.strerror(number))
-end
-
-function M.gai_message(status)
-  return ffi.string(ffi.C.gai_strerror(status))
-end
-
 function M.open(path, flags)
   return ffi.C.open(path, flags, int(0))
 end
@@ -239,79 +158,18 @@ end
 
 local stat = ffi.new("struct fw_stat")
 
-local kinds = { [M.S_IFREG] = "file", [M.S_IFDIR] = "directory", [M.S_IFLNK] = "link" }
-
-local function facts()
-  return tonumber(stat.size), tonumber(stat.mtime.sec), kinds[bit.band(stat.mode, M.S_IFMT)] or "other",
-    tonumber(stat.ino), stat.uid, bit.band(stat.mode, 0x1ff)
-end
-
 function M.stat(fd)
   if ffi.C.fw_fstat(fd, stat) ~= 0 then return nil end
-  return facts()
+  return M.facts_of(stat)
 end
 
 function M.facts(path, follow)
   if (follow and ffi.C.fw_stat or ffi.C.fw_lstat)(path, stat) ~= 0 then return nil end
-  return facts()
-end
-
-local entry_kinds = { [M.DT_REG] = "file", [M.DT_DIR] = "directory", [M.DT_LNK] = "link" }
-
-function M.list(path, add)
-  local folder = ffi.C.fw_opendir(path)
-  if folder == nil then return nil end
-  while true do
-    local entry = ffi.C.fw_readdir(folder)
-    if entry == nil then break end
-    local kind = entry_kinds[entry.type]
-    if not kind and entry.type ~= M.DT_UNKNOWN then kind = "other" end
-    add(ffi.string(entry.name), kind)
-  end
-  ffi.C.closedir(folder)
-  return true
-end
-
-local path_buffer = ffi.new("char[4096]")
-
-function M.here()
-  if ffi.C.getcwd(path_buffer, 4096) == nil then return nil end
-  return ffi.string(path_buffer)
-end
-
-function M.start_thread(entry)
-  local handle = ffi.new("void *[1]")
-  local status = ffi.C.pthread_create(handle, nil, entry, nil)
-  if status ~= 0 then return nil, "pthread_create: " .. M.strerror(status) end
-  return handle[0]
-end
-
-function M.join_thread(handle)
-  ffi.C.pthread_join(handle, nil)
-end
-
-function M.cores()
-  return tonumber(ffi.C.sysconf(M._SC_NPROCESSORS_ONLN))
-end
-
-function M.yield()
-  ffi.C.sched_yield()
+  return M.facts_of(stat)
 end
 
 function M.close_on_exec(fd)
   ffi.C.fcntl(fd, M.F_SETFD, int(M.FD_CLOEXEC))
-end
-
-function M.open_pair()
-  local ends = ffi.new("int[2]")
-  if ffi.C.pipe(ends) ~= 0 then return nil end
-  M.close_on_exec(ends[0])
-  M.close_on_exec(ends[1])
-  return ends[0], ends[1]
-end
-
-function M.notify(fd)
-  ffi.C.write(fd, "x", 1)
 end
 
 function M.open_folder(path)
@@ -334,10 +192,6 @@ function M.open_beneath(root_fd, path)
   ffi.C.close(fd)
   ffi.errno(M.EXDEV)
   return -1
-end
-
-function M.pread(fd, target, length, offset)
-  return ffi.C.pread(fd, target, length, offset)
 end
 
 local copy_buffer = ffi.new("uint8_t[65536]")

@@ -3,8 +3,8 @@
 -- compares every constant, size and offset here with the system's own C compiler. Structures carry the prefix
 -- `fw_`, so a program's own declarations cannot clash with them.
 
-local bit = require "bit"
 local ffi = require "ffi"
+local unix = require "framewire.ffi.unix"
 
 local is_arm = ffi.arch == "arm" or ffi.arch == "arm64"
 if not is_arm and ffi.arch ~= "x64" and ffi.arch ~= "x86" then
@@ -24,9 +24,7 @@ struct fw_addrinfo {
   int flags; int family; int socktype; int protocol;
   uint32_t addrlen; struct fw_sockaddr *addr; char *canonname; struct fw_addrinfo *next;
 };
-struct fw_pollfd { int fd; short events; short revents; };
 struct fw_epoll_event { uint32_t events; int32_t fd; uint32_t unused; } ]] .. epoll_packed .. [[;
-struct fw_timespec { long sec; long nsec; };
 struct fw_flock { short type; short whence; long start; long len; int pid; };
 struct fw_rlimit { unsigned long current; unsigned long maximum; };
 struct fw_sigset { unsigned long words[128 / sizeof(long)]; };
@@ -42,92 +40,42 @@ struct fw_statx {
 };
 
 struct fw_dirent { unsigned long ino; long off; unsigned short reclen; uint8_t type; char name[256]; };
-struct fw_winsize { uint16_t rows; uint16_t columns; uint16_t width; uint16_t height; };
 struct fw_termios {
   uint32_t iflag; uint32_t oflag; uint32_t cflag; uint32_t lflag; uint8_t line; uint8_t cc[32];
   uint32_t ispeed; uint32_t ospeed;
 };
 
-int socket(int, int, int);
-int bind(int, const struct fw_sockaddr *, uint32_t);
-int listen(int, int);
 int accept4(int, struct fw_sockaddr *, uint32_t *, int);
-int connect(int, const struct fw_sockaddr *, uint32_t);
-int getsockname(int, struct fw_sockaddr *, uint32_t *);
-int getpeername(int, struct fw_sockaddr *, uint32_t *);
-int getsockopt(int, int, int, void *, uint32_t *);
-int setsockopt(int, int, int, const void *, uint32_t);
-int shutdown(int, int);
-long recv(int, void *, size_t, int);
-long send(int, const void *, size_t, int);
 long sendfile(int, int, long *, size_t);
-long sendto(int, const void *, size_t, int, const struct fw_sockaddr *, uint32_t);
-long recvfrom(int, void *, size_t, int, struct fw_sockaddr *, uint32_t *);
-int socketpair(int, int, int, int *);
-int unlink(const char *);
-int getaddrinfo(const char *, const char *, const struct fw_addrinfo *, struct fw_addrinfo **);
-void freeaddrinfo(struct fw_addrinfo *);
-const char *gai_strerror(int);
 int getnameinfo(const struct fw_sockaddr *, uint32_t, char *, uint32_t, char *, uint32_t, int);
-const char *inet_ntop(int, const void *, char *, uint32_t);
 
 int poll(struct fw_pollfd *, unsigned long, int);
 int epoll_create1(int);
 int epoll_ctl(int, int, int, struct fw_epoll_event *);
 int epoll_wait(int, struct fw_epoll_event *, int, int);
 
-long read(int, void *, size_t);
-long write(int, const void *, size_t);
 long pread(int, void *, size_t, long);
-int close(int);
-int pipe(int *);
 int fw_fcntl_int(int, int, int) __asm__("fcntl");
-void *opendir(const char *);
-struct fw_dirent *readdir(void *);
-int closedir(void *);
-char *getcwd(char *, size_t);
-int isatty(int);
+void *fw_opendir(const char *) __asm__("opendir");
+struct fw_dirent *fw_readdir(void *) __asm__("readdir");
 int fw_ioctl(int, unsigned long, void *) __asm__("ioctl");
-int tcgetattr(int, struct fw_termios *);
-int tcsetattr(int, int, const struct fw_termios *);
-void cfmakeraw(struct fw_termios *);
-int sched_yield(void);
 int fw_open(const char *, int, uint32_t) __asm__("open");
 int fw_openat(int, const char *, int, uint32_t) __asm__("openat");
 long fw_openat2(long, int, const char *, struct fw_open_how *, size_t) __asm__("syscall");
 int statx(int, const char *, int, unsigned int, struct fw_statx *);
 char *realpath(const char *, char *);
-void free(void *);
-int abs(int);
 
 int shm_open(const char *, int, uint32_t);
-int shm_unlink(const char *);
 int ftruncate(int, long);
 int fw_fcntl(int, int, struct fw_flock *) __asm__("fcntl");
 int fw_membarrier(long, int, unsigned int, int) __asm__("syscall");
 void *mmap(void *, size_t, int, int, int, long);
-int munmap(void *, size_t);
 int fw_futex(long, void *, int, uint32_t, const struct fw_timespec *, void *, uint32_t) __asm__("syscall");
 
-int fork(void);
-int execvp(const char *program, char *const *arguments);
-void _exit(int);
-int getpid(void);
-uint32_t geteuid(void);
-int getppid(void);
-int kill(int, int);
-int waitpid(int, int *, int);
 int fw_prctl(int, unsigned long, unsigned long, unsigned long, unsigned long) __asm__("prctl");
-long sysconf(int);
 int sched_setaffinity(int, size_t, const void *);
-int getrlimit(int, struct fw_rlimit *);
-int setrlimit(int, const struct fw_rlimit *);
 
-int sigemptyset(struct fw_sigset *);
-int sigaddset(struct fw_sigset *, int);
-int sigprocmask(int, const struct fw_sigset *, struct fw_sigset *);
 int signalfd(int, const struct fw_sigset *, int);
-void *signal(int, void *);
 
 int inotify_init1(int);
 int inotify_add_watch(int, const char *, uint32_t);
@@ -135,15 +83,6 @@ int inotify_rm_watch(int, int);
 
 int pthread_create(unsigned long *, const void *, void *(*)(void *), void *);
 int pthread_join(unsigned long, void **);
-
-int clock_gettime(int, struct fw_timespec *);
-int nanosleep(const struct fw_timespec *, struct fw_timespec *);
-
-void *memchr(const void *, int, size_t);
-int memcmp(const void *, const void *, size_t);
-void *memmove(void *, const void *, size_t);
-size_t strspn(const void *, const char *);
-char *strerror(int);
 ]])
 
 local M = { name = "linux" }
@@ -228,31 +167,10 @@ for _, group in ipairs { M.constants, M.syscalls } do
   for name, value in pairs(group) do M[name] = value end
 end
 
---- The library with the socket functions.
-M.net = ffi.C
-
---- This system's name for poll.
-M.poll_name = "poll"
+unix.add_to(M, { thread = "unsigned long" })
 
 --- The module that watches files on this system.
 M.watch_module = "framewire.watch.inotify"
-
---- Starts a thread at the address of a C function. Returns its handle, or nil and a message.
-function M.start_thread(entry)
-  local handle = ffi.new("unsigned long[1]")
-  local status = ffi.C.pthread_create(handle, nil, entry, nil)
-  if status ~= 0 then return nil, "pthread_create: " .. M.strerror(status) end
-  return handle[0]
-end
-
-function M.join_thread(handle)
-  ffi.C.pthread_join(handle, nil)
-end
-
---- The number of processor cores that the system uses.
-function M.cores()
-  return tonumber(ffi.C.sysconf(M._SC_NPROCESSORS_ONLN))
-end
 
 --- The pollers of this system, best first.
 M.pollers = { "epoll", "poll" }
@@ -268,29 +186,7 @@ function M.accept(fd)
   return ffi.C.accept4(fd, nil, nil, M.socket_flags)
 end
 
---- Closes a socket. Returns 0 or -1.
-function M.close(fd)
-  return ffi.C.close(fd)
-end
-
---- The number of the last error of a system call.
-M.errno = ffi.errno
-
---- Text of an error number.
-function M.strerror(number)
-  return ffi.string(ffi.C.strerror(number))
-end
-
 local stat = ffi.new("struct fw_statx")
-local kinds = {
-  [M.S_IFREG] = "file", [M.S_IFDIR] = "directory", [M.S_IFLNK] = "link", [M.S_IFSOCK] = "socket",
-}
-
-local function facts()
-  return tonumber(stat.size), tonumber(stat.mtime.sec), kinds[bit.band(stat.mode, M.S_IFMT)] or "other",
-    tonumber(stat.ino), stat.uid, bit.band(stat.mode, 0x1ff)
-end
-
 --- Size, time of change and kind of an open file.
 ---@param fd integer
 ---@return integer|nil size
@@ -301,70 +197,19 @@ end
 ---@return integer mode permission bits
 function M.stat(fd)
   if ffi.C.statx(fd, "", M.AT_EMPTY_PATH, M.STATX_BASIC_STATS, stat) ~= 0 then return nil end
-  return facts()
+  return M.facts_of(stat)
 end
 
 --- The same of a path. With `follow`, of what a symbolic link leads to.
 function M.facts(path, follow)
   local flags = follow and 0 or M.AT_SYMLINK_NOFOLLOW
   if ffi.C.statx(M.AT_FDCWD, path, flags, M.STATX_BASIC_STATS, stat) ~= 0 then return nil end
-  return facts()
+  return M.facts_of(stat)
 end
-
-local entry_kinds = { [M.DT_REG] = "file", [M.DT_DIR] = "directory", [M.DT_LNK] = "link", [M.DT_SOCK] = "socket" }
-
---- Calls a function with the name and the kind of each entry of a folder; the kind can be nil if it is not known.
----@return true|nil ok
-function M.list(path, add)
-  local folder = ffi.C.opendir(path)
-  if folder == nil then return nil end
-  while true do
-    local entry = ffi.C.readdir(folder)
-    if entry == nil then break end
-    local kind = entry_kinds[entry.type]
-    if not kind and entry.type ~= M.DT_UNKNOWN then kind = "other" end
-    add(ffi.string(entry.name), kind)
-  end
-  ffi.C.closedir(folder)
-  return true
-end
-
-local path_buffer = ffi.new("char[4096]")
-
---- The folder in which relative paths begin.
-function M.here()
-  if ffi.C.getcwd(path_buffer, 4096) == nil then return nil end
-  return ffi.string(path_buffer)
-end
-
---- The module for this system's terminal.
-M.terminal_module = "framewire.ffi.terminal"
-
---- The module for this system's shared memory.
-M.shm_module = "framewire.shm.posix"
 
 --- Keeps a descriptor out of programs started later.
 function M.close_on_exec(fd)
   ffi.C.fw_fcntl_int(fd, M.F_SETFD, M.FD_CLOEXEC)
-end
-
---- Gives the processor to another thread that waits for it.
-function M.yield()
-  ffi.C.sched_yield()
-end
-
---- Creates a way to wake a loop: a descriptor to watch, and one for `notify`. Returns nil if that fails.
-function M.open_pair()
-  local ends = ffi.new("int[2]")
-  if ffi.C.pipe(ends) ~= 0 then return nil end
-  M.close_on_exec(ends[0])
-  M.close_on_exec(ends[1])
-  return ends[0], ends[1]
-end
-
---- Wakes the loop that watches the other descriptor of the pair.
-function M.notify(fd)
-  ffi.C.write(fd, "x", 1)
 end
 
 --- Opens a folder for `open_beneath`. Returns a descriptor or -1.
@@ -436,11 +281,6 @@ function M.die_with_parent()
   ffi.C.fw_prctl(M.PR_SET_PDEATHSIG, M.SIGTERM, 0, 0, 0)
 end
 
---- Text of a getaddrinfo error.
-function M.gai_message(status)
-  return ffi.string(ffi.C.gai_strerror(status))
-end
-
 --- How many descriptors this process may have open.
 function M.descriptor_limit()
   local limit = ffi.new("struct fw_rlimit")
@@ -452,11 +292,6 @@ function M.descriptor_limit()
     ffi.C.getrlimit(M.RLIMIT_NOFILE, limit)
   end
   return math.min(tonumber(limit.current), 2 ^ 31)
-end
-
---- Reads from a place in a file. Returns the number of bytes, or -1.
-function M.pread(fd, target, length, offset)
-  return ffi.C.pread(fd, target, length, offset)
 end
 
 local offset_box = ffi.new("long[1]")

@@ -1,0 +1,186 @@
+--- What Linux, macOS and FreeBSD have in common: C declarations that are the same on all of them, and the functions
+-- that need nothing else.
+
+local bit = require "bit"
+local ffi = require "ffi"
+
+ffi.cdef [[
+struct fw_pollfd { int fd; short events; short revents; };
+struct fw_timespec { long sec; long nsec; };
+struct fw_winsize { uint16_t rows; uint16_t columns; uint16_t width; uint16_t height; };
+
+int socket(int, int, int);
+int bind(int, const struct fw_sockaddr *, uint32_t);
+int listen(int, int);
+int connect(int, const struct fw_sockaddr *, uint32_t);
+int getsockname(int, struct fw_sockaddr *, uint32_t *);
+int getpeername(int, struct fw_sockaddr *, uint32_t *);
+int getsockopt(int, int, int, void *, uint32_t *);
+int setsockopt(int, int, int, const void *, uint32_t);
+int shutdown(int, int);
+long recv(int, void *, size_t, int);
+long send(int, const void *, size_t, int);
+long sendto(int, const void *, size_t, int, const struct fw_sockaddr *, uint32_t);
+long recvfrom(int, void *, size_t, int, struct fw_sockaddr *, uint32_t *);
+int socketpair(int, int, int, int *);
+int unlink(const char *);
+int getaddrinfo(const char *, const char *, const struct fw_addrinfo *, struct fw_addrinfo **);
+void freeaddrinfo(struct fw_addrinfo *);
+const char *gai_strerror(int);
+const char *inet_ntop(int, const void *, char *, uint32_t);
+long read(int, void *, size_t);
+long write(int, const void *, size_t);
+int close(int);
+void free(void *);
+int abs(int);
+int pipe(int *);
+int closedir(void *);
+char *getcwd(char *, size_t);
+int isatty(int);
+int tcgetattr(int, struct fw_termios *);
+int tcsetattr(int, int, const struct fw_termios *);
+void cfmakeraw(struct fw_termios *);
+int sched_yield(void);
+int shm_unlink(const char *);
+int munmap(void *, size_t);
+int fork(void);
+int execvp(const char *program, char *const *arguments);
+void _exit(int);
+int getpid(void);
+uint32_t geteuid(void);
+int getppid(void);
+int kill(int, int);
+int waitpid(int, int *, int);
+long sysconf(int);
+int getrlimit(int, struct fw_rlimit *);
+int setrlimit(int, const struct fw_rlimit *);
+void *signal(int, void *);
+int clock_gettime(int, struct fw_timespec *);
+int nanosleep(const struct fw_timespec *, struct fw_timespec *);
+void *memchr(const void *, int, size_t);
+int memcmp(const void *, const void *, size_t);
+void *memmove(void *, const void *, size_t);
+size_t strspn(const void *, const char *);
+char *strerror(int);
+int sigemptyset(struct fw_sigset *);
+int sigaddset(struct fw_sigset *, int);
+int sigprocmask(int, const struct fw_sigset *, struct fw_sigset *);
+]]
+
+local path_buffer = ffi.new("char[4096]")
+
+local M = {}
+
+--- Adds the common functions to the module of a system, which already has the constants.
+---@param system table
+---@param types table `thread`: the C type of a thread's handle
+function M.add_to(system, types)
+  local handles = ffi.typeof(types.thread .. "[1]")
+  local file_kinds = { [system.S_IFREG] = "file", [system.S_IFDIR] = "directory", [system.S_IFLNK] = "link" }
+  local entry_kinds = { [system.DT_REG] = "file", [system.DT_DIR] = "directory", [system.DT_LNK] = "link" }
+  if system.S_IFSOCK then
+    file_kinds[system.S_IFSOCK], entry_kinds[system.DT_SOCK] = "socket", "socket"
+  end
+
+  --- The library with the socket functions.
+  system.net = ffi.C
+
+  --- The name of poll.
+  system.poll_name = "poll"
+
+  --- The module for the terminal.
+  system.terminal_module = "framewire.ffi.terminal"
+
+  --- The module for shared memory.
+  system.shm_module = "framewire.shm.posix"
+
+  --- The number of the last error of a system call.
+  system.errno = ffi.errno
+
+  --- Text of an error number.
+  function system.strerror(number)
+    return ffi.string(ffi.C.strerror(number))
+  end
+
+  --- Text of a getaddrinfo error.
+  function system.gai_message(status)
+    return ffi.string(ffi.C.gai_strerror(status))
+  end
+
+  --- Closes a socket. Returns 0 or -1.
+  function system.close(fd)
+    return ffi.C.close(fd)
+  end
+
+  --- Reads from a place in a file. Returns the number of bytes, or -1.
+  function system.pread(fd, target, length, offset)
+    return ffi.C.pread(fd, target, length, offset)
+  end
+
+  --- What `stat` returns, from a structure of the system.
+  function system.facts_of(stat)
+    return tonumber(stat.size), tonumber(stat.mtime.sec), file_kinds[bit.band(stat.mode, system.S_IFMT)] or "other",
+      tonumber(stat.ino), stat.uid, bit.band(stat.mode, 0x1ff)
+  end
+
+  --- Calls a function with the name and the kind of each entry of a folder; the kind can be nil if it is not known.
+  ---@return true|nil ok
+  function system.list(path, add)
+    local folder = ffi.C.fw_opendir(path)
+    if folder == nil then return nil end
+    while true do
+      local entry = ffi.C.fw_readdir(folder)
+      if entry == nil then break end
+      local kind = entry_kinds[entry.type]
+      if not kind and entry.type ~= system.DT_UNKNOWN then kind = "other" end
+      add(ffi.string(entry.name), kind)
+    end
+    ffi.C.closedir(folder)
+    return true
+  end
+
+  --- The folder in which relative paths begin.
+  function system.here()
+    if ffi.C.getcwd(path_buffer, 4096) == nil then return nil end
+    return ffi.string(path_buffer)
+  end
+
+  --- Starts a thread at the address of a C function. Returns its handle, or nil and a message.
+  function system.start_thread(entry)
+    local handle = handles()
+    local status = ffi.C.pthread_create(handle, nil, entry, nil)
+    if status ~= 0 then return nil, "pthread_create: " .. system.strerror(status) end
+    return handle[0]
+  end
+
+  --- Waits for the end of a thread.
+  function system.join_thread(handle)
+    ffi.C.pthread_join(handle, nil)
+  end
+
+  --- The number of processor cores that the system uses.
+  function system.cores()
+    return tonumber(ffi.C.sysconf(system._SC_NPROCESSORS_ONLN))
+  end
+
+  --- Gives the processor to another thread that waits for it.
+  function system.yield()
+    ffi.C.sched_yield()
+  end
+
+  --- Creates a way to wake a loop: a descriptor to watch, and one for `notify`. Returns nil if that fails.
+  function system.open_pair()
+    local ends = ffi.new("int[2]")
+    if ffi.C.pipe(ends) ~= 0 then return nil end
+    system.close_on_exec(ends[0])
+    system.close_on_exec(ends[1])
+    return ends[0], ends[1]
+  end
+
+  --- Wakes the loop that watches the other descriptor of the pair.
+  function system.notify(fd)
+    ffi.C.write(fd, "x", 1)
+  end
+end
+
+return M
