@@ -109,10 +109,7 @@ impl Connection<'_> {
                 }
                 () = asked_to_stop(&mut self.state.stop), if !stopping => {
                     stopping = true;
-                    self.state.inbox.close();
-                    while let Ok(submission) = self.state.inbox.try_recv() {
-                        self.state.session.submit(submission);
-                    }
+                    self.state.close_inbox();
                 }
                 () = self.silence.confirmed_dead() => return Err(io::Error::other(silence::DEAD)),
                 _ = tick.tick() => self.tick(),

@@ -139,6 +139,14 @@ impl LinkState {
         }
     }
 
+    /// Accepts no more submissions, except those that are in the queue already.
+    pub fn close_inbox(&mut self) {
+        self.inbox.close();
+        while let Ok(submission) = self.inbox.try_recv() {
+            self.session.submit(submission);
+        }
+    }
+
     /// Waits for `future`, and meanwhile accepts requests and fails those whose deadline passes. Returns `None` if the
     /// link is asked to stop.
     pub async fn wait_for<F: Future>(&mut self, future: F) -> Option<F::Output> {
