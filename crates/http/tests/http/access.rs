@@ -1,4 +1,4 @@
-//! What a browser sends for a foreign web page, and what programs and the server's own pages send.
+//! Requests of foreign web pages, of the server's own pages and of programs, as they are sent.
 
 use std::io::Write;
 

@@ -1,10 +1,10 @@
-//! Every parameter of every route with every kind of value it does not take.
+//! Every parameter of every route, with every kind of value that it does not accept.
 
 use framewire_http::compat::{ECHO, Kind, Param, ROUTES, Route, Verb};
 
 use super::support::{Reply, Server};
 
-/// A value that the parameter takes.
+/// A value that the parameter accepts.
 fn good(param: &Param) -> &'static str {
     match param.kind {
         Kind::Integer { .. } | Kind::LuaNumber { .. } => "0",
@@ -17,7 +17,7 @@ fn good(param: &Param) -> &'static str {
     }
 }
 
-/// Values that it does not take, encoded.
+/// Values that it does not accept, encoded for a URL.
 fn bad(param: &Param) -> Vec<String> {
     let fixed: &[&str] = match param.kind {
         Kind::Integer { .. } => {

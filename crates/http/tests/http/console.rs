@@ -1,4 +1,4 @@
-//! The script console's lines, and the echo.
+//! The routes that write to the script console, and the echo.
 
 use std::sync::Mutex;
 

@@ -12,7 +12,7 @@ use super::support::{Reply, Server, is_closed, wait_for};
 
 #[test]
 fn requests_under_way_are_answered() {
-    // The emulator stays silent, so each request is under way until its deadline.
+    // The emulator does not answer, so each request is open until its deadline.
     let (_listener, address) = silent_port();
     let mut server = attached(address, |app| app.deadline = Duration::from_millis(600));
     let mut streams: Vec<TcpStream> = (0..20).map(|_| server.connect()).collect();
@@ -77,7 +77,7 @@ fn listeners_of_mcp_do_not_delay_the_end() {
     assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
 }
 
-/// A request that has not arrived when the server stops is not waited for; one that has arrived is answered.
+/// When the server stops, it answers the requests that have arrived. It does not wait for others.
 #[test]
 fn requests_that_are_still_arriving_do_not_delay_the_end() {
     let mut server = Server::start();

@@ -1,4 +1,4 @@
-//! Emulators that are not there or do not answer.
+//! Emulators that do not exist or do not answer.
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use framewire_link::Config;
 
 use super::support::{Reply, Server};
 
-/// A server that is attached to whatever is at `address`.
+/// A server that attaches to `address`.
 pub fn attached(address: String, change: impl FnOnce(&mut App)) -> Server {
     let folder = tempfile::tempdir().unwrap();
     let config = Config { address, ..Config::default() };
@@ -47,7 +47,7 @@ fn no_emulator_is_502_and_says_how_to_start_one() {
         assert_text(&server.get(target), 502, &["mGBA", "framewire script"]);
     }
     assert_text(&server.post("/mgba-http/button/tap?button=A"), 502, &["mGBA", "framewire script"]);
-    // What is wrong with a request is said without an emulator too.
+    // Errors in a request are reported also without an emulator.
     assert_eq!(server.get("/core/read8").status, 400);
     assert_eq!(server.get("/healthz").status, 200);
     let state = server.text("/v1/emulator");

@@ -1,4 +1,4 @@
-//! What is known of the game and the console.
+//! What the routes report about the game and the console.
 
 use super::support::{Server, repository, wait_for};
 

@@ -12,7 +12,7 @@ use crate::support::{Server, repository};
 /// A status of 0 in the list: closed without an answer.
 const SILENCE: u64 = 0;
 
-/// What came back on a connection.
+/// What the server sent on a connection.
 struct Reaction {
     statuses: Vec<u64>,
     closed: bool,
@@ -20,7 +20,7 @@ struct Reaction {
 
 fn bytes_of(send: &Value) -> Vec<u8> {
     let part = |value: &Value| match value {
-        // Each character stands for one byte.
+        // Each character is one byte.
         Value::String(text) => text.chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect(),
         other => {
             let times = other["times"].as_u64().unwrap() as usize;
@@ -63,7 +63,7 @@ fn read_answer(stream: &mut TcpStream) -> std::io::Result<Option<(u64, Vec<u8>)>
     Ok(Some((status, body)))
 }
 
-/// Whether a status refuses nothing that was wrong with the request.
+/// Whether a status is not an error about the request itself.
 fn is_harmless(status: u64) -> bool {
     status < 300 || matches!(status, 404 | 405)
 }
@@ -73,10 +73,10 @@ fn react(server: &Server, case: &Value) -> std::io::Result<Reaction> {
     let also = numbers(&case["also"]);
     let mut stream = server.connect();
     stream.set_read_timeout(Some(Duration::from_secs(8)))?;
-    // Whoever refuses early may close before all has been sent.
+    // A server that refuses early may close before the client has sent everything.
     let _ = stream.write_all(&bytes_of(&case["send"]));
     let mut statuses = Vec::new();
-    // An interim answer comes before the one that counts.
+    // An interim reply (1xx) comes before the final one.
     while let Some((status, _)) = read_answer(&mut stream)? {
         if status >= 200 {
             statuses.push(status);
@@ -100,7 +100,7 @@ fn react(server: &Server, case: &Value) -> std::io::Result<Reaction> {
     Ok(Reaction { statuses, closed })
 }
 
-/// What is wrong with the reaction to a request of the list.
+/// What is wrong with the reply to a request of the list.
 fn fault(server: &Server, case: &Value) -> Option<String> {
     let (expect, also) = (numbers(&case["expect"]), numbers(&case["also"]));
     let wants_end = case["closed"].as_bool().unwrap();

@@ -1,4 +1,4 @@
-//! The memory for what clients send: bodies, heads and messages of WebSockets.
+//! The limits on memory for what clients send: bodies, heads and messages of WebSockets.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -13,7 +13,7 @@ use super::v1::live::client::Rpc;
 
 const MIB: usize = 1024 * 1024;
 
-/// A server with memory for little.
+/// A server with small limits.
 fn small() -> Server {
     Server::with(|app| {
         app.limits.max_incoming = 4 * MIB;
@@ -31,7 +31,7 @@ fn begin(server: &Server, length: usize, headers: &str) -> TcpStream {
     stream
 }
 
-/// A body of this length that is done.
+/// Sends a body of this length, and waits for the reply.
 fn batch(length: usize) -> Vec<u8> {
     let mut body = br#"{"ops":[{"op":"current_frame"}]"#.to_vec();
     body.resize(length - 1, b' ');
@@ -51,7 +51,7 @@ fn bodies_beyond_the_memory_of_an_address_are_503_and_are_taken_later() {
     assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")), "{}", refused.text());
     assert_eq!(refused.header("content-type"), Some("application/problem+json"));
     assert!(refused.text().contains("send it again"), "{}", refused.text());
-    // What is small is served all the while.
+    // Meanwhile, small requests are served.
     assert_eq!(server.request("POST", "/v1/batch", &batch(4000)).status, 200);
     assert_eq!(server.post("/core/write8?address=0x02000100&value=1").status, 200);
     slow.write_all(&body[1000..]).unwrap();
@@ -132,7 +132,7 @@ fn a_read_only_token_has_little_memory_of_its_own() {
         |token: &Token, body: &[u8]| server.request_with("POST", "/v1/batch", &show(token), body).status;
     assert_eq!(ask(&read, &batch(MIB / 2)), 200);
     assert_eq!(ask(&read, &body), 503);
-    // What read-only callers hold, full ones do not miss.
+    // The memory of read-only callers does not count against full ones.
     let mut held = begin(&server, MIB, &format!("expect: 100-continue\r\n{}", show(&read)));
     assert_eq!(Reply::read(&mut held).status, 100, "its memory is taken");
     assert_eq!(ask(&read, &batch(MIB / 2)), 503);
@@ -212,7 +212,7 @@ fn pings_between_the_fragments_of_a_message_do_not_hide_it() {
     let server = small();
     assert_out_of_memory(&mut unfinished(&server, 3 * MIB, &PING));
     wait_for("room", || server.request("POST", "/v1/batch", &batch(MIB)).status == 200);
-    // Pongs that come by themselves are not added up: 2 MiB of them.
+    // Unsolicited pongs do not add up: these are 2 MiB of them.
     let mut stream = unfinished(&server, 0, b"");
     let pong = [&[0x8a, 0x80 | 125, 0, 0, 0, 0][..], &[0; 125]].concat();
     for _ in 0..64 {

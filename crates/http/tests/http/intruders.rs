@@ -10,26 +10,26 @@ use framewire_mcp::{Backend, CallFuture, EndFuture, Object, Options, Problem as 
 
 use super::support::{Reply, Server, field, wait_for};
 
-/// Which server a case is sent to.
+/// The server to which a case is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum At {
-    /// As it is started without any setting: callers on this machine need nothing.
+    /// A server without settings: callers on this machine need no token.
     Usual,
-    /// One that asks for tokens and bounds files.
+    /// A server that requires tokens and has a folder for files.
     Guarded,
 }
 use At::{Guarded, Usual};
 
-/// What a case wants to be done, as method, target and body.
+/// What the request of a case does, as method, target and body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wish {
     /// Change the game's memory.
     Poke,
     /// The same in JSON.
     Batch,
-    /// Look into it.
+    /// Read the game's memory.
     Peek,
-    /// See the picture.
+    /// Get the picture.
     Picture,
     /// Open a WebSocket.
     Socket,
@@ -56,7 +56,7 @@ struct Case {
     name: &'static str,
     at: At,
     wish: Wish,
-    /// Lines of the head, with {host}, {token}, {read}, {session} and {look} filled in.
+    /// Lines of the head; {host}, {token}, {read}, {session} and {look} are replaced.
     headers: &'static str,
     status: u16,
 }
@@ -145,7 +145,7 @@ const CASES: &[Case] = &[
     case("a made-up session", Guarded, Peek, "host: {host}\r\ncookie: {cookie}=0000000000000000000000000000000000000000000000000000000000000000\r\n", 401),
     case("an empty session", Guarded, Peek, "host: {host}\r\ncookie: {cookie}=\r\n", 401),
     case("a session under another name", Guarded, Peek, "host: {host}\r\ncookie: framewire={session}\r\n", 401),
-    // A browser that has logged in, made to ask by others.
+    // Requests that other pages make a logged-in browser send.
     case("a session, a form of another site", Guarded, Poke, "host: {host}\r\ncookie: {cookie}={session}\r\norigin: http://evil.example\r\n", 401),
     case("a session, a page of another port", Guarded, Poke, "host: {host}\r\ncookie: {cookie}={session}\r\norigin: http://127.0.0.1:1\r\n", 401),
     case("a session, no origin", Guarded, Poke, "host: {host}\r\ncookie: {cookie}={session}\r\n", 403),
@@ -154,7 +154,7 @@ const CASES: &[Case] = &[
     case("a session, a WebSocket without origin", Guarded, Socket, "host: {host}\r\ncookie: {cookie}={session}\r\n", 403),
     case("a session, an image on another port", Guarded, Picture, "host: {host}\r\ncookie: {cookie}={session}\r\nsec-fetch-site: same-site\r\nsec-fetch-dest: image\r\n", 401),
     case("a session, a rebound name", Guarded, Peek, "host: evil.example\r\nBROWSERcookie: {cookie}={session}\r\n", 401),
-    // Tokens that do not reach as far.
+    // Tokens without the necessary rights.
     case("the read-only token pokes", Guarded, Poke, "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
     case("the read-only token pokes in a batch", Guarded, Batch, "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
     case("the read-only token resets", Guarded, Post("/coreadapter/reset", ""), "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
@@ -294,7 +294,7 @@ impl Scene {
         scene
     }
 
-    /// Has the full token begin a watch and a search, and read a watch.
+    /// Begins a watch and a search, and reads a watch, with the full token.
     fn watch_and_search(&self) -> [String; 2] {
         let shown = format!("authorization: Bearer {}\r\n", self.token);
         let ask = |method, target, body: &str| {
@@ -473,7 +473,7 @@ fn a_read_only_token_changes_and_ends_its_own_watches_and_searches_only() {
     assert_eq!(ask(read, "POST", &format!("{search}/narrow"), r#"{"is":"unchanged"}"#).status, 200);
     assert_eq!(ask(read, "POST", &format!("{search}/undo"), "").status, 200);
     assert_eq!(ask(full, "DELETE", &search, "").status, 204, "the full token ends any");
-    // Its searches push out one another, never those of the full token.
+    // Its searches replace each other, but never those of the full token.
     for _ in 0..20 {
         assert_eq!(ask(read, "POST", "/v1/search", r#"{"type":"u8"}"#).status, 201);
     }

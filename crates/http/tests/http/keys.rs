@@ -1,4 +1,4 @@
-//! Keys and buttons, as the routes say and as the game sees them.
+//! Keys and buttons: what the routes return, and what the game sees.
 
 use framewire_protocol::Key;
 
@@ -56,7 +56,7 @@ fn several_buttons_at_once() {
     assert_eq!(server.text("/mgba-http/button/getall"), "B");
 }
 
-/// How often the game saw a key go down.
+/// How many times the game saw the key pressed.
 fn presses(server: &Server, key: Key) -> i64 {
     server.number(&format!("/core/read32?address={}", field("presses") + 4 * key as u32))
 }

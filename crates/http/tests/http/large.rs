@@ -1,4 +1,4 @@
-//! Large replies, and how many of them there may be.
+//! Large replies, and the limit on their number.
 
 use std::io::{Read, Write};
 
@@ -6,11 +6,11 @@ use super::support::{Server, wait_for};
 
 const MIB: usize = 1024 * 1024;
 
-/// The text comes in pieces; at their seams too it is what it is as a whole.
+/// The text is sent in pieces. Joined, they are equal to the whole text.
 #[test]
 fn a_large_range_arrives_as_it_is() {
     let server = Server::start();
-    // Around the size of a piece, 16 KiB, and of the game's ROM over and over.
+    // Lengths around the size of a piece, 16 KiB, and of many ROMs.
     for length in [16_383, 16_384, 16_385, 32_768, 32_769, 300_000] {
         let text = server.text(&format!("/core/readrange?address=0x08000000&length={length}"));
         assert_eq!(text.len(), 3 * length - 1);
@@ -28,7 +28,7 @@ fn large_replies_have_a_bound_together() {
     let large = "/core/readrange?address=0&length=16777216";
     let mut stream = server.connect();
     write!(stream, "GET {large} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").unwrap();
-    // Its head is here, so it is being sent; the rest is not read yet.
+    // The head has arrived, so the reply is being sent; the test does not read the rest yet.
     stream.read_exact(&mut [0; 12]).unwrap();
     let reply = server.get(large);
     assert_eq!((reply.status, reply.header("retry-after")), (503, Some("1")), "{}", reply.text());

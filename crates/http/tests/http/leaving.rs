@@ -1,4 +1,4 @@
-//! Clients that leave in the middle of a request, and those that only say that they send no more.
+//! Clients that disconnect during a request, and clients that only close their sending side.
 
 use std::io::Write;
 use std::net::{Shutdown, TcpStream};
@@ -9,7 +9,7 @@ use socket2::SockRef;
 
 use super::support::{Reply, Server, wait_for};
 
-/// How a client leaves.
+/// How a client disconnects.
 #[derive(Debug, Clone, Copy)]
 enum Leaving {
     /// It closes the connection.
@@ -30,7 +30,7 @@ fn send(server: &Server, head: &str, body: &str) -> TcpStream {
     stream
 }
 
-/// Leaves. What is returned keeps a connection open that is only half closed.
+/// Disconnects. The result keeps a half-closed connection open.
 fn leave(stream: TcpStream, how: Leaving) -> Option<TcpStream> {
     match how {
         Leaving::Close => None,
@@ -120,7 +120,7 @@ fn a_client_that_sends_no_more_has_the_deadline_from_then_on() {
     });
     let mut stream = send(&server, "POST /v1/wait", r#"{"until":"0","frames":240}"#);
     wait_for("the wait to begin", || open(&server, "wait") == 1);
-    // Longer than a client may wait that sends no more from the beginning.
+    // Longer than the time for a client that has closed its sending side from the start.
     let between = server.request("POST", "/v1/wait", br#"{"until":"0","frames":180}"#);
     assert!(between.text().contains("\"frames\":180"), "{}", between.text());
     stream.shutdown(Shutdown::Write).unwrap();

@@ -1,4 +1,4 @@
-//! The HTTP front end over real parts: a libmgba core running the demo game, real sockets, a real link.
+//! Tests of the HTTP front end with a libmgba core that runs the demo game, real sockets and a real link.
 
 mod access;
 mod bad_input;

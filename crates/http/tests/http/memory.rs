@@ -97,7 +97,7 @@ fn domains_take_offsets_and_wrap_bus_addresses() {
 fn registers_are_signed_and_keep_all_their_bits() {
     let server = Server::start();
     assert!(server.number("/core/readregister?regName=pc") > 0);
-    // The game's own code changes registers as soon as a frame runs, so each is looked at as soon as it is written.
+    // The game changes registers in each frame, so each register is read right after it is written.
     let written_then_read = |value: &str| {
         (0..200).find_map(|_| {
             server.post_ok(&format!("/core/writeregister?regName=r12&value={value}"), "");

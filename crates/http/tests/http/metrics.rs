@@ -1,4 +1,4 @@
-//! What is counted, and what requests are called.
+//! Metrics, and the ids of requests.
 
 use std::io::Write;
 

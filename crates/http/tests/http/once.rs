@@ -1,4 +1,4 @@
-//! Requests with an `Idempotency-Key`: done once on every route that changes something, and answered as the first time.
+//! Requests with an `Idempotency-Key`: on every route that changes something, a repeat is not performed and gets the first reply.
 
 use std::io::Write;
 use std::net::Shutdown;
@@ -19,7 +19,7 @@ fn keyed_json(server: &Server, method: &str, target: &str, key: &str, body: &Val
     keyed(server, method, target, key, body.to_string().as_bytes())
 }
 
-/// What a repeat must have of the first reply.
+/// The parts of the first reply that a repeat must have too.
 fn essence(reply: &Reply) -> (u16, Option<&str>, Option<&str>, &[u8]) {
     (reply.status, reply.header("content-type"), reply.header("location"), &reply.body)
 }
@@ -34,7 +34,7 @@ fn json_of(reply: &Reply) -> Value {
     serde_json::from_slice(&reply.body).unwrap_or_else(|_| panic!("{}", reply.text()))
 }
 
-/// A game that stands still, so that each state is that of the frames that were asked for.
+/// A paused game, so that only requests change its state.
 fn still() -> Server {
     let server = Server::paused();
     assert_eq!(server.request("POST", "/v1/advance", br#"{"frames":30}"#).status, 200);
@@ -344,7 +344,7 @@ fn the_keys_of_read_only_callers_are_separate() {
     assert_eq!(watch(&full, "0").status, 201, "with a key that another caller used");
 }
 
-/// As the document says which routes take a key, so it is.
+/// The OpenAPI document says correctly which routes take a key.
 #[test]
 fn the_document_has_a_key_on_every_route_that_changes_something() {
     let server = Server::start();

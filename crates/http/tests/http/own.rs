@@ -1,4 +1,4 @@
-//! Framewire's own routes.
+//! The routes of `/v1`.
 
 use serde_json::Value;
 
@@ -51,7 +51,7 @@ fn the_screen_is_a_picture_of_the_game() {
         let pixels = picture();
         pixels.iter().any(|byte| *byte != pixels[0])
     });
-    // The lamp of a key that is held is another colour.
+    // The lamp of a held key has another colour.
     let unlit = picture();
     server.post_ok("/mgba-http/button/add?button=L", "");
     wait_for("the lamp", || lamp(&picture()) != lamp(&unlit));

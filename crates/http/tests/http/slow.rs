@@ -10,7 +10,7 @@ fn a_head_that_does_not_arrive_is_408() {
     let server = Server::with(|app| app.limits.head = Duration::from_millis(200));
     let mut stream = server.connect();
     let start = Instant::now();
-    // One byte now and then does not buy more time.
+    // Single bytes do not extend the time limit.
     let mut trickle = stream.try_clone().unwrap();
     let writer = std::thread::spawn(move || {
         for byte in b"GET /core/getgametitle HTTP/1.1\r\nhost: localhost\r\n" {
@@ -48,7 +48,7 @@ fn an_idle_connection_is_closed_after_a_while_and_not_before() {
     let mut stream = server.connect();
     let request = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
     for _ in 0..3 {
-        // Longer than a head may take: lying idle is something else.
+        // Longer than the time limit for a head, which does not apply to idle connections.
         std::thread::sleep(Duration::from_millis(300));
         stream.write_all(request).unwrap();
         assert_eq!(Reply::read(&mut stream).status, 200);
@@ -73,7 +73,7 @@ fn a_client_that_does_not_read_is_cut_off() {
     assert!(stream.read_to_end(&mut reply).is_err(), "the whole reply of {} bytes arrived", reply.len());
 }
 
-/// The same size of reply arrives at a client that takes its time but does read.
+/// A client that reads slowly gets a reply of the same size.
 #[test]
 fn a_client_that_reads_slowly_is_served() {
     let server = Server::with(|app| app.limits.stall = Duration::from_millis(500));

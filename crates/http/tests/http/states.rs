@@ -45,7 +45,7 @@ fn a_state_restores_memory() {
     }
 }
 
-/// The state of a paused core is the same before and after. The client reads it in small pieces.
+/// A slow client gets the whole state. The core is paused, so its state does not change meanwhile.
 #[test]
 fn a_state_comes_back_byte_for_byte() {
     let server = Server::paused();

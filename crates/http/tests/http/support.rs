@@ -32,7 +32,7 @@ pub fn field(name: &str) -> u32 {
     field["address"].as_integer().unwrap() as u32
 }
 
-/// Waits for `condition`, which is asked again and again.
+/// Waits until `condition` is true. It is called repeatedly.
 pub fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
     let end = Instant::now() + PATIENCE;
     while !condition() {
@@ -56,7 +56,7 @@ impl Server {
         Server::with(|_| {})
     }
 
-    /// Serves the demo game, which stands still before its first frame.
+    /// Serves the demo game, paused before its first frame.
     pub fn paused() -> Server {
         Server::demo(true, |_| {})
     }
@@ -66,7 +66,7 @@ impl Server {
         Server::demo(false, change)
     }
 
-    /// Serves the demo game, which stands still before its first frame if `paused`.
+    /// Serves the demo game, paused before its first frame if `paused`.
     pub fn demo(paused: bool, change: impl FnOnce(&mut App)) -> Server {
         let folder = tempfile::tempdir().unwrap();
         let rom = folder.path().join("demo game.gba");
@@ -75,7 +75,7 @@ impl Server {
         Server::over(folder, move |_| Arc::new(emulator), change)
     }
 
-    /// Serves what `emulator` makes, on the server's runtime.
+    /// Serves the emulator that `emulator` creates on the server's runtime.
     pub fn over(
         folder: TempDir,
         emulator: impl FnOnce(&tokio::runtime::Handle) -> Arc<dyn Emulator>,
@@ -208,7 +208,7 @@ pub fn core(rom: Rom, paused: bool, scripts: Vec<PathBuf>) -> Embedded {
     Embedded::start(Config { rom, speed, paused, clock, scripts, history: HISTORY, mods, console }).unwrap()
 }
 
-/// What came back.
+/// A reply.
 #[derive(Debug)]
 pub struct Reply {
     pub status: u16,
@@ -253,7 +253,7 @@ pub fn is_closed(stream: &mut TcpStream) -> bool {
     matches!(stream.read(&mut [0]), Ok(0) | Err(_))
 }
 
-/// Encodes all that has a meaning in a query.
+/// Encodes all characters that have a meaning in a query.
 pub fn encoded(text: &str) -> String {
     text.bytes()
         .map(|byte| match byte {

@@ -8,7 +8,7 @@ use super::support::{Server, encoded};
 
 const REFERENCE: &str = include_str!("../data/mgba-http-0.10.0-routes.tsv");
 
-/// A row as mGBA-http's table writes it.
+/// A row as in mGBA-http's table.
 fn row(route: &Route) -> String {
     let method = match route.verb {
         Verb::Get => "GET",

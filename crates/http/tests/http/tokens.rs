@@ -1,4 +1,4 @@
-//! Callers who show a token, and browsers that log in with one.
+//! Callers that send a token, and browsers that log in with one.
 
 use framewire_http::{Files, Token, Tokens};
 
@@ -30,7 +30,7 @@ fn a_token_opens_and_the_read_only_one_shows() {
         {
             assert_eq!(ask(&server, "GET", target, token).status, 200, "{target}");
         }
-        // POST, and all the same only looks.
+        // A POST that only reads.
         assert_eq!(ask(&server, "POST", "/core/savestatebuffer", token).status, 200);
         let headers = format!("authorization: bearer {token}\r\n");
         let batch = br#"{"ops":[{"op":"read8","address":"0x02000100"}]}"#;

@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 use super::live::client::{Rpc, json_of};
 use crate::support::{Server, repository};
 
-/// The blocks of code in the order of the page: their language and text.
+/// The blocks of code, in the order of the page: language and text.
 fn blocks(page: &str) -> Vec<(&str, &str)> {
     page.split("\n```").skip(1).step_by(2).map(|block| block.split_once('\n').unwrap()).collect()
 }
 
-/// What curl is in the examples: it also writes the bodies that are JSON objects to the file `$BODIES`.
+/// The curl of the examples: a wrapper that also writes request bodies that are JSON objects to the file `$BODIES`.
 const CURL: &str = r#"set -e
 curl() {
   for word; do case "$word" in "{"*) printf '%s\0' "$word" >>"$BODIES";; esac; done
@@ -49,7 +49,7 @@ fn send_as_methods(server: &Server, operations: &[Value]) {
     let mut rpc = Rpc::open(server);
     let mut cheat = Value::Null;
     for operation in operations {
-        // Keys of the operations before it may be down still.
+        // Keys of the operations before it may still be held.
         server.request("DELETE", "/v1/input", b"");
         let mut params = operation.as_object().unwrap().clone();
         params.remove("op");
@@ -121,7 +121,7 @@ fn every_example_works_and_is_answered_as_shown() {
     for (language, text) in blocks(&page) {
         match (language, printed.take()) {
             ("sh", _) => {
-                // Nobody reads as fast as the examples are run here.
+                // A person reads more slowly than the examples run here.
                 server.request("DELETE", "/v1/input", b"");
                 printed = Some(run(text, &server));
             }

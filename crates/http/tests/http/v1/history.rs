@@ -48,7 +48,7 @@ fn a_game_goes_back_to_a_frame_and_the_line_that_it_left_is_kept() {
     assert_eq!(picture.header("content-type"), Some("image/png"));
     let said = problem(&server.get("/v1/timeline/picture?line=1&frame=241"), 404);
     assert!(said["detail"].as_str().unwrap().contains("frame 241 of line 1"), "{said}");
-    // The frames that were left are still there.
+    // The frames of the earlier line are still kept.
     let back = ok(&post(&server, "/v1/rewind", json!({"frame": end, "line": 1})));
     assert_eq!(back["frame"], end);
     let said = problem(&post(&server, "/v1/rewind", json!({"frame": 9000})), 404);

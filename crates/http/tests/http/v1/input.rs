@@ -26,7 +26,7 @@ fn playing() -> Server {
     server
 }
 
-/// What the game saw held in each of the frames `first` to `last` of the frame counter, as masks.
+/// The keys that the game saw in each of the frames `first` to `last` of the frame counter, as masks.
 fn seen(server: &Server, first: u64, last: u64) -> Vec<u64> {
     let body = json!({"ops": [{"op": "current_frame"}, {"op": "read", "address": "frame"}]});
     let now = done(server, "/v1/batch", body);

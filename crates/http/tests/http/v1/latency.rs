@@ -1,4 +1,4 @@
-//! How long a request takes that does many things.
+//! How long a request with many operations takes.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -7,11 +7,11 @@ use serde_json::json;
 
 use crate::support::{Reply, Server};
 
-/// The longest median that is accepted: 2 ms is the aim of a release build on a quiet machine. One for tests is slow, and
-/// its machine busy.
+/// The longest median that is accepted. The goal is 2 ms for a release build on an idle machine. A test build is slower, and
+/// its machine is busy.
 const LONGEST: Duration = Duration::from_millis(if cfg!(debug_assertions) { 400 } else { 10 });
 
-/// 64 scattered reads, a tap and a picture, again and again on one connection. `FRAMEWIRE_BATCHES` is how often.
+/// Batches of 64 scattered reads, a tap and a picture, on one connection. `FRAMEWIRE_BATCHES` sets their number.
 #[test]
 fn many_reads_a_tap_and_a_picture_come_in_one_round_trip() {
     let rounds = std::env::var("FRAMEWIRE_BATCHES").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(40);
@@ -37,7 +37,7 @@ fn many_reads_a_tap_and_a_picture_come_in_one_round_trip() {
             let time = start.elapsed();
             assert_eq!(reply.status, 200, "{}", reply.text());
             let frame = || server.number("/core/currentFrame");
-            // The key is free for the next tap only when this one is over.
+            // The key can be tapped again only when this tap is over.
             let now = frame();
             crate::support::wait_for("two frames", || frame() > now + 2);
             time

@@ -81,7 +81,7 @@ fn uses_registers_of_the_game_boy(server: &Server) {
     refuses_registers(server, "r0", "sp");
 }
 
-/// Refuses an unknown name, with those that exist, and a number that no register holds.
+/// An unknown name is refused with a list of names, and so is a number that is too large.
 fn refuses_registers(server: &Server, unknown: &str, known: &str) {
     let refusal = put(server, &format!("/v1/registers/{unknown}"), 1, 400);
     assert!(refusal["detail"].as_str().unwrap().contains(known), "{refusal}");

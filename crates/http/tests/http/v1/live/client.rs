@@ -29,7 +29,7 @@ impl Events {
         Events::resume(server, target, None)
     }
 
-    /// Goes on after an event.
+    /// Opens one that continues after an event.
     pub fn resume(server: &Server, target: &str, last_id: Option<&str>) -> Events {
         Events::over(server.connect(), target, last_id)
     }
@@ -37,7 +37,7 @@ impl Events {
     /// Opens one over a connection that was made already.
     pub fn over(mut stream: TcpStream, target: &str, last_id: Option<&str>) -> Events {
         let resume = last_id.map(|id| format!("last-event-id: {id}\r\n")).unwrap_or_default();
-        // To HTTP/1.0 the events come as they are, without the lengths of their pieces between them.
+        // With HTTP/1.0, the reply is not chunked.
         write!(stream, "GET {target} HTTP/1.0\r\nhost: localhost\r\n{resume}\r\n").unwrap();
         let mut lines = BufReader::new(stream);
         let head: Vec<String> =
@@ -106,7 +106,7 @@ impl Rpc {
         Rpc::with_token(server, stream, target, None)
     }
 
-    /// Opens one by showing a token.
+    /// Opens one with a token.
     pub fn with_token(server: &Server, stream: TcpStream, target: &str, token: Option<&str>) -> Rpc {
         let shown = token.map(|token| format!("Bearer {token}"));
         let headers: Vec<_> = shown.iter().map(|shown| ("authorization", shown.as_str())).collect();

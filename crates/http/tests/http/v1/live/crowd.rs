@@ -1,6 +1,6 @@
-//! Twenty clients watch the ball while others have stopped reading: nobody misses a change, and none comes late.
+//! Twenty clients watch the ball while others have stopped reading. No change is missed or late.
 //!
-//! `FRAMEWIRE_WATCH_SECONDS` makes it as long as one likes; the figure that is claimed is that of ten minutes.
+//! `FRAMEWIRE_WATCH_SECONDS` sets the duration; the documented figure is that of ten minutes.
 
 use std::collections::BTreeMap;
 use std::net::TcpStream;
@@ -20,11 +20,11 @@ use super::watches::readers;
 use crate::support::{Server, core, field, repository, wait_for};
 
 const CLIENTS: usize = 20;
-/// Frames for which they listen at least.
+/// The least number of frames for which they listen.
 const FRAMES: u32 = 120;
-/// Frames by which a change may come late.
+/// The largest accepted delay of a change, in frames.
 const LATE: u32 = 2;
-/// On a machine that is busy with something else for a while, lateness is measured again. What is missed is not.
+/// If a change is late, the test measures again, because the machine may have been busy. A missed change is a failure at once.
 const ATTEMPTS: usize = 8;
 
 /// The events of the ball's watch, by frame.
@@ -84,10 +84,10 @@ fn a_client_that_stops_reading_is_disconnected_in_time() {
     drop(lazy);
 }
 
-/// What was not asked of a client while it could not be asked is not held against it.
+/// The time in which the server could not send pings does not count against a client.
 #[test]
 fn a_slow_reader_is_served_beyond_the_limit_for_idle_connections() {
-    // Longer than such a client needs for what is on its way already.
+    // Longer than such a client needs to read what was already sent.
     const IDLE: Duration = Duration::from_millis(2500);
     let server = Server::with(|app| app.limits.idle = IDLE);
     let lazy: Vec<_> = (0..4).map(|_| stop_reading(&server)).collect();
@@ -99,8 +99,8 @@ fn a_slow_reader_is_served_beyond_the_limit_for_idle_connections() {
     }
 }
 
-/// Clients of either kind of stream that read nothing but its beginning, and have ordered so much in each frame that their
-/// sockets are full soon.
+/// Clients of both kinds of stream that read only its beginning. They get so much data in each frame that their
+/// sockets are soon full.
 fn stop_reading(server: &Server) -> (Events, Rpc) {
     let ranges: Vec<String> =
         (0..8).map(|offset| format!("bytes[{:#x}, {}]", 0x0200_0000 + offset, 4096 - offset)).collect();
@@ -164,7 +164,7 @@ fn listen(
         assert_eq!((event.name.as_str(), &event.data["gap"]), ("change", &Value::Null), "{event:?}");
         let frame = event.data["frame"].as_u64().unwrap();
         received.insert(frame, event.data["changes"].clone());
-        // Events from before all were there have waited to be read.
+        // Events from the time before all clients were connected were read late.
         if frame > begun.into() {
             latest = latest.max(now.saturating_sub(frame as u32));
         }
@@ -174,7 +174,7 @@ fn listen(
     }
 }
 
-/// Each change of the ball that one listener got, all got that listened then.
+/// Checks that all clients that listened at the time got the same changes of the ball.
 fn compare(results: &[(Received, u32)], ball: &[String]) {
     let of_ball = |changes: &Value| -> Vec<Value> { ball.iter().map(|name| changes[name].clone()).collect() };
     for (index, (received, _)) in results.iter().enumerate() {
@@ -193,7 +193,7 @@ fn compare(results: &[(Received, u32)], ball: &[String]) {
     }
 }
 
-/// More changes come than can be written down, so that the next is always there already.
+/// There are more changes than can be sent, so the next one is always available.
 #[test]
 fn watches_that_change_without_a_pause_leave_others_their_turn() {
     let server = Server::start();

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::client::{json_of, post};
 use crate::support::Server;
 
-/// A schema of one name would take the place of another of that name, unnoticed.
+/// Of two schemas with the same name, one would silently replace the other.
 #[test]
 fn the_document_describes_what_is_taken_and_given() {
     let server = Server::start();

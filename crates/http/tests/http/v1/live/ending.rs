@@ -1,4 +1,4 @@
-//! The server's end, with streams open.
+//! The end of the server while streams are open.
 
 use std::io::Write;
 use std::time::{Duration, Instant};

@@ -61,7 +61,7 @@ fn events_of_the_emulator_are_reported() {
     assert_eq!((&over.data["id"], &over.data["cancelled"]), (&played["id"], &false.into()));
 }
 
-/// An mGBA that goes and comes back: its streams stay open, say so, and continue.
+/// An mGBA that disconnects and connects again: the streams stay open, report both, and continue.
 #[test]
 fn streams_live_through_the_loss_of_an_attached_mgba() {
     let place = Place::new();

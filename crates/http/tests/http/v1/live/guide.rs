@@ -1,4 +1,4 @@
-//! The examples of docs/watches.md that press keys and wait for what comes of it, run as they stand there.
+//! Runs the examples of docs/watches.md that press keys and wait for the effect.
 
 use std::process::Command;
 
@@ -8,9 +8,9 @@ use super::client::{Rpc, json_of, post};
 use super::script::{Place, ready};
 use crate::support::{Server, repository};
 
-/// How often it is tried: by a wait after its tap, most were missed.
+/// The number of attempts. With a wait after the tap, most of them would miss the condition.
 const ROUNDS: usize = 10;
-/// The same for the watch, where curl only ends with the stream's next line.
+/// The same for the watch, where curl ends only at the next line of the stream.
 const WATCHES: usize = 2;
 
 /// The block of code of this number in this language under the heading.

@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use super::client::{Rpc, json_of};
 use crate::support::{Server, field, wait_for};
 
-/// Replies without end, which have a WebSocket of their own, or `subscribe`.
+/// Endless replies, which have their own WebSocket, or `subscribe`.
 const STREAMS: [&str; 6] = ["audio", "events", "jsonRpc", "video", "videoMultipart", "watch"];
 
-/// The operation ids of all routes under `/v1` but logging in and out, with their methods and paths.
+/// The operation ids of all routes under `/v1` except login and logout, with their methods and paths.
 fn routes(server: &Server) -> Vec<(String, String, String)> {
     let document = json_of(&server.get("/openapi.json"), 200);
     let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! Addresses that are read from memory, values that are kept, and timelines one after the other: on both kinds of emulator.
+//! Addresses that are read from memory, frozen values, and appended timelines, on both kinds of emulator.
 
 use serde_json::{Value, json};
 

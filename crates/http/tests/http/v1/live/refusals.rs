@@ -1,4 +1,4 @@
-//! What cannot be watched or waited for, and what is said then.
+//! Errors of watches and waits.
 
 use serde_json::{Value, json};
 
@@ -77,7 +77,7 @@ fn streams_and_watches_are_bounded() {
     assert!(error["detail"].as_str().unwrap().contains("3 watches"), "{error}");
 }
 
-/// What is kept only for those who may come back makes room for those who are here.
+/// Watches that are kept for clients that may return are dropped when others need the memory.
 #[test]
 fn watches_that_nobody_reads_make_room() {
     let server = Server::with(|app| app.limits.max_watches = 6);

@@ -232,7 +232,7 @@ fn subscriptions_and_requests_of_a_connection_are_bounded() {
     assert!(data["detail"].as_str().unwrap().contains("1024 requests"), "{data}");
 }
 
-/// What one client waits for leaves room for others.
+/// The waits of one client do not use up the limit of others.
 #[test]
 fn waits_of_a_connection_are_bounded_and_others_are_served() {
     let server = Server::start();

@@ -12,7 +12,7 @@ fn run(server: &Server, body: &Value) -> Value {
     json_of(&post(server, "/v1/run", body), 200)
 }
 
-/// Runs until the game plays: before that it looks at no keys.
+/// Runs frames until the game plays. Before that, it does not read keys.
 fn begin(server: &Server) {
     let game = format!("u32[{:#x}] > 60", field("frame"));
     assert_eq!(run(server, &json!({"steps": [{"until": game}]}))["why"], "condition");
@@ -113,7 +113,7 @@ fn steps_follow_each_other_on_an_attached_mgba() {
     does_steps(&server);
 }
 
-/// While frames are stopped, a run has its frames all the same, and then they are stopped again.
+/// A run also works while frames are stopped. Afterwards they are stopped again.
 fn drives_frames(server: &Server) {
     let mut last = None;
     for _ in 0..5 {

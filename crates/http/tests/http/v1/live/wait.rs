@@ -69,7 +69,7 @@ fn another_request_can_bring_it_about() {
     thread::scope(|scope| {
         let waiting = scope
             .spawn(|| post(&server, "/v1/wait", &json!({"until": "u8[0x02000100] == 7", "frames": 1200})));
-        // Before or after the beginning of the wait: either will do.
+        // The tap may come before or after the beginning of the wait.
         server.post_ok("/core/write8?address=0x02000100&value=7", "");
         assert_eq!(json_of(&waiting.join().unwrap(), 200)["held"], true);
     });

@@ -49,7 +49,7 @@ fn a_reader_that_returns_gets_what_it_missed() {
     drop(events);
     for value in 2..5 {
         write(&server, value);
-        // Each in a frame of its own.
+        // Each write in a different frame.
         wait_for("the change", || watched(&server)["values"][SCRATCH] == value);
     }
     let mut events = Events::resume(&server, &watch(&[SCRATCH]), Some(&seen.id));
@@ -59,12 +59,12 @@ fn a_reader_that_returns_gets_what_it_missed() {
     assert_eq!(changes, expected);
 }
 
-/// How many read the only watch there is.
+/// The number of readers of the only watch.
 pub fn readers(server: &Server) -> u64 {
     watched(server)["readers"].as_u64().unwrap()
 }
 
-/// The only watch there is.
+/// The only watch.
 fn watched(server: &Server) -> Value {
     let list = json_of(&server.get("/v1/watches"), 200);
     let [watch] = list["watches"].as_array().unwrap().as_slice() else { panic!("{list}") };

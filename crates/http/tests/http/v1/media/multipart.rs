@@ -7,10 +7,10 @@ use socket2::{Domain, Socket, Type};
 use crate::support::{PATIENCE, Server, wait_for};
 use crate::v1::batch::batch;
 
-/// A reader of the reply without end: its chunks, joined.
+/// Reads an endless reply: its chunks, joined.
 struct Parts {
     stream: BufReader<TcpStream>,
-    /// Bytes of chunks that were not taken yet.
+    /// Bytes of chunks that are not used yet.
     rest: Vec<u8>,
 }
 
@@ -115,7 +115,7 @@ fn a_reader_that_stops_has_few_old_pictures_before_it() {
     let begin = frame();
     wait_for("four seconds of frames", || frame() > begin + 240);
     batch(&server, &json!({"ops": [{"op": "pause"}]}));
-    // Behind the old ones comes the one that stays, and that is repeated.
+    // After the old pictures comes the last one, which is repeated.
     let mut old = 0;
     let mut last = parts.next().1;
     loop {

@@ -44,7 +44,7 @@ fn the_picture_of_exactly_that_frame_is_waited_for() {
         let reply = server.get(&format!("/v1/screen?format={format}&frame={wanted}"));
         assert_eq!((reply.status, number(&reply, "framewire-frame")), (200, wanted));
     }
-    // At any speed: frames are run one after another here, as fast as possible.
+    // This holds at any speed: here, frames run as fast as possible.
     let fast = Server::paused();
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| fast.get("/v1/screen?format=rgb&frame=777"));

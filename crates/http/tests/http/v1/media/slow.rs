@@ -20,7 +20,7 @@ fn a_viewer_that_stops_reading_harms_nobody_and_gets_the_newest_picture_when_it_
         sleeper.picture();
     }
 
-    // The one sleeps for four seconds of the other's pictures.
+    // One viewer stops reading for four seconds, in which the other gets pictures.
     let asleep = reader.picture().tick;
     let mut pictures = 0;
     while reader.picture().tick < asleep + 240 {
@@ -28,7 +28,7 @@ fn a_viewer_that_stops_reading_harms_nobody_and_gets_the_newest_picture_when_it_
     }
     assert!(pictures >= 160, "the reader got {pictures} pictures of 240 frames");
 
-    // What was on its way then is still there, about a tenth of a second; new pictures come after it.
+    // First it gets the pictures that were already sent, about a tenth of a second, and then new ones.
     let mut old = 0;
     while sleeper.picture().tick < asleep + 200 {
         old += 1;
@@ -37,7 +37,7 @@ fn a_viewer_that_stops_reading_harms_nobody_and_gets_the_newest_picture_when_it_
     let late = frame(&server).saturating_sub(sleeper.picture().frame);
     assert!(late <= FRESH, "the newest picture was {late} frames old");
 
-    // And both see the same again.
+    // Then both get the same pictures again.
     let tick = sleeper.picture().tick + 30;
     reader.picture_with(|header| header.tick >= tick);
     sleeper.picture_with(|header| header.tick >= tick);

@@ -1,4 +1,4 @@
-//! What every WebSocket does with clients that break its rules (RFC 6455).
+//! How every WebSocket handles clients that break the rules of RFC 6455.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
