@@ -22,13 +22,13 @@ pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port").port()
 }
 
-/// What a core runs that is to have the script at `port`, and the file of its settings.
+/// The scripts of a core that runs ours at `port`, and the file with its settings.
 pub fn scripts(port: u16) -> (Vec<PathBuf>, NamedTempFile) {
     let settings = script(&format!("framewire = {{port = {port}, log_level = 'warn'}}"));
     (vec![settings.path().to_owned(), framewire_script::PATH.into()], settings)
 }
 
-/// A core that runs the script at `port`.
+/// A core whose script listens at `port`.
 pub fn host(port: u16) -> Embedded {
     let (scripts, _settings) = scripts(port);
     Embedded::start(config(Speed::Times(1.0), false, scripts)).expect("the script loads")
@@ -78,7 +78,7 @@ fn a_state_of_several_hundred_kib_goes_out_and_back_byte_for_byte() {
     assert_states_come_back(&emulator);
 }
 
-/// Through a network that takes little at a time, so that neither side can send a state at once.
+/// The network accepts few bytes at a time, so neither side can send a state at once.
 #[test]
 fn a_state_comes_back_byte_for_byte_in_small_pieces() {
     let (runtime, port) = (runtime(), free_port());
@@ -89,7 +89,7 @@ fn a_state_comes_back_byte_for_byte_in_small_pieces() {
     assert_states_come_back(&emulator);
 }
 
-/// Forwards one connection to `port`, some hundred bytes at a time and with next to no room on the way.
+/// Forwards one connection to `port`, some hundred bytes at a time, with very small buffers.
 async fn narrow(port: u16) -> std::io::Result<u16> {
     const ROOM: u32 = 32 * 1024;
     let entrance = TcpSocket::new_v4()?;

@@ -1,4 +1,4 @@
-//! What an attached emulator plays and reports by itself: the real script, in a real core's own Lua.
+//! Keys and events of an attached emulator: the real script, in a real core's own Lua.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -30,7 +30,7 @@ fn next(events: &mut Receiver<Event>, wanted: impl Fn(&Happening) -> bool) -> Ev
     }
 }
 
-/// A way from one port to another, which is open until it is cut.
+/// Forwards one port to another, until it is cut.
 fn open_road(from: u16, to: u16, runtime: &Runtime) -> AbortHandle {
     let listener = runtime.block_on(TcpListener::bind(("127.0.0.1", from))).expect("a free port");
     let traffic = async move {
@@ -248,14 +248,14 @@ fn a_watch_ends_with_the_first_frame_of_another_game() {
     call(&emulator, Op::LoadRom { path: same.1 });
     soon(watch.next());
     assert_eq!(watch.end(), None, "the same game again");
-    // Nobody writes there but this, so only the other game's memory differs.
+    // Only this test writes there, so only the other game's memory differs.
     let (mut quiet, _) = begin(&emulator, request(vec![range(UNUSED, 4)]));
     batch(&emulator, vec![Op::LoadRom { path }, Op::Write32 { address: UNUSED, value: 1 }]);
     assert_eq!(within(Duration::from_secs(20), quiet.next()), Some(None), "no event of the other game");
     assert_eq!(quiet.end(), Some(WatchEnd::OtherGame));
     while within(Duration::from_secs(20), watch.next()).expect("an event or the end").is_some() {}
     assert_eq!(watch.end(), Some(WatchEnd::OtherGame));
-    // A watch that begins in the other game runs on, though the report of the game may come after its beginning.
+    // A watch that begins in the other game continues, although the report of the game may come after its beginning.
     let (mut watch, _) = begin(&emulator, request(vec![range(GAME_FRAME, 4)]));
     for _ in 0..30 {
         soon(watch.next());
@@ -281,7 +281,7 @@ fn a_watch_ends_when_another_game_is_found_after_a_reconnection() {
     assert_eq!(watch.end(), Some(WatchEnd::OtherGame));
 }
 
-/// What a recording needs: how many frames went by until then, and nothing about what came before it began.
+/// What a recording needs: how many frames have run, and no events from before its beginning.
 #[test]
 fn a_watch_of_keys_reports_breaks_in_the_order_of_frames() {
     let (_runtime, _host, emulator) = attached();

@@ -12,7 +12,7 @@ use framewire_protocol::{Batch, Frame, KeyStep, Op, Outcome, Reply, Request, Sta
 use super::support::{config, number, wait_for};
 
 const PATIENCE: Option<Duration> = Some(Duration::from_secs(10));
-/// Kinds of the messages by which a client takes the clock and gives it back, and of their answer.
+/// The kinds of the messages with which a client takes over the clock and returns it, and of the reply.
 const STEP: u8 = 64;
 const RUN: u8 = 65;
 const DONE: u8 = 72;
@@ -68,7 +68,7 @@ fn a_truncated_channel_ends_and_the_core_goes_on() {
     let path = format!("/dev/shm/framewire.{name}");
     let step = [STEP, 0, 1, 0, 1, 0, 0, 0];
     for round in 0..12 {
-        // The client of the round before may be there still.
+        // The client of the previous round may still be connected.
         let mut client = Endpoint::connect(&name, PATIENCE, Options::default()).expect("the core is there");
         let holds_clock = round % 2 == 0;
         if holds_clock {
@@ -77,7 +77,7 @@ fn a_truncated_channel_ends_and_the_core_goes_on() {
         }
         let file = OpenOptions::new().write(true).open(&path).expect("the block's file");
         let size = file.metadata().expect("its size").len();
-        // Nothing, the header, part of the rings, up to the picture, part of it; and longer.
+        // The sizes: nothing, the header, part of the rings, up to the picture, part of the picture, and longer than the file.
         let other = [0, 4096, 200_000, size - 600_000, size - 4096, size + 4096][round / 2 % 6];
         file.set_len(other).expect("another size");
         let error = loop {

@@ -138,7 +138,7 @@ fn a_recording_and_cheats_exclude_each_other() {
     let replay = emulator.watch(WatchRequest { every: 10, hashes: true, ..WatchRequest::default() });
     let refused = refusal(&emulator, replay.op());
     assert!(refused.message.contains("recordings do not hold cheats"), "{refused}");
-    // Nor does a replay begin while a value is kept.
+    // A replay also does not begin while a value is frozen.
     call(&emulator, Op::RemoveCheat { id: 0 });
     let address = Code::constant(0x0200_0100).encode();
     let freeze = Op::Freeze { name: "mark".to_owned(), kind: "u8".to_owned(), address, data: vec![1] };

@@ -93,7 +93,7 @@ fn lockstep_ends_without_requests() {
     let begun = Instant::now();
     call(&emulator, Op::Lockstep { timeout: 300 });
     assert_eq!(next(&mut events), Happening::Paused);
-    // Longer than the time-out in all, but never at a stretch.
+    // Longer than the time-out in total, but no single pause is.
     while begun.elapsed() < Duration::from_millis(600) {
         call(&emulator, Op::GetKeys {});
         assert!(emulator.state().lockstep);

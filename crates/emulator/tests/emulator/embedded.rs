@@ -116,7 +116,7 @@ fn reads_without_a_break_do_not_delay_frames() {
                 }
             });
         }
-        // The rate of whole windows of time in which nothing but reads was asked for.
+        // The rate of the intervals in which there were only reads.
         std::thread::sleep(Duration::from_secs(1));
         wait_for("59.7 frames/s", || (emulator.state().frames_per_second - 59.7275).abs() < 1.0);
         over.store(true, Relaxed);
@@ -275,7 +275,7 @@ fn play(seed: u32) -> (Vec<u8>, Vec<u8>) {
     for frame in 0..1000 {
         if frame % 5 == 0 {
             state = state.wrapping_mul(1_103_515_245).wrapping_add(12_345);
-            // All but Start, which pauses the game.
+            // All keys except Start, which pauses the game.
             core.set_keys((state >> 16) as u16 & 0x3F7);
         }
         core.run_frame();

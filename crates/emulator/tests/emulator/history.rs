@@ -79,7 +79,7 @@ fn the_game_goes_on_from_there_as_it_did() {
     let overview = emulator.history().expect("a history").overview(0);
     assert_eq!(overview.lines[1].beginning, Beginning::Rewind { line: 1, frame: first + 100 });
     assert_eq!(overview.current, Some(2));
-    // Its own line has the frames up to there, and the other one those after.
+    // Its own line has the frames up to that frame, and the other line has those after it.
     call(&emulator, back(first + 60));
     run(&emulator, 10);
     assert_eq!(number(call(&emulator, Op::Rewind { frame: first + 255, line: 2 })), i64::from(first + 255));
@@ -110,7 +110,7 @@ fn a_frame_that_keys_alone_do_not_lead_to_gives_the_last_one_before() {
     run(&emulator, 10);
     call(&emulator, Op::Write32 { address: UNUSED, value: 7 });
     run(&emulator, 100);
-    // States are closer to one another after a write, and the write is in the next one.
+    // After a write, states are closer together, and the next one contains the write.
     for (asked, reached, value) in [(9, 9, 0), (10, 10, 0), (14, 14, 7), (29, 29, 7), (100, 100, 7)] {
         assert_eq!(number(call(&emulator, back(first + asked))), i64::from(first + reached));
         assert_eq!(read32(&emulator, UNUSED), value, "frame {asked}");

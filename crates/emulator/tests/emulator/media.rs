@@ -1,4 +1,4 @@
-//! Pictures and sound of an embedded core, while somebody looks and listens.
+//! Pictures and sound of an embedded core with viewers and listeners.
 
 use std::time::Duration;
 
@@ -89,7 +89,7 @@ fn sound_comes_frame_by_frame() {
     let rate = pieces[0].rate;
     assert!(pieces.iter().all(|piece| piece.samples.len().is_multiple_of(2)));
     let pairs: usize = pieces.iter().map(|piece| piece.samples.len() / 2).sum();
-    // From the first frame to the last, which has that much less or more.
+    // The length from the first frame to the last; the difference comes from the last frame.
     let frames = f64::from(pieces[29].frame - pieces[0].frame + 1);
     let wanted = f64::from(rate) / 59.7275 * frames;
     assert!((pairs as f64 - wanted).abs() < 0.1 * wanted, "{pairs} pairs of samples, not {wanted}");

@@ -15,7 +15,7 @@ fn color(paused: bool, scripts: Vec<std::path::PathBuf>) -> Embedded {
     Embedded::start(config).expect("the ROM starts")
 }
 
-/// A Game Boy Color that runs the script, attached to. The fields are dropped in this order.
+/// A Game Boy Color that runs the script, and the emulator attached to it. The fields are dropped in this order.
 struct ScriptedColor {
     emulator: Attached,
     _host: Embedded,

@@ -31,7 +31,7 @@ impl Home {
         self.path("game.sav")
     }
 
-    /// Starts the game in a core that stands still.
+    /// Starts the game in a paused core.
     fn start(&self) -> Embedded {
         self.start_with(vec![])
     }
@@ -254,7 +254,7 @@ fn a_save_file_that_is_loaded_is_not_written_over_by_the_clock_of_the_one_before
         fs::write(home.save(), [value; 0x2000]).expect("written");
         call(&emulator, again);
         assert_eq!(peek_small(&emulator), i64::from(value));
-        // First, this writes what is to be written.
+        // First, this writes the changes that are still due.
         call(&emulator, Op::AutoloadSave {});
         assert_eq!(peek_small(&emulator), i64::from(value));
         assert_eq!(first(&home.save()), Some(value));

@@ -1,4 +1,4 @@
-//! The script's table of operations is the protocol's: read out of the script itself, in a real core's Lua.
+//! The script has the same table of operations as the protocol. The test reads it from the script, in a real core's Lua.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use super::support::DEMO;
 
-/// What the script must not run is its server: with `testing` it only shows its table.
+/// With `testing`, the script does not start its server; it only exposes its table.
 const SETTINGS: &str = r"
 local before = {}
 for name in pairs(_G) do before[name] = true end

@@ -20,7 +20,7 @@ fn game(code: &[u8; 4], program: &[u32]) -> Vec<u8> {
     rom
 }
 
-/// Puts the tilt at 0x02000000 and 0x02000002, again and again.
+/// Writes the tilt to 0x02000000 and 0x02000002 repeatedly.
 const TILT: [u32; 18] = [
     0xE3A0_040E, // mov r0, #0x0E000000
     0xE280_0902, // add r0, r0, #0x8000
@@ -42,7 +42,7 @@ const TILT: [u32; 18] = [
     0xEAFF_FFF1, // b back to mov r2, #0x55
 ];
 
-/// Lets the motor run while bit 3 at 0x02000000 is set.
+/// Runs the motor while bit 3 at 0x02000000 is set.
 const RUMBLE: [u32; 8] = [
     0xE3A0_0302, // mov r0, #0x08000000
     0xE280_00C4, // add r0, r0, #0xC4
@@ -84,7 +84,7 @@ fn a_game_sees_the_tilt_from_the_frame_on_in_which_it_was_set() {
     let texts = ["tilt_x", "0", "tilt_y", "1000", "gyro", "0", "light", "0"];
     let listed = Value::List(texts.map(|text| Value::Text(text.to_owned())).to_vec());
     assert_eq!(call(&emulator, Op::Sensors {}), listed);
-    // A game of the other console feels the same.
+    // A game of the other console gets the same tilt.
     let mut other = vec![0u8; 0x8000];
     other[0x100..0x104].copy_from_slice(&[0x00, 0xC3, 0x50, 0x01]);
     other[0x104..0x108].copy_from_slice(&[0xCE, 0xED, 0x66, 0x66]);
@@ -133,7 +133,7 @@ fn a_recording_and_sensors_or_layers_exclude_each_other() {
         assert!(refused.message.contains(says), "{refused}");
         call(&emulator, back);
     }
-    // A channel of the sound changes nothing that is recorded.
+    // A recording does not contain sound, so its channels can be switched.
     call(&emulator, off("ch1"));
     let watch = emulator.watch(request());
     call(&emulator, watch.op());

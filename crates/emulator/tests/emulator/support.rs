@@ -1,4 +1,4 @@
-//! The demo game, and asking an emulator of either kind.
+//! The demo game, and calls of both kinds of emulator.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -93,12 +93,12 @@ pub fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// The next event of a watch, or another thing that is to come soon.
+/// The next event of a watch, or the result of another future that should be ready soon.
 pub fn soon<T>(future: impl Future<Output = Option<T>>) -> T {
     within(Duration::from_secs(20), future).expect("it comes in time").expect("there is one")
 }
 
-/// What comes within so long.
+/// The result of a future within this time.
 pub fn within<T>(limit: Duration, future: impl Future<Output = T>) -> Option<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     runtime.block_on(async { tokio::time::timeout(limit, future).await.ok() })
@@ -109,7 +109,7 @@ pub fn refusal(emulator: &impl Emulator, op: Op) -> OpError {
     batch(emulator, vec![op]).single().expect_err("a refusal")
 }
 
-/// Fifty taps of A are fifty presses, and none is left held.
+/// Fifty taps of A are fifty presses, and A is released after each.
 pub fn assert_each_tap_is_a_press(emulator: &impl Emulator) {
     wait_for("the game", || read32(emulator, GAME_FRAME) > 10);
     batch(emulator, vec![Op::HoldKeys { keys: 1, frames: 1 }; 50]);
@@ -118,7 +118,7 @@ pub fn assert_each_tap_is_a_press(emulator: &impl Emulator) {
     assert_eq!(read32(emulator, PRESSES_OF_A), 50);
 }
 
-/// A state that is loaded is the state, byte for byte, and brings memory back.
+/// A loaded state is equal to the saved one, byte for byte, and restores memory.
 pub fn assert_states_come_back(emulator: &impl Emulator) {
     let write = |value| Op::Write32 { address: UNUSED, value };
     for (flags, value) in [(0, 0xdead_beef), (31, 0xcafe_f00d)] {

@@ -10,7 +10,7 @@ use super::support::{
     GAME_FRAME, PRESSES_OF_A, batch, bytes, call, number, read32, refusal, soon, start, wait_for,
 };
 
-/// The keys that the game saw in its last 2,048 frames, and how many those are.
+/// The game's log of the keys in its last 2,048 frames, and the length of the log.
 const KEY_LOG: u32 = 0x0200_1000;
 const LOGGED: u32 = 2048;
 

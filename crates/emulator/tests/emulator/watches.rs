@@ -21,7 +21,7 @@ pub fn request(ranges: Vec<MemoryRange>) -> WatchRequest {
     WatchRequest { ranges, ..WatchRequest::default() }
 }
 
-/// A watch that has begun, and what its ranges held then.
+/// A watch that has begun, and the bytes of its ranges at that time.
 pub fn begin(emulator: &impl Emulator, request: WatchRequest) -> (Watch, Vec<u8>) {
     let watch = emulator.watch(request);
     let base = bytes(call(emulator, watch.op()));
@@ -166,7 +166,7 @@ fn what_no_watch_may_be_is_refused_and_a_watch_ends_with_its_handle() {
     assert_eq!(soon(watch.next()).ticks, 1, "what was refused has changed nothing");
     drop(watch);
     assert!(refusal(&emulator, op).message.contains("no receiver"), "its handle is gone");
-    // Many, one after the other: none of them stays.
+    // Many, one after the other: none of them is kept.
     for _ in 0..2000 {
         begin(&emulator, request(vec![range(UNUSED, 4096)]));
     }

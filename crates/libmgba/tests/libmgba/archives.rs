@@ -45,7 +45,7 @@ fn seven_zip(files: &Files) -> Vec<u8> {
     writer.finish().unwrap().into_inner()
 }
 
-/// The message of the error that opening these bytes gives.
+/// The message of the error when these bytes are opened.
 fn refused(name: &str, bytes: &[u8]) -> String {
     let (_dir, path) = file(name, bytes);
     let error = Core::open(&path).expect_err("this must not open");

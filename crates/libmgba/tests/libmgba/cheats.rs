@@ -258,7 +258,7 @@ fn a_file_of_mgba_is_loaded() {
     assert_eq!(read, [0x55, 0, 0x1234]);
 }
 
-/// What is said of a cheat that is refused.
+/// The error for a cheat that is refused.
 #[track_caller]
 fn refused(core: &mut Core, kind: CheatKind, codes: &str) -> String {
     let error = core.add_cheat(&Cheat::new("test", kind, codes)).expect_err(codes).to_string();
@@ -291,7 +291,7 @@ fn codes_that_make_no_sense_are_refused_with_their_line_and_the_reason() {
         (CheatKind::GameSharkRaw, "6FFFFFFF 00000000", "line 1", "the ROM has no byte"),
         (CheatKind::ActionReplayRaw, "00000000 18000050", "line 1", "not complete"),
         (CheatKind::ActionReplayRaw, "88200100 00000001", "line 1", "not complete"),
-        // Not encrypted, so that its decryption is chance.
+        // Not encrypted, so decrypting it gives a random code.
         (CheatKind::ActionReplay, "00200100 00000077", "line 1", ""),
     ] {
         let error = refused(&mut gba, kind, codes);

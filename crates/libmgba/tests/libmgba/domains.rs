@@ -84,7 +84,7 @@ fn reads_equal_those_of_lua() {
         if is_gb {
             core.write8(0, 0x0A);
         }
-        // Something else than zeros in every domain of memory.
+        // Bytes other than zero in every memory domain.
         for i in 0..core.domains().len() {
             if core.domains()[i].writable {
                 for offset in 0..0x300 {

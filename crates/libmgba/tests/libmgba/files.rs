@@ -118,7 +118,7 @@ fn an_elf_file_gets_the_command_that_makes_a_rom_of_it() {
 #[test]
 fn a_huge_file_is_refused_before_it_is_read() {
     let (_dir, path) = file("g.gba", &gba("FRAMEWIRE", "BFWE"));
-    // Sparse: it takes no room on disk.
+    // A sparse file, which takes no space on the disk.
     fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(8 << 30).unwrap();
     assert!(matches!(error(&path), Error::RomTooLarge { .. }));
 }

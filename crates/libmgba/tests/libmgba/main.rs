@@ -1,4 +1,4 @@
-//! The wrapper against the real libmgba, with ROMs written out by hand.
+//! Tests of the wrapper with the real libmgba, on small hand-written ROMs.
 
 mod archives;
 mod cheats;

@@ -125,7 +125,7 @@ fn a_step_is_one_instruction() {
     assert_eq!(core.read_register("r0").unwrap(), 0x0400_0000);
 }
 
-/// Cores whose processor waits for an interrupt: none is allowed, or one is that never comes.
+/// Cores whose processor waits for an interrupt, while all interrupts are off or the one that is on never occurs.
 fn halted() -> Vec<(&'static str, Core)> {
     let gb = |name, program: &[u8]| {
         let mut rom = gb("HALTED");
@@ -234,7 +234,7 @@ fn registers_are_listed_read_and_written() {
     for name in ["r0", "r12", "pc", "cpsr"] {
         assert!(names.iter().any(|n| n == name), "{names:?}");
     }
-    // In the mode that games run in there is no saved status to read.
+    // The mode in which games run has no saved status register.
     for name in names.iter().filter(|n| !n.starts_with("spsr")) {
         assert!(core.read_register(name).is_some(), "{name}");
     }
@@ -263,7 +263,7 @@ fn a_processor_switched_between_arm_and_thumb_continues() {
         let cpsr = core.read_register("cpsr").unwrap();
         assert!(core.write_register("cpsr", cpsr ^ THUMB));
         assert_eq!((core.read_register("cpsr").unwrap() ^ cpsr) & THUMB, THUMB);
-        // One instruction ahead of the next one, whose place is the same.
+        // The register is one instruction ahead of the next instruction.
         let ahead = |cpsr: i32| if cpsr & THUMB != 0 { 2 } else { 4 };
         let next = core.read_register("pc").unwrap() - ahead(cpsr ^ THUMB);
         assert!((0..4).contains(&(pc - ahead(cpsr) - next)));

@@ -7,12 +7,12 @@ use crate::support::{Transcript, file, gb_core, gba, gba_core, run};
 const GBA_SRAM: u32 = 0x0E00_0000;
 const GB_SRAM: u32 = 0xA000;
 
-/// Lets the Game Boy cartridge's RAM be written: the game's first task.
+/// Enables writes to the Game Boy cartridge's RAM, as a game does first.
 fn unlock(core: &mut Core) {
     core.write8(0x0000, 0x0A);
 }
 
-/// The bytes of a save as they are to be written.
+/// The bytes of a save as they should be written.
 fn bytes_of(core: &Core, id: SaveId) -> Vec<u8> {
     core.saves().find(|save| save.id == id).expect("it is not forgotten").bytes.to_vec()
 }
@@ -129,7 +129,7 @@ fn a_script_s_save_is_in_memory_and_knows_its_file() {
         let found = core.saves().find(|save| save.in_use).and_then(|save| save.found_at).expect("a path");
         assert_eq!(found, fs::canonicalize(&path).unwrap());
         assert_eq!(descriptors(dir.path()), 0, "the file is closed");
-        // What would kill a process that had mapped the file.
+        // This would end a process that had mapped the file, with SIGBUS.
         fs::write(&path, b"").unwrap();
         core.reset();
         unlock(&mut core);
@@ -185,7 +185,7 @@ fn impossible_save_data_is_refused() {
     for mut core in [gba_core(), gb_core()] {
         assert!(matches!(core.set_save_data(&[]), Err(Error::SaveSize { .. })));
         assert!(matches!(core.set_save_data(&vec![0; MAX_SAVE_SIZE + 1]), Err(Error::SaveSize { .. })));
-        // Odd sizes may be taken or refused; they must do no harm.
+        // Unusual sizes may be accepted or refused, but must not crash.
         for len in [1, 3, 0x1FF, 0x2000, 0x2001, 0x10000, 0x20001, MAX_SAVE_SIZE] {
             let _ = core.set_save_data(&vec![0xAB; len]);
             run(&mut core, 2);

@@ -1,4 +1,4 @@
-//! Sensors and rumble, over the cartridge's own registers.
+//! Sensors and rumble, through the cartridge's registers.
 
 use framewire_libmgba::{Core, Sensor, flags};
 
@@ -29,7 +29,7 @@ fn port(core: &mut Core, outputs: u16) {
     core.write16(PINS + 2, outputs);
 }
 
-/// The speed of turning, of which the cartridge sends a bit with each pulse.
+/// The speed of rotation; the cartridge sends one bit of it with each pulse.
 fn gyro(core: &mut Core) -> u16 {
     port(core, 0b1011);
     core.write16(PINS, 1);
@@ -42,7 +42,7 @@ fn gyro(core: &mut Core) -> u16 {
     value
 }
 
-/// How many pulses the cartridge counts: the fewer, the brighter.
+/// How many pulses the cartridge counts: in brighter light, fewer.
 fn light(core: &mut Core) -> u32 {
     port(core, 0b0111);
     core.write16(PINS, 2);
@@ -83,7 +83,7 @@ fn a_cartridge_of_a_game_boy_feels_the_tilt_too() {
     let mut tilt = |x: i32, y: i32| {
         core.set_sensor(Sensor::TiltX, x);
         core.set_sensor(Sensor::TiltY, y);
-        // The registers are opened, and the sensor is asked to look.
+        // Enables the registers, and starts a measurement of the sensor.
         for (address, value) in [(0x0000, 0x0A), (0x4000, 0x40), (0xA000, 0x55), (0xA010, 0xAA)] {
             core.write8(address, value);
         }

@@ -108,7 +108,7 @@ fn a_pipe_that_nobody_reads_is_not_waited_for() {
     assert!(matches!(core.load_file(&pipe), Err(Error::NotAFile { .. })));
 }
 
-/// Loads what must be refused, and checks that nothing of the machine changed.
+/// Loads a state that must be refused, and checks that the machine did not change.
 fn refused(core: &mut Core, state: &[u8], what: &str) -> Error {
     let before = core.save_state(0).unwrap();
     let picture = core.frame().to_rgba();

@@ -128,7 +128,7 @@ impl Transcript {
     }
 }
 
-/// Runs Lua in a core without scripts and gives what it printed.
+/// Runs Lua in a core without scripts, and returns what it printed.
 pub fn lua(core: &mut Core, source: &str) -> Vec<String> {
     let transcript = Transcript::attach(core);
     core.run_script_source("test", source).expect(source);

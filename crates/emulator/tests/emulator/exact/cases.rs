@@ -1,4 +1,4 @@
-//! What is done to memory, and what the model says of it.
+//! Accesses to memory, and what the model expects.
 
 use framewire_emulator::{Change, Emulator, MemoryRange, WatchEvent, WatchRequest};
 use framewire_expression::{Expression, NoNames, Type};
@@ -40,7 +40,7 @@ pub fn write(place: &Place, width: u32, value: u32) -> Op {
     }
 }
 
-/// The number that these bytes are, by arithmetic of this test's own.
+/// The number in these bytes, computed by the test itself.
 fn number(bytes: &[u8], signed: bool) -> i64 {
     let unsigned = bytes.iter().rev().fold(0, |number, byte| number * 256 + i64::from(*byte));
     let limit = 1 << (8 * bytes.len());
@@ -52,7 +52,7 @@ fn is_signed(kind: Type) -> bool {
 }
 
 impl<E: Emulator> Session<'_, E> {
-    /// Does one thing, and compares.
+    /// Makes one access, and compares it with the model.
     pub fn case(&mut self) {
         match self.random.u16(0..1000) {
             0..300 => self.read_something(1),
@@ -75,7 +75,7 @@ impl<E: Emulator> Session<'_, E> {
         if self.random.u8(0..10) == 0 { self.random.u32(0..3000) } else { self.random.u32(0..40) }
     }
 
-    /// A read, and what the model says it gives.
+    /// A read, and the value that the model expects.
     fn any_read(&mut self) -> (Op, Value) {
         if self.random.u8(0..3) == 0 {
             let length = self.length();
@@ -153,7 +153,7 @@ impl<E: Emulator> Session<'_, E> {
             self.assert_around(place, before.len() as u32);
         }
         for (place, before) in written.iter().rev() {
-            // A patched game is not to run.
+            // A patched game must not run.
             if place.domain.is_some_and(|name| name.starts_with("cart")) {
                 self.put_back(place, before);
             }
@@ -168,7 +168,7 @@ impl<E: Emulator> Session<'_, E> {
         self.assert_around(place, bytes.len() as u32);
     }
 
-    /// Compares what is around bytes that were written, where they were written and in their memory domain.
+    /// Compares the bytes around a write, on the bus and in the memory domain.
     fn assert_around(&self, place: &Place, length: u32) {
         for place in [Some(place.clone()), self.at_home(place)].into_iter().flatten() {
             let start = Place { address: place.address.saturating_sub(9), ..place };
@@ -194,7 +194,7 @@ impl<E: Emulator> Session<'_, E> {
         self.assert(found == expected, || format!("{text} gives {:x?}", outcome.results));
     }
 
-    /// Memory that is not there is refused, and so is the batch around it; nothing is written.
+    /// An access to missing memory is refused with its whole batch, and nothing is written.
     fn ask_for_what_is_not_there(&mut self) {
         let width = self.width();
         let (place, writes) = self.nowhere(width);
@@ -216,7 +216,7 @@ impl<E: Emulator> Session<'_, E> {
         self.assert_around(&at, bytes.len() as u32);
     }
 
-    /// Where no number of this width is, or if the second is true none that can be written.
+    /// An address without a number of this width, or, if `write` is true, without one that can be written.
     fn nowhere(&mut self, width: u32) -> (Place, bool) {
         let random = &mut self.random;
         let advance = matches!(self.model.console, Console::Gba);
@@ -245,7 +245,7 @@ impl<E: Emulator> Session<'_, E> {
         }
     }
 
-    /// Another bank of one kind of memory, as a game would choose it.
+    /// Selects another bank of one kind of memory, as a game does.
     fn switch_banks(&mut self) {
         let Console::Gbc(banks) = &mut self.model.console else { return self.read_something(1) };
         let random = &mut self.random;
@@ -341,7 +341,7 @@ impl<E: Emulator> Session<'_, E> {
         self.assert(found == all, || format!("{wanted} is at {found:x?}, by the model at {all:x?}"));
     }
 
-    /// Memory that the game leaves alone.
+    /// Memory that the game does not use.
     fn quiet(&mut self, length: u32) -> Place {
         if let Console::Gbc(_) = self.model.console {
             // The game does nothing at all.
@@ -389,7 +389,7 @@ impl<E: Emulator> Session<'_, E> {
         self.learn_after_a_frame();
     }
 
-    /// The game, if it does anything, has changed what is its own.
+    /// The game may have changed its own memory.
     fn learn_after_a_frame(&mut self) {
         if matches!(self.model.console, Console::Gba) {
             self.learn();

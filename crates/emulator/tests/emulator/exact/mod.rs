@@ -13,7 +13,7 @@ use framewire_protocol::{Batch, Op, OpError, Outcome, Value};
 pub use model::Console;
 use model::{Banks, Cell, Model, Place};
 
-/// Longer than any of it takes.
+/// Longer than any operation takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The banks that the bus shows at first.
@@ -35,12 +35,12 @@ pub fn color_rom() -> Vec<u8> {
     rom
 }
 
-/// A number of the environment.
+/// A number from an environment variable.
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
 }
 
-/// Where time does not pass unless asked: a paused core, or lockstep.
+/// An emulator in which frames run only on request: a paused core, or lockstep.
 pub struct Session<'a, E: Emulator> {
     emulator: &'a E,
     model: Model,
@@ -49,7 +49,7 @@ pub struct Session<'a, E: Emulator> {
     domains: Vec<&'static str>,
     /// A state in which the game runs well.
     clean: Vec<u8>,
-    /// What was done last, for people.
+    /// The last access, for error messages.
     log: Vec<String>,
 }
 
@@ -112,7 +112,7 @@ impl<E: Emulator> Session<'_, E> {
         }
     }
 
-    /// What a domain holds, whole.
+    /// All bytes of a domain.
     fn whole(&self, name: &'static str) -> Vec<u8> {
         let op = match (name, self.model.console) {
             // Not a domain in a script that began before the game used it.
@@ -157,7 +157,7 @@ impl<E: Emulator> Session<'_, E> {
         self.do_all(vec![op]).remove(0)
     }
 
-    /// Begins a watch; what its ranges hold.
+    /// Begins a watch, and returns the bytes of its ranges.
     fn watch(&self, request: framewire_emulator::WatchRequest) -> (Watch, Value) {
         let watch = self.emulator.watch(request);
         let base = self.do_one(watch.op());
@@ -178,7 +178,7 @@ impl<E: Emulator> Session<'_, E> {
             })
     }
 
-    /// A place of `length` bytes that the model has; for writing if `write`.
+    /// A random place of `length` bytes that the model has; if `write`, one that can be written.
     fn place(&mut self, length: u32, write: bool) -> Place {
         loop {
             let place = self.any_place(length);

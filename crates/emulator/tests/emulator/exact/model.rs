@@ -107,7 +107,7 @@ impl Model {
         }
     }
 
-    /// Which byte is there; `None` where the model has none.
+    /// Which byte is at this address; `None` where the model has none.
     pub fn cell(&self, place: &Place) -> Option<Cell> {
         let address = place.address;
         let (name, offset) = match (place.domain, self.console) {
@@ -137,7 +137,7 @@ impl Model {
         }
     }
 
-    /// The bytes from there on; `None` if the model does not have all of them.
+    /// The bytes from this address on; `None` if the model does not have all of them.
     pub fn read(&self, place: &Place, length: u32) -> Option<Vec<u8>> {
         place.address.checked_add(length)?;
         (0..length).map(|index| self.byte(&place.plus(index))).collect()
