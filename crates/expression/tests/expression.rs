@@ -1,8 +1,8 @@
-//! The language as its users meet it.
+//! The language of expressions, from texts to values and errors.
 
 use framewire_expression::{Expression, Names, NoNames, Range, Subject, Symbol, Type};
 
-/// A few names as of a memory map and as of a symbol file.
+/// A few names, some as from a memory map and some as from a symbol file.
 struct Map;
 
 impl Names for Map {
@@ -24,12 +24,12 @@ fn parse(text: &str) -> Expression {
     Expression::parse(text, &Map).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// The value of what reads no memory, in frame 100.
+/// The value of an expression that reads no memory, in frame 100.
 fn value(text: &str) -> Option<i64> {
     parse(text).value(100, &[])
 }
 
-/// Column and message.
+/// The column and the message of an error.
 #[track_caller]
 fn refused(text: &str, column: usize, part: &str) {
     let error = Subject::parse(text, &Map).expect_err(text);
@@ -115,7 +115,7 @@ fn names_are_values_outside_of_brackets_and_addresses_inside() {
     assert_eq!(places("u16[presses[1] + 2 * 1]"), [(0x0200_0016, Type::U16)]);
     assert_eq!(places("u8[Main.loop]"), [(0x150, Type::U8)]);
     assert_eq!(places("last"), [(0xffff_fffe, Type::U16)]);
-    // The frame counter is always meant, but where an address is asked for.
+    // `frame` is the frame counter everywhere except where an address is expected.
     assert!(parse("frame").uses_frame());
     assert_eq!(places("u32[frame]"), [(0x0200_0008, Type::U32)]);
 }
@@ -201,7 +201,7 @@ fn length_depth_and_places_are_bounded() {
     refused(&many, many.find("u8[64]").map_or(0, |at| at + 4), "64 places");
 }
 
-/// Whatever is written, the answer is a tree or a sentence.
+/// Any text is either parsed or refused with a sentence.
 #[test]
 fn no_text_does_harm() {
     let pieces = [

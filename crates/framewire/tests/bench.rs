@@ -168,7 +168,7 @@ fn the_embedded_core_answers_and_a_goal_decides_the_exit_code() {
 
 #[test]
 fn a_limit_is_found_and_confirmed() {
-    // One connection that takes 10 ms for each. At 125 requests a second it is 250 ms late after a second.
+    // There is one connection, and each request takes 10 ms. At 125 requests a second it is 250 ms late after a second.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/?message={{}}", listener.local_addr().unwrap());
     std::thread::spawn(move || {
@@ -215,7 +215,7 @@ fn two_reports_are_compared_and_a_broken_rule_fails() {
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stdout).contains("Failed: p99>0ms at 50"));
 
-    // A row that is gone breaks the rules; without rules it is only reported.
+    // A missing row breaks the rules. Without rules, it is only reported.
     let file = path("b.json");
     assert!(bench(&["embedded", "-r", "50,60", "-d", "500ms", "-q", "--json", &file]).status.success());
     let before = path("a.json");
@@ -292,7 +292,7 @@ fn an_interrupted_run_reports_what_it_measured() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // A line a second: once the first is there, something was measured.
+    // There is a line each second. When the first one is there, something was measured.
     let mut line = String::new();
     let mut lines = BufReader::new(child.stderr.take().unwrap());
     lines.read_line(&mut line).unwrap();

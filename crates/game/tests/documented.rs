@@ -1,4 +1,4 @@
-//! The game files of the documentation and of the Python package are right.
+//! Checks the game files in the documentation and in the Python package.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ fn the_examples_of_the_documentation_are_accepted() {
             "[game]\nname = \"x\"\nsymbols = [\"memory-map.toml\"]\n[scenario.numbers]\nactions = [\".\"]\n{part}"
         ));
     }
-    // The error of the text is the one that is reported.
+    // The error in the text is the one that is reported.
     let error =
         GameFile::parse(Path::new("demo.toml"), &whole.replace("[\"memory-map.toml\"]", "[]")).unwrap_err();
     assert!(error.to_string().starts_with("demo.toml:"), "{error}");

@@ -1,4 +1,4 @@
-//! What a request can carry.
+//! The limits on a request.
 
 use framewire_protocol::{Batch, Decoder, Frame, MAX_FRAME, MAX_KEY, MAX_OPS, Op, Request, Status};
 

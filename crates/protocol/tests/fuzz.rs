@@ -9,7 +9,7 @@ use framewire_protocol::{
 
 /// Inputs of a test by default.
 const USUAL: usize = 20_000;
-/// Bytes that mean something somewhere.
+/// Bytes with a meaning in some format.
 const TELLING: [u8; 12] = [0, 1, 2, 4, 6, 7, 127, 128, 255, b'<', b'|', b','];
 
 fn unhex(text: &str) -> Vec<u8> {
@@ -55,7 +55,7 @@ fn mutate(random: &mut Rng, seeds: &[Vec<u8>]) -> Vec<u8> {
     bytes
 }
 
-/// Does a test with many inputs; one that fails is shown with what it was.
+/// Runs a test with many inputs. Prints the input that fails.
 fn fuzz(seeds: &[Vec<u8>], test: impl Fn(&mut Rng, &[u8])) {
     let count = std::env::var("FUZZ").map_or(USUAL, |count| count.parse().expect("FUZZ is a number"));
     for seed in 0..count as u64 {
@@ -66,7 +66,7 @@ fn fuzz(seeds: &[Vec<u8>], test: impl Fn(&mut Rng, &[u8])) {
     }
 }
 
-/// All frames there are in what arrives in such pieces, and how it ends.
+/// The frames in bytes that arrive in these pieces, and the result at their end.
 fn decoded<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Vec<Frame>, Option<FrameError>) {
     let (mut decoder, mut frames) = (Decoder::new(), Vec::new());
     for piece in pieces {
@@ -88,7 +88,7 @@ fn mutated_frames_are_understood_alike_however_they_are_cut() {
         let (whole, end) = decoded([input].into_iter());
         let (in_pieces, other_end) = decoded(input.chunks(random.usize(1..9)));
         assert_eq!((&in_pieces, &other_end), (&whole, &end));
-        // What was understood means just the bytes that were there.
+        // Encoding the decoded frames gives the same bytes.
         let mut again = Vec::new();
         whole.iter().for_each(|frame| frame.encode(&mut again));
         assert_eq!(again, input[..again.len()]);

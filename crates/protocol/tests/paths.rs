@@ -1,4 +1,4 @@
-//! Arguments that name files: front ends bound them by name, so no such argument may be called otherwise.
+//! Arguments that name files. Front ends find them by name to restrict them, so all of them must have such a name.
 
 use framewire_protocol::Op;
 use framewire_protocol::op::{ArgKind, OPS};

@@ -1,4 +1,4 @@
-//! The frame decoder and the marker text against streams that are split, cut and lying; `fuzz` has mutated ones.
+//! The frame decoder and the marker text with streams that are split, truncated or have wrong lengths. `fuzz` has mutated ones.
 
 use framewire_protocol::op::OPS;
 use framewire_protocol::{

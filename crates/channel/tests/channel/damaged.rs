@@ -29,7 +29,7 @@ fn pair() -> (fs::File, Endpoint, Endpoint) {
     (file, here, there)
 }
 
-/// Each side gets an error within a second, and can still touch all of its memory.
+/// Checks that each side gets an error within a second, and can still access all of its memory.
 fn both_end(here: &mut Endpoint, there: &mut Endpoint, what: &str) {
     for (side, mine) in [("creator", &mut *here), ("client", &mut *there)] {
         let error = mine.receiver.receive(SECOND).err();

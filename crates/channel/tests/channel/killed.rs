@@ -5,7 +5,7 @@ use framewire_channel::{Endpoint, Error, Options};
 
 use crate::support::{LONG, NAME, ROLE, SECOND, check, fill, kills, length, name, spawn};
 
-/// The process that is killed: sends without end.
+/// The process that is killed: it sends until then.
 #[test]
 #[ignore = "run by the tests below in a process of its own"]
 fn victim() {
@@ -49,13 +49,13 @@ fn a_killed_side_is_noticed_and_the_next_start_works() {
                 killed = Some(Instant::now());
             }
         }
-        // What had been sent was read first; the notice itself is timed below.
+        // The messages before the kill were read first. The next test measures how soon a kill is noticed.
         assert!(killed.expect("it was killed").elapsed() < Duration::from_secs(5));
         child.wait().expect("its end");
     }
 }
 
-/// The other process that is killed: does nothing.
+/// Another process that is killed: it only waits.
 #[test]
 #[ignore = "run by the test below in a process of its own"]
 fn sleeper() {

@@ -1,4 +1,4 @@
-//! The same memory from LuaJIT: `tests/peer.lua` is on the other side.
+//! Channels between Rust and LuaJIT: `tests/peer.lua` is the other side.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
@@ -20,7 +20,7 @@ fn luajit(role: &str, name: &str, task: &str, count: u32) -> Child {
         .expect("LuaJIT on the path (apt-get install luajit)")
 }
 
-/// Our side, when the other has this role.
+/// Our side of a channel whose other side has this role.
 fn facing(role: &str, name: &str) -> Endpoint {
     let mine = match role {
         "create" => Endpoint::connect(name, LONG, Options::default()),
@@ -31,7 +31,7 @@ fn facing(role: &str, name: &str) -> Endpoint {
     mine
 }
 
-/// What the other side said last; it must have ended well.
+/// The last line that the other side printed. Checks that it ended without an error.
 fn last_words(mut peer: Child) -> String {
     let mut said = String::new();
     peer.stdout.take().expect("a pipe").read_to_string(&mut said).expect("text");

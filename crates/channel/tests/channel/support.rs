@@ -35,7 +35,7 @@ pub fn length(number: u32) -> usize {
     }
 }
 
-/// Fills a message so that one that is torn or in the wrong place shows.
+/// Fills a message with bytes that differ for each number, so `check` finds torn and misplaced messages.
 pub fn fill(place: &mut [u8], number: u32) {
     for (index, byte) in place.iter_mut().enumerate() {
         *byte = (number as usize * 31 + index * 7 + index / 256) as u8;

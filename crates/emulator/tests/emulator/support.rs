@@ -104,7 +104,7 @@ pub fn within<T>(limit: Duration, future: impl Future<Output = T>) -> Option<T> 
     runtime.block_on(async { tokio::time::timeout(limit, future).await.ok() })
 }
 
-/// The refusal in an outcome of one.
+/// The refusal in an outcome with one result.
 pub fn refusal(emulator: &impl Emulator, op: Op) -> OpError {
     batch(emulator, vec![op]).single().expect_err("a refusal")
 }

@@ -1,4 +1,4 @@
-//! Our script at the other end.
+//! A link to our script.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -30,7 +30,7 @@ fn a_paused_emulator_whose_buffers_are_full_keeps_its_connection() {
     let signal = std::sync::Mutex::new(signal);
     let peer = Peer::start(move |number, mut script| {
         if number > 0 {
-            // Neither do others get an answer while it is paused.
+            // Other connections also get no answer while it is paused.
             script.hold();
         }
         script.greet()?;
@@ -41,10 +41,10 @@ fn a_paused_emulator_whose_buffers_are_full_keeps_its_connection() {
     let client = Client::with(Config { address: peer.address.clone(), gone_after, ..Config::default() });
     let answer = client.submit(Op::Echo { data: vec![1; 16 << 20] }, Duration::from_secs(30));
     client.wait_for("stalled", |status| status.stalled);
-    // Longer than any limit on a peer that acknowledges nothing.
+    // Longer than any time limit for a peer that acknowledges nothing.
     std::thread::sleep(3 * gone_after);
     go_on.send(()).unwrap();
-    // On the first connection, as there is no other that answers.
+    // On the first connection, because no other one answers.
     assert_eq!(value(soon(&answer)), Value::Int(7));
 }
 

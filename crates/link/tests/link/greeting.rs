@@ -1,4 +1,4 @@
-//! What may answer the greeting.
+//! Peers that answer the greeting.
 
 use framewire_link::{LinkError, Phase};
 use framewire_protocol::PROTOCOL_VERSION;

@@ -1,4 +1,4 @@
-//! A link against peers that misbehave in ways that no real script can be made to on demand.
+//! A link against peers that misbehave in ways in which a real script cannot.
 
 mod binary;
 mod flood;
@@ -38,7 +38,7 @@ impl Client {
         Client { link: Link::start(config, runtime.handle()), runtime }
     }
 
-    /// Hands over a batch; the answer arrives in the channel.
+    /// Submits a batch. The answer arrives in the channel.
     fn submit(&self, batch: impl Into<Batch>, limit: Duration) -> mpsc::Receiver<Answer> {
         let (sender, receiver) = mpsc::channel();
         let respond = Box::new(move |answer| drop(sender.send(answer)));
@@ -66,17 +66,17 @@ impl Client {
     }
 }
 
-/// The answer, which must come.
+/// Waits for the answer.
 fn soon(answer: &mpsc::Receiver<Answer>) -> Answer {
     answer.recv_timeout(Duration::from_secs(20)).expect("an answer")
 }
 
-/// The refusal in an outcome of one.
+/// The refusal in an outcome with one result.
 fn refusal(answer: Answer) -> OpError {
     answer.expect("an outcome").single().expect_err("a refusal")
 }
 
-/// The value in an outcome of one.
+/// The value in an outcome with one result.
 fn value(answer: Answer) -> Value {
     answer.expect("an outcome").single().expect("a value")
 }

@@ -1,4 +1,4 @@
-//! What a link reports by itself.
+//! The notices of a link.
 
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ fn events(frame: u32) -> EventFrame {
     EventFrame { frame, items: vec![EventItem::Changed { watch: 1, ticks: frame, values }, EventItem::Reset] }
 }
 
-/// A link to `peer` that is asked something once, and all that is heard until it has heard `count` things.
+/// Starts a link to `peer` and sends one request. Returns the first `count` notices and answers.
 fn heard(peer: &Peer, count: usize) -> Vec<Heard> {
     let (runtime, (tell, reported)) = (runtime(), mpsc::channel());
     let answered = tell.clone();
@@ -71,7 +71,7 @@ fn an_invalid_event_ends_the_connection_and_is_not_reported() {
     let peer = Peer::start(|number, mut script| {
         script.greet()?;
         if number == 0 {
-            // Of a kind that there is not.
+            // An event of an unknown kind.
             return script.send(&[8, 0, 0, 0, 8, 1, 0, 0, 0, 1, 0, 99]);
         }
         script.ignore()
@@ -96,7 +96,7 @@ fn silence_and_its_end_are_reported_once_each() {
             script.hold();
         }
         script.greet()?;
-        // Nothing is heard of it until it is known to be stalled, and a bit longer.
+        // The peer sends nothing until the link reports that it is stalled, and a bit longer.
         std::thread::sleep(Duration::from_millis(1600));
         loop {
             let id = script.request()?.id;

@@ -1,4 +1,4 @@
-//! The other end of a link, which does what a test wants.
+//! The other end of a link, as a function of a test.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use std::thread;
 
 use framewire_protocol::{Decoder, Frame, PROTOCOL_VERSION, Request, marker};
 
-/// Listens, and gives each connection to the test's function in a thread of its own.
+/// Listens, and calls the test's function with each connection, in its own thread.
 pub struct Peer {
     pub address: String,
     connections: Arc<AtomicUsize>,
@@ -66,7 +66,7 @@ impl Connection {
         }
     }
 
-    /// Whether the next text message, which stays, begins so.
+    /// Whether the next text message begins with this. The message is not consumed.
     pub fn begins_with(&mut self, begin: &str) -> Option<bool> {
         while !self.text.contains(marker::END) {
             let bytes = self.read()?;
@@ -106,7 +106,7 @@ impl Connection {
         }
     }
 
-    /// Waits until a message that begins so has begun to arrive.
+    /// Waits until the beginning of a message that begins with this has arrived.
     pub fn begin_of_message(&mut self, begin: &str) -> Option<()> {
         while !self.text.starts_with(begin) {
             let bytes = self.read()?;

@@ -1,4 +1,4 @@
-//! Connections that lead nowhere any more, with both ends open: as with a router or a proxy that forgot them.
+//! Dead connections of which both ends are open, as after a router or a proxy forgot them.
 
 use std::time::{Duration, Instant};
 
@@ -8,10 +8,10 @@ use crate::binary::answer_all;
 use crate::peer::{Connection, Peer};
 use crate::{Client, read8, soon, value, write8};
 
-/// Given up after a second of silence and a try on another connection.
+/// The link gives up the connection after a second of silence and an attempt on another connection.
 const NOTICED: Duration = Duration::from_secs(4);
 
-/// A script whose first connection is served by `first` and then never again, while it serves all others.
+/// A script that serves its first connection by `first` and then never again, but serves all others.
 fn forgetful(first: fn(&mut Connection) -> Option<()>) -> Peer {
     Peer::start(move |number, mut script| {
         if number == 0 {
@@ -74,7 +74,7 @@ fn a_reply_that_takes_long_to_arrive_does_not_count_as_silence() {
         script.greet()?;
         let id = script.request()?.id;
         let reply = crate::binary::reply(id);
-        // Slower than the patience with silence, all in all.
+        // In total, slower than the time after which a silent connection is checked.
         for byte in &reply {
             std::thread::sleep(Duration::from_millis(2000) / reply.len() as u32);
             script.send(&[*byte])?;

@@ -1,4 +1,4 @@
-//! mGBA-http's script at the other end.
+//! A link to mGBA-http's script.
 
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ fn a_script_that_stops_reading_delays_nobody_beyond_the_deadline() {
     let signal = std::sync::Mutex::new(signal);
     let peer = Peer::start(move |number, mut script| {
         if number > 0 {
-            // Neither do others get an answer meanwhile.
+            // Meanwhile, other connections also get no answer.
             script.hold();
         }
         script.greet_as_mgba_http()?;
@@ -65,7 +65,7 @@ fn a_read_that_a_broken_connection_cut_off_is_repeated() {
 
 #[test]
 fn a_batch_that_may_have_changed_something_is_reported_as_interrupted_and_not_repeated() {
-    // Broken at the write itself, and at the read after a write that was done.
+    // The connection breaks during the write, or during a read after the write was done.
     for broken_at in [1, 2] {
         let (seen, messages) = mpsc::channel();
         let peer = Peer::start(move |number, mut script| {
@@ -173,7 +173,7 @@ fn offsets_outside_of_a_domain_went_to_the_script() {
     assert_eq!(refusal(client.call(Op::Read8 { address: 0x1000_0000 })).status, Status::BadArgument);
     let unknown = Op::DomainRead8 { domain: "nothing".to_owned(), address: 1 };
     assert_eq!(refusal(client.call(unknown)).status, Status::Failed);
-    // mGBA-http's routes take any.
+    // mGBA-http's routes accept any offset.
     assert!(client.call(Batch { unchecked: true, ..domain_read(0x8000).into() }).is_ok());
     // Another game has other domains.
     assert!(client.call(Op::LoadRom { path: "/no/such.gba".to_owned() }).is_ok());

@@ -1,4 +1,4 @@
-//! Each kind of failure is distinguished from the others.
+//! Checks that the tester distinguishes the kinds of failures.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The test of honesty: a server that freezes while it is asked at a constant rate.
+//! A server that freezes under a constant rate: the tester must report the latency of the requests that were due meanwhile.
 
 use std::sync::Mutex;
 use std::thread;
@@ -40,7 +40,7 @@ fn percentiles_equal_the_arithmetic_of_the_freeze() {
     let _alone = crate::alone();
     let server = freezing();
     let mut plan = crate::plan(RATE, Duration::from_secs_f64(SECONDS));
-    // Few, as a polite client has: the tester must continue counting while all of them wait.
+    // With few connections, the tester must still count the requests that are due while all connections wait.
     plan.connections = 4;
     let row = crate::run(server.port, Reuse::default(), &plan);
 
@@ -58,7 +58,7 @@ fn percentiles_equal_the_arithmetic_of_the_freeze() {
         println!("{name}: measured {measured:.1} ms, arithmetic {expected:.1} ms, {:+.2} %", 100.0 * off);
         assert!(off.abs() < 0.02, "{name}: {measured} ms instead of {expected} ms");
     }
-    // What the other requests take comes on top of the freeze's share in the mean.
+    // The mean is that of the freeze plus the latency of the other requests.
     let mean = 1000.0 * FREEZE / 2.0 * FREEZE / SECONDS;
     assert!((0.98 * mean..1.1 * mean).contains(&intended.mean) && intended.p50 < 20.0, "{intended:?}");
 

@@ -17,7 +17,7 @@ use tokio_rustls::TlsAcceptor;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A server that answers a body with the body and anything else with the query; `/json` with a document.
+/// A server that replies with the request's body, or else with the query; to `/json`, with a document.
 struct Server {
     port: u16,
     /// The heads of all requests.

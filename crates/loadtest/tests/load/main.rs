@@ -16,7 +16,7 @@ use framewire_loadtest::http::{HttpOptions, HttpTarget, Reuse};
 use framewire_loadtest::row::{Phase, Row};
 use framewire_loadtest::{Arrivals, Check, Load, Plan, Stop};
 
-/// Held by tests whose figures other tests would change by their use of the processors.
+/// A lock for tests whose figures depend on the load of the processors.
 pub fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -39,7 +39,7 @@ pub fn run_until(port: u16, reuse: Reuse, plan: &Plan, stop: &Stop) -> Row {
     run_checked(port, reuse, plan, stop, Check::Echo)
 }
 
-/// A target that is sent messages and echoes them.
+/// A target that echoes messages.
 pub fn target(port: u16, reuse: Reuse, check: Check) -> HttpTarget {
     let url = format!("http://127.0.0.1:{port}/").parse().unwrap();
     let request = Request { check, ..Request::get("/echo?message={}") };

@@ -1,4 +1,4 @@
-//! An HTTP server that does to each request what a test says.
+//! An HTTP server with faults: a test says what it does to each request.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -9,19 +9,19 @@ use std::time::Duration;
 
 /// What happens to a request.
 pub enum Action {
-    /// The message comes back.
+    /// It replies with the message.
     Echo,
-    /// Something comes back.
+    /// It replies with another text.
     Reply(&'static str),
-    /// The message comes back in pieces.
+    /// It replies with the message in pieces.
     Chunked,
     /// A status without success.
     Status(u16),
     /// The connection is closed instead of an answer.
     Close,
-    /// Half an answer, then the connection is closed.
+    /// It sends half a reply and closes the connection.
     Half,
-    /// Nothing, for so long.
+    /// It waits for this time.
     Silence(Duration),
 }
 

@@ -1,4 +1,4 @@
-//! The tester's figures next to those of a server that records its own times. The tests share the machine with others, and its
+//! Compares the tester's figures with those of a server that records its own times. The tests share the machine with others, and its
 //! scheduling lies between the two clocks; `benches/testers.py` compares the high percentiles on a quiet machine.
 
 use std::sync::{Arc, Mutex};
@@ -10,9 +10,9 @@ use framewire_loadtest::row::Row;
 
 use crate::server::{Action, Server};
 
-/// How far the tester's median may be above the server's.
+/// The largest accepted difference of the tester's median above the server's.
 const ABOVE: f64 = 0.02;
-/// How far any percentile may be below: the precision of the histograms.
+/// The largest accepted difference of a percentile below the server's: the precision of the histograms.
 const BELOW: f64 = 0.001;
 const ATTEMPTS: usize = 5;
 
@@ -38,7 +38,7 @@ fn percentile(times: &mut [f64], percent: f64) -> f64 {
     times[place.clamp(1, times.len()) - 1]
 }
 
-/// Measures until the figures agree.
+/// Measures again until the figures agree.
 fn agree(time: Duration, fault: fn(usize) -> Option<Action>, counts: fn(&Row) -> bool) {
     let _alone = crate::alone();
     let mut seen = Vec::new();

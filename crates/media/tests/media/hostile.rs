@@ -63,7 +63,7 @@ fn bytes_without_any_form_are_refused() {
         if let Some(version) = bytes.get_mut(1) {
             *version = 1;
         }
-        // Whatever it says: it must end, and not ask for more memory than a picture takes.
+        // With any input, the decoder must end and must not use more memory than a picture needs.
         let _ = Decoder::new().decode(&bytes);
     }
 }

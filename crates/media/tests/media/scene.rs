@@ -18,7 +18,7 @@ impl Scene {
         Scene::sized(random, &sizes)
     }
 
-    /// One that is quickly done with.
+    /// A picture that is encoded quickly.
     pub fn small(random: &mut Rng) -> Scene {
         Scene::sized(random, &[(1, 1), (8, 8), (9, 17), (32, 24)])
     }

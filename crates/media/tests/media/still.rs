@@ -22,7 +22,7 @@ fn an_invalid_or_too_large_png_is_refused() {
     assert!(png::decode(b"").is_err());
     assert!(png::decode(b"GIF89a").is_err());
 
-    // A small file that says of itself that it is huge must not be believed.
+    // A small file may claim a huge size, which must not be allocated.
     let mut huge = Vec::new();
     let mut encoder = ::png::Encoder::new(&mut huge, 100_000, 100_000);
     encoder.set_color(::png::ColorType::Rgba);

@@ -1,4 +1,4 @@
-//! The vectors of `docs/video.md`, which other decoders are held against too.
+//! The vectors of `docs/video.md`. Other decoders are tested with them too.
 
 use framewire_media::{Decoder, Encoder, Header, Image, Kind, Stamp};
 use serde::Deserialize;

@@ -137,7 +137,7 @@ async fn a_wall_clock_is_back_after_a_recording_and_a_replay() {
     let (_folder, core) = core("clock.gba", Speed::Unlimited, Clock::Wall);
     let home = Home::new();
     home.start(&core, "clock", Start::State, 10).await;
-    // Two minutes of frames in no time.
+    // Two minutes of frames, as fast as possible.
     done(&*core, vec![Op::Advance { frames: 3600 }]).await;
     done(&*core, vec![Op::Advance { frames: 3600 }]).await;
     let ahead = seconds(&core, "clock.gba").await;

@@ -1,10 +1,10 @@
-//! Files that were changed.
+//! Damaged files.
 
 use framewire_recording::{Ending, Recording};
 
 use crate::support::{core, played, recorded};
 
-/// A byte that is changed is named with its frame, and what is before it is played all the same.
+/// The error for a changed byte names its frame, and what is before it is still played.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_changed_byte_is_found_at_its_frame() {
     let (home, recording) = recorded(300, 1).await;

@@ -1,4 +1,4 @@
-//! What a recording cannot hold ends it before that, and what cannot be played says why.
+//! A recording ends before something that it cannot contain. The error for a file that cannot be played says why.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -19,7 +19,7 @@ async fn begun(core: &Arc<Embedded>) -> Home {
     home
 }
 
-/// With nothing lost since the last hash, and a new one can begin at once.
+/// Nothing since the last hash is lost, and a new recording can begin at once.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reset_or_a_state_ends_a_recording_in_its_own_frame() {
     let core = core(true);
@@ -36,7 +36,7 @@ async fn a_reset_or_a_state_ends_a_recording_in_its_own_frame() {
         done(&*core, vec![Op::Reset {}, Op::Advance { frames: 20 }]).await;
         home.start(&core, "run", Start::State, 60).await;
         done(&*core, vec![Op::Advance { frames: 59 }, op, Op::Advance { frames: 3 }]).await;
-        // Asked once: no frame and no time has to pass.
+        // One request is enough: no frame and no time has to pass.
         let active = home.recordings.active("core").await.unwrap();
         let reason = format!("{what} after frame 59");
         assert_eq!(active.ended.unwrap().unwrap().reason, reason);
@@ -51,7 +51,7 @@ async fn a_reset_or_a_state_ends_a_recording_in_its_own_frame() {
     }
 }
 
-/// A recording that begins with a reset is not ended by that, and is by the next one, before its first frame too.
+/// The reset at its start does not end a recording. The next reset does, also before the first frame.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_recording_from_power_on_is_ended_by_the_second_reset_only() {
     let core = core(true);
@@ -86,7 +86,7 @@ async fn the_end_of_the_emulator_or_the_server_ends_it() {
 
     let core = self::core(true);
     let home = begun(&core).await;
-    // The recording holds the emulator too, and ends when that says so.
+    // The recording keeps the emulator alive, and ends when the emulator ends.
     let weak = Arc::downgrade(&core);
     drop(core);
     home.recordings.close().await;
@@ -113,7 +113,7 @@ async fn another_game_is_refused() {
     assert_eq!(core.state().frame, 0);
 }
 
-/// The file is whole, and the state in it is not one.
+/// The file is complete, but its state is not valid.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_state_that_the_core_refuses_is_named_with_its_reason() {
     let (_home, recording) = recorded(10, 10).await;

@@ -18,7 +18,7 @@ async fn one_is_made_at_a_time_and_none_is_overwritten() {
     home.start(&core, "a", Start::State, 60).await;
     let again = home.recordings.start("core", core.clone(), name("b"), options(false)).await;
     assert!(matches!(again, Err(RecordError::Recording(..))));
-    // Of another emulator, but under a name that will be taken.
+    // A recording of another emulator, under a name that the next one uses.
     let same = home.recordings.start("other", core.clone(), name("A"), options(false)).await;
     assert!(matches!(same, Err(RecordError::Folder(FolderError::Taken { .. }))));
     done(&*core, vec![Op::Advance { frames: 120 }]).await;
@@ -64,7 +64,7 @@ async fn a_recording_whose_name_is_taken_meanwhile_gets_another() {
     }
 }
 
-/// A folder is in the place of the recording that it is to replace.
+/// There is a folder with the name of the recording that should be replaced.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_recording_that_gets_no_name_is_completed_at_the_next_start() {
     let (home, core) = (Home::new(), core(true));

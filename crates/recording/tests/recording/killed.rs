@@ -69,7 +69,7 @@ async fn state(core: &Arc<Embedded>) -> Vec<u8> {
     }
 }
 
-/// The process, and what it says with the time.
+/// The process, and its output with the time of each line.
 struct Recording {
     process: Child,
     lines: Receiver<(Instant, String)>,
@@ -244,7 +244,7 @@ async fn servers_that_start_at_once_recover_each_recording_once() {
     assert_eq!(fs::read_dir(&folder).unwrap().count(), FILES + 1);
 }
 
-/// A file system of its own with room for the state and a little more.
+/// A small file system with space for the state and little more.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_disk_ends_a_recording_with_its_reason_and_what_was_written_plays() {

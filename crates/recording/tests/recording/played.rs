@@ -100,7 +100,7 @@ async fn changed_memory_is_found_though_the_picture_is_the_same() {
     assert_eq!(report.pictures, 2);
 }
 
-/// The report does not call a frame equal in which memory differs, and the memory of each mark is compared.
+/// The memory is compared at each mark, and a frame with different memory does not count as equal.
 #[tokio::test(flavor = "multi_thread")]
 async fn memory_that_differs_is_found_at_the_next_mark_and_that_frame_is_not_called_equal() {
     let (home, core) = (Home::new(), core(true));

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 pub const DEMO: &[u8] = include_bytes!("../../../../rom/framewire-demo.gba");
 
-/// Memory that the demo game leaves alone (`scratch` of its memory map).
+/// Memory that the demo game does not use (`scratch` in its memory map).
 pub const SCRATCH: u32 = 0x0200_0100;
 
 /// Time that anything here may take before it counts as hung.
@@ -33,7 +33,7 @@ pub fn core(paused: bool) -> Arc<Embedded> {
     Arc::new(Embedded::start(config).unwrap())
 }
 
-/// Does operations, all of them.
+/// Performs operations. All of them must succeed.
 pub async fn done(emulator: &dyn Emulator, ops: Vec<Op>) -> Vec<Value> {
     let outcome = emulator.submit(Batch::new(ops), Instant::now() + PATIENCE).await.unwrap();
     outcome.results.into_iter().map(Result::unwrap).collect()
@@ -51,7 +51,7 @@ pub fn name(text: &str) -> Name {
     text.parse().unwrap()
 }
 
-/// The same numbers each time.
+/// Random numbers from a fixed seed.
 pub struct Random(pub u32);
 
 impl Random {
@@ -63,7 +63,7 @@ impl Random {
     }
 }
 
-/// A folder of recordings, gone with it.
+/// A folder of recordings, which is removed with this value.
 pub struct Home {
     _folder: TempDir,
     pub recordings: Recordings,
@@ -98,7 +98,7 @@ pub async fn play_at_random(core: &Arc<Embedded>, frames: u32, random: &mut Rand
         let mut room = 200;
         while room > 0 && left > 0 {
             let now = (1 + random.next() % 12).min(room).min(left);
-            // Keys that move the paddle half of the time, any others otherwise.
+            // Half of the time keys that move the paddle, otherwise any keys.
             let keys = match random.next() % 4 {
                 0 | 1 => 0x30 & random.next(),
                 2 => 0,
@@ -117,7 +117,7 @@ pub async fn played(core: &Arc<Embedded>, recording: &Recording) -> Report {
     replay(&**core, recording, &Play::default(), |_| ControlFlow::Continue(())).await.unwrap()
 }
 
-/// A recording of `frames` frames with random keys, from the hundredth on.
+/// A recording of `frames` frames with random keys, beginning at frame 100.
 pub async fn recorded(frames: u32, every: u32) -> (Home, Recording) {
     let (home, core) = (Home::new(), core(true));
     done(&*core, vec![Op::Advance { frames: 100 }]).await;

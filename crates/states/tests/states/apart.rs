@@ -6,7 +6,7 @@ use framewire_states::{Console, State, StateError};
 
 use crate::support::{FRAME, SCRATCH, demo, demo_rom, game_boy, run, with_picture};
 
-/// Holds a state's memory against what the core's own domains give.
+/// Compares the memory in a state with the core's memory domains.
 fn compare(core: &mut Core, state: &State<'_>, domains: &[&str]) {
     let mut found = Vec::new();
     for region in state.memory() {
@@ -109,7 +109,7 @@ fn an_invalid_state_is_refused() {
 #[test]
 fn a_state_is_dressed_up_as_another_games() {
     let (mut ours, mut rom) = (demo(), demo_rom());
-    // Another title, another code; the header's sum is not looked at.
+    // Another title and code. The header's checksum is not checked.
     rom[0xA0..0xB0].copy_from_slice(b"ANOTHER GAMEWXYZ");
     let mut other = Core::from_bytes(&rom).unwrap();
     run(&mut other, 60);

@@ -70,7 +70,7 @@ fn what_is_damaged_is_not_listed_and_says_so() {
     std::fs::write(path.join("empty.png"), b"").unwrap();
     let names: Vec<_> =
         snapshots.list().unwrap().iter().map(|listed| listed.entry.name.to_string()).collect();
-    // The beginning of the one that is cut is sound, and a list reads no more.
+    // The beginning of the truncated file is valid, and a list reads only that.
     assert_eq!(names, ["cut", "whole"]);
     for damaged in ["cut", "picture", "empty"] {
         assert!(matches!(snapshots.read(&name(damaged)), Err(FolderError::Damaged { .. })), "{damaged}");

@@ -1,4 +1,4 @@
-//! States of real cores, taken apart and put together.
+//! Reads states of real cores, and writes them again.
 
 mod apart;
 mod kept;

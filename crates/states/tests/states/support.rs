@@ -3,9 +3,9 @@ use std::path::{Path, PathBuf};
 use framewire_libmgba::{Core, flags};
 use framewire_states::About;
 
-/// A field of the demo game's that nothing but its clock changes.
+/// A field of the demo game that only its clock changes.
 pub const FRAME: u32 = 0x0200_0008;
-/// Memory that the demo game leaves alone.
+/// Memory that the demo game does not use.
 pub const SCRATCH: u32 = 0x0200_0100;
 
 pub fn demo_rom() -> Vec<u8> {
@@ -19,7 +19,7 @@ pub fn demo() -> Core {
     core
 }
 
-/// A Game Boy game that counts at C000 and shows nothing.
+/// A Game Boy game that counts at 0xC000 and has an empty picture.
 pub fn game_boy() -> Core {
     let mut rom = vec![0; 0x8000];
     // Entry: jump to 0150. There: ld hl,C000; inc (hl); jr -3.
