@@ -9,7 +9,7 @@ use framewire_protocol::{OpError, Status};
 /// The reply to requests that are still open when the server stops.
 pub(crate) const STOPPING: &str = "the server is stopping";
 
-/// A request that is not answered with what it asked for.
+/// The reply to a request that failed.
 #[derive(Debug)]
 pub(crate) struct Failure {
     status: StatusCode,
@@ -61,7 +61,7 @@ impl Failure {
         Failure { status: StatusCode::METHOD_NOT_ALLOWED, message, header }
     }
 
-    /// There is no room for it now.
+    /// There is no capacity for it now.
     pub(crate) fn busy(message: String) -> Failure {
         let header = Some((RETRY_AFTER, HeaderValue::from_static("1")));
         Failure { status: StatusCode::SERVICE_UNAVAILABLE, message, header }

@@ -3,23 +3,23 @@
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
-/// The frame counter of what a reply holds.
+/// The frame counter at which the content of a reply was read.
 pub(crate) const FRAME: HeaderName = HeaderName::from_static("framewire-frame");
 /// The width of a picture in pixels.
 pub(crate) const WIDTH: HeaderName = HeaderName::from_static("framewire-width");
 /// The height of a picture in pixels.
 pub(crate) const HEIGHT: HeaderName = HeaderName::from_static("framewire-height");
 
-/// What pages of allowed origins can read of a reply, in addition to what browsers show to every page.
+/// The headers that pages of allowed origins can read, in addition to those that browsers show to every page.
 pub(crate) const EXPOSED: &str = "allow, content-disposition, etag, framewire-frame, framewire-height, framewire-width, location, \
     retry-after, www-authenticate, x-request-id";
 
 const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
-/// For replies that are not pages: if a browser takes one for a page after all, it may do nothing.
+/// The policy for replies that are not pages. If a browser shows one as a page, the page may do nothing.
 const NOTHING: HeaderValue = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
 
-/// For pages that set no policy of their own: they ask this server only, and no other page may hold them in a frame.
+/// The policy for pages without their own: they may only use this server, and other pages may not put them in a frame.
 const OWN: HeaderValue = HeaderValue::from_static(
     "default-src 'self'; img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; form-action 'self'; \
      frame-ancestors 'none'",

@@ -7,9 +7,9 @@
 //! - `v1` holds Framewire's own routes, in JSON, and `rpc` the same over one WebSocket; [`compat`] holds **the table of
 //!   mGBA-http's 62 routes**; `plain` and `console` hold all other routes, and `docs` describes all of them
 //!   ([`openapi`]);
-//! - `routing`: what routes share: their state, what handlers take from a request, what a route declares of itself;
+//! - `routing`: what routes share: their state, the parts of a request for handlers, the declarations of routes;
 //! - `feeds` (watches and events), `pictures`, `sockets` (WebSockets), `storage` (snapshots, recordings, searches, replays)
-//!   and `idempotency` (requests with an `Idempotency-Key`) are services, which know no routes;
+//! and `idempotency` (requests with an `Idempotency-Key`) are services, which do not depend on routes;
 //! - `operations` performs operations on the [`Emulators`]; `reading` reads JSON and queries;
 //! - `access` decides who may send which request; `transport` holds connections and the limits on them;
 //! - `metrics` counts for Prometheus; `failure` and `problem` say what went wrong, as text and as JSON.

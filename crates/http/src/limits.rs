@@ -1,8 +1,8 @@
-//! Limits on what clients may take of the server.
+//! The limits of the server for clients.
 
 use std::time::Duration;
 
-/// Bounds on what a client may take.
+/// The limits for clients.
 #[derive(Debug, Clone)]
 pub struct Limits {
     /// Largest request body in bytes; a larger one is answered with 413.

@@ -1,4 +1,4 @@
-//! Framewire's own routes that answer without problems: whether the server is up, the counters, and a picture.
+//! Routes outside of `/v1` and mGBA-http's: whether the server is up, the counters, and a picture.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub(crate) fn goes_by_any_name(path: &str) -> bool {
 /// Whether the server is up.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Health {
-    /// `ok`, whatever the emulator does.
+    /// Always `ok`, independent of the emulator.
     status: &'static str,
     /// Whether its emulator can be reached.
     connected: bool,

@@ -18,13 +18,13 @@ pub(crate) fn is_under_v1(path: &str) -> bool {
     path.strip_prefix("/v1").is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Why a request was not answered with what it asked for (RFC 9457).
+/// Why a request failed (RFC 9457).
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Problem {
     /// Always `about:blank`: the status says the kind.
     #[serde(rename = "type")]
     kind: &'static str,
-    /// The kind in words.
+    /// The status in words.
     title: &'static str,
     /// The HTTP status.
     status: u16,
@@ -79,7 +79,7 @@ impl Problem {
         Problem { parameter: None, ..Problem::parameter(whole, problem, accepts) }
     }
 
-    /// A parameter, or a place in the body, cannot be used, for which `problem`, after its name, says everything.
+    /// A parameter, or a place in the body, cannot be used. `problem` follows its name and also says what is accepted.
     pub(crate) fn unusable(place: &str, problem: &str) -> Problem {
         Problem { parameter: Some(place.into()), ..Problem::bad_request(format!("{place} {problem}")) }
     }

@@ -1,4 +1,4 @@
-//! What outlives a request: snapshots and recordings on disk, searches in memory.
+//! What is kept between requests: snapshots and recordings on disk, searches in memory.
 
 use std::any::Any;
 use std::path::Path;
@@ -39,7 +39,7 @@ pub(crate) fn searches() -> SearchTable {
     Searches::new(SEARCHES, IDLE)
 }
 
-/// Files of one kind, where the server has a folder for them.
+/// Files of one kind, if the server has a folder for them.
 pub(crate) struct Storage<T>(Option<Arc<T>>);
 
 impl<T> Clone for Storage<T> {
@@ -171,7 +171,7 @@ impl<T: StoredFiles> StoredFile<T> {
         Ok(operations.replies.share_bytes(size as usize)?)
     }
 
-    /// Does work with the file that waits for a disk.
+    /// Performs work with the file on another thread, because it waits for a disk.
     pub(crate) async fn with<R: Send + 'static, E: Into<Problem> + Send + 'static>(
         self,
         work: impl FnOnce(&T, &Name) -> Result<R, E> + Send + 'static,
@@ -196,7 +196,7 @@ pub(crate) fn checked_note(note: String) -> Result<String, Problem> {
     Err(Problem::parameter("note", &problem, format!("a text of at most {MOST} bytes")))
 }
 
-/// Does work that waits for a disk on a thread of its own.
+/// Performs work that waits for a disk on another thread.
 pub(crate) async fn blocking<T: Send + 'static, E: Into<Problem> + Send + 'static>(
     work: impl FnOnce() -> Result<T, E> + Send + 'static,
 ) -> Result<T, Problem> {

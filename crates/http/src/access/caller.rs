@@ -14,13 +14,13 @@ const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 /// The rights of a caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Rights {
-    /// To read.
+    /// The caller may only read.
     Read,
-    /// To read and change.
+    /// The caller may read and change everything.
     Full,
 }
 
-/// Where a caller is.
+/// Whether a caller is on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Reach {
     /// On this machine.
@@ -30,8 +30,8 @@ pub(crate) enum Reach {
 }
 
 impl Reach {
-    /// Where the sender of a request is. A proxy on this machine adds a header that names its client. A client that sends such
-    /// a header itself only gets fewer rights.
+    /// Where the sender of a request is. A proxy on this machine adds a header that names its client. If a client adds such
+    /// a header itself, it only loses rights.
     pub(crate) fn of(peer: &Peer, headers: &HeaderMap) -> Reach {
         let forwarded = [FORWARDED, X_FORWARDED_FOR, VIA].iter().any(|name| headers.contains_key(name));
         if peer.is_local() && !forwarded { Reach::Local } else { Reach::Remote }
@@ -45,7 +45,7 @@ pub(crate) struct Caller {
     pub(crate) rights: Rights,
     /// The address or network that it is counted as.
     pub(crate) origin: IpAddr,
-    /// The name of the request in the emulator's log.
+    /// The id of the request, for the emulator's log.
     pub(crate) trace: Option<Arc<str>>,
 }
 
@@ -60,7 +60,7 @@ impl Caller {
         })
     }
 
-    /// The owner of what this caller makes.
+    /// The owner of the watches and searches that this caller creates.
     pub(crate) fn as_owner(&self) -> Owner {
         Owner { rights: self.rights, origin: self.origin }
     }
@@ -79,13 +79,13 @@ impl Owner {
         self.rights == Rights::Read
     }
 
-    /// Whether it may change or end what `other` has made. Read-only callers may do so with their own; they show the same
-    /// token, and are distinguished by their addresses.
+    /// Whether this caller may change or end a watch or a search of `other`. Read-only callers may do so with their own. They
+    /// all use the same token, so they are distinguished by their addresses.
     pub(crate) fn may_change(&self, other: &Owner) -> bool {
         self.rights == Rights::Full || self == other
     }
 
-    /// Refuses a caller that may not change `what`, which `other` has made.
+    /// Refuses a caller that may not change `what`, which `other` has created.
     pub(crate) fn check_change(&self, other: &Owner, what: &str) -> Result<(), Failure> {
         if self.may_change(other) {
             return Ok(());

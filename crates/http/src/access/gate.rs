@@ -14,9 +14,9 @@ use super::token::{Attempts, Tokens};
 use crate::failure::Failure;
 use crate::transport::connection::Peer;
 
-/// Where a token is exchanged for a cookie.
+/// The path at which a token is exchanged for a cookie.
 pub(crate) const LOGIN: &str = "/v1/login";
-/// Where the cookie is given back.
+/// The path at which a session ends.
 pub(crate) const LOGOUT: &str = "/v1/logout";
 
 /// The challenge of a 401, in the header `WWW-Authenticate`.
@@ -38,7 +38,7 @@ pub(crate) struct RequestHead<'a> {
     pub(crate) peer: &'a Peer,
     pub(crate) method: &'a Method,
     pub(crate) target: &'a Uri,
-    /// Whether programs may call the server by any name there.
+    /// Whether programs may use any host name for this path.
     pub(crate) any_name: bool,
     pub(crate) headers: &'a HeaderMap,
 }
@@ -57,7 +57,7 @@ impl<'a> RequestHead<'a> {
         matches!(self.path(), LOGIN | LOGOUT)
     }
 
-    /// Whether it gives a cookie back.
+    /// Whether it is for logging out.
     pub(crate) fn is_logout(&self) -> bool {
         self.is_post(LOGOUT)
     }
@@ -68,7 +68,7 @@ impl<'a> RequestHead<'a> {
 pub(crate) enum Admission<'a> {
     /// It continues to its route.
     Request(Caller, CorsPolicy),
-    /// A browser asks whether a page of this origin may send a request.
+    /// It is a browser's preflight request: whether a page of this origin may send a request.
     Preflight(&'a HeaderValue),
     /// It is a login.
     Login,
@@ -112,7 +112,7 @@ impl Gate {
                 ));
             }
             Some(_) if head.is_post(LOGIN) => return origin.map(|_| Admission::Login),
-            // A caller without a token learns nothing else.
+            // A caller without a token gets no other information.
             Some(tokens) => self.identify(tokens, head, origin.as_ref().ok())?,
         };
         let cors = match origin? {
@@ -151,7 +151,7 @@ impl Gate {
         }
     }
 
-    /// The rights of a caller that shows this token.
+    /// The rights of a caller that sends this token.
     pub(super) fn rights(&self, tokens: &Tokens, peer: &Peer, shown: &[u8]) -> Result<Rights, Failure> {
         // A right token is accepted after any number of wrong ones from the same address: several people may share it.
         tokens.rights(shown).ok_or_else(|| {
@@ -165,13 +165,13 @@ impl Gate {
         })
     }
 
-    /// The tokens, where one has to be shown.
+    /// The tokens, if one is required.
     pub(super) fn tokens(&self) -> Option<&Tokens> {
         self.tokens.as_ref()
     }
 }
 
-/// The token that a header shows.
+/// The token in a header.
 fn bearer(headers: &HeaderMap) -> Result<Option<&[u8]>, Failure> {
     let mut all = headers.get_all(AUTHORIZATION).iter();
     let (Some(header), further) = (all.next(), all.next()) else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! The page where people show their token to a browser, which gets a cookie for it.
+//! The login page: a person enters the token, and the browser gets a cookie.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -20,7 +20,7 @@ use crate::failure::Failure;
 use crate::transport::connection::Peer;
 use crate::transport::incoming::BodyReader;
 
-/// Far more than a token and an address.
+/// Much longer than a token and an address.
 const LARGEST_FORM: usize = 64 * 1024;
 
 const FORM: &str = "application/x-www-form-urlencoded";
@@ -37,7 +37,7 @@ static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
     HeaderValue::from_str(&policy).unwrap_or(HeaderValue::from_static("default-src 'none'"))
 });
 
-/// Whether a person looks at the reply.
+/// Whether a browser will show the reply to a person.
 pub(crate) fn wants_page(head: &RequestHead<'_>) -> bool {
     *head.method == Method::GET && accepts_page(head.headers)
 }
@@ -46,7 +46,7 @@ fn accepts_page(headers: &HeaderMap) -> bool {
     headers.get(ACCEPT).and_then(|kinds| kinds.to_str().ok()).is_some_and(|kinds| kinds.contains("text/html"))
 }
 
-/// The page with a sentence on why it is shown, and where to go from it.
+/// The page, with the reason why it is shown and the address to open afterwards.
 pub(crate) fn login_page(mut response: Response, says: &str, next: &str) -> Response {
     let page = PAGE.replace("{{says}}", &escaped(says)).replace("{{next}}", &escaped(local(next)));
     let headers = response.headers_mut();
@@ -106,7 +106,7 @@ impl Gate {
     }
 }
 
-/// Sets a cookie, and sends people on.
+/// Sets a cookie, and redirects to the next page.
 fn with_cookie(cookie: &str, next: Option<&str>) -> Response {
     let status = if next.is_some() { StatusCode::SEE_OTHER } else { StatusCode::NO_CONTENT };
     let mut response = status.into_response();

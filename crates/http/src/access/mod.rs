@@ -1,9 +1,9 @@
 //! Decides who may send which request.
 //!
 //! - `pages`: which web pages may send requests at all;
-//! - `token`: the secrets that callers show, and wrong ones; `session`: the browsers that have logged in;
-//! - `caller`: the sender of a request; `gate` identifies it and lets the request in; `login` is the page for people;
-//! - `permit`: what a caller may have an emulator do, and where it may name files.
+//! - `token`: the secrets that callers send, and wrong ones; `session`: the browsers that have logged in;
+//! - `caller`: the sender of a request; `gate` identifies it and accepts the request; `login` is the login page;
+//! - `permit`: which operations a caller may use, and which files it may name.
 
 pub(crate) mod caller;
 pub(crate) mod gate;
@@ -18,7 +18,7 @@ pub use pages::{PageError, Pages};
 pub use permit::{Files, FilesError};
 pub use token::{Token, TokenError, Tokens};
 
-/// Who may use a server, and for what. By default programs and its own pages, on this machine only.
+/// The rules of access to a server. By default, programs and the server's own pages can use it, on this machine only.
 #[derive(Debug, Clone, Default)]
 pub struct Access {
     /// Which web pages may send requests.

@@ -72,7 +72,7 @@ pub(crate) enum RequestOrigin<'a> {
     Page(&'a HeaderValue),
     /// From an allowed page that shows the reply, such as in an `<img>`, and cannot read it.
     Embedded,
-    /// A browser's question whether that page may send a request.
+    /// A browser's preflight request: whether that page may send a request.
     Preflight(&'a HeaderValue),
 }
 
@@ -160,7 +160,7 @@ impl Pages {
     }
 }
 
-/// Lets the page read the reply; the answer to a question is in `headers` alone.
+/// Lets the page read the reply. The answer to a browser's preflight request is in `headers` alone.
 pub(crate) fn allow_page(origin: &HeaderValue, headers: &mut HeaderMap) {
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
     headers.insert(VARY, HeaderValue::from_static("origin"));

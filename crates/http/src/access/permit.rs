@@ -1,5 +1,5 @@
-//! What a caller may have an emulator do, for every operation that reaches one, by whatever route, and
-//! where it may name files.
+//! Which operations a caller may use, on every route, and
+//! which files it may name.
 
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
@@ -18,7 +18,7 @@ pub(crate) struct Permit {
 }
 
 impl Permit {
-    /// The permit of a caller; `None` if it may do everything and nothing is to be added to its batches.
+    /// The permit of a caller; `None` if it may do everything and its batches need no changes.
     pub(crate) fn of(caller: &Caller, files: Option<&Files>) -> Option<Permit> {
         let Caller { reach, rights, trace, .. } = caller;
         let is_unbounded =
@@ -26,7 +26,7 @@ impl Permit {
         if is_unbounded { None } else { Some(Permit { caller: caller.clone(), files: files.cloned() }) }
     }
 
-    /// Checks a batch, puts the files that it names where they belong, and has logs call it what its request is called.
+    /// Checks a batch, resolves the files that it names, and adds the request's id for logs.
     pub(crate) fn check(&self, batch: &mut Batch) -> Result<(), EmulatorError> {
         if self.caller.rights == Rights::Read
             && let Some(change) = batch.ops.iter().find(|op| op.info().effect == Effect::Change)
@@ -58,7 +58,7 @@ impl Permit {
 /// A folder that callers cannot leave.
 #[derive(Debug, Clone)]
 pub struct Files {
-    /// Without links in it.
+    /// The path, without links in it.
     root: PathBuf,
 }
 
@@ -85,11 +85,11 @@ impl Files {
         Err(failed(ErrorKind::NotADirectory.into()))
     }
 
-    /// The file that a caller means by `path`, wherever links lead to. What does not exist yet is accepted if the folder
-    /// that it would lie in is inside.
+    /// The file at a caller's `path`, after following links. A file that does not exist yet is accepted if the folder
+    /// in which it would be is inside.
     ///
     /// # Errors
-    /// A sentence that says what is accepted. It says nothing about what lies outside.
+    /// A sentence that says what is accepted. It does not reveal what exists outside.
     pub(crate) fn resolve(&self, path: &str) -> Result<String, OpError> {
         let refused = || {
             OpError::bad_argument(format!(
@@ -108,7 +108,7 @@ impl Files {
     }
 }
 
-/// Where a path leads once all links in it are followed; of what does not exist the last step only may be missing. A path
+/// The file to which a path leads after following all links. Only the last part of the path may not exist. A path
 /// can continue after a file, because a game in an archive is named that way: `pack.zip/game.gba`.
 fn follow(path: &Path) -> Option<PathBuf> {
     match path.canonicalize() {

@@ -15,7 +15,7 @@ use crate::transport::connection::Peer;
 
 /// How long a login lasts.
 pub(crate) const LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
-/// Logins at once; a further one ends the oldest.
+/// The most logins at once. Another login ends the oldest one.
 const SESSIONS: usize = 256;
 /// Bytes of randomness in an id.
 const RANDOM: usize = 32;
@@ -44,7 +44,7 @@ impl Sessions {
         Ok(id)
     }
 
-    /// What the browser that shows this id may do.
+    /// The rights of the browser that sends this id.
     pub(crate) fn rights(&self, id: &str, now: Instant) -> Option<Rights> {
         let sessions = self.0.lock();
         let mut found = None;
@@ -69,9 +69,9 @@ fn name(peer: &Peer, port: u16) -> String {
     format!("{prefix}framewire-{port}")
 }
 
-/// The session's id that a browser shows.
+/// The session's id in a browser's cookie.
 pub(crate) fn shown<'a>(headers: &'a HeaderMap, peer: &Peer, port: u16) -> Option<&'a str> {
-    // Programs send none.
+    // Programs send no cookies.
     headers.get(COOKIE)?;
     let name = name(peer, port);
     let pairs = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
@@ -82,7 +82,7 @@ pub(crate) fn shown<'a>(headers: &'a HeaderMap, peer: &Peer, port: u16) -> Optio
         .map(|(_, value)| value)
 }
 
-/// The header that has a browser keep a session's id; an empty one has it forget.
+/// The header that sets the cookie with a session's id; an empty id deletes the cookie.
 pub(crate) fn cookie(id: &str, peer: &Peer, port: u16) -> String {
     let name = name(peer, port);
     let age = if id.is_empty() { 0 } else { LIFETIME.as_secs() };

@@ -1,4 +1,4 @@
-//! The secrets that callers show, the files that hold them, and wrong ones.
+//! The secrets that callers send, the files that contain them, and limits on wrong ones.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -23,7 +23,7 @@ const LONGEST: usize = 512;
 /// More than the longest token with any white space that an editor may leave after it.
 const LARGEST_FILE: u64 = 4096;
 
-/// A secret that callers show as `Authorization: Bearer …`.
+/// A secret that callers send as `Authorization: Bearer …`.
 #[derive(Clone)]
 pub struct Token(Box<str>);
 
@@ -43,7 +43,7 @@ pub enum TokenError {
         /// Its permissions.
         mode: u32,
     },
-    /// What the file holds is not a token.
+    /// The file does not contain a token.
     #[error("the token file {}: {reason}; `framewire token FILE` makes a good one", path.display())]
     Unfit {
         /// The file.
@@ -103,7 +103,7 @@ impl Token {
         &self.0
     }
 
-    /// Takes the same time wherever the two differ. Their lengths are not secret.
+    /// Compares in constant time. The lengths are not secret.
     fn is(&self, shown: &[u8]) -> Choice {
         self.0.as_bytes().ct_eq(shown)
     }
@@ -136,10 +136,10 @@ impl Tokens {
         }
     }
 
-    /// The rights of a caller that shows this token.
+    /// The rights of a caller that sends this token.
     pub(crate) fn rights(&self, shown: &[u8]) -> Option<Rights> {
         let is = |token: &Option<Token>| token.as_ref().map_or(Choice::from(0), |token| token.is(shown));
-        // Both are compared whatever the first says.
+        // Both are always compared, so the time does not depend on the first.
         let (full, read) = (is(&self.full), is(&self.read));
         match (full.into(), read.into()) {
             (true, _) => Some(Rights::Full),
@@ -160,9 +160,9 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Wrong tokens that an address may show at once.
+/// The number of wrong tokens that an address may send at once.
 const BURST: u32 = 10;
-/// Time after which it may show one more.
+/// The time after which it may send one more.
 const REFILL: Duration = Duration::from_secs(6);
 /// Addresses that are remembered at once.
 const ADDRESSES: usize = 4096;
@@ -171,7 +171,7 @@ const ADDRESSES: usize = 4096;
 /// length of a token makes guessing hopeless.
 #[derive(Debug, Default)]
 pub(crate) struct Attempts {
-    /// For each address the time at which all its wrong tokens will be forgiven.
+    /// For each address, the time at which its wrong tokens no longer count.
     forgiven: Mutex<HashMap<IpAddr, Instant>>,
 }
 

@@ -38,7 +38,7 @@ use crate::v1;
 /// Answers requests.
 pub(crate) struct Dispatcher {
     pub(super) gate: Gate,
-    /// Names requests that come without a name.
+    /// Gives ids to requests that come without one.
     pub(super) ids: Ids,
     pub(super) compat: CompatServices,
     /// All routes except mGBA-http's.

@@ -2,7 +2,7 @@
 //!
 //! - `serve`: puts the services and the routes together and serves them;
 //! - `dispatch`: what happens to a request: who sent it, whether it is accepted, and which route answers it;
-//! - `request_id`: what a request is called in logs; with the feature `otlp`, `span` makes traces of requests.
+//! - `request_id`: the id of a request in logs; with the feature `otlp`, `span` makes traces of requests.
 
 mod dispatch;
 mod request_id;
@@ -43,19 +43,19 @@ pub struct App {
     pub emulators: Emulators,
     /// How long a request may wait for the emulator before it is answered with 504.
     pub deadline: Duration,
-    /// What a client may ask of the server.
+    /// The limits for clients.
     pub limits: Limits,
-    /// Who may ask for what.
+    /// The rules of access.
     pub access: Access,
-    /// The certificate with which HTTPS is spoken; without one it is HTTP.
+    /// The certificate for HTTPS. Without one, the server uses HTTP.
     pub tls: Option<Tls>,
     /// The folder for snapshots and recordings, which need not exist yet; without one, none are kept.
     pub data: Option<PathBuf>,
-    /// Has the allocator return free memory to the system. It is called on a thread of its own after large requests.
+    /// Makes the allocator return free memory to the system. It is called on its own thread after large requests.
     pub release_memory: Option<fn()>,
     /// Whether each request leaves a line in the log: an event of level INFO and target `framewire::http`.
     pub log_requests: bool,
-    /// A further front end.
+    /// A front end of another crate.
     pub front_end: Option<FrontEnd>,
 }
 

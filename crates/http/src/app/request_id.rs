@@ -1,4 +1,4 @@
-//! What a request is called in logs: by its sender, or else by this server.
+//! The id of a request in logs: from its sender, or else from this server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -11,7 +11,7 @@ pub(crate) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-i
 /// Says which trace a request is part of.
 pub(crate) const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
-/// Longest id that is taken over.
+/// The longest accepted id.
 const LONGEST: usize = MAX_TRACE;
 
 /// A request's id.
@@ -22,7 +22,7 @@ pub(crate) struct RequestId {
     given: bool,
 }
 
-/// Names requests that come without a name.
+/// Gives ids to requests that come without one.
 #[derive(Debug)]
 pub(crate) struct Ids {
     /// Differs from one run of the server to the next.
@@ -70,7 +70,7 @@ impl RequestId {
     }
 }
 
-/// Whether an id can be in a line of a log without being taken for something else.
+/// Whether an id can be written to a line of a log without being confused with anything else.
 fn is_sound(id: &[u8]) -> bool {
     (1..=LONGEST).contains(&id.len()) && id.iter().all(|byte| byte.is_ascii_graphic() && *byte != b'"')
 }

@@ -67,7 +67,7 @@ impl LocalServer {
         LocalServer { calls, recordings, replays, stop, grace: app.limits.grace }
     }
 
-    /// What calls the server's methods, with all rights.
+    /// Calls the server's methods, with all rights.
     #[must_use]
     pub fn calls(&self) -> LocalCalls {
         self.calls.clone()

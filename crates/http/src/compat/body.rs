@@ -6,7 +6,7 @@ use framewire_protocol::marker::parse_hex_pairs;
 
 use crate::failure::Failure;
 
-/// Texts beyond this are read on a thread of their own, so that they hold no other request up.
+/// Longer texts are read on another thread, so that they do not delay other requests.
 const LONG: usize = 64 * 1024;
 
 /// Reads a savestate as `savestatebuffer` writes it: hex pairs joined by commas, in brackets or not, with white space

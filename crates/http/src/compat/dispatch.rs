@@ -132,7 +132,7 @@ async fn run(
     let op = build(services, route, head.uri.query().unwrap_or(""), body).await?;
     let share = services.operations.replies.share(&op)?;
     let value = match services.operations.call(caller, op, key).await {
-        // mGBA-http's clients know no reasons.
+        // mGBA-http's clients do not expect a reason.
         Err(EmulatorError::Refused(error))
             if route.op.result == ResultKind::Bool
                 && matches!(error.status, Status::Failed | Status::NotFound) =>
@@ -149,7 +149,7 @@ async fn run(
     Ok(response)
 }
 
-/// A name is looked up by the emulator, which says what there is; callers know it as a parameter.
+/// The emulator looks up names, and its error lists them. This adds the name of the parameter.
 fn refusal(route: &Route, error: EmulatorError) -> Failure {
     match (error, route.params.iter().find(|param| param.kind == Kind::Name)) {
         (EmulatorError::Refused(refusal), Some(param)) if refusal.status == Status::BadArgument => {
@@ -159,8 +159,8 @@ fn refusal(route: &Route, error: EmulatorError) -> Failure {
     }
 }
 
-/// Makes the operation of a request. Reads the body even where it has no meaning, so that the next request on the
-/// connection is found after it.
+/// Makes the operation of a request. Reads the body even if it is not used, so that the next request on the
+/// connection can be read.
 async fn build(services: &CompatServices, route: &Route, query: &str, body: Body) -> Result<Op, Failure> {
     let CompatServices { bodies, max_message, .. } = services;
     let query = Query(query);

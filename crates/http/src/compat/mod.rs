@@ -1,4 +1,4 @@
-//! mGBA-http 0.10's routes, so that its users change nothing, and the study's echo.
+//! The routes of mGBA-http 0.10, for its users' programs, and the study's echo.
 //!
 //! One table ([`ROUTES`]) defines each route: its method, path and parameters, how they become an operation, and how the
 //! result is written. The types of the parameters are those of the operation's arguments, so a wrong row does not

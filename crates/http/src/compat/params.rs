@@ -114,7 +114,7 @@ pub(super) const fn buttons(name: &'static str, doc: &'static str) -> Typed<Keys
     Typed { param: Param { name, kind: Kind::Buttons, default: None, doc }, read }
 }
 
-/// The same number in another type, if it has it.
+/// The same number in another type, if it fits.
 pub(super) fn exact<T: TryFrom<i64>>(number: i64) -> Option<T> {
     T::try_from(number).ok()
 }
@@ -164,7 +164,7 @@ fn read_name(param: &Param, value: &str) -> Result<String, Failure> {
 }
 
 impl Param {
-    /// The only value of a parameter that takes one.
+    /// The value of a parameter that may occur only once.
     fn only<'v, 'q>(&self, values: &'v [Cow<'q, str>]) -> Result<&'v Cow<'q, str>, Failure> {
         match values {
             [value] => Ok(value),

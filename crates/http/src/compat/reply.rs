@@ -20,12 +20,12 @@ use crate::operations::budget::BudgetShare;
 /// How the result of a route is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reply {
-    /// By its type: nothing, `true` or `false`, a number in decimal, text as it is, bytes as lower-case hex pairs joined
+    /// By its type: nothing, `true` or `false`, a number in decimal, text unchanged, bytes as lower-case hex pairs joined
     /// by commas, names joined by commas.
     Plain(ResultKind),
     /// A mask of keys as the names of its buttons, joined by commas.
     Buttons,
-    /// Bytes as they are.
+    /// Bytes, unchanged.
     Raw,
 }
 
@@ -77,7 +77,7 @@ pub(super) fn hex_body(bytes: Vec<u8>, share: BudgetShare) -> Body {
     }
 }
 
-/// Bytes as hex pairs, written piece by piece: the text of a large result is three times as long and never there at once.
+/// Bytes as hex pairs, written piece by piece: the text is three times as long as the bytes, and is never in memory as a whole.
 struct Hex {
     bytes: Vec<u8>,
     /// How many of them.

@@ -46,7 +46,7 @@ pub enum RequestBody {
     Ignored,
     /// Reads it as a savestate in hex pairs.
     Savestate,
-    /// Takes it as it is.
+    /// Uses it unchanged.
     Message,
 }
 
@@ -175,7 +175,7 @@ const BUTTONS: Typed<Keys> =
     buttons("buttons", "Names of the buttons. Repeat the parameter for each of them.");
 const DURATION: Typed<u32> = integer("duration", (0, i32::MAX as i64), exact, None, "Number of frames.");
 
-/// For how many frames a tap holds its buttons.
+/// The number of frames for which a tap holds its buttons.
 const TAP_FRAMES: u32 = 15;
 
 /// The mask of this key alone.

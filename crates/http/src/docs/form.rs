@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::access::login::escaped;
 
-/// How deep an example goes into schemas that hold schemas.
+/// How many levels of nested schemas an example shows.
 const DEPTH: usize = 6;
 
 /// A description as HTML: what is between backticks is code.
@@ -50,7 +50,7 @@ impl<'a> FormWriter<'a> {
             operation["parameters"].as_array().into_iter().flatten().map(|one| self.resolved(one)).collect();
         let chosen = parameters.iter().any(|parameter| parameter["name"] == "emulator");
         let body = self.resolved(&operation["requestBody"]);
-        // Text where it is accepted: a field of a page holds nothing else.
+        // A text where the schema accepts one, because a field of a form contains only text.
         let content = body["content"].as_object().and_then(|all| {
             let text = all.iter().find(|(kind, _)| kind.starts_with("text/"));
             text.or_else(|| all.iter().next())
@@ -149,14 +149,14 @@ impl<'a> FormWriter<'a> {
         place.and_then(|place| self.document.pointer(place)).unwrap_or(value)
     }
 
-    /// A schema that may be null as what it is otherwise.
+    /// The other type of a schema that may also be null.
     fn without_null(&self, schema: &'a Value) -> &'a Value {
         let schema = self.resolved(schema);
         let other = schema["oneOf"].as_array().and_then(|all| all.iter().find(|one| one["type"] != "null"));
         other.map_or(schema, |other| self.resolved(other))
     }
 
-    /// A value that a schema allows, with what must be there.
+    /// An example of a schema, with its required fields.
     fn example(&self, schema: &'a Value, depth: usize) -> Value {
         let schema = self.resolved(schema);
         if let Some(example) = schema.get("example").or_else(|| schema.get("default")) {

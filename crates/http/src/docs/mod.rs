@@ -1,4 +1,4 @@
-//! The page for people: every path with what it takes, to be read and tried. It is written from the OpenAPI document.
+//! The documentation page: it describes every route, and can send requests. It is made from the OpenAPI document.
 
 mod form;
 pub mod openapi;
@@ -16,7 +16,7 @@ use self::form::FormWriter;
 use crate::access::login::escaped;
 use crate::v1;
 
-/// `GET /docs` and what the page is made of.
+/// `GET /docs`, and the style and the script of the page.
 pub(crate) fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
     let css =
         async || ([(CONTENT_TYPE, "text/css; charset=utf-8")], include_str!("page.css")).into_response();
@@ -56,7 +56,7 @@ fn write_page() -> String {
         });
         page.write(&mut groups[index].1, path, method, operation);
     }
-    // mGBA-http's are the last, so that what is new is seen first.
+    // mGBA-http's routes are the last, so that readers see Framewire's own routes first.
     groups.sort_by_key(|(_, rows)| !rows.contains("data-path=\"/v1"));
     let mut text = String::new();
     for (name, rows) in groups.iter().filter(|(_, rows)| !rows.is_empty()) {

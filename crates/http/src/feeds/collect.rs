@@ -1,4 +1,4 @@
-//! The task that fills a feed: takes what the emulator reports, works out the values, and adds events.
+//! The task that fills a feed: it receives the emulator's events, computes the values, and adds events to the feed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,7 +38,7 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    /// Goes on until the feed is deleted or has no reader for long, the emulator is gone, or the server stops.
+    /// Runs until the feed is deleted or has no reader for long, the emulator is gone, or the server stops.
     pub(crate) async fn run(mut self, feeds: Arc<Feeds>, stopping: Stopping) {
         let feed = self.feed.clone();
         let (mut deleted, patience) = (feed.updates(), self.patience);
@@ -65,7 +65,7 @@ impl Collector {
                 event = next(&mut self.watch) => match event {
                     Some(event) => {
                         self.changed(event);
-                        // The next may be there already: however many come, others have their turn in between.
+                        // The next event may be there already. Other tasks get their turn between two events.
                         yield_now().await;
                     }
                     None => return self.end(),
@@ -117,7 +117,7 @@ impl Collector {
         self.feed.publish("change", data, frame, changed);
     }
 
-    /// What readers get instead of events that were lost before they came here: how many, and what is watched as it is now.
+    /// What readers get in place of lost events: their number, and the current values.
     fn missed(&self, count: Json, frame: u32) -> Json {
         let mut data = json!({"missed": count, "frame": frame});
         if !self.feed.definition.watch.is_empty() {
@@ -169,7 +169,7 @@ async fn happening(events: &mut Option<broadcast::Receiver<Event>>) -> Result<Ev
 async fn unread(feed: &Feed, patience: Option<Duration>) {
     let Some(patience) = patience else { return std::future::pending().await };
     let mut readers = feed.readers();
-    // The feed lives as long as this does.
+    // This keeps the feed alive.
     while let Ok(left) = readers.wait_for(|readers| readers.count == 0).await.map(|left| *left) {
         let back = readers.wait_for(|readers| readers.count > 0);
         if left.given_up || timeout(patience, back).await.is_err() {

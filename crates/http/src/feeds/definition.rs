@@ -18,14 +18,15 @@ use crate::reading::fields::{Encoding, name_problem};
 const MAX_SUBJECTS: usize = 64;
 /// Events that are kept where a client does not say how many: 17 s of one each frame.
 pub(crate) const BUFFER: usize = 1024;
-/// The most that a client may have kept.
+/// The largest number that a client may choose.
 const MAX_BUFFER: usize = 16_384;
 
 /// What to watch.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Definition {
-    /// Expressions over memory, such as `score`, `u16[0x02000038] > 100`, `bytes[ball_x, 8]` or `text[name, 10]`: docs/watches.md.
+    /// Expressions over memory, such as `score`, `u16[0x02000038] > 100`, `bytes[ball_x, 8]` or `text[name, 10]`:
+    /// docs/watches.md.
     #[serde(default)]
     #[schema(max_items = 64)]
     pub(crate) watch: Vec<String>,
@@ -52,7 +53,7 @@ impl Default for Definition {
 }
 
 impl Definition {
-    /// Nothing but what happens to the emulator.
+    /// A watch of only the emulator's events.
     pub(crate) fn of_events() -> Definition {
         Definition { events: true, ..Definition::default() }
     }
@@ -92,7 +93,7 @@ impl Definition {
     }
 }
 
-/// What is watched, and the memory that it is made of.
+/// What is watched, and the memory that it needs.
 #[derive(Debug, Default)]
 pub(crate) struct Subjects {
     pub(crate) all: Vec<Watched>,
@@ -148,7 +149,7 @@ impl Subjects {
                 return Ok(());
             }
             Ok(_) => error,
-            // For an expression with pointers the other error would be about these.
+            // For an expression with pointers, the other error would be about the pointers.
             Err(error) => error,
         };
         Err(name_problem(symbols, Problem::in_body(place, &error.to_string())))
@@ -179,7 +180,7 @@ impl Subjects {
         })
     }
 
-    /// What an emulator says against a watch of these, about the expression with the range that it names.
+    /// Changes an emulator's error about a range into one about the expression that uses it.
     pub(crate) fn refused(&self, error: OpError) -> Problem {
         let named = error.message.strip_prefix("ranges[").and_then(|rest| rest.split_once("]: "));
         let Some((number, problem)) = named else { return error.into() };
@@ -247,7 +248,7 @@ impl WatchedMemory {
         }
     }
 
-    /// The number that the subject of this index is in this frame, if it is one and has a value.
+    /// The number of this subject in this frame, if it is a number and has a value.
     pub(crate) fn number(&self, index: usize, frame: u32) -> Option<i64> {
         match self.subjects.all.get(index)? {
             Watched::Number(expression, ranges) => {
@@ -261,7 +262,7 @@ impl WatchedMemory {
         }
     }
 
-    /// What the subjects are in this frame.
+    /// The values of the subjects in this frame.
     pub(crate) fn values(&self, frame: u32, encoding: Encoding) -> Vec<Json> {
         let value = |(index, subject): (usize, &Watched)| match subject {
             Watched::Bytes(range) => encoding.text(&self.ranges[*range]).into(),

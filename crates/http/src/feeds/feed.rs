@@ -17,7 +17,7 @@ const MAX_BYTES: usize = 1024 * 1024;
 
 /// The events of one watch.
 pub(crate) struct Feed {
-    /// Names it for clients.
+    /// Its id for clients.
     pub(crate) id: String,
     /// What is watched.
     pub(crate) definition: Definition,
@@ -35,7 +35,7 @@ pub(crate) struct Feed {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Readers {
     pub(crate) count: usize,
-    /// The last to go said that it does not come back.
+    /// The last reader has left and will not return.
     pub(crate) given_up: bool,
 }
 
@@ -90,7 +90,7 @@ impl Feed {
         self.readers.subscribe()
     }
 
-    /// What each subject is, by its text.
+    /// The value of each subject, by its text.
     pub(crate) fn values(&self) -> (u32, Json) {
         let ring = self.ring.lock();
         (ring.now().frame, self.named(ring.now()))
@@ -102,7 +102,7 @@ impl Feed {
         (ring.len(), ring.last(), self.missed.load(Relaxed))
     }
 
-    /// Begins to read: with what the subjects are, or after the event whose id a client saw last.
+    /// Adds a reader. It begins with the current values, or after the event whose id the client saw last.
     pub(crate) fn read(self: &Arc<Feed>, last_id: Option<&str>) -> Reader {
         let updates = self.updates.subscribe();
         self.readers.send_modify(|readers| readers.count += 1);
@@ -162,7 +162,7 @@ impl Reader {
             if let Some(opening) = self.opening.take() {
                 return Some(opening);
             }
-            // Events from here on wake it.
+            // Events after this line wake it.
             let end = *self.updates.borrow_and_update();
             if let Some(event) = self.take() {
                 return Some(event);
@@ -181,7 +181,7 @@ impl Reader {
         ReaderEvent { id: self.feed.event_id(self.seen), name: "end", data }
     }
 
-    /// Ends reading for good.
+    /// Ends reading; the reader will not return.
     pub(crate) fn give_up(mut self) {
         self.gives_up = true;
     }

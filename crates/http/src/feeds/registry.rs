@@ -35,7 +35,7 @@ pub(crate) struct Feeds {
     /// The most feeds at once.
     limit: usize,
     feeds: Mutex<Vec<Listed>>,
-    /// Keeps the ids of this run of the server apart from those of others.
+    /// Distinguishes the ids of this run of the server from those of other runs.
     run: String,
     ids: AtomicU64,
 }
@@ -62,13 +62,13 @@ impl Listed {
 }
 
 impl Feeds {
-    /// No feeds yet, and at most `limit` later.
+    /// A registry without feeds, for at most `limit` of them.
     pub(crate) fn new(operations: Arc<Operations>, events_missed: Counter, limit: usize) -> Feeds {
         let run = format!("{:06x}", fastrand::u32(..1 << 24));
         Feeds { operations, events_missed, limit, feeds: Mutex::default(), run, ids: AtomicU64::new(1) }
     }
 
-    /// Reads what is watched, together with all others who watch the same.
+    /// Returns a reader of these subjects. Readers of the same subjects share one feed.
     pub(crate) async fn read(
         self: &Arc<Feeds>,
         served: &Served,
@@ -90,7 +90,7 @@ impl Feeds {
         self.start(&mut feeds, served, collector, None).map(|listed| listed.feed.read(last_id))
     }
 
-    /// Makes a feed that is read by its id.
+    /// Creates a feed that is read by its id.
     pub(crate) async fn create(
         self: &Arc<Feeds>,
         served: &Served,
@@ -140,12 +140,12 @@ impl Feeds {
         Ok(())
     }
 
-    /// Takes a feed off the list.
+    /// Removes a feed from the list.
     pub(crate) fn remove(&self, id: &str) {
         self.feeds.lock().retain(|listed| listed.feed.id != id);
     }
 
-    /// Takes a feed off the list unless it has a reader.
+    /// Removes a feed from the list, unless it has a reader.
     pub(crate) fn remove_unread(&self, feed: &Feed) -> bool {
         let mut feeds = self.feeds.lock();
         let unread = feed.readers().borrow().count == 0;
@@ -153,8 +153,8 @@ impl Feeds {
         unread
     }
 
-    /// Begins a watch: it, the frame in which it began, and what the memory was then. It has an event at least every
-    /// `every` frames, if that is not 0. If the emulator has no room for it, watches without readers end.
+    /// Begins a watch. Returns it, the frame in which it began, and the bytes of the memory at that time. It has an event at
+    /// least every `every` frames, if that is not 0. If the emulator has no room for it, watches without readers end.
     pub(crate) async fn watch(
         &self,
         served: &Served,
@@ -182,7 +182,7 @@ impl Feeds {
             listed.feed.end(NO_ROOM);
         }
         for listed in &spare {
-            // It fails when the other end is gone, which is what is waited for.
+            // It fails when the other end is gone. The task waits for that.
             let _ = listed.over.clone().changed().await;
         }
         !spare.is_empty()
@@ -192,7 +192,7 @@ impl Feeds {
     async fn begin(&self, served: &Served, definition: Definition) -> Result<Collector, Problem> {
         let symbols = served.symbols().await;
         let subjects = definition.compile(&symbols)?;
-        // From before the first values on, so that nothing falls between.
+        // This begins before the first values, so that no change is lost.
         let events = if definition.events { Some(served.emulator.events()) } else { None };
         let patience = if definition.watch.is_empty() { None } else { Some(UNREAD) };
         let constant = subjects.ranges.is_empty() && !subjects.uses_frame;
@@ -245,7 +245,7 @@ impl Feeds {
         Ok(listed)
     }
 
-    /// Begins a watch: it, the frame in which it began, and the bytes of its ranges then.
+    /// Begins a watch. Returns it, the frame in which it began, and the bytes of its ranges at that time.
     async fn begin_watch(
         &self,
         served: &Served,

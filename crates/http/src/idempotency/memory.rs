@@ -24,12 +24,12 @@ use crate::limits::Limits;
 
 /// Requests with a key that may be under way at once.
 const UNDER_WAY: usize = 1024;
-/// Read-only callers have this fraction of the memory, on their own, so that they take none from others.
+/// Read-only callers have a separate part of the memory: this fraction of it.
 const READERS: usize = 32;
-/// One reply may have this fraction of the memory, so that it drives out few others.
+/// One reply may use at most this fraction of the memory, so that it displaces few others.
 const PART_OF_ONE: usize = 8;
 
-/// What a key is remembered by.
+/// What identifies a remembered key.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct KeyId {
     pub(super) rights: Rights,
@@ -52,13 +52,13 @@ pub(crate) struct KeyedReplies {
     read: Mutex<KeyMemory>,
 }
 
-/// What is known of a key.
+/// The state of a key.
 pub(super) enum Known {
-    /// Its request was done.
+    /// Its request was performed.
     Done(Arc<KeptReply>),
-    /// Its request is being done.
+    /// Its request is being performed.
     UnderWay(EndSignal),
-    /// Nothing: the request is to be done.
+    /// The key is unknown, so the request must be performed.
     New(Turn),
 }
 
@@ -73,7 +73,7 @@ impl EndSignal {
     }
 }
 
-/// The right to do the request of a key. Dropped before its end, nothing is remembered.
+/// The right to perform the request of a key. If it is dropped before the end, nothing is remembered.
 pub(super) struct Turn {
     keyed: Arc<KeyedReplies>,
     name: Arc<KeyId>,
@@ -128,7 +128,7 @@ impl KeyedReplies {
         }
     }
 
-    /// What is known of a key. If that is nothing, its request is under way from now on.
+    /// The state of a key. If the key is unknown, its request counts as under way from now on.
     pub(super) fn find(self: &Arc<Self>, name: &Arc<KeyId>, digest: Digest) -> Result<Known, Failure> {
         let mut memory = self.memory(name).lock();
         memory.expire(Instant::now());
@@ -253,7 +253,7 @@ impl KeyMemory {
     }
 }
 
-/// A reply that is given again.
+/// A reply that can be sent again.
 #[derive(Debug)]
 pub(super) struct KeptReply {
     status: StatusCode,

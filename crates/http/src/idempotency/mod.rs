@@ -142,7 +142,7 @@ impl Idempotency {
     }
 }
 
-/// What is compared of two requests.
+/// The parts of two requests that are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Digest([u64; 2]);
 
@@ -174,7 +174,7 @@ impl<F: Future + Send + 'static> Future for Unfinished<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        // Taken out, so that work which panics is not continued.
+        // Removed first, so that work that panics is not continued.
         let Some(mut work) = self.0.take() else { return Poll::Pending };
         let polled = work.as_mut().poll(context);
         if polled.is_pending() {

@@ -17,7 +17,7 @@ const MAX_NAME: usize = 64;
 
 /// An emulator that is served, and what belongs to it.
 pub struct Served {
-    /// What `?emulator=` calls it.
+    /// Its name for `?emulator=`.
     pub name: String,
     /// The emulator.
     pub emulator: Arc<dyn Emulator>,
@@ -31,7 +31,7 @@ pub struct Served {
     permit: Option<Permit>,
 }
 
-/// Counts what is under way.
+/// Counts batches under way.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Waiting(Arc<AtomicUsize>);
 
@@ -71,7 +71,7 @@ impl Served {
         Served { symbols: symbols.into(), ..self }
     }
 
-    /// Names for the addresses of the game that it has now. When that is another one than before, files may have to be
+    /// The names for addresses of its current game. If the game has changed, files may have to be
     /// read.
     pub(crate) async fn symbols(&self) -> Arc<Symbols> {
         if let Some(ready) = self.symbols.ready(self.emulator.checksum()) {
@@ -105,7 +105,7 @@ impl Served {
         })
     }
 
-    /// Hands the emulator a batch, if the caller may have it done. Every batch of this crate goes through here.
+    /// Submits a batch to the emulator, if the caller may do that. Every batch of this crate goes through this function.
     #[expect(clippy::disallowed_methods, reason = "the one place where batches are handed over")]
     pub(crate) fn submit(&self, mut batch: Batch, deadline: Instant) -> Pending {
         let permitted = self.permit.as_ref().map_or(Ok(()), |permit| permit.check(&mut batch));
@@ -137,7 +137,7 @@ pub enum NameError {
 }
 
 impl Emulators {
-    /// Serves this one, for requests that name none.
+    /// Serves this emulator, for requests that do not name one.
     ///
     /// # Errors
     /// [`NameError::Unfit`].
@@ -146,7 +146,7 @@ impl Emulators {
         Ok(Emulators { all: vec![Arc::new(first)] })
     }
 
-    /// Serves this one too.
+    /// Serves this emulator too.
     ///
     /// # Errors
     /// If its name cannot be used or is taken.
@@ -159,12 +159,12 @@ impl Emulators {
         Ok(())
     }
 
-    /// The one for requests that name none.
+    /// The emulator for requests that do not name one.
     pub fn first(&self) -> &Arc<Served> {
         &self.all[0]
     }
 
-    /// The one of this name.
+    /// The emulator with this name.
     pub fn get(&self, name: &str) -> Option<&Arc<Served>> {
         self.all.iter().find(|served| served.name == name)
     }
@@ -192,7 +192,7 @@ fn check(name: &str) -> Result<(), NameError> {
 }
 
 task_local! {
-    /// The number of the WebSocket whose request this task does.
+    /// The number of the WebSocket whose request this task performs.
     static CONNECTION: u64;
 }
 
@@ -217,7 +217,7 @@ impl LockstepHolder {
         }
     }
 
-    /// Whether this WebSocket had begun the lockstep, which has no holder from now on.
+    /// Clears the holder of the lockstep if it is this WebSocket. Returns whether it was.
     pub(crate) fn is_left_by(&self, connection: u64) -> bool {
         self.0.compare_exchange(connection, 0, Relaxed, Relaxed).is_ok()
     }
@@ -228,7 +228,7 @@ pub(crate) fn connection_number() -> u64 {
     fastrand::u64(1..)
 }
 
-/// Does `work` for the WebSocket of this number.
+/// Performs `work` for the WebSocket with this number.
 pub(crate) async fn for_connection<F: Future>(number: u64, work: F) -> F::Output {
     CONNECTION.scope(number, work).await
 }

@@ -53,13 +53,13 @@ impl SelectedEmulator {
         Batch { key: self.key.clone(), ..batch.into() }
     }
 
-    /// Takes the memory that the result of an operation may need, before it is asked for.
+    /// Reserves memory for the result of an operation. Called before the operation is sent.
     pub(crate) fn share(&self, op: &Op) -> Result<BudgetShare, Failure> {
         self.operations.replies.share(op)
     }
 }
 
-/// Performs operations on emulators. It checks the deadline, what the caller may do, and the memory for the results.
+/// Performs operations on emulators. It checks the deadline, the caller's rights, and the memory for the results.
 pub(crate) struct Operations {
     /// The emulators; mGBA-http's routes act on the first.
     pub(crate) emulators: Emulators,
@@ -69,7 +69,7 @@ pub(crate) struct Operations {
     pub(crate) replies: ReplyBudget,
     /// The only folder in which callers may name files.
     pub(crate) files: Option<Files>,
-    /// Says when the server stops.
+    /// Signals that the server stops.
     pub(crate) stopping: Stopping,
 }
 
@@ -156,7 +156,7 @@ impl Served {
     /// The current frame.
     ///
     /// # Errors
-    /// If it is still the `last` one, with the reason.
+    /// If it is still the frame `last`, which the error says with the reason.
     pub(crate) fn check_alive(&self, last: u32) -> Result<u32, EmulatorError> {
         let state = self.emulator.state();
         if state.frame != last {

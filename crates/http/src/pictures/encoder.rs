@@ -22,9 +22,9 @@ pub(crate) type Newest = watch::Receiver<Option<Arc<SharedPicture>>>;
 
 /// Encodes the pictures of each emulator that has viewers, once for all of them.
 pub(crate) struct PictureEncoders {
-    /// How long an emulator that must be asked for pictures may take for the first.
+    /// How long an emulator that sends pictures only on request may take for the first one.
     patience: Duration,
-    /// By the emulator's name.
+    /// The newest pictures, by the emulator's name.
     open: Mutex<HashMap<String, watch::Sender<Option<Arc<SharedPicture>>>>>,
 }
 
@@ -91,14 +91,15 @@ fn subscribe(sender: &watch::Sender<Option<Arc<SharedPicture>>>) -> Newest {
 
 /// Where an emulator's pictures come from.
 pub(crate) enum PictureSource {
-    /// Each is given as it is made.
+    /// The emulator sends each picture when it is made.
     Given(Video),
-    /// Each is asked for.
+    /// The emulator sends pictures only on request.
     Asked(Box<Screenshots>),
 }
 
 impl PictureSource {
-    /// Opens the source of an emulator. One that must be asked is asked at once, for at most `patience`.
+    /// Opens the source of an emulator. If the emulator sends pictures only on request, this waits for the first, for at most
+    /// `patience`.
     pub(crate) async fn open(served: &Arc<Served>, patience: Duration) -> Result<PictureSource, Problem> {
         match served.emulator.video() {
             Some(video) => Ok(PictureSource::Given(video)),
@@ -106,7 +107,7 @@ impl PictureSource {
         }
     }
 
-    /// The newest picture that was not given yet; `None` when there will be none.
+    /// The newest picture that this function has not returned yet; `None` when there will be no more.
     pub(crate) async fn next(&mut self) -> Option<Arc<Picture>> {
         match self {
             PictureSource::Given(video) => video.next().await,
@@ -115,14 +116,14 @@ impl PictureSource {
     }
 }
 
-/// Limits how many clients watch and listen at once: each costs more than other streams do.
+/// Limits how many clients watch and listen at once. Each of them costs more than other streams.
 #[derive(Clone)]
 pub(crate) struct ViewerLimit {
     all: u32,
     free: Arc<Semaphore>,
 }
 
-/// The place of a viewer or listener, given back when it is dropped.
+/// The place of a viewer or listener, which is free again when this is dropped.
 pub(crate) struct ViewerPlace {
     _permit: OwnedSemaphorePermit,
     _stream: OpenStream,

@@ -1,7 +1,7 @@
 //! The pictures of an emulator, which all viewers share.
 //!
 //! - `encoder`: reads the pictures of each emulator that has viewers, and limits how many viewers there are;
-//! - `screenshots`: pictures of an emulator that gives them only when asked;
+//! - `screenshots`: pictures of an emulator that sends them only on request;
 //! - `picture`: a picture, encoded once for all viewers.
 
 pub(crate) mod encoder;

@@ -1,4 +1,4 @@
-//! Pictures of an emulator that gives a picture only when asked, as a PNG.
+//! Pictures of an emulator that sends them only on request, as PNG files.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::problem::Problem;
 
 /// How long to wait for a screenshot before the next is asked for.
 const SCREENSHOT_TIMEOUT: Duration = Duration::from_secs(3);
-/// Pause after one that failed.
+/// The pause after a screenshot that failed.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// A picture, and the frame that it shows.
@@ -44,9 +44,9 @@ pub(crate) struct Screenshots {
     served: Arc<Served>,
     /// The last one, and its picture.
     last: (Screenshot, Arc<Picture>),
-    /// The last one was not given yet.
+    /// Whether the last one was not returned yet.
     fresh: bool,
-    /// When the next one is due.
+    /// The time of the next request.
     due: Instant,
     tempo: Tempo,
 }
@@ -88,7 +88,7 @@ impl Screenshots {
         if same && new.frame == last.frame {
             return Some(false);
         }
-        // What runs on between two frames cannot be known; a counter that was set back counts as one frame.
+        // If the counter was set back, the number of frames is unknown; it counts as one.
         let frames = new.frame.checked_sub(last.frame).unwrap_or(1).max(1);
         let ticks = before.ticks + u64::from(frames);
         let picture = if same {
@@ -114,7 +114,7 @@ fn picture(screenshot: &Screenshot, ticks: u64) -> Result<Picture, OpError> {
     Ok(Picture { frame: screenshot.frame, ticks, width, height, pixels: rgb })
 }
 
-/// A console's frames a second, less what measuring them may be off: an emulator with fewer is short of time.
+/// A console's frames per second, minus the error of the measurement. An emulator with fewer is too slow.
 const FULL: f64 = 59.0;
 /// Screenshots a second: at first, at least, at most.
 const START: f64 = 20.0;
@@ -123,8 +123,8 @@ const MOST: f64 = 60.0;
 /// Time between two checks of the emulator's frame rate, which is measured over about as long.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// How many screenshots a second an emulator can make: one more and one more while it keeps its frame rate, a third less
-/// when it does not.
+/// How many screenshots per second an emulator can make. The number grows by one while the emulator keeps its frame rate, and
+/// falls by a third when it does not.
 struct Tempo {
     rate: f64,
     looked: Instant,

@@ -1,4 +1,4 @@
-//! The fields of a JSON object that is read one by one, with refusals that name the field.
+//! The fields of a JSON object, read one by one. Errors name the field.
 
 use axum::http::StatusCode;
 use base64::Engine;
@@ -58,7 +58,7 @@ fn base16(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
-/// What the values of fields are read with.
+/// The context in which the values of fields are read.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) symbols: &'a Symbols,
@@ -68,7 +68,7 @@ pub(crate) struct Context<'a> {
 /// Fields that are taken one by one.
 pub(crate) struct Fields<'a> {
     left: Object,
-    /// Those that were asked for, to say what there is.
+    /// The names that were read, for the error about an unknown field.
     known: Vec<&'static str>,
     context: Context<'a>,
 }
@@ -102,7 +102,7 @@ impl<'a> Fields<'a> {
         Ok(None)
     }
 
-    /// Says what is left over, if anything is.
+    /// Refuses fields that were not read, if there are any.
     pub(crate) fn end(self) -> Result<(), Problem> {
         let Some(name) = self.left.keys().next() else { return Ok(()) };
         let known = if self.known.is_empty() { "no field".to_owned() } else { self.known.join(", ") };
@@ -129,21 +129,21 @@ impl<'a> Fields<'a> {
         offset(&value, name)
     }
 
-    /// An address, and what is there as far as it is known; with a domain an offset there.
+    /// An address and, if it is known, the type of the number there; with a domain, an offset in the domain.
     pub(crate) fn target(&mut self, name: &'static str, domain: Option<&str>) -> Result<Target, Problem> {
         let accepts = if domain.is_some() { OFFSETS } else { ADDRESSES };
         let value = self.required(name, accepts)?;
         target(&value, domain, self.context.symbols, name)
     }
 
-    /// An address on the bus, as the caller wrote it and as it is meant.
+    /// An address on the bus, as the caller wrote it and as a number.
     pub(crate) fn written_target(&mut self, name: &'static str) -> Result<(Json, Target), Problem> {
         let value = self.required(name, ADDRESSES)?;
         let target = target(&value, None, self.context.symbols, name)?;
         Ok((value, target))
     }
 
-    /// An address, and what is there as far as it is known.
+    /// An address and, if it is known, the type of the number there.
     pub(crate) fn place(&mut self, name: &'static str) -> Result<Location, Problem> {
         let value = self.required(name, ADDRESSES)?;
         place(&value, self.context.symbols, name)
@@ -215,7 +215,7 @@ pub(crate) fn integer(value: &Json) -> Option<i64> {
     }
 }
 
-/// An offset in a memory domain, which no symbol is.
+/// An offset in a memory domain, which cannot be a symbol.
 pub(crate) fn offset(value: &Json, name: &str) -> Result<u32, Problem> {
     let number = match value {
         Json::String(text) => lua_integer(text.trim()),
@@ -239,13 +239,13 @@ pub(crate) fn place(value: &Json, symbols: &Symbols, name: &str) -> Result<Locat
     }
 }
 
-/// Where memory is that a caller names.
+/// A place in memory that a caller names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) address: Address,
     /// The type of the number there; `None` if it is not known.
     pub(crate) kind: Option<Type>,
-    /// How that number stands for a value.
+    /// How the number is converted to a value.
     pub(crate) format: Format,
 }
 
@@ -299,13 +299,13 @@ pub(crate) fn computed(value: &Json, symbols: &Symbols) -> Option<Result<Target,
             let format = number.map_or(Format::Plain, |(_, format)| format);
             Some(Ok(Target { address, kind: number.map(|(kind, _)| kind), format }))
         }
-        // The text is an expression that is wrong, or what `locate` describes.
+        // The text is an invalid expression, or the error of `locate` describes it.
         Err(error) if is_expression(text, symbols) => Some(Err(error)),
         Err(_) => None,
     }
 }
 
-/// Whether a text that is not an address is meant as an expression, or as the name of a field.
+/// Whether a text that is not an address seems to be an expression or the name of a field.
 fn is_expression(text: &str, symbols: &Symbols) -> bool {
     let root = text.split(['.', '[']).next().unwrap_or_default().trim();
     symbols.variable(root).is_some()

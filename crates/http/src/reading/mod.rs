@@ -1,6 +1,6 @@
-//! Reads what callers send into types. Errors name the place, what it holds, and what is accepted there.
+//! Converts what callers send to types. Errors name the place, its content, and what is accepted there.
 //!
-//! - `unique`: JSON in which no key is twice;
+//! - `unique`: JSON without duplicate keys;
 //! - `source`: a JSON value, or the texts of a query or path, as a type asks for it;
 //! - `fields`: the fields of an object, read one by one.
 
@@ -29,12 +29,12 @@ pub(crate) fn body<T: DeserializeOwned>(text: &[u8]) -> Result<T, Problem> {
     }
 }
 
-/// Reads an object that was read as JSON before.
+/// Converts a JSON object.
 pub(crate) fn object<T: DeserializeOwned>(object: Object) -> Result<T, Problem> {
     read(Json::Object(object), "the object")
 }
 
-/// Reads a value that stands at the place `name`.
+/// Converts the value at the place `name`.
 pub(crate) fn value<T: DeserializeOwned>(name: &str, value: Json) -> Result<T, Problem> {
     T::deserialize(ValueSource::Json(value)).map_err(|refusal| refusal.within(name).problem(name))
 }
@@ -57,12 +57,12 @@ pub(crate) fn part<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, Pro
     T::deserialize(ValueSource::Text(vec![text.to_owned()])).map_err(refused)
 }
 
-/// A whole number from `MIN` to `MAX`, with refusals that say so.
+/// A whole number from `MIN` to `MAX`. Errors name this range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Whole<const MIN: u32, const MAX: u32>(u32);
 
 impl<const MIN: u32, const MAX: u32> Whole<MIN, MAX> {
-    /// This number, which the caller knows to be within the range.
+    /// Wraps a number that is within the range.
     pub(crate) const fn usual(number: u32) -> Whole<MIN, MAX> {
         assert!(MIN <= number && number <= MAX);
         Whole(number)

@@ -1,4 +1,4 @@
-//! What types are read from, and why they cannot be.
+//! The sources of values, and their errors.
 
 use std::fmt::{Display, Formatter};
 
@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use super::fields::{Object, shown};
 use crate::problem::Problem;
 
-/// What a type is read from. Unlike serde_json, it does not accept a list for an object, and its errors say what is accepted.
+/// The source of a value. Unlike serde_json, it does not accept a list for an object, and its errors say what is accepted.
 pub(super) enum ValueSource {
     Json(Json),
     /// Texts given for one parameter.
@@ -251,7 +251,7 @@ impl<'de, I: Iterator<Item = (String, ValueSource)>> MapAccess<'de> for FieldAcc
     }
 }
 
-/// What stands between a problem and what is accepted, in what types say of themselves.
+/// The separator between a problem and what is accepted, in the errors of types.
 pub(super) const ACCEPTED: &str = "; accepted is ";
 
 /// Why a value cannot be read.
@@ -262,7 +262,7 @@ pub(super) struct ReadError {
     /// What is wrong, to follow the place.
     problem: String,
     accepts: Option<String>,
-    /// Nothing is there.
+    /// The value is missing.
     missing: bool,
 }
 
@@ -276,12 +276,12 @@ impl ReadError {
         }
     }
 
-    /// A value is there that is not one of these.
+    /// The value is not one of these.
     pub fn value(value: &Json, accepts: impl Into<String>) -> ReadError {
         ReadError::new(format!("is {}", shown(value)), accepts)
     }
 
-    /// Something of another kind is there.
+    /// The value has another type.
     pub fn kind(value: &Json, accepts: impl Into<String>) -> ReadError {
         let kind = match value {
             Json::Array(_) => "is a list",
@@ -306,13 +306,13 @@ impl ReadError {
         self.within(&format!("[{index}]"))
     }
 
-    /// For a missing value: adds what is accepted there. `read` is asked to read a null in its place and refuses that.
+    /// For a missing value: adds what is accepted there, from the error of `read` for a null.
     pub fn with_expected<T>(self, read: impl FnOnce(&str) -> Result<T, ReadError>) -> ReadError {
         if !self.missing {
             return self;
         }
         match read(&self.place) {
-            // Another field may be refused first, by a type that knows more than its fields.
+            // The type may refuse another field first.
             Err(other) if names(&other.place).eq(names(&self.place)) => {
                 ReadError { accepts: other.accepts, ..self }
             }
@@ -356,7 +356,7 @@ impl Display for ReadError {
 impl std::error::Error for ReadError {}
 
 impl de::Error for ReadError {
-    /// What a type says itself; after [`ACCEPTED`] what it takes.
+    /// The error of a type; after [`ACCEPTED`], it says what is accepted.
     fn custom<T: Display>(message: T) -> ReadError {
         let message = message.to_string();
         match message.split_once(ACCEPTED) {

@@ -36,7 +36,7 @@ impl Unreadable {
     }
 }
 
-/// Reads JSON in which no object has a key twice: it would not be clear which of the two counts.
+/// Reads JSON, and refuses objects with duplicate keys, because it is not clear which value counts.
 pub(crate) fn read(text: &[u8]) -> Result<Json, Unreadable> {
     let mut reader = serde_json::Deserializer::from_slice(text);
     match Unique::deserialize(&mut reader).and_then(|unique| reader.end().map(|()| unique)) {
@@ -48,13 +48,13 @@ pub(crate) fn read(text: &[u8]) -> Result<Json, Unreadable> {
     }
 }
 
-/// The error without its line and column, which do not help people who have the place.
+/// The error without its line and column, which are not useful next to the place.
 fn bare(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.rsplit_once(" at line ").map_or(text.clone(), |(text, _)| text.to_owned())
 }
 
-/// Reads a text again that cannot be read, to learn where.
+/// Reads a text a second time after an error, to find the place of the error.
 fn place_of_error(text: &[u8]) -> String {
     let mut reader = serde_json::Deserializer::from_slice(text);
     let read: Result<Unique, _> = serde_path_to_error::deserialize(&mut reader);

@@ -1,4 +1,4 @@
-//! What is known of the routes under `/v1`, from their descriptions and declarations.
+//! The routes under `/v1`, from their descriptions and declarations.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -47,7 +47,7 @@ impl Catalog {
         self.effects.push((path.to_owned(), effect));
     }
 
-    /// Refuses a request that changes something, if its caller may not do that, as far as method and path show it.
+    /// Refuses a request that changes something, if its caller may not do that. Only the method and the path are checked.
     pub(crate) fn check_rights(&self, rights: Rights, method: &Method, path: &str) -> Result<(), Failure> {
         let is_read_only = matches!(*method, Method::GET | Method::HEAD);
         if rights == Rights::Full || is_read_only || self.effect(path) != PathEffect::ByMethod {
@@ -81,7 +81,7 @@ pub(crate) fn takes_key(method: &Method, effect: PathEffect) -> bool {
     changes && effect != PathEffect::Nothing
 }
 
-/// Whether a path is one of a pattern with parameters in braces.
+/// Whether a path matches a pattern with parameters in braces.
 fn matches_pattern(path: &str, pattern: &str) -> bool {
     let mut parts = path.split('/');
     let fits = pattern.split('/').all(|expected| match parts.next() {

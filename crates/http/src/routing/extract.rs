@@ -1,4 +1,4 @@
-//! What handlers take from a request, with problems where it is something else.
+//! Extractors for parts of a request. Their errors are problems.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -158,16 +158,16 @@ impl<T: DeserializeOwned> FromRequest<AppState> for Payload<T> {
     }
 }
 
-/// The part of a list that is wanted.
+/// The requested part of a list.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Page {
-    /// How many to leave out at the beginning: `next` of the reply before.
+    /// The number of items to skip: `next` of the previous reply.
     #[serde(default)]
     #[param(default = 0)]
     pub(crate) offset: usize,
-    /// How many at most.
+    /// The largest number of items.
     #[serde(default = "Page::usual")]
     #[param(value_type = usize, default = 100, minimum = 1, maximum = 1000)]
     pub(crate) limit: Whole<1, 1000>,
@@ -179,7 +179,7 @@ impl Page {
         Whole::usual(100)
     }
 
-    /// How many at most.
+    /// The largest number of items.
     pub(crate) fn limit(&self) -> usize {
         self.limit.get() as usize
     }

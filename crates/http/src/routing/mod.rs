@@ -1,9 +1,9 @@
 //! What routes share.
 //!
-//! - `state`: the services, of which a handler takes those that it uses;
-//! - `extract`: what handlers take from a request;
+//! - `state`: the services; a handler takes those that it uses;
+//! - `extract`: extractors for parts of a request;
 //! - `prelude`: what most handlers import;
-//! - `declare`: what a route declares in addition to its description, and `catalog`, which finds that by a path.
+//! - `declare`: what a route declares in addition to its description; `catalog` finds it by the path.
 
 pub(crate) mod catalog;
 pub(crate) mod declare;

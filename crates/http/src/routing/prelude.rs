@@ -19,5 +19,5 @@ pub(crate) use crate::operations::SelectedEmulator;
 pub(crate) use crate::problem::Problem;
 pub(crate) use crate::storage::{Storage, StoredFile};
 
-/// The reply for something that was made: where it is, and what it is.
+/// The reply for something that was created: its path, and its description.
 pub(crate) type Created<T> = (StatusCode, [(HeaderName, String); 1], Json<T>);

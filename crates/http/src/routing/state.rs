@@ -49,9 +49,9 @@ services! {
     operations: Arc<Operations>,
     /// Reads bodies.
     bodies: Arc<BodyReader>,
-    /// Says when the server stops.
+    /// Signals that the server stops.
     stopping: Stopping,
-    /// What a client may take.
+    /// The limits for clients.
     limits: Arc<Limits>,
     /// The counters.
     meter: Arc<Meter>,

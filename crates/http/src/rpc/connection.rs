@@ -23,11 +23,11 @@ use crate::transport::activity::Outflow;
 use crate::transport::incoming::Charge;
 use crate::transport::streams::OpenStream;
 
-/// Messages on their way to the client. A slow client delays only what is sent to it.
+/// The most messages in the queue to the client. A slow client delays only its own messages.
 pub(super) const OUT: usize = 64;
-/// How often a silent client is asked whether it is there.
+/// The interval of pings to a silent client.
 const PING: Duration = Duration::from_secs(20);
-/// And not more often than this, however little idleness is allowed.
+/// The shortest interval of pings, if connections may be idle only for a short time.
 const SHORTEST: Duration = Duration::from_millis(10);
 
 /// Serves a connection until either side ends it.
@@ -51,9 +51,9 @@ pub(super) async fn run(
 struct RpcConnection {
     socket: WebSocket,
     outbox: mpsc::Receiver<Outgoing>,
-    /// Knows how much memory a message takes.
+    /// Counts the memory of a message.
     outflow: Outflow,
-    /// When the client last gave a sign of life.
+    /// When the client last sent something.
     heard: Instant,
 }
 
@@ -159,7 +159,7 @@ async fn in_time(
         Poll::Ready(sent) => sent,
         Poll::Pending => {
             let sent = timeout(stall, sent).await.map_err(|_| ConnectionEnd::Gone)?;
-            // There is room again because the client reads. Meanwhile nothing it sent was received.
+            // The queue has space again because the client reads. Meanwhile, nothing was received from it.
             *heard = Instant::now();
             sent
         }
@@ -167,7 +167,7 @@ async fn in_time(
     sent.map_err(|_| ConnectionEnd::Gone)
 }
 
-/// Begins what is asked for, in order; the answer follows when it is done. Requests for which there is no room are answered at once.
+/// Begins the requests in order. Each is answered when it is done, or at once if there are too many.
 async fn answer(session: &Arc<RpcSession>, message: Message, charge: Option<Charge>) -> Option<String> {
     let (items, is_array) = match message {
         Message::One(item) => (vec![item], false),
@@ -215,7 +215,7 @@ async fn answer(session: &Arc<RpcSession>, message: Message, charge: Option<Char
     None
 }
 
-/// A request that was begun, or could not be. Without an id it is not answered.
+/// A request that was begun or refused. Without an id, it is not answered.
 struct StartedRequest {
     id: Option<Json>,
     work: Result<UnderWay, RpcError>,
@@ -255,7 +255,7 @@ async fn finish(started: StartedRequest) -> EndedRequest {
     EndedRequest { reply: started.id.map(|id| reply(id, result)), held, sent }
 }
 
-/// Replies as one message; none where nothing is answered.
+/// Replies as one message; `None` without replies.
 fn written(mut replies: Vec<Json>, is_array: bool) -> Option<String> {
     if replies.is_empty() {
         return None;

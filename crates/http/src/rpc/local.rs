@@ -60,7 +60,7 @@ impl LocalCalls {
         let operations = Arc::<Operations>::from_ref(&self.state);
         let served = operations.for_caller(operations.emulators.first(), &self.caller);
         let services = RpcServices::from_ref(&self.state);
-        // Nothing is sent but events of subscriptions.
+        // Only events of subscriptions are sent.
         let (out, _) = mpsc::channel(1);
         let (methods, caller) = (self.methods.clone(), self.caller.clone());
         let session = Arc::new(RpcSession::new(services, methods, caller, served, self.client, out));

@@ -1,4 +1,4 @@
-//! Requests as they come, replies as they go, and errors, by <https://www.jsonrpc.org/specification>.
+//! The text of requests, replies and errors, by <https://www.jsonrpc.org/specification>.
 
 use axum::http::StatusCode;
 use serde::Serialize;
@@ -14,13 +14,13 @@ const MAX_BATCH: usize = 1024;
 /// What a message holds.
 #[derive(Debug)]
 pub(super) enum Message {
-    /// A request, or what was meant to be one.
+    /// A request, or an invalid one.
     One(Result<Request, Refused>),
     /// An array of them.
     Many(Vec<Result<Request, Refused>>),
 }
 
-/// Something asked for.
+/// A request.
 #[derive(Debug)]
 pub(super) struct Request {
     /// `None` for a notification, which is not answered.
@@ -80,7 +80,7 @@ fn request(item: Json) -> Result<Request, Refused> {
     };
     let id = object.remove("id");
     let is_id = match &id {
-        // It must come back as it was written, and of these numbers only the nearest fraction is known.
+        // The id must be returned unchanged, but such a number is read as a floating point number.
         Some(Json::Number(number)) => !number.is_f64(),
         Some(Json::String(_) | Json::Null) | None => true,
         Some(_) => false,
@@ -190,7 +190,7 @@ impl RpcError {
         self.data
     }
 
-    /// The problem of the only operation of a batch, as that of the operation alone.
+    /// Changes the problem of a batch with one operation into that of the operation.
     pub(crate) fn of_first_op(mut problem: Json) -> RpcError {
         const PLACE: &str = "ops[0]";
         if let Json::Object(fields) = &mut problem {

@@ -29,7 +29,7 @@ use crate::v1::{control, convenience, wait};
 /// The parameter that does what the header `Idempotency-Key` does.
 const KEY: &str = "idempotency_key";
 
-/// A request under way.
+/// A request that was begun.
 pub(super) type UnderWay = Pin<Box<dyn Future<Output = Result<RpcReply, RpcError>> + Send>>;
 
 const METHODS: &str = "an operation, as GET /v1/operations lists them, the operationId of a route of GET /openapi.json, such as \
@@ -45,7 +45,7 @@ struct Unsubscribe {
     subscription: u64,
 }
 
-/// Begins a request, whose message `charge` counts. What goes to the emulator has gone there when this returns, so that
+/// Begins a request, whose message `charge` counts. When this returns, its operations were sent to the emulator, so that
 /// operations are done in the order in which they were asked for.
 pub(super) async fn begin(
     session: &Arc<RpcSession>,
@@ -182,7 +182,7 @@ fn selected(session: &RpcSession, params: &mut Object) -> Result<Arc<Served>, Pr
     Ok(operations.for_caller(served, &session.caller))
 }
 
-/// Any operation that a batch takes, alone.
+/// Performs any operation of a batch, alone.
 async fn operation(session: &RpcSession, name: &str, mut params: Object) -> Result<UnderWay, RpcError> {
     let served = selected(session, &mut params)?;
     let plan = alone(name, params, &served).await?;
@@ -206,7 +206,7 @@ async fn alone(name: &str, mut params: Object, served: &Served) -> Result<Plan, 
     Plan::one(params, Context { symbols: &symbols, encoding })
 }
 
-/// The same under a key: a batch of one, which is what the key is remembered for.
+/// The same with a key, as a batch of one, because keys belong to batches.
 async fn operation_once(
     session: &RpcSession,
     name: &str,
@@ -239,7 +239,7 @@ async fn operation_once(
     }))
 }
 
-/// Hands operations to the emulator.
+/// Sends operations to the emulator.
 async fn perform(
     session: &RpcSession,
     served: &Arc<Served>,

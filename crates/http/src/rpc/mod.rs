@@ -1,9 +1,9 @@
 //! JSON-RPC 2.0 over a WebSocket: every operation, every route of `/v1` and subscriptions, many at once on one connection.
 //!
-//! - `message`: requests as they come, replies as they go, and errors with a problem as data;
-//! - `methods`: what can be asked for; operations go to the emulator in the order in which they came;
+//! - `message`: the text of requests, replies and errors;
+//! - `methods`: the methods; operations go to the emulator in the order of their requests;
 //! - `routes`: the routes of `/v1` as methods;
-//! - `session`: what belongs to one connection, its subscriptions too;
+//! - `session`: the state of one connection, with its subscriptions;
 //! - `connection`: the loop over its socket;
 //! - `local`: the same methods for other front ends in this process.
 

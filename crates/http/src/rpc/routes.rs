@@ -79,7 +79,7 @@ impl RouteMethods {
         self.by_id.get(id)
     }
 
-    /// Begins a request to a route, with the key that it may have and what counts the memory of its message. It has gone as
+    /// Begins a request to a route, with its key, if it has one, and the charge for the memory of its message. It has gone as
     /// far as it can at once when this returns.
     pub(super) async fn begin(
         &self,

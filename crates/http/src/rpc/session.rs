@@ -58,16 +58,16 @@ pub(super) struct RpcSession {
     /// Names the connection among all of the server.
     pub(super) number: u64,
     pub(super) services: RpcServices,
-    /// The routes that can be asked for.
+    /// The routes that are methods.
     pub(super) routes: Arc<RouteMethods>,
-    /// Who opened the connection.
+    /// The caller that opened the connection.
     pub(super) caller: Caller,
     /// The emulator that is meant where a request names none, as the caller may use it.
     pub(super) served: Arc<Served>,
-    /// To the client. A sender that finds it full waits: the client reads slowly.
+    /// The queue to the client. If the client reads slowly, the queue is full and senders wait.
     out: mpsc::Sender<Outgoing>,
     requests: Arc<Semaphore>,
-    /// Room for waits and subscriptions.
+    /// Limits waits and subscriptions.
     lasting: Arc<Semaphore>,
     /// Where the client is.
     pub(super) client: IpAddr,
@@ -114,7 +114,7 @@ impl From<String> for Outgoing {
 /// have such a share.
 pub(super) type Held = Box<dyn Send>;
 
-/// What a request came to.
+/// The outcome of a request.
 pub(super) struct RpcReply {
     pub(super) result: Json,
     /// Gets a message when the reply is on its way. Then what must come after the reply begins.
@@ -175,7 +175,7 @@ impl RpcSession {
         Ok(LastingPlace { _own: own, _open: self.services.streams.open(self.client, kind)? })
     }
 
-    /// Goes on with `work` until it is over or the connection is.
+    /// Runs `work` until it ends or the connection does.
     pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         let mut state = self.state.lock();
         while state.tasks.try_join_next().is_some() {}

@@ -1,4 +1,4 @@
-//! WebSockets: how they begin and end, and `sender`, which sends no more than the other end takes.
+//! WebSockets: how they begin and end, and `sender`, which sends no more than the other end reads.
 
 pub(crate) mod sender;
 
@@ -24,7 +24,7 @@ use crate::transport::incoming::OutOfMemory;
 /// How long the other end may take to answer a closing.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What a handler takes to open a WebSocket. Other requests get a [`Problem`].
+/// The extractor with which a handler opens a WebSocket. Other requests get a [`Problem`].
 pub(crate) struct Upgrade(pub(crate) WebSocketUpgrade);
 
 impl<S: Send + Sync> FromRequestParts<S> for Upgrade {
@@ -45,7 +45,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Upgrade {
 /// What a close frame says: a code of RFC 6455, 7.4.1, and a text.
 pub(crate) type CloseReason = (u16, String);
 
-/// What to say to a client whose message cannot be received; `None` if the client is gone. A message may have `largest`
+/// The close frame for a client whose message cannot be received; `None` if the client is gone. A message may have `largest`
 /// bytes.
 pub(crate) fn fault(error: &axum::Error, largest: usize) -> Option<CloseReason> {
     match error.source()?.downcast_ref()? {
@@ -79,8 +79,8 @@ fn check_key(headers: &HeaderMap) -> Result<(), Problem> {
     ))
 }
 
-/// Ends a WebSocket whose client is in the middle of a message that is not read: says why, and reads and forgets the rest
-/// so that the client can hear it.
+/// Ends a WebSocket whose client is in the middle of a message that is not read. Sends the reason, and reads and discards the
+/// rest so that the reason arrives.
 pub(crate) async fn close_unread(
     mut socket: WebSocket,
     (code, reason): CloseReason,

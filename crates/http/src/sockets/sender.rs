@@ -1,4 +1,4 @@
-//! A WebSocket that sends no more than the other end takes.
+//! A WebSocket that sends no more than the other end reads.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -47,15 +47,15 @@ pub(crate) enum SocketEnd {
     Stopping,
     /// The emulator is gone.
     NoEmulator,
-    /// The other end has answered nothing for [`SILENCE`].
+    /// The other end has not answered for [`SILENCE`].
     Silence,
-    /// The other end sent something that means nothing here; the text says what would.
+    /// The other end sent a message that is not accepted here; the text says what is.
     Nonsense(&'static str),
     /// The other end sent something that cannot be received.
     Fault(CloseReason),
 }
 
-/// Bounds what the other end may send.
+/// Limits what the other end may send.
 pub(crate) fn bounded(upgrade: WebSocketUpgrade) -> WebSocketUpgrade {
     upgrade.read_buffer_size(4 * MAX_HEARD).max_message_size(MAX_HEARD).max_frame_size(MAX_HEARD)
 }
@@ -66,7 +66,7 @@ impl PacedSocket {
         PacedSocket { socket, stopping, outflow, pings: PingWindow::new(now), sent: now }
     }
 
-    /// Whether the other end takes what it is sent. If not, the next answer to a ping may open it again.
+    /// Whether the other end reads what it is sent. If not, the next answer to a ping may open it again.
     pub(crate) fn is_open(&self) -> bool {
         self.pings.is_open(Instant::now())
     }
@@ -95,7 +95,7 @@ impl PacedSocket {
         }
     }
 
-    /// The next that happens. May be dropped and called again.
+    /// Waits for the next event. The future may be dropped and called again.
     pub(crate) async fn next(&mut self) -> Result<Heard, SocketEnd> {
         loop {
             let now = Instant::now();
@@ -134,7 +134,7 @@ impl PacedSocket {
         }
     }
 
-    /// Ends the line.
+    /// Closes the WebSocket.
     pub(crate) async fn close(self, end: SocketEnd) {
         let (code, reason) = match end {
             SocketEnd::Gone => return,
@@ -156,7 +156,7 @@ const SLACK: Duration = Duration::from_millis(100);
 const FIRST: Duration = Duration::from_secs(1);
 /// The most pings under way.
 const MOST: usize = 128;
-/// The best round trip is that of the last one to two of these: the way may change.
+/// The best round trip is that of the last one or two of these windows, because the network may change.
 const WINDOW: Duration = Duration::from_secs(10);
 
 /// Finds out how much of what was sent over a WebSocket has been read.

@@ -20,7 +20,7 @@ struct EmulatorList {
 /// An emulator.
 #[derive(Serialize, ToSchema)]
 struct Named {
-    /// What `?emulator=` calls it.
+    /// Its name for `?emulator=`.
     name: String,
     /// How it is.
     #[serde(flatten)]

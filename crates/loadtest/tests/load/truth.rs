@@ -1,5 +1,5 @@
-//! Compares the tester's figures with those of a server that records its own times. The tests share the machine with others, and its
-//! scheduling lies between the two clocks; `benches/testers.py` compares the high percentiles on a quiet machine.
+//! Compares the tester's figures with those of a server that records its own times. The tests share the machine with others,
+//! and scheduling adds a difference between the two; `benches/testers.py` compares the high percentiles on an idle machine.
 
 use std::sync::{Arc, Mutex};
 use std::thread;

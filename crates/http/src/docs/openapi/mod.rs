@@ -149,7 +149,7 @@ fn with_failures(operation: OperationBuilder, failures: &[Failure]) -> Operation
     })
 }
 
-/// A response that is described once for all, with its description for readers who do not follow references.
+/// A reference to a shared response, with its description, because some readers do not follow references.
 fn referred(name: &str, description: &str) -> RefOr<Response> {
     let mut reference = Ref::from_response_name(name);
     reference.description = description.to_owned();
@@ -288,7 +288,7 @@ fn own_paths() -> [(&'static str, PathItem); 3] {
     let picture = typed("image/png", "A PNG.", bytes().into());
     let metrics =
         typed("text/plain", "The text format of Prometheus; docs/metrics.md lists them.", string().into());
-    // What comes before a request is looked at.
+    // The errors that occur before the request itself is checked.
     let refused = |operation| with_failures(operation, &FAILURES[1..3]);
     let item = |operation: OperationBuilder| PathItem::new(HttpMethod::Get, operation.build());
     [

@@ -1,5 +1,5 @@
-//! The part of the document that is about `/v1`: the descriptions of the handlers, what holds for all of them, and how a
-//! token is shown.
+//! The part of the document about `/v1`: the descriptions of the handlers, what they have in common, and how to send a
+//! token.
 
 use axum::http::Method;
 use utoipa::PartialSchema;
@@ -67,7 +67,7 @@ pub(super) fn document() -> OpenApi {
         let content = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem"))).build();
         let response = ResponseBuilder::new().description(description).content(MEDIA_TYPE, content);
         let response = match status {
-            // A head that is too large is refused before it is known what it asks for.
+            // A head that is too large is refused before its route is known.
             "413" | "431" => {
                 response.content("text/plain", ContentBuilder::new().schema(Some(String::schema())).build())
             }
@@ -109,7 +109,7 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = (HttpMethod, &mut Ope
     all.into_iter().filter_map(|(method, operation)| Some((method, operation.as_mut()?)))
 }
 
-/// Whether what is there is neither named by the path nor a file.
+/// Whether the body is neither a file nor named by the path.
 fn is_known_to_server(path: &str) -> bool {
     !path.contains('{') && !path.starts_with("/v1/snapshots") && !path.starts_with("/v1/recordings")
 }
@@ -180,7 +180,7 @@ const TOKEN: &str = "token";
 const SESSION: &str = "session";
 const LOGIN: &str = "Login";
 
-/// Adds the ways to show a token, and the form of a login.
+/// Adds the ways to send a token, and the login form.
 fn add_token_schemes(components: &mut Components) {
     let text = || Schema::from(ObjectBuilder::new().schema_type(Type::String));
     let login = ObjectBuilder::new().property("token", text()).required("token").property("next", text());
@@ -197,7 +197,7 @@ fn add_token_schemes(components: &mut Components) {
     components.add_security_scheme(SESSION, SecurityScheme::ApiKey(ApiKey::Cookie(session)));
 }
 
-/// One of these is enough; a server that was started without a token asks for none.
+/// One of these is enough. A server that was started without a token requires none.
 pub(super) fn requirements() -> Vec<SecurityRequirement> {
     let none: [&str; 0] = [];
     vec![
