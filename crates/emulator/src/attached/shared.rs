@@ -1,4 +1,4 @@
-//! What is known about an attached emulator, in addition to the status of its link.
+//! The state of an attached emulator, in addition to the status of its link.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -290,7 +290,7 @@ impl HistoryKeeper {
         self.history.set_current(line);
         self.beginning = Beginning::Rewind { line, frame };
         if self.history.is_end(line, frame) {
-            // It is back at the end, which goes on.
+            // It is back at the end of its line, which continues.
             (self.next, self.kept) = (Some(frame), frame);
             (self.keys, self.changed) = (None, false);
             self.last.clear();
@@ -298,7 +298,7 @@ impl HistoryKeeper {
     }
 }
 
-/// The picture of now, made smaller.
+/// The current picture, made smaller.
 fn thumbnail(core: &Core) -> Thumbnail {
     let frame = core.frame();
     let (width, height) = (frame.width as usize / REDUCTION, frame.height as usize / REDUCTION);

@@ -150,12 +150,12 @@ impl Machine {
         self.settle_runs();
     }
 
-    /// Shows the picture of now to those who look.
+    /// Sends the current picture to the receivers.
     pub fn show_picture(&mut self) {
         self.media.show(&mut self.core, self.ticks);
     }
 
-    /// Shows the picture of the frame after which the clock stops.
+    /// Sends the picture of the frame after which the clock stops.
     pub fn settle_picture(&mut self) {
         self.media.settle(&mut self.core, self.ticks);
     }

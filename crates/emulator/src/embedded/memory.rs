@@ -38,7 +38,7 @@ struct Entry {
     outcome: Option<(Outcome, usize)>,
 }
 
-/// What is compared of two batches.
+/// The part of a batch that is compared.
 type Digest = [u64; 2];
 
 impl Memory {

@@ -45,7 +45,7 @@ impl From<Speed> for SetSpeed {
     }
 }
 
-/// A longer delay is not caught up: after the machine was suspended, nobody wants minutes of fast-forward.
+/// After a longer delay, the lost frames are not run: after the machine was suspended, this would be minutes of fast-forward.
 const MAX_CATCH_UP: Duration = Duration::from_millis(200);
 
 /// The schedule of frames.

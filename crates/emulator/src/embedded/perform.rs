@@ -25,7 +25,7 @@ type Result<T = Value> = std::result::Result<T, OpError>;
 const UNDER_WAY: &str =
     "the frames of the request with this key are still to run; send it again when they were run";
 
-/// Why no value is kept during a recording. The script says the same.
+/// Why no value can be frozen during a recording. The script has the same text.
 const RECORDED: &str = "a recording is being made, which holds keys and no writes to memory, so its replay would differ; stop \
                         the recording first";
 
@@ -46,12 +46,12 @@ pub(super) struct Progress {
     results: Vec<Result>,
     /// Frames that it has run by `advance`.
     advanced: u32,
-    /// Whose batch it is.
+    /// Receives the outcome of the batch.
     pub responder: Responder,
 }
 
 impl Progress {
-    /// Whether nobody waits for the outcome, nor will ask for it again.
+    /// Whether nobody waits for the outcome, and no key allows to request it again.
     pub fn is_abandoned(&self) -> bool {
         self.keyed.is_none() && self.responder.is_abandoned()
     }
@@ -146,7 +146,7 @@ impl Machine {
         }
     }
 
-    /// Goes on with a batch until its end, or until it waits for a run.
+    /// Continues a batch until its end, or until it waits for a run.
     pub(super) fn proceed(&mut self, mut progress: Progress) {
         match self.go_on(&mut progress) {
             Some(run) => self.runs.add(run, progress),
@@ -235,7 +235,7 @@ impl Machine {
     fn finish(&mut self, progress: Progress) -> (Outcome, Responder) {
         let Progress { keyed, results, responder, .. } = progress;
         let outcome = Outcome { frame: self.core.frame_counter(), results };
-        // A batch that was refused and changed nothing may be done a moment later with the same key.
+        // A batch that was refused and changed nothing may be sent again with the same key.
         if let Some((key, batch)) = keyed
             && outcome.has_changed(&batch.ops)
         {
@@ -570,7 +570,7 @@ impl Machine {
         accepted(loaded)
     }
 
-    /// Loads and resets, so that a ROM of the other console can have a core of its own.
+    /// Loads and resets. For a ROM of the other console, this creates a new core.
     fn load_rom(&mut self, path: &Path) -> Result {
         match self.core.load_file(path) {
             Ok(()) => {}
@@ -604,7 +604,8 @@ fn int(value: impl Into<i64>) -> Value {
     Value::Int(value.into())
 }
 
-/// That something was done. What mGBA's own script interface answers with a bare `false` is an error with its reason.
+/// The result of an action without a value. Where mGBA's script interface returns only `false`, this is an error with its
+/// reason.
 fn accepted(result: std::result::Result<(), Error>) -> Result {
     result.map(|()| Value::Bool(true)).map_err(failed)
 }

@@ -89,7 +89,7 @@ pub(crate) struct NewState<'a> {
     pub thumbnail: Option<Thumbnail>,
 }
 
-/// How to get to a frame.
+/// The way to reach a frame.
 #[derive(Debug)]
 pub(crate) struct Found {
     /// The line that it is on.
@@ -222,7 +222,7 @@ impl Line {
         true
     }
 
-    /// Finds how to get to a frame; `None` if it is not kept.
+    /// Finds the way to reach a frame; `None` if it is not kept.
     pub fn find(&self, frame: u32, surroundings: Option<u64>) -> Option<Found> {
         if self.states.back()?.frame < frame {
             return None;

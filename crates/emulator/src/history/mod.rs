@@ -31,19 +31,19 @@ pub struct History(Mutex<Lines>);
 struct Lines {
     /// Most bytes that all lines may take.
     budget: usize,
-    /// In the order in which they began. The last one goes on, unless the emulator went back since.
+    /// In the order in which they began. New frames belong to the last one, unless the emulator has gone back since.
     all: VecDeque<Line>,
     /// The line that the emulator is on.
     current: u32,
     last_id: u32,
 }
 
-/// What a history has, for people and programs.
+/// An overview of a history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overview {
-    /// Most bytes of memory that it may take.
+    /// The most bytes of memory that it may use.
     pub budget: usize,
-    /// How many it takes.
+    /// The bytes that it uses.
     pub used: usize,
     /// The number of the line that the emulator is on; `None` before its first frame.
     pub current: Option<u32>,
@@ -144,7 +144,7 @@ impl History {
         self.0.lock().all.back().is_some_and(|last| last.id() == line && last.ends_at(frame))
     }
 
-    /// Finds how to get to a frame. `line` 0 is the line that the emulator is on, with the lines that it follows from.
+    /// Finds the way to reach a frame. `line` 0 is the line that the emulator is on, with the lines that it follows from.
     /// `surroundings` describes what acts on the game in addition to its keys, now.
     ///
     /// # Errors

@@ -53,7 +53,7 @@ impl Packed {
     }
 }
 
-/// Where the first word from `at` on begins for which `wanted` holds.
+/// The start of the first word from `at` on for which `wanted` is true.
 fn next(mut at: usize, old: &[u8], new: &[u8], wanted: fn(&[u8], &[u8]) -> bool) -> Option<usize> {
     // Most blocks are equal, and whole blocks are compared faster than words.
     let skips_equal = !wanted(&[], &[]);

@@ -95,7 +95,7 @@ impl Block {
         fence(Ordering::Release);
     }
 
-    /// It does not change any more: the sequence is even and another one. So many frames were run since the channel was
+    /// It does not change any more: the sequence is even and a new one. `frames` frames were run since the channel was
     /// made.
     pub fn end(&self, ticks: u32) {
         let sequence = self.get(at::SEQUENCE);
@@ -110,7 +110,7 @@ impl Block {
         let core = &mut machine.core;
         let picture = core.frame();
         if !holds_clock {
-            // The core draws into these very words, and not now: this is its thread.
+            // The core draws into the same words, but not now, because this is its thread.
             let rows = picture.height as usize * STRIDE / 4;
             let words = self.words();
             for (to, from) in words[COPY..COPY + rows].iter().zip(&words[LIVE..LIVE + rows]) {
@@ -144,7 +144,7 @@ impl Block {
     }
 }
 
-/// Bytes of the watch room that these take: each begins at a multiple of four.
+/// The bytes of the block that these ranges take: each begins at a multiple of four.
 pub fn room_for(watches: &[WatchedRange]) -> usize {
     watches.iter().map(|watch| (watch.length as usize).next_multiple_of(4)).fold(0, usize::saturating_add)
 }

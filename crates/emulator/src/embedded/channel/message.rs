@@ -24,9 +24,9 @@ const MAX_WATCHES: usize = 1024;
 /// A request of a client.
 #[derive(Debug)]
 pub enum ClientMessage {
-    /// Take the clock, hold these keys, run this many frames, and update the block.
+    /// Take over the clock, hold these keys, run this many frames, and update the block.
     Step { keys: Option<u16>, frames: u32 },
-    /// Give the clock back.
+    /// Return the clock.
     Run,
     /// Update the block.
     Look,

@@ -23,9 +23,9 @@ use super::machine::Machine;
 use block::{Block, WatchedRange};
 use message::ClientMessage;
 
-/// Longest time that a client may block the core's thread by not taking its answers.
+/// Longest time that a client may block the core's thread by not reading its answers.
 const SEND_TIMEOUT: Duration = Duration::from_millis(100);
-/// Longest time for messages before the rest of the thread's work gets its turn.
+/// Longest time for messages before the thread does its other work.
 const SERVICE: Duration = Duration::from_millis(4);
 /// Time before the next attempt to create the channel.
 const RETRY: Duration = Duration::from_secs(1);

@@ -19,7 +19,7 @@ pub(super) struct SaveFile {
     disk: Mutex<Disk>,
 }
 
-/// What the file is to hold.
+/// What the file must hold.
 #[derive(Debug)]
 struct Latest {
     version: u64,
@@ -31,7 +31,7 @@ struct Latest {
 struct Disk {
     version: u64,
     bytes: Arc<[u8]>,
-    /// Which file held that; `None` if there was none.
+    /// The identity of the file that held it; `None` if there was no file.
     identity: Option<Identity>,
     /// Open for its lock.
     lock: Option<File>,
@@ -50,7 +50,7 @@ pub(super) struct Opened {
     pub problem: Option<String>,
 }
 
-/// Tells one file from another that took its place.
+/// Distinguishes a file from another one that has replaced it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Identity {
     #[cfg(unix)]
@@ -70,7 +70,7 @@ impl Identity {
     }
 }
 
-/// The bytes of a save file. Only regular files are opened: a pipe or a device could be waited for without end.
+/// The bytes of a save file. Only regular files are opened, because reading a pipe or a device could block forever.
 ///
 /// # Errors
 /// If it does not exist, is not a file, or is too large.
@@ -122,7 +122,7 @@ impl SaveFile {
         Ok(Opened { file: Some(Arc::new(file)), bytes, problem })
     }
 
-    /// Opens the file again, for what the game saved last if that cannot be written, or for what the file holds.
+    /// Opens the file again. Returns what the game saved last if that cannot be written, or else the content of the file.
     ///
     /// # Errors
     /// Those of [`open`](Self::open).
@@ -148,12 +148,12 @@ impl SaveFile {
         &self.path
     }
 
-    /// Whether the file holds what it is to hold.
+    /// Whether the file holds what it must hold.
     pub fn is_written(&self) -> bool {
         self.disk.lock().version == self.latest.lock().version
     }
 
-    /// Says what the file is to hold from now on.
+    /// Sets what the file must hold from now on.
     pub fn set(&self, bytes: &[u8]) {
         let mut latest = self.latest.lock();
         if *latest.bytes != *bytes {
@@ -162,11 +162,11 @@ impl SaveFile {
         }
     }
 
-    /// Writes the file if it does not hold yet what it is to hold. A file that another program changed meanwhile is
-    /// copied first; gives words on that.
+    /// Writes the file if its content is out of date. If another program has changed the file meanwhile, the file is
+    /// copied first; the result is a text about that.
     ///
     /// # Errors
-    /// If it cannot be written. The file is as it was then.
+    /// If it cannot be written. Then the file is unchanged.
     pub fn flush(&self) -> Result<Option<String>, String> {
         let mut disk = self.disk.lock();
         let (version, bytes) = {
@@ -245,7 +245,7 @@ impl Disk {
         if self.identity != Some(Identity::of(&data)) && !framewire_files::lock(&file) {
             return Err(io::Error::other("another emulator uses it"));
         }
-        // Its times would not do: a change may be too close to our own for them to differ.
+        // Its times are not enough: they may be equal if the change came soon after our own.
         Ok(Some(read_from(&file)?).filter(|theirs| **theirs != *self.bytes))
     }
 }
@@ -254,7 +254,7 @@ fn taken(path: &Path) -> String {
     format!("another emulator uses {}; this one does not write it", path.display())
 }
 
-/// Why the file cannot be replaced, as far as rights tell.
+/// Why the file cannot be replaced, as far as its permissions show.
 fn unwritable(path: &Path) -> Option<String> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let checked =

@@ -1,6 +1,6 @@
 //! Battery saves: in memory while the game runs, and written to their files soon after the game changed them.
 //!
-//! - `file`: the file of a save on disk, its lock, and what other programs did to it;
+//! - `file`: the file of a save on disk, its lock, and changes by other programs;
 //! - `writer`: the thread that writes files;
 //! - `problems`: what cannot be written, for the log, the events and the report.
 
@@ -47,9 +47,9 @@ struct OwnSave {
 /// A save that the game changes.
 struct Tracked {
     id: SaveId,
-    /// `None` if it is not to be written, or cannot be.
+    /// `None` if it must not or cannot be written.
     file: Option<Arc<SaveFile>>,
-    /// As it was at the last look.
+    /// Its bytes at the last check.
     bytes: Vec<u8>,
     change: Option<Unwritten>,
 }
@@ -71,7 +71,7 @@ impl Saves {
     /// Starts the thread that writes.
     ///
     /// # Errors
-    /// If the system gives none.
+    /// If the system cannot create a thread.
     pub fn start(shared: &Arc<EmbeddedState>, console: fn() -> Console) -> std::io::Result<Saves> {
         let problems = || Problems::new(shared.clone(), console());
         let writer = Writer::start(problems())?;
@@ -88,7 +88,7 @@ impl Saves {
         }
     }
 
-    /// Whether a save was taken out.
+    /// Whether a save was removed.
     fn take_changes(&mut self, core: &mut Core, now: Instant) -> bool {
         self.adopt_all(core, now);
         let mut ended = Vec::new();
@@ -109,7 +109,7 @@ impl Saves {
         !ended.is_empty()
     }
 
-    /// Takes the core's saves out and has them written; for when the core goes.
+    /// Removes the core's saves and lets the writer store them. Called before the core is dropped.
     pub fn leave(&mut self, core: &mut Core) {
         core.unload_save();
         self.take_changes(core, Instant::now());
@@ -140,14 +140,14 @@ impl Saves {
         }
     }
 
-    /// Gives the game its save file. What cannot be written is reported, and the game plays
-    /// all the same.
+    /// Gives the game its save file. If the file cannot be written, that is reported, and the game
+    /// runs anyway.
     pub fn autoload_at_start(&mut self, core: &mut Core) {
-        // The game before may have left one.
+        // The previous game may have left one.
         self.take_changes(core, Instant::now());
         let path = self.path(core);
         if let Some(folder) = path.parent() {
-            // Left by a process that was killed while it wrote.
+            // Files of processes that were killed while they wrote.
             let _ = framewire_files::remove_abandoned(folder);
         }
         let opened = self.open(&path).unwrap_or_else(|problem| Opened {
@@ -220,7 +220,7 @@ impl Saves {
         Ok(opened)
     }
 
-    /// The save that had this file is not written to it any more. When libmgba closes that save, it adds the cartridge's
+    /// Detaches the save that had this file. When libmgba closes that save, it adds the cartridge's
     /// clock to it, and the file may hold what another program wrote by then.
     fn release(&mut self, file: Option<&Arc<SaveFile>>) {
         let Some(file) = file else { return };
@@ -229,7 +229,7 @@ impl Saves {
         }
     }
 
-    /// Adopts the saves that scripts have put in, the oldest first.
+    /// Tracks the saves that scripts have loaded, the oldest first.
     fn adopt_all(&mut self, core: &mut Core, now: Instant) {
         let known = |id: SaveId| self.saves.iter().any(|tracked| tracked.id == id);
         let new = core.saves().filter(|save| !known(save.id));
@@ -251,8 +251,8 @@ impl Saves {
         }
     }
 
-    /// Hands over what the game saved to the file at `path` shortly before a script loaded it. Whether there was anything:
-    /// then libmgba has read a file that was out of date.
+    /// Gives the writer what the game saved to the file at `path` shortly before a script loaded it. Returns whether there was
+    /// anything; then libmgba has read an outdated file.
     fn settle(&mut self, core: &Core, path: &Path, now: Instant) -> bool {
         let place = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let mut newer = false;
@@ -294,7 +294,7 @@ impl Saves {
         opened
     }
 
-    /// Hands everything to the writer that the game has changed.
+    /// Gives the writer everything that the game has changed.
     pub fn hand_over_all(&mut self, core: &mut Core) {
         self.take_changes(core, Instant::now());
         for tracked in &mut self.saves {

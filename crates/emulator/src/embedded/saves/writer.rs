@@ -35,7 +35,7 @@ impl Writer {
     /// Starts the thread.
     ///
     /// # Errors
-    /// If the system gives none.
+    /// If the system cannot create a thread.
     pub fn start(problems: Problems) -> std::io::Result<Writer> {
         let queue = Arc::<WriteQueue>::default();
         let served = queue.clone();
@@ -44,7 +44,7 @@ impl Writer {
         Ok(Writer { queue, thread: Some(thread) })
     }
 
-    /// Has a file written soon.
+    /// Schedules a write of the file.
     pub fn write(&self, file: &Arc<SaveFile>) {
         let mut waiting = self.queue.state.lock();
         if !waiting.files.iter().any(|there| Arc::ptr_eq(there, file)) {
