@@ -27,7 +27,7 @@ pub struct Settings {
     #[arg(long, value_name = "[NAME=]FILE", env = "FRAMEWIRE_ROM")]
     #[serde(deserialize_with = "one_or_many")]
     pub rom: Vec<PathBuf>,
-    /// Attach to the mGBA whose script listens at this address; can be repeated and mixed with --rom [default:
+    /// Attach to the mGBA window whose script listens at this address; can be repeated and mixed with --rom [default:
     /// 127.0.0.1:8888 if a script answers there]
     #[arg(long, value_name = "[NAME=]HOST:PORT", env = "FRAMEWIRE_ATTACH")]
     #[serde(deserialize_with = "one_or_many")]
@@ -68,14 +68,14 @@ pub struct Settings {
     #[arg(long, value_name = "[NAME=]TYPE", env = "FRAMEWIRE_SAVE_TYPE", value_delimiter = ',')]
     #[serde(deserialize_with = "one_or_many")]
     pub save_type: Vec<String>,
-    /// Start the embedded core with the console's BIOS in this file, and with its intro [default: a replacement that starts the
-    /// game at once]
+    /// Start the embedded core with the console's BIOS in this file, which shows its intro [default: a replacement that starts
+    /// the game at once]
     #[arg(long, value_name = "FILE", env = "FRAMEWIRE_BIOS")]
     pub bios: Option<PathBuf>,
     /// The model of a Game Boy: dmg, mgb, sgb, sgb2, cgb or agb [default: by the ROM]
     #[arg(long, value_name = "MODEL", env = "FRAMEWIRE_GB_MODEL")]
     pub gb_model: Option<String>,
-    /// The colours of a Game Boy without colours, from white to black, such as e0f8d0,88c070,346856,081820
+    /// The four colours for a Game Boy that has only shades of grey, from white to black, such as e0f8d0,88c070,346856,081820
     #[arg(long, value_name = "COLORS", env = "FRAMEWIRE_GB_PALETTE")]
     pub gb_palette: Option<String>,
     /// Leave out the border in pictures of a Super Game Boy
@@ -97,7 +97,7 @@ pub struct Settings {
     /// Also offer the embedded core to a program on this machine through the shared-memory channel NAME (Linux)
     #[arg(long, value_name = "NAME", env = "FRAMEWIRE_CHANNEL")]
     pub channel: Option<String>,
-    /// Seconds after which a request fails that the emulator has not answered [default: 3]
+    /// Seconds that a request waits for the emulator before it fails [default: 3]
     #[arg(long, value_name = "SECONDS", env = "FRAMEWIRE_DEADLINE")]
     #[serde(deserialize_with = "text_or_number")]
     pub deadline: Option<Seconds>,

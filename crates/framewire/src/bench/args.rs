@@ -27,26 +27,26 @@ pub struct RunArgs {
     /// Rates that change during one run: TIME@RATE, or TIME@FROM..TO for a ramp, such as 10s@100,30s@100..1000
     #[arg(long, value_name = "LIST", conflicts_with_all = ["rates", "concurrency", "duration", "find_limit"], help_heading = "Load")]
     pub stages: Option<Stages>,
-    /// Random gaps with the same mean, as from many users, instead of equal ones
+    /// Random gaps between requests, as from many independent users, instead of equal gaps with the same mean
     #[arg(long, help_heading = "Load")]
     pub poisson: bool,
     /// Length of a run
     #[arg(short, long, value_name = "TIME", default_value = "10s", value_parser = humantime::parse_duration, help_heading = "Load")]
     pub duration: Duration,
-    /// Load before each run that is not measured; without it the first measured request makes the first connection
+    /// Send load for this time before each run, without measuring it; otherwise the first measured request opens a connection
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = humantime::parse_duration, help_heading = "Load")]
     pub warmup: Duration,
     /// Wait between two runs
     #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = humantime::parse_duration, help_heading = "Load")]
     pub rest: Duration,
-    /// What a request carries: uuid, a number of random bytes, or 1..5000 for random sizes
+    /// The message in a request: uuid, a number of random bytes, or 1..5000 for random sizes
     #[arg(short, long, value_name = "uuid|BYTES|A..B", default_value = "uuid", help_heading = "Load")]
     pub payload: Payload,
 
     /// The method [default: GET; with --body: POST]
     #[arg(long, value_name = "METHOD", value_parser = request::method, help_heading = "Request (http:// and https://)")]
     pub method: Option<Method>,
-    /// A header line, 'Name: value'; may be given again
+    /// Add a header line, 'Name: value'; can be repeated
     #[arg(long = "header", short = 'H', value_name = "LINE", value_parser = request::header, help_heading = "Request (http:// and https://)")]
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// The body, or @FILE with the body; `{}` is a place for the message (`{{}}` means `{}` itself)
@@ -58,7 +58,7 @@ pub struct RunArgs {
     /// Send the token in this file: Authorization: Bearer TOKEN
     #[arg(long, value_name = "FILE", help_heading = "Request (http:// and https://)")]
     pub token_file: Option<PathBuf>,
-    /// Which replies are right: echo (equal to the message), status (200 to 299), status=404, equals=TEXT, contains=TEXT
+    /// Which replies are correct: echo (equal to the message), status (200 to 299), status=404, equals=TEXT, contains=TEXT
     /// (or @FILE), or none (all of them) [default: echo if the message is sent, else status]
     #[arg(long, value_name = "CHECK", help_heading = "Request (http:// and https://)")]
     pub check: Option<Check>,
@@ -77,14 +77,14 @@ pub struct RunArgs {
     /// Connect to this Unix socket instead of the host and port
     #[arg(long, value_name = "FILE", help_heading = "Connection (http:// and https://)")]
     pub unix_socket: Option<PathBuf>,
-    /// HTTP/2: one connection a worker, with many requests in flight; over http:// without an upgrade
+    /// Use HTTP/2, with one connection per worker and many requests in flight; over http:// with prior knowledge
     #[arg(long, help_heading = "Connection (http:// and https://)")]
     pub http2: bool,
 
-    /// Search the highest rate that meets --goal, beginning at the first of --rates
+    /// Search for the highest rate that meets --goal, starting at the rate of --rates
     #[arg(long, requires = "goal", help_heading = "Goal")]
     pub find_limit: bool,
-    /// Conditions such as success=100%,p99<40ms; a run that misses one makes the exit code 1
+    /// Conditions such as success=100%,p99<40ms; the exit code is 1 if a run does not meet them
     #[arg(short, long, value_name = "CONDITIONS", help_heading = "Goal")]
     pub goal: Option<Goal>,
 
@@ -92,13 +92,13 @@ pub struct RunArgs {
     /// [default: pool; link:// and --http2: mux]
     #[arg(short, long, value_name = "NAME", help_heading = "Client")]
     pub strategy: Option<Strategy>,
-    /// pool-retry: the wait before each further try, such as 400ms,1200ms
+    /// pool-retry: the time to wait before each retry, such as 400ms,1200ms
     #[arg(long, value_name = "TIMES", default_value = "50ms,100ms", help_heading = "Client")]
     pub retries: Retries,
     /// Let the system hold back small packets (Nagle's algorithm) instead of sending each at once
     #[arg(long, help_heading = "Client")]
     pub nagle: bool,
-    /// The most requests under way at a time; those that are due beyond it wait, clock running
+    /// The most requests in flight; further requests wait, and their latency includes the wait
     #[arg(long, value_name = "N", default_value_t = 256, help_heading = "Client")]
     pub connections: usize,
     /// Threads that send
@@ -107,46 +107,46 @@ pub struct RunArgs {
     /// Longest wait for a reply
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = humantime::parse_duration, help_heading = "Client")]
     pub timeout: Duration,
-    /// marker://: send the bare message, for scripts that send back whatever comes, instead of framewire.echo,MESSAGE
+    /// marker://: send only the message instead of framewire.echo,MESSAGE, for scripts that return whatever they receive
     #[arg(long, help_heading = "Client")]
     pub raw: bool,
-    /// marker://: send the bare message without a mark at its end, and take what one read of at most 1,024 bytes gives as
-    /// the reply, to show what becomes of longer messages
+    /// marker://: send only the message, without an end mark, and use the result of one read of at most 1,024 bytes as the
+    /// reply, to show what happens to longer messages
     #[arg(long, conflicts_with = "raw", help_heading = "Client")]
     pub unframed: bool,
-    /// Do not connect once before the first run to see whether anything is there
+    /// Do not check before the first run whether the target accepts connections
     #[arg(long, help_heading = "Client")]
     pub skip_check: bool,
 
     /// embedded: the ROM to run instead of the demo game
     #[arg(long, value_name = "FILE", help_heading = "Emulator")]
     pub rom: Option<PathBuf>,
-    /// embedded: how fast it runs, 1 is the console's own speed, 0 as fast as the processor allows
+    /// embedded: the speed; 1 is the console's own speed, and 0 is as fast as the processor allows
     #[arg(long, value_name = "TIMES", default_value_t = 1.0, help_heading = "Emulator")]
     pub speed: f64,
-    /// Where the emulator's frame counter is read: a URL that gives JSON, auto (where the target offers one), or none
+    /// Where to read the emulator's frame counter: a URL of JSON, auto (if the target has one), or none
     #[arg(long, value_name = "URL", default_value = "auto", help_heading = "Emulator")]
     pub emulator: String,
     /// The counter's name in that JSON
     #[arg(long, value_name = "NAME", default_value = "frame", help_heading = "Emulator")]
     pub counter: String,
 
-    /// Write everything as JSON
+    /// Write all results as JSON
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub json: Option<PathBuf>,
-    /// Write one page with plots
+    /// Write an HTML page with plots
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub html: Option<PathBuf>,
     /// Write the histograms as an HDR log
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub hdr: Option<PathBuf>,
-    /// Write a line a row as CSV
+    /// Write the rows of the table as CSV
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub csv: Option<PathBuf>,
     /// Write gauges in Prometheus' text format
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub prometheus: Option<PathBuf>,
-    /// Show nothing but the result
+    /// Print only the result
     #[arg(short, long, help_heading = "Output")]
     pub quiet: bool,
 }
@@ -167,7 +167,7 @@ impl RunArgs {
         )
     }
 
-    /// An option that was given and only HTTP servers understand.
+    /// The first given option that is for HTTP servers only.
     pub fn http_option(&self) -> Option<&'static str> {
         let given = [
             ("--method", self.method.is_some()),

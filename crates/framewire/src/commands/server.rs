@@ -30,7 +30,7 @@ pub struct ServerArgs {
     /// Trust the certificate in this PEM file, for an https:// address [default: those that this machine trusts]
     #[arg(long, value_name = "FILE")]
     cacert: Option<PathBuf>,
-    /// Print JSON for programs, as the HTTP API has it
+    /// Print JSON, as the HTTP API returns it
     #[arg(long)]
     pub json: bool,
     #[cfg(feature = "embedded")]

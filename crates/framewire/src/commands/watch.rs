@@ -25,7 +25,7 @@ pub struct Args {
     /// What to watch
     #[arg(value_name = "EXPRESSION", required = true, add = complete::expressions())]
     expressions: Vec<String>,
-    /// End after this number of changes
+    /// Stop after this number of changes
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     #[command(flatten)]
