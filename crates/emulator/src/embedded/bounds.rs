@@ -3,7 +3,7 @@
 use framewire_libmgba::{Core, Platform};
 use framewire_protocol::{Access, Bus, Op, OpError};
 
-use super::perform::unknown_domain;
+use super::errors::unknown_domain;
 
 /// The bus of the core's console.
 pub(super) fn bus(core: &Core) -> Bus {

@@ -5,7 +5,7 @@ use std::path::Path;
 use framewire_libmgba::{Cheat, CheatKind, Core, read_cheats};
 use framewire_protocol::{OpError, Status, Value};
 
-use super::perform::failed;
+use super::errors::failed;
 
 /// The most cheats of a core.
 const MAX_CHEATS: usize = 1000;

@@ -6,7 +6,7 @@ use framewire_protocol::hex::hex_pairs;
 use framewire_protocol::{Access, MAX_RANGE, OpError, Status, Value};
 
 use super::bounds;
-use super::runs::{self, CoreMemory};
+use super::expressions::{self, CoreMemory};
 
 /// Most values that are kept.
 const MAX_FROZEN: usize = 256;
@@ -23,7 +23,7 @@ pub(super) fn read_at(core: &mut Core, address: &[u8], length: u32) -> Result<Ve
     if length > MAX_RANGE {
         return Err(OpError::bad_argument(format!("length is {length}; use 0 to {MAX_RANGE} bytes")));
     }
-    let address = address_now(core, &runs::decode(core, address, "address")?, length, false)?;
+    let address = address_now(core, &expressions::decode(core, address, "address")?, length, false)?;
     let mut bytes = address.to_le_bytes().to_vec();
     let failed = |error| OpError::failed(format!("the memory cannot be read: {error}"));
     bytes.extend(core.read_range(address, length as usize).map_err(failed)?);
@@ -35,7 +35,7 @@ pub(super) fn read_at(core: &mut Core, address: &[u8], length: u32) -> Result<Ve
 /// # Errors
 /// If the bytes are not an expression, it has no value, or there is no such memory.
 pub(super) fn write_at(core: &mut Core, address: &[u8], data: &[u8]) -> Result<u32, OpError> {
-    let code = runs::decode(core, address, "address")?;
+    let code = expressions::decode(core, address, "address")?;
     let length = u32::try_from(data.len()).unwrap_or(u32::MAX);
     let address = address_now(core, &code, length, true)?;
     write(core, address, data)?;
@@ -125,7 +125,7 @@ impl Frozen {
                 format!("{MAX_FROZEN} values are frozen already, which is the limit; unfreeze one first");
             return Err(OpError::new(Status::Busy, message));
         }
-        let address = runs::decode(core, address, "address")?;
+        let address = expressions::decode(core, address, "address")?;
         let length = data.len() as u32;
         let now = address_now(core, &address, length, true)?;
         write(core, now, &data)?;

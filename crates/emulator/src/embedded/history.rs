@@ -6,8 +6,8 @@ use std::sync::Arc;
 use framewire_libmgba::{Core, Error, flags};
 use framewire_protocol::{Op, OpError, Status};
 
+use super::errors::failed;
 use super::machine::Machine;
-use super::perform::failed;
 use super::sensors;
 use crate::Discontinuity;
 use crate::history::{Beginning, Found, History, NewState, Thumbnail};

@@ -6,6 +6,8 @@ mod channel;
 mod cheats;
 mod computed;
 mod driver;
+mod errors;
+mod expressions;
 mod history;
 mod keys;
 mod layers;

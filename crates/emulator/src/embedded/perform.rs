@@ -1,6 +1,5 @@
 //! Operations on a core.
 
-use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Instant;
 
@@ -9,11 +8,13 @@ use framewire_protocol::{Batch, Effect, Keys, MAX_RANGE, Op, OpError, Outcome, S
 
 use super::bounds;
 use super::computed;
+use super::errors::{failed, unknown_domain, unknown_register};
+use super::expressions;
 use super::history::Influence;
 use super::layers;
 use super::machine::Machine;
 use super::media;
-use super::runs::{self, ActiveRun, BegunRun};
+use super::runs::{ActiveRun, BegunRun};
 use super::saves::Saves;
 use super::sensors;
 use super::watches::OF_RECORDINGS;
@@ -512,7 +513,7 @@ impl Machine {
                 self.watches.end(id);
                 Value::None
             }
-            Op::Evaluate { expressions } => Value::Bytes(runs::evaluate(core, &expressions)?),
+            Op::Evaluate { expressions } => Value::Bytes(expressions::evaluate(core, &expressions)?),
             Op::ReadAt { address, length } => Value::Bytes(computed::read_at(core, &address, length)?),
             Op::WriteAt { address, data } => {
                 check_length(data.len())?;
@@ -610,18 +611,6 @@ fn accepted(result: std::result::Result<(), Error>) -> Result {
     result.map(|()| Value::Bool(true)).map_err(failed)
 }
 
-/// A failure with its causes, which a caller sees as one text.
-pub(super) fn failed(error: Error) -> OpError {
-    let missing = match &error {
-        Error::Io { action: "read", source, .. } => source.kind() == ErrorKind::NotFound,
-        Error::EmptySlot { .. } => true,
-        _ => false,
-    };
-    let status = if missing { Status::NotFound } else { Status::Failed };
-    let causes = std::iter::successors(std::error::Error::source(&error), |cause| cause.source());
-    OpError::new(status, causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}")))
-}
-
 fn check_length(length: usize) -> Result<()> {
     if length > MAX_RANGE as usize {
         return Err(OpError::bad_argument(format!("length is {length}; use 0 to {MAX_RANGE} bytes")));
@@ -637,14 +626,4 @@ fn check_keys(keys: u16) -> Result<u16> {
 
 fn find_domain(core: &Core, name: &str) -> Result<usize> {
     core.domain_index(name).ok_or_else(|| unknown_domain(core, name))
-}
-
-/// There is no such memory domain.
-pub(super) fn unknown_domain(core: &Core, name: &str) -> OpError {
-    let names: Vec<_> = core.domains().iter().map(|domain| domain.name.as_str()).collect();
-    OpError::bad_argument(format!("no memory domain {name:?}; there are {}", names.join(", ")))
-}
-
-fn unknown_register(core: &Core, name: &str) -> OpError {
-    OpError::bad_argument(format!("no register {name:?}; there are {}", core.registers().join(", ")))
 }

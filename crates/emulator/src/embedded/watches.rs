@@ -12,7 +12,7 @@ use framewire_protocol::{Access, MemoryRange, OpError, Status};
 use parking_lot::Mutex;
 
 use super::bounds;
-use super::runs::{self, CoreMemory};
+use super::expressions::{self, CoreMemory};
 use crate::feed::Feed;
 use crate::{Change, Discontinuity, Watch, WatchEnd, WatchEvent, WatchRequest, WorkRam, work_ram};
 
@@ -181,7 +181,7 @@ impl Watches {
                 codes.push(None);
                 continue;
             };
-            codes.push(Some(runs::decode(core, expression, &place)?));
+            codes.push(Some(expressions::decode(core, expression, &place)?));
         }
         let mut base = Vec::with_capacity(more);
         let mut active = ActiveWatch {

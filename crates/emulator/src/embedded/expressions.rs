@@ -1,0 +1,61 @@
+//! Expressions over the memory of a core, for runs, watches, and addresses that are read from memory.
+
+use framewire_expression::{Code, CodeError, ReadMemory, Type};
+use framewire_libmgba::Core;
+use framewire_protocol::run::{self, Condition};
+use framewire_protocol::{Access, OpError};
+
+use super::bounds;
+
+/// Decodes conditions. `place` names them in errors.
+pub(super) fn compile(core: &Core, conditions: &[Condition], place: &str) -> Result<Vec<Code>, OpError> {
+    let conditions = conditions.iter().enumerate();
+    conditions.map(|(index, bytes)| decode(core, bytes, &format!("{place}[{index}]"))).collect()
+}
+
+/// Decodes an expression, and checks that the core has the memory at its fixed addresses.
+pub(super) fn decode(core: &Core, bytes: &[u8], place: &str) -> Result<Code, OpError> {
+    let problem = |error: CodeError| OpError::bad_argument(format!("{place}: {error}"));
+    let code = Code::decode(bytes).map_err(problem)?;
+    for range in code.ranges() {
+        let (domain, length) = (range.domain.as_deref(), u32::from(range.length));
+        let access = Access { domain, address: range.address, length, write: false };
+        bounds::check(core, &access)
+            .map_err(|error| OpError::new(error.status, format!("{place}: {error}")))?;
+    }
+    Ok(code)
+}
+
+/// The values of the expressions of [`Op::Evaluate`](framewire_protocol::Op::Evaluate).
+///
+/// # Errors
+/// If the bytes are not expressions, or they read memory that does not exist.
+pub(super) fn evaluate(core: &mut Core, expressions: &[u8]) -> Result<Vec<u8>, OpError> {
+    let codes = compile(core, &run::decode_expressions(expressions)?, "expressions")?;
+    let values: Vec<_> = codes.iter().map(|code| code.value(&mut CoreMemory(core))).collect();
+    Ok(run::encode_values(&values))
+}
+
+/// The memory of a core, for expressions.
+pub(super) struct CoreMemory<'a>(pub(super) &'a mut Core);
+
+impl ReadMemory for CoreMemory<'_> {
+    fn frame(&self) -> u32 {
+        self.0.frame_counter()
+    }
+
+    fn read(&mut self, kind: Type, domain: Option<&str>, address: u32) -> Option<i64> {
+        let access = Access { domain, address, length: kind.size().into(), write: false };
+        bounds::check(self.0, &access).ok()?;
+        let mut bytes = [0; 4];
+        let bytes = &mut bytes[..kind.size().into()];
+        match domain {
+            None => self.0.read_into(address, bytes),
+            Some(name) => {
+                let domain = self.0.domain_index(name)?;
+                self.0.domain_read_into(domain, address, bytes).ok()?;
+            }
+        }
+        Some(kind.read(bytes))
+    }
+}
