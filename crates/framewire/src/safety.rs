@@ -32,7 +32,7 @@ impl Settings {
         Ok(Access { pages, tokens, files })
     }
 
-    /// Whether `--files` can be kept to: whether the emulators see the folders that are looked at here.
+    /// Whether `--files` can be enforced: whether the emulators see the same folders as this program.
     fn check_attached(&self) -> anyhow::Result<()> {
         for requested in self.requested()? {
             if let Source::Attach(address) = requested.source
@@ -47,7 +47,7 @@ impl Settings {
         Ok(())
     }
 
-    /// What HTTPS is served with, if it is.
+    /// The certificate and key for HTTPS, if there is one.
     ///
     /// # Errors
     /// If one of the two files is not named, or they cannot be used.

@@ -189,7 +189,7 @@ impl Settings {
     fn or(self, fallback: Settings) -> Settings {
         let mut fallback = fallback;
         if !self.attach.is_empty() || !self.rom.is_empty() {
-            // What is for a game goes with it.
+            // Settings for a game are dropped with the game.
             fallback = Settings {
                 attach: vec![],
                 rom: vec![],

@@ -5,7 +5,7 @@ use tracing_subscriber::{Layer, Registry};
 #[cfg(feature = "otlp")]
 pub use collected::{Traces, start};
 
-/// What takes the spans.
+/// The receiver of the spans.
 pub type SpanLayer = Box<dyn Layer<Registry> + Send + Sync>;
 
 /// A build without the feature has none.
@@ -14,7 +14,7 @@ pub enum Traces {}
 
 #[cfg(not(feature = "otlp"))]
 impl Traces {
-    /// There is nothing to call this on.
+    /// This is never called.
     pub fn layer(&self) -> SpanLayer {
         match *self {}
     }

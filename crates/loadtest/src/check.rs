@@ -1,4 +1,4 @@
-//! Which replies are right.
+//! Checks of replies.
 
 use std::fmt;
 use std::path::Path;
@@ -6,20 +6,20 @@ use std::str::FromStr;
 
 use crate::target::Failure;
 
-/// What a reply must be to count as right.
+/// The condition for a reply to count as correct.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Check {
     /// It is a success (status 200 to 299 where there is one) and equals the payload.
     Echo,
-    /// It is a success, whatever it holds.
+    /// It is a success, with any body.
     Success,
     /// It has this status.
     Status(u16),
     /// It is a success and equals this.
     Equals(Vec<u8>),
-    /// It is a success and has this somewhere.
+    /// It is a success and contains this.
     Contains(Vec<u8>),
-    /// It is whole, whatever its status.
+    /// It is complete, with any status.
     Nothing,
 }
 
@@ -32,7 +32,7 @@ pub enum CheckError {
          reads a file)"
     )]
     Unknown(String),
-    /// A text that every reply has.
+    /// A text that every reply contains.
     #[error("contains= has no text; every reply would pass; use status or none")]
     Empty,
     /// The file after `@`.
@@ -40,7 +40,7 @@ pub enum CheckError {
     File(String, #[source] std::io::Error),
 }
 
-/// Text as it stands, or, after `@`, what a file holds. A relative path starts at `folder`.
+/// The text itself or, after `@`, the content of a file. A relative path starts at `folder`.
 ///
 /// # Errors
 /// If the file cannot be read: its path and the reason.

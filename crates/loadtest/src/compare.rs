@@ -1,4 +1,4 @@
-//! Two reports side by side, and when the second is too bad.
+//! Compares two reports, and finds changes that break a rule.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use crate::metric::{self, Figure, Metric, Relation};
 use crate::report::Report;
 use crate::row::{Phase, Row};
 
-/// A change that must not be: `p99>+10%`, `achieved<-5%`, or a value that must not be: `p99>40ms`.
+/// A rule: a forbidden change, such as `p99>+10%` or `achieved<-5%`, or a forbidden value, such as `p99>40ms`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FailOn {
     metric: Metric,
@@ -54,7 +54,7 @@ impl fmt::Display for FailOn {
     }
 }
 
-/// What is compared.
+/// The figure that is compared.
 pub const METRICS: [Metric; 8] = [
     Metric::Achieved,
     Metric::Success,
@@ -81,8 +81,8 @@ impl Pair<'_> {
         Some(change(metric.of(self.before)?, metric.of(self.after)?))
     }
 
-    /// Why the second row is too bad, if it is. In latencies, a request without a right reply counts as slower than any
-    /// limit, as in a [`Goal`](crate::goal::Goal).
+    /// Why the second row breaks the rule, if it does. In latencies, a request without a correct reply counts as slower than
+    /// any limit, as in a [`Goal`](crate::goal::Goal).
     pub fn fails(&self, rule: &FailOn) -> Option<String> {
         let judged = rule.metric.judged(self.before).zip(rule.metric.judged(self.after));
         let Some((before, after, change)) = judged.map(|(before, after)| change(before, after)) else {
@@ -108,7 +108,7 @@ fn change(before: f64, after: f64) -> (f64, f64, f64) {
 /// The rows of two reports, sorted by whether both have them. Those of a search are left out.
 #[derive(Debug)]
 pub struct Matched<'a> {
-    /// Rows for the same load in both, in the second's order. Of several the last counts.
+    /// Rows for the same load in both, in the second's order. If there are several, the last one counts.
     pub pairs: Vec<Pair<'a>>,
     /// Rows for loads that the second does not have.
     pub only_before: Vec<&'a Row>,
@@ -135,7 +135,7 @@ pub fn matched<'a>(before: &'a Report, after: &'a Report) -> Matched<'a> {
     matched
 }
 
-/// Differences between what the two reports measured and how, in words.
+/// Differences between what the two reports measured and how, as texts.
 pub fn differences(before: &Report, after: &Report) -> Vec<String> {
     let described = |report: &Report| {
         let (target, settings, machine) = (&report.target, &report.settings, &report.machine);
@@ -168,7 +168,7 @@ fn check(report: &Report) -> String {
     if report.target.check.is_empty() { older.to_owned() } else { report.target.check.clone() }
 }
 
-/// Reasons to doubt one of the reports, in words.
+/// Reasons to doubt one of the reports, as texts.
 pub fn doubts(before: &Report, after: &Report) -> Vec<String> {
     let mut doubts = Vec::new();
     for (report, which) in [(before, "first"), (after, "second")] {

@@ -44,7 +44,7 @@ pub fn probe(args: &RunArgs, measured: &Measured) -> anyhow::Result<Option<(Box<
             Box::new(probe)
         }
     };
-    // One that has nothing to say now is not asked again.
+    // A target that does not answer now is not asked again.
     Ok(probe
         .read()
         .map(|_| (probe, if args.counter == "frame" { "frames" } else { &args.counter }.to_owned())))

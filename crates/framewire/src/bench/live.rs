@@ -116,7 +116,7 @@ impl Live {
         }
     }
 
-    /// Leaves one line of the run.
+    /// Prints one line for the run.
     pub fn finish(&mut self, row: &Row) {
         if let View::Bar(bar) = &self.view {
             bar.finish_and_clear();

@@ -30,7 +30,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Does all runs in order.
+    /// Performs all runs in order.
     pub fn rows(&mut self, plans: &[Plan]) -> anyhow::Result<()> {
         for (index, plan) in plans.iter().enumerate() {
             let row = self.row(plan, Phase::Measure, &format!("{}/{}", index + 1, plans.len()))?;
@@ -42,7 +42,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Searches the highest rate that meets the goal.
+    /// Searches for the highest rate that meets the goal.
     pub fn search(&mut self, plan: &Plan, search: &Search, goal: &Goal) -> anyhow::Result<()> {
         let limit = search::find(search, goal.to_string(), &mut |rate, phase| {
             let mut plan = plan.clone();
@@ -62,7 +62,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Does one run and adds its row to the report.
+    /// Performs one run and adds its row to the report.
     fn row(&mut self, plan: &Plan, phase: Phase, place: &str) -> anyhow::Result<&Row> {
         if !self.report.rows.is_empty() {
             self.wait();

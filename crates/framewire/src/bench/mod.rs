@@ -1,7 +1,7 @@
 //! `framewire bench`: measures a server, an emulator's script or the embedded core under load.
 //!
-//! - [`args`]: what can be typed, and the plans it means;
-//! - [`target`]: what an address leads to; [`script`] and [`embedded_target`]: how those are measured;
+//! - [`args`]: the command line, and the plans that it describes;
+//! - [`target`]: the target of an address; [`script`] and [`embedded_target`]: how scripts and cores are measured;
 //! - [`emulator`]: the frame counter during a run;
 //! - [`measure`]: the runs, one after the other, or the search for a limit;
 //! - [`live`]: what is shown during a run; [`output`]: what is written at the end;
@@ -44,14 +44,14 @@ pub struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Hold two reports of `--json` side by side
+    /// Compare two reports of `--json`
     Compare(compare::Args),
 }
 
 /// Runs it.
 ///
 /// # Errors
-/// If something that was typed cannot be done; nothing was measured then.
+/// If the command line asks for something that is not possible. Then nothing was measured.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.command {
         Some(Command::Compare(args)) => compare::run(&args),
@@ -103,7 +103,7 @@ fn command_line() -> Vec<String> {
     std::iter::once("framewire".to_owned()).chain(words).collect()
 }
 
-/// An absolute path without its folder, also after `--option=`; other words as they are.
+/// An absolute path without its folder, also after `--option=`; other words unchanged.
 fn without_folder(word: &str) -> String {
     let (option, value) = match word.split_once('=') {
         Some((option, value)) if option.starts_with('-') => (format!("{option}="), value),
@@ -114,7 +114,7 @@ fn without_folder(word: &str) -> String {
     name.map_or(word.to_owned(), |name| format!("{option}{}", name.to_string_lossy()))
 }
 
-/// A header line that proves who asks, without its value; other words as they are.
+/// A header line with a secret, without its value; other words unchanged.
 fn without_secret(word: &str) -> String {
     const SECRET: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "x-api-key"];
     let Some((name, _)) = word.split_once(':') else { return word.to_owned() };

@@ -13,11 +13,11 @@ use super::args::RunArgs;
 /// Writes a report as text.
 type Text = fn(&Report) -> String;
 
-/// The files that were asked for. They are written when everything is measured; a file that was there before stays whole
+/// The requested files. They are written when everything is measured; an existing file stays complete
 /// until then.
 #[derive(Debug)]
 pub struct Output {
-    /// Each with what writes it.
+    /// Each file, with its exporter.
     texts: Vec<(PathBuf, Text)>,
     hdr: Option<(HdrLog, PathBuf)>,
     started: SystemTime,

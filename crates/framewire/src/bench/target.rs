@@ -23,7 +23,7 @@ const ECHO: &str = "/mgbaendpoint";
 
 type Headers = Vec<(HeaderName, HeaderValue)>;
 
-/// What an address leads to, ready to be measured.
+/// The target of an address, ready to be measured.
 pub enum Measured {
     /// An HTTP server.
     Http(Box<Http>),
@@ -51,7 +51,7 @@ pub struct Http {
     requests: Vec<Request>,
     /// How it is reached.
     options: HttpOptions,
-    /// What all requests have.
+    /// What all requests have in common.
     headers: Headers,
 }
 
@@ -72,7 +72,7 @@ impl Http {
 }
 
 impl Measured {
-    /// Of what was typed. Connects nowhere.
+    /// The target that the command line names. Does not connect.
     pub fn new(args: &RunArgs) -> anyhow::Result<Measured> {
         let text = args.target()?;
         if text == "embedded" {
@@ -138,7 +138,7 @@ impl Measured {
         Ok(plan)
     }
 
-    /// Refuses a target where nobody listens.
+    /// Refuses a target that does not accept connections.
     pub fn check(&self) -> anyhow::Result<()> {
         let (url, advice) = match self {
             Measured::Http(http) => {
@@ -261,7 +261,7 @@ fn http(url: Url, args: &RunArgs) -> anyhow::Result<Measured> {
     Ok(Measured::Http(Box::new(Http { url, strategy, target, requests, options, headers })))
 }
 
-/// Those that were typed, and the token.
+/// The headers of the command line, and the token.
 fn headers(args: &RunArgs) -> anyhow::Result<Headers> {
     let mut headers = args.headers.clone();
     if let Some(path) = &args.token_file {

@@ -30,10 +30,10 @@ const PAUSES: [Duration; 4] = [
     Duration::from_millis(1000),
     Duration::from_millis(2000),
 ];
-/// What a part of a path or a query may have as it is.
+/// The characters that a part of a path or a query may have unescaped.
 const PLAIN: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// Where a server is, and what it wants to see.
+/// The address of a server, and what it requires.
 pub struct Address {
     /// Without a slash at its end.
     pub url: String,
@@ -93,7 +93,7 @@ struct Draft<'a> {
 }
 
 impl Client {
-    /// Connects nowhere yet.
+    /// Does not connect yet.
     ///
     /// # Errors
     /// If the certificate cannot be read.

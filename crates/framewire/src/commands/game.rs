@@ -212,7 +212,7 @@ impl Game {
 
 impl Drop for Game {
     fn drop(&mut self) {
-        // The wait of a client that gave up must not keep the process.
+        // A client that gave up may still wait; do not wait for it.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }

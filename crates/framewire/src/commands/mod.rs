@@ -26,7 +26,7 @@ use crate::output;
 /// Why a command could not do its work. The text says what was wrong and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// The server or the emulator refused it, or a condition did not become true.
+    /// The server or the emulator refused the request, or a condition did not become true.
     #[error("{0}")]
     Refused(String),
     /// The command line has something that cannot be used.

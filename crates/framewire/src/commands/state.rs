@@ -8,7 +8,7 @@ use serde_json::json;
 use super::server::ServerArgs;
 use super::{EXIT_CODES, Failure, end, field, print, print_bytes};
 
-/// What `POST /v1/batch` saves and loads: what `/v1/state` does, too.
+/// The parts of a state that `POST /v1/batch` saves and loads: the same as with `/v1/state`.
 const SAVED: u8 = 31;
 const LOADED: u8 = 29;
 

@@ -2,7 +2,7 @@
 //!
 //! - [`run`]: threads, one a worker, and the collection of what they record;
 //! - `worker`: one worker's run: its pacer, its clients, its intervals;
-//! - `slots`: who does which request: idle clients, and requests that wait for one;
+//! - `slots`: assigns requests to clients: idle clients, and requests that wait for one;
 //! - `pace`: waiting to the microsecond; `processor`: how much of its processor a worker used;
 //! - `timeout`: time-outs that cost nothing while nothing times out.
 

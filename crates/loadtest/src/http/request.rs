@@ -21,7 +21,7 @@ pub struct Request {
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// Its body, if it has one.
     pub body: Option<Template>,
-    /// Which replies are right.
+    /// Checks of replies.
     pub check: Check,
     /// How often it is sent, compared with the others in the list.
     pub weight: f64,

@@ -76,8 +76,8 @@ impl Connection {
         }
     }
 
-    /// Takes the result of connecting from the system, as a program that waits in `connect` does. Linux would give it to
-    /// the next `connect` otherwise, whatever became of the connection since.
+    /// Fetches the result of connecting from the system, as a program that waits in `connect` does. Otherwise Linux would
+    /// return it to the next `connect`, even if the connection was established meanwhile.
     pub(super) fn settle(&self) -> io::Result<()> {
         SockRef::from(&self.stream).connect(&self.peer.into())
     }
@@ -100,7 +100,7 @@ impl Connection {
         let _ = self.stream.shutdown().await;
     }
 
-    /// Takes it apart, for many messages in flight.
+    /// Splits it, for many messages in flight.
     pub(super) fn into_parts(self) -> (TcpStream, Codec) {
         (self.stream, self.codec)
     }

@@ -8,7 +8,7 @@ const UNFRAMED: u64 = 1024;
 /// Longest text reply, in bytes; the script's own limit for a message.
 const LONGEST: usize = 8 * 1024 * 1024;
 
-/// What is said on a connection.
+/// The protocol of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Dialect {
     /// Our binary frames, after a hello; a message is the argument of the operation `echo`.
@@ -21,7 +21,7 @@ pub enum Dialect {
         /// What each message begins with.
         prefix: String,
     },
-    /// The bare message, as in version 6 of the study: whatever one read gives is the reply.
+    /// The message alone, as in version 6 of the study: the result of one read is the reply.
     Unframed,
 }
 
@@ -50,7 +50,7 @@ impl Dialect {
 
 /// Which message a reply belongs to.
 pub(super) type Ticket = u32;
-/// What a message was answered with.
+/// The answer to a message.
 pub(super) type Answer = Result<Vec<u8>, Failure>;
 
 /// The bytes that an `echo` has brought back.
@@ -67,7 +67,7 @@ pub(super) fn answer(outcome: Outcome) -> Answer {
 pub(super) enum Codec {
     Binary(Binary),
     Marker(Marker),
-    /// What one read gave.
+    /// The result of one read.
     Unframed(Vec<u8>),
 }
 
@@ -115,7 +115,7 @@ impl Codec {
         }
     }
 
-    /// Most bytes that may be read at once, where that makes a difference.
+    /// The most bytes that may be read at once, if that matters.
     pub(super) fn longest_read(&self) -> Option<u64> {
         match self {
             Codec::Binary(_) | Codec::Marker(_) => None,
@@ -169,7 +169,7 @@ impl Codec {
     /// The next answer, or `None` until more bytes arrive.
     ///
     /// # Errors
-    /// If the connection is of no more use.
+    /// If the connection cannot be used any more.
     pub(super) fn next(&mut self) -> Result<Option<(Ticket, Answer)>, Failure> {
         match self {
             Codec::Binary(binary) => binary.next_answer(),

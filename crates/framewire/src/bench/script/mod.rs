@@ -1,6 +1,6 @@
 //! A script that sends messages back, and ways to use sockets for that.
 //!
-//! - [`ScriptTarget`]: where the script is, in which [`Dialect`] it is asked, and by which strategy;
+//! - [`ScriptTarget`]: the address of the script, the [`Dialect`], and the strategy;
 //! - [`ScriptSession`]: the connections of one run;
 //! - `connection`: one connection, one message at a time; `pipeline`: one connection, many messages in flight.
 //!

@@ -13,7 +13,7 @@ use framewire_protocol::{Decoder, Frame, Op, Outcome, Reply, Value};
 use super::connection::Connection;
 use super::{Dialect, Options, ScriptSession, ScriptTarget};
 
-/// What the endpoint does with a message.
+/// How the endpoint reacts to a message.
 #[derive(Clone, Copy)]
 enum Act {
     Echo,
