@@ -14,7 +14,7 @@ const SLACK: Duration = Duration::from_secs(60);
 /// Time between two checks whether it has ended.
 const PERIOD: Duration = Duration::from_millis(50);
 
-/// How much is asked.
+/// The load of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Load {
     /// This many requests a second.
@@ -30,7 +30,7 @@ pub struct Bench {
     pub target: Vec<String>,
     /// How sockets are used; none for a core in the tester's process.
     pub strategy: Option<Strategy>,
-    /// How much is asked.
+    /// The load of the run.
     pub load: Load,
     /// The payload, as `--payload` takes it.
     pub payload: String,

@@ -1,4 +1,4 @@
-//! One error type. Its readers print it and stop, so it says what happened and where to look.
+//! The error type. Callers print the error and stop, so it says what happened and where to look.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use std::time::Duration;
 /// [`std::result::Result`] with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong while real programs were started, driven or asked.
+/// An error of a program that was started, controlled or called.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A program that is needed is not on this machine.
@@ -29,10 +29,10 @@ pub enum Error {
         what: String,
         /// How long it was given.
         after: Duration,
-        /// What was seen instead, if that helps; starts with "; ".
+        /// What was seen instead, if that is useful; starts with "; ".
         detail: String,
     },
-    /// A program ended although it should have gone on.
+    /// A program ended unexpectedly.
     #[error("{name} ended with {status}; it wrote:\n{output}")]
     Ended {
         /// The program.

@@ -110,7 +110,7 @@ impl Output {
     }
 }
 
-/// What was typed, without the folder that the program is in.
+/// The command line, without the folder of the program.
 fn command_line() -> Vec<String> {
     std::iter::once("framewire-lab".to_owned()).chain(std::env::args().skip(1)).collect()
 }

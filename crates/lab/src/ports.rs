@@ -20,7 +20,7 @@ const COUNT: u32 = 12_000;
 #[must_use]
 pub fn free() -> u16 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    // Processes that run side by side start far from each other.
+    // Processes that run at the same time start with distant ports.
     let start = process::id().wrapping_mul(197);
     for _ in 0..COUNT {
         let offset = start.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % COUNT;
@@ -66,7 +66,7 @@ mod tests {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).unwrap();
         assert!(is_listened_on(port).unwrap());
         drop(listener);
-        // A child that another test starts at this moment may hold it for the blink until it runs its program.
+        // A child that another test starts at this moment may hold the port until it runs its program.
         until("nobody listened", Duration::from_secs(5), || Ok(!is_listened_on(port)?)).unwrap();
     }
 }

@@ -14,7 +14,7 @@ use crate::rom::Rom;
 use crate::sensor::Sensor;
 use crate::sys::{Handle, Status};
 
-/// How a core is made, and what games get that are loaded later.
+/// The options for a core and for the games that are loaded later.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// The patch of the ROM.
@@ -36,7 +36,7 @@ pub struct Core {
     path: PathBuf,
     /// The patch of the running ROM.
     patch: Option<PathBuf>,
-    /// Which patches games get that are loaded, and the console.
+    /// The options for games that are loaded later.
     options: Options,
     /// The sensors, in thousandths.
     pub(crate) sensors: [i32; Sensor::ALL.len()],

@@ -11,7 +11,7 @@ pub struct Domain {
     pub name: String,
     /// What `name()` gives in Lua, such as "EWRAM".
     pub short_name: String,
-    /// Words for people, such as "Working RAM (256kiB)".
+    /// A description, such as "Working RAM (256kiB)".
     pub long_name: String,
     /// The bus address of its first byte.
     pub base: u32,
@@ -20,7 +20,7 @@ pub struct Domain {
     pub bound: u32,
     /// Its size in bytes, banks included.
     pub size: u32,
-    /// Whether reads give what is there.
+    /// Whether reads return the memory's content.
     pub readable: bool,
     /// Whether writes change it; a write to a cartridge patches the ROM in
     /// memory, never the file. Hardware registers are written on the bus only.

@@ -107,7 +107,7 @@ impl FromStr for SaveType {
     }
 }
 
-/// The colours of a Game Boy without colours, from white to black.
+/// The four colours for a Game Boy that has only shades of grey, from white to black.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Palette([[u8; 3]; 4]);
 
@@ -154,7 +154,7 @@ pub struct Hardware {
     pub gb_model: Option<GbModel>,
     /// Whether pictures of a Super Game Boy have its border.
     pub borders: bool,
-    /// The colours of a Game Boy without colours.
+    /// The four colours for a Game Boy that has only shades of grey.
     pub palette: Option<Palette>,
     /// The save memory of the GBA game that the core is opened with, and of others with the same code in their headers.
     pub save_type: SaveType,

@@ -1,4 +1,4 @@
-//! What the header of a ROM says of the ROM.
+//! Checks a ROM against its header.
 
 use crate::core::Core;
 use crate::platform::Platform;
@@ -8,9 +8,9 @@ const GB_HEADER: u32 = 0x134;
 const GB_HEADER_LENGTH: usize = 0x14E - GB_HEADER as usize;
 
 impl Core {
-    /// What is wrong with the running ROM by its own header, each a sentence: one that is cut short or damaged runs, and
-    /// ends up somewhere else than the game. A GBA's header knows no size, and many homebrew games leave its checksum out:
-    /// of those nothing is said.
+    /// What is wrong with the running ROM according to its header, as sentences. A truncated or damaged ROM runs, but
+    /// does not behave like the game. A GBA's header has no size, and many homebrew games leave out its checksum:
+    /// these are not reported.
     pub fn rom_problems(&mut self) -> Vec<String> {
         let header = match self.domain_index("cart0") {
             Some(cart) if self.platform() == Platform::Gb => {

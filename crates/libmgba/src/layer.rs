@@ -5,7 +5,7 @@ use crate::core::Core;
 pub struct Layer {
     /// Its short name, such as "bg0" or "ch1"; no two have the same.
     pub name: String,
-    /// Its name for people.
+    /// Its display name.
     pub title: String,
     /// Whether it is a channel of the sound.
     pub sound: bool,
@@ -26,7 +26,8 @@ impl Core {
         })
     }
 
-    /// Switches a layer on or off, from the next frame on. The game does not notice. Returns whether there is such a layer.
+    /// Switches a layer on or off, from the next frame on. This does not affect the game. Returns whether there is such a
+    /// layer.
     pub fn enable_layer(&mut self, name: &str, enabled: bool) -> bool {
         for sound in [false, true] {
             let index = self.layers_of(sound).position(|layer| layer.name == name);

@@ -4,7 +4,7 @@ use crate::core::{Core, write_file};
 use crate::error::Error;
 use crate::sys::Canvas;
 
-/// The picture as the machine last drew it, borrowed from the core.
+/// The picture that the machine drew last, borrowed from the core.
 #[derive(Clone, Copy)]
 pub struct Frame<'a> {
     /// In pixels: 240 for a GBA, 160 for a Game Boy, 256 with a Super Game Boy's
@@ -19,7 +19,7 @@ pub struct Frame<'a> {
 }
 
 impl Frame<'_> {
-    /// The rows without what lies between them, each `4 * width` bytes.
+    /// The rows without the bytes between them, each `4 * width` bytes.
     pub fn rows(&self) -> impl Iterator<Item = &[u8]> {
         let len = self.width as usize * 4;
         self.pixels.chunks_exact(self.stride).take(self.height as usize).map(move |row| &row[..len])

@@ -8,7 +8,7 @@ use x11rb::rust_connection::RustConnection;
 
 use crate::{Error, Result};
 
-/// A key by what it means (an X11 "keysym"), not by where it is.
+/// A key by its meaning (an X11 "keysym"), not by its place on the keyboard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key(u32);
 
@@ -36,7 +36,7 @@ impl Key {
 /// A key's place on the keyboard.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stroke {
-    /// The number the server knows it by.
+    /// The number of the key in the X server.
     pub(super) code: u8,
     /// Whether Shift must be held with it.
     pub(super) shifted: bool,

@@ -1,7 +1,7 @@
-//! An X display of our own (Xvfb) and hands on it: windows, keys, the mouse, pictures.
+//! An X display (Xvfb) and its control: windows, keys, the mouse, pictures.
 //!
-//! No window manager runs, so focus is given directly, and closing a window politely is the message a manager would
-//! send. Speaking X11 ourselves instead of calling a tool makes that message possible and each step a round trip, not
+//! No window manager runs. So the focus is set directly, and a window is closed with the message that a manager would
+//! send. This crate uses the X11 protocol instead of a tool, so that each step is a round trip instead of
 //! a process.
 
 mod keyboard;
@@ -27,9 +27,9 @@ pub use window::Window;
 
 use crate::{Error, Process, Result, until};
 
-/// Time for the X server and for windows on it to do what they were asked to.
+/// The time limit for requests to the X server and to windows.
 const LIMIT: Duration = Duration::from_secs(10);
-/// Room for mGBA's window and its scripting window side by side.
+/// Large enough for mGBA's window and its scripting window next to each other.
 const SCREEN: &str = "1400x720x24";
 
 x11rb::atom_manager! {
@@ -116,7 +116,7 @@ impl Desktop {
         request.check().map_err(Error::x11)
     }
 
-    /// Presses the keys one after the other and lets them go in reverse: `[Key::CONTROL, Key::of('p')]`.
+    /// Presses the keys one after the other and releases them in reverse order: `[Key::CONTROL, Key::of('p')]`.
     ///
     /// # Errors
     ///
@@ -141,7 +141,7 @@ impl Desktop {
         self.key(KEY_PRESS_EVENT, self.keyboard.stroke(key)?.code)
     }
 
-    /// Lets a key go.
+    /// Releases a key.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What there is to know of a window.
+//! The properties of a window.
 
 use x11rb::protocol::xproto::{ConnectionExt as _, MapState};
 use x11rb::rust_connection::RustConnection;

@@ -1,14 +1,14 @@
-//! Whether runs are good enough.
+//! Compares runs with their bounds.
 
 use serde::{Deserialize, Serialize};
 
 use super::sample::{Latency, Sample};
 
-/// What is judged of a run.
+/// A figure of a run that is compared with a bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Metric {
-    /// Right replies, or frames, a second: the median of the runs.
+    /// Correct replies, or frames, per second: the median of the runs.
     Rate,
     /// The rate in percent of the alternative's: of the medians.
     Share,
@@ -18,16 +18,16 @@ pub enum Metric {
     P99,
     /// Largest latency in ms: the worst of the runs.
     Max,
-    /// Right replies in percent: the worst of the runs.
+    /// Correct replies in percent: the worst of the runs.
     Success,
     /// Frames a second over the slowest 5 s: the worst of the runs.
     Frames,
 }
 
-/// What must be reached.
+/// The bounds that must be met.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Bound {
-    /// Of what.
+    /// The metric that is bounded.
     pub metric: Metric,
     /// Whether it must be below the limit; otherwise it must reach it.
     pub below: bool,
@@ -47,7 +47,7 @@ pub const fn below(metric: Metric, limit: f64) -> Bound {
 
 /// The emulation holds its rate.
 pub const FULL_SPEED: Bound = at_least(Metric::Frames, 59.0);
-/// Every request has its right reply.
+/// Every request gets a correct reply.
 pub const ALL_RIGHT: Bound = at_least(Metric::Success, 100.0);
 
 impl Metric {
@@ -89,7 +89,7 @@ impl Metric {
 }
 
 impl Bound {
-    /// What was missed, in words.
+    /// The bounds that were missed, as texts.
     pub fn missed(&self, runs: &[Sample], alternative: &[Sample]) -> Option<String> {
         let words = self.metric.words();
         let Some(value) = self.metric.of(runs, alternative) else {

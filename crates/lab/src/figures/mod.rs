@@ -31,7 +31,7 @@ use judge::{ALL_RIGHT, Bound, FULL_SPEED, Metric, at_least, below};
 use record::{Figure, Figures, Provenance};
 use sample::Sample;
 
-/// How much is measured.
+/// The length of the measurements.
 #[derive(Debug, Clone, Copy)]
 pub struct Extent {
     /// Length of a run of requests.
@@ -139,7 +139,7 @@ const LINES: [Line; 8] = [
 /// Measures the lines named by `only`, or all.
 ///
 /// # Errors
-/// If something does not start that must.
+/// If a program does not start.
 pub fn measure(only: &[String], extent: Extent) -> anyhow::Result<Figures> {
     if let Some(unknown) = only.iter().find(|name| LINES.iter().all(|line| line.name != name.as_str())) {
         let names: Vec<_> = LINES.iter().map(|line| line.name).collect();
@@ -154,7 +154,7 @@ pub fn measure(only: &[String], extent: Extent) -> anyhow::Result<Figures> {
                 let missed = line.bounds.iter().filter_map(|bound| bound.missed(&ours, &other)).collect();
                 (other, ours, missed)
             }
-            // The other lines are still measured.
+            // The other lines of the table are still measured.
             Err(error) => (Vec::new(), Vec::new(), vec![format!("cannot be measured: {error:#}")]),
         };
         missed.iter().for_each(|missed: &String| eprintln!("  missed: {missed}"));
@@ -194,7 +194,7 @@ fn echo(rate: u32, payload: &'static str, extent: Extent) -> anyhow::Result<Runs
     alternating(1, |script| {
         let setup = Setup::settled(Place::Window, script)?;
         match script {
-            // Its text on a pool of connections, as nearly every server in front of such a script uses it.
+            // The text protocol on a pool of connections, as most servers use such a script.
             Script::Study => {
                 let target = vec![format!("marker://{}", setup.address()), "--raw".to_owned()];
                 bench(&setup, target, rate, payload, extent.alternative)

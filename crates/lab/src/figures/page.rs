@@ -1,4 +1,4 @@
-//! Results for people: Markdown, put between two marks of a page.
+//! Results as Markdown, which replaces the text between two marks of a page.
 
 use std::fs;
 use std::path::Path;

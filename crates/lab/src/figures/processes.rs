@@ -1,4 +1,4 @@
-//! What a process takes, by `/proc`.
+//! The memory and file descriptors of a process, from `/proc`.
 
 use procfs::process::Process;
 

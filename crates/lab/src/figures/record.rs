@@ -14,7 +14,7 @@ use super::judge::Bound;
 use super::sample::Sample;
 use crate::programs;
 
-/// With what, where and when it was measured.
+/// The program, the machine and the time of the measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Provenance {
     /// The program and its version.
@@ -36,7 +36,7 @@ pub struct Provenance {
 /// The table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
-    /// With what, where and when.
+    /// The program, the machine and the time.
     pub about: Provenance,
     /// Its lines.
     pub figures: Vec<Figure>,
@@ -49,7 +49,7 @@ pub struct Figure {
     pub name: String,
     /// What is measured.
     pub measure: String,
-    /// What must be reached.
+    /// The bounds that must be met.
     pub bounds: Vec<Bound>,
     /// The alternative that it is compared with, if there is one.
     pub alternative: Option<String>,
@@ -57,12 +57,12 @@ pub struct Figure {
     pub other: Vec<Sample>,
     /// Our runs.
     pub ours: Vec<Sample>,
-    /// What was missed, in words.
+    /// The bounds that were missed, as texts.
     pub missed: Vec<String>,
 }
 
 impl Provenance {
-    /// Of now.
+    /// The record of a measurement that begins now.
     pub fn new() -> Provenance {
         Provenance {
             tool: format!("framewire-lab {}", env!("CARGO_PKG_VERSION")),
@@ -83,7 +83,7 @@ fn commit() -> Option<String> {
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
     };
     let head = git(&["rev-parse", "--short=12", "HEAD"])?;
-    // What the result depends on, not the pages that are made of it.
+    // The files on which the result depends, without the pages that are generated from it.
     let changed = git(&["status", "--porcelain", "--untracked-files=no", "--", "crates", "lua", "rom"])?;
     Some(if changed.is_empty() { head } else { head + "+" })
 }

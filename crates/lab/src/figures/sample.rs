@@ -1,4 +1,4 @@
-//! What a run gave.
+//! The result of a run.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,19 +13,19 @@ use crate::frames::Frames;
 /// One run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// What asked, and how.
+    /// The client that sent the requests.
     pub client: String,
     /// Its length.
     pub seconds: f64,
-    /// Requests a second that were asked for; none where each waited for the one before.
+    /// The requested rate, in requests per second; none if each request waited for the previous one.
     pub asked: Option<f64>,
     /// Requests that were due.
     pub requests: u64,
-    /// Those that were answered rightly.
+    /// The requests with a correct reply.
     pub correct: u64,
     /// The others, by what happened to them.
     pub failures: BTreeMap<String, u64>,
-    /// Right replies, or frames where nothing is asked, a second.
+    /// Correct replies, or frames if there are no requests, per second.
     pub rate: Option<f64>,
     /// From the intended send to the right reply.
     pub latency: Option<Latency>,
@@ -38,9 +38,9 @@ pub struct Sample {
 pub struct Latency {
     /// Mean.
     pub mean: f64,
-    /// Half were not above this.
+    /// The median.
     pub p50: f64,
-    /// 99 % were not above this.
+    /// The 99th percentile.
     pub p99: f64,
     /// Largest.
     pub max: f64,
@@ -52,7 +52,7 @@ impl Sample {
         Sample { client: client.to_owned(), ..Sample::default() }
     }
 
-    /// Of a stampede that took `length`.
+    /// The sample of a stampede that took `length`.
     pub fn of_stampede(outcomes: &[Result<Duration, &'static str>], length: Duration) -> Sample {
         let mut sample = Sample {
             seconds: length.as_secs_f64(),
@@ -73,7 +73,7 @@ impl Sample {
         sample
     }
 
-    /// Of a row of `framewire bench`.
+    /// The sample of a row of `framewire bench`.
     pub fn of_row(row: &Row, bench: &Bench) -> Sample {
         let latency = &row.intended;
         let command = bench.command().into_iter().map(|word| without_port(&word)).collect::<Vec<_>>();
@@ -96,7 +96,7 @@ impl Sample {
 }
 
 impl Latency {
-    /// Of latencies, if there are any.
+    /// The statistics of latencies, if there are any.
     pub fn of(latencies: &Latencies) -> Option<Latency> {
         (latencies.count() > 0).then(|| Latency {
             mean: latencies.mean(),

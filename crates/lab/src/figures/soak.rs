@@ -25,7 +25,7 @@ const DRIFT: f64 = 2.0;
 /// The result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Soak {
-    /// With what, where and when.
+    /// The program, the machine and the time.
     pub about: Provenance,
     /// The load, and the frame rate during it.
     pub run: Sample,
@@ -33,7 +33,7 @@ pub struct Soak {
     pub bridge: Memory,
     /// The emulator's.
     pub emulator: Memory,
-    /// What was missed, in words.
+    /// The bounds that were missed, as texts.
     pub missed: Vec<String>,
 }
 

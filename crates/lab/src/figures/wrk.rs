@@ -8,10 +8,10 @@ use tempfile::TempDir;
 
 use super::sample::{Latency, Sample};
 
-/// What a run may take beyond its length.
+/// The time that a run may take in addition to its length.
 const SLACK: Duration = Duration::from_secs(20);
 
-/// Asks `url` for `length` on 60 connections from one thread.
+/// Requests `url` for `length` on 60 connections from one thread.
 ///
 /// # Errors
 /// If wrk is missing, or its output cannot be understood.

@@ -1,4 +1,4 @@
-//! What a user can do to a running mGBA: its menus, its dialogs, its keys.
+//! The actions of a user in a running mGBA: menus, dialogs, keys.
 
 use std::path::Path;
 use std::thread;
@@ -35,11 +35,11 @@ impl StockMgba {
         self.pictured(result)
     }
 
-    /// Throws every script away by File > Reset of the scripting window.
+    /// Removes all scripts with File > Reset of the scripting window.
     ///
     /// # Errors
     ///
-    /// [`Error::Timeout`] if the scripts stay.
+    /// [`Error::Timeout`] if the scripts still run.
     pub fn reset_scripts(&mut self) -> Result<()> {
         let result = self.reset_scripts_now();
         self.pictured(result)
@@ -77,7 +77,8 @@ impl StockMgba {
 
     /// Waits until a game that was just opened has run for two seconds, which shows in the title bar. Before, the game that
     /// it replaces may be ending, for whose thread mGBA does not wait to run Lua; and its own first pictures take OpenGL the
-    /// longest, and with them the moments in which no Lua should be typed ([`StockOptions::opengl`](super::StockOptions::opengl)).
+    /// longest, and with them the moments in which no Lua should be typed
+    /// ([`StockOptions::opengl`](super::StockOptions::opengl)).
     pub(super) fn wait_for_frame_rate(&self) -> Result<()> {
         until("the game's frame rate was shown", STEP, || self.shows_frame_rate())
     }
@@ -112,7 +113,7 @@ impl StockMgba {
         self.pictured(result)
     }
 
-    /// Pauses by Emulation > Pause and waits until no frame passes any more.
+    /// Pauses with Emulation > Pause and waits until no frames run.
     ///
     /// # Errors
     ///
@@ -121,7 +122,7 @@ impl StockMgba {
         self.set_paused(true)
     }
 
-    /// Goes on after [`StockMgba::pause`] and waits until frames pass.
+    /// Continues after [`StockMgba::pause`] and waits until frames run.
     ///
     /// # Errors
     ///
@@ -146,7 +147,7 @@ impl StockMgba {
         self.pictured(result)
     }
 
-    /// Does one frame while paused, by Emulation > Next frame.
+    /// Runs one frame while paused, with Emulation > Next frame.
     ///
     /// # Errors
     ///
@@ -202,7 +203,7 @@ impl StockMgba {
         self.desktop.hold(key)
     }
 
-    /// Lets a key go that [`StockMgba::hold_key`] holds.
+    /// Releases a key that [`StockMgba::hold_key`] holds.
     ///
     /// # Errors
     ///

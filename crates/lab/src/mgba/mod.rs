@@ -1,4 +1,4 @@
-//! A stock mGBA in a window: Debian's `mgba-qt` with nothing of ours in it but the scripts it loads.
+//! A stock mGBA in a window: Debian's unchanged `mgba-qt`, with the scripts that it loads.
 
 mod control;
 mod options;
@@ -99,7 +99,7 @@ impl StockMgba {
         }
     }
 
-    /// What comes before any script: the console kept in a file as well, and what the options say.
+    /// The code that runs before any script: it also writes the console to a file, and applies the options.
     fn prepare_lua(&mut self) -> Result<()> {
         self.lua_now(prompt::KEEP_CONSOLE)?;
         let before = self.before_scripts.clone();
@@ -222,7 +222,7 @@ impl StockMgba {
         self.desktop.press(chord)
     }
 
-    /// Has `open` done, now and then again, until there is a window of that title.
+    /// Calls `open`, again from time to time, until there is a window with this title.
     fn open_window(&mut self, title: &str, open: impl Fn(&mut Self) -> Result<()>) -> Result<Window> {
         let what = format!("the window \"{title}\" opened");
         let mut tries = 0;
@@ -240,7 +240,7 @@ impl StockMgba {
         }
     }
 
-    /// Waits until something listens on a port, without connecting: a script would take note of that.
+    /// Waits until something listens on a port, without connecting, because a script would notice the connection.
     fn wait_for_port(&mut self, port: u16) -> Result<()> {
         let what = format!("something listened on port {port}");
         self.process.wait_for(&what, STEP, |_| Ok(ports::is_listened_on(port)?.then_some(())))

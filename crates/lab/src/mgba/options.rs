@@ -38,7 +38,7 @@ const PACE: [(&str, &str); 5] = [
 const PAINTER: u8 = 0;
 const OPENGL: u8 = 1;
 
-/// What a stock mGBA is started with. Set what is needed, then [`StockMgba::start`](crate::StockMgba::start).
+/// The options of a stock mGBA, for [`StockMgba::start`](crate::StockMgba::start).
 #[derive(Debug, Clone, Default)]
 pub struct StockOptions {
     pub(super) rom: Option<PathBuf>,
@@ -70,7 +70,7 @@ impl StockOptions {
         self
     }
 
-    /// Tells the scripts this port, as `framewire.port`, and waits at the start until it accepts.
+    /// Sets `framewire.port` for the scripts, and makes the start wait until the port accepts connections.
     #[must_use]
     pub fn port(mut self, port: u16) -> Self {
         self.port = Some(port);
@@ -144,7 +144,7 @@ impl StockOptions {
         Ok(())
     }
 
-    /// Everything about the command but its name.
+    /// The command, except the program's name.
     pub(super) fn configure(&self, command: &mut Command, dir: &Path, display: &str) {
         command.current_dir(dir).env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());

@@ -1,8 +1,8 @@
 //! Running Lua in mGBA by typing at the prompt of its scripting window, and getting its result back.
 //!
-//! What is typed is as short as can be, `dofile'3'`: the code lies in a file of the folder mGBA runs in, and the result
-//! comes back as another. So nothing depends on the length of a path or on unusual characters, and a line that went
-//! astray is typed again without harm: the file sees to it that the code runs once.
+//! The typed line is as short as possible, such as `dofile'3'`: the code is in a file in mGBA's working folder, and the result
+//! is in another. So nothing depends on the length of a path or on unusual characters, and a line that was
+//! lost can be typed again: the file makes sure that the code runs only once.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -62,7 +62,7 @@ impl Prompt {
         Self { window: 0, folder: folder.into(), count: 0 }
     }
 
-    /// Says which window it is in; until then nothing can be run.
+    /// Sets the window of the prompt. Before that, nothing can be run.
     pub(super) fn set_window(&mut self, window: u32) {
         self.window = window;
     }
@@ -121,7 +121,7 @@ impl Prompt {
         desktop.focus(window.id)?;
         let below = window.y + i16::try_from(window.height).unwrap_or(i16::MAX) - FROM_BELOW;
         desktop.click(window.x + FROM_LEFT, below)?;
-        // Replaces whatever a line that went astray has left.
+        // Replaces what an incomplete line may have left.
         desktop.press(&[Key::CONTROL, Key::of('a')])?;
         desktop.type_text(line)?;
         desktop.press(&[Key::RETURN])

@@ -39,7 +39,7 @@ pub struct Run {
     pub strategy: Option<Strategy>,
     /// Bytes of random data in a message; none is a UUID.
     pub bytes: Option<usize>,
-    /// How much is asked.
+    /// The load of the run.
     pub load: Load,
     /// Whether the study's script keeps the sockets that it closes, so that they are never collected as garbage.
     pub keeps: bool,

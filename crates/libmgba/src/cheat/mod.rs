@@ -107,7 +107,7 @@ pub struct Code {
 /// A cheat: codes that are switched on and off together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cheat {
-    /// Its name for people.
+    /// Its display name.
     pub name: String,
     /// What its codes are for.
     pub kind: CheatKind,
@@ -149,7 +149,7 @@ impl Cheat {
 /// Cheats are removed when another game is loaded. Resets and states do not change them.
 impl Core {
     /// Adds a cheat after the others. If it is on, its codes are applied now, and then at the end of each frame; codes with a
-    /// master code are applied whenever the game comes by that.
+    /// master code are applied whenever the game executes the instruction at that address.
     ///
     /// A master code, and the keys of encrypted CodeBreaker codes, are also for the cheats after this one.
     ///
