@@ -163,7 +163,7 @@ mcp-conformance: build
 	$(CARGO) build --release --locked -p framewire --example mcp_conformance
 	tools/mcp-conformance.sh target/release/framewire target/release/examples/mcp_conformance
 
-# The load-test study of 2025 again, for 130 minutes: docs/study.md. `make study ARGS=--quick` takes 40 minutes.
+# The load-test study of 2025 again, in half an hour: docs/study.md. `make study ARGS=--rerun` compares a tenth of its rows.
 study: lab
 	exec target/release/framewire-lab study $(ARGS)
 

@@ -207,6 +207,15 @@ impl StockMgba {
         self.pictured(result)
     }
 
+    /// Makes sure that mGBA still runs.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Ended`] with its last words if it does not.
+    pub fn expect_running(&mut self) -> Result<()> {
+        self.process.expect_running()
+    }
+
     fn lua_now(&mut self, code: &str) -> Result<String> {
         self.process.expect_running()?;
         self.prompt.run(&self.desktop, &mut self.process, code, STEP)

@@ -17,7 +17,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::steps::{Kind, Step};
+use super::plan::{self, IDLE};
+use super::results::Idle;
+use super::steps::{Kind, Lengths, Step};
+use crate::setup::Script;
 
 /// The file's name in the study's folder.
 pub const FILE: &str = "data.jsonl.gz";
@@ -48,7 +51,10 @@ pub struct StudyInfo {
     pub libmgba: String,
     /// Where.
     pub machine: Machine,
-    /// Length of a row in seconds.
+    /// How many times each row is measured.
+    #[serde(default = "once")]
+    pub passes: usize,
+    /// Length of a row in seconds, each time.
     pub seconds: f64,
     /// Least time that a connection is kept idle, in seconds.
     pub idle_seconds: f64,
@@ -71,9 +77,13 @@ pub struct Stretch {
     pub windows: Option<usize>,
 }
 
+fn once() -> usize {
+    1
+}
+
 impl StudyInfo {
     /// A study that begins now.
-    pub fn new(mgba: String, seconds: f64, idle_seconds: f64) -> StudyInfo {
+    pub fn new(mgba: String, lengths: &Lengths) -> StudyInfo {
         StudyInfo {
             schema: SCHEMA.to_owned(),
             schema_version: SCHEMA_VERSION,
@@ -81,8 +91,9 @@ impl StudyInfo {
             mgba,
             libmgba: framewire_libmgba::version().to_string(),
             machine: Machine::here(),
-            seconds,
-            idle_seconds,
+            passes: lengths.passes,
+            seconds: lengths.row.as_secs_f64(),
+            idle_seconds: lengths.idle.as_secs_f64(),
             sessions: Vec::new(),
         }
     }
@@ -90,16 +101,10 @@ impl StudyInfo {
     /// What differs so that rows of the two do not belong into one study.
     fn differs(&self, other: &StudyInfo, machines: Machines) -> Option<String> {
         let words = |about: &StudyInfo| {
-            let StudyInfo { tool, mgba, seconds, idle_seconds, machine, .. } = about;
+            let StudyInfo { tool, mgba, passes, seconds, machine, .. } = about;
             let machine = (machines == Machines::One).then(|| machine_words(machine));
             let machine = machine.unwrap_or_default();
-            [
-                tool.clone(),
-                mgba.clone(),
-                format!("rows of {seconds} s"),
-                format!("{idle_seconds} s idle"),
-                machine,
-            ]
+            [tool.clone(), mgba.clone(), format!("{passes} passes"), format!("rows of {seconds} s"), machine]
         };
         let pairs = words(self).into_iter().zip(words(other));
         pairs.into_iter().find(|(one, other)| one != other).map(|(one, other)| format!("{one}, not {other}"))
@@ -142,8 +147,6 @@ pub struct How {
     /// How many windows are measured at the same time at low rates.
     pub windows: usize,
 }
-
-impl StudyInfo {}
 
 /// The results of a study, in a folder that also holds its pictures.
 #[derive(Debug, Clone)]
@@ -216,6 +219,44 @@ impl Archive {
         Ok(about)
     }
 
+    /// Takes over the connections that another study kept idle, in place of those here.
+    ///
+    /// # Errors
+    /// If it was made with another mGBA, or has none.
+    pub fn take_idle(&mut self, other: &Archive, how: How) -> anyhow::Result<()> {
+        let (Some(mut about), Some(theirs)) = (self.about()?, other.about()?) else {
+            bail!("{} and {} must both hold a study", self.folder.display(), other.folder.display());
+        };
+        if about.mgba != theirs.mgba {
+            bail!(
+                "{} was measured with {}, not {}; measure it here with --only {IDLE}",
+                other.folder.display(),
+                theirs.mgba,
+                about.mgba
+            );
+        }
+        let results =
+            Script::BOTH.map(plan::idle).into_iter().filter_map(|name| Some((other.result(&name)?, name)));
+        let results: Vec<(Idle, String)> = results.collect();
+        if results.is_empty() {
+            bail!("{} has no idle connection; measure one with --only {IDLE} --out", other.folder.display());
+        }
+        for (result, name) in results {
+            self.keep(&name, &result)?;
+        }
+        let machine =
+            (machine_words(&about.machine) != machine_words(&theirs.machine)).then_some(theirs.machine);
+        let stretch = |session| Stretch { windows: None, machine: machine.clone(), ..session };
+        about.sessions.extend(theirs.sessions.into_iter().map(stretch));
+        about.sessions.push(Stretch {
+            started: time(std::time::SystemTime::now()),
+            command: how.command,
+            machine: None,
+            windows: None,
+        });
+        self.keep(ABOUT, &about)
+    }
+
     /// The study that is here.
     ///
     /// # Errors
@@ -265,7 +306,8 @@ impl Archive {
     /// If the file cannot be written.
     pub fn keep<T: Serialize>(&mut self, name: &str, result: &T) -> anyhow::Result<()> {
         self.results.insert(name.to_owned(), serde_json::value::to_raw_value(result)?);
-        self.write().with_context(|| format!("cannot write {}", self.file().display()))
+        // Fast, as it is written after each step, while others are measured.
+        self.write(Compression::fast()).with_context(|| format!("cannot write {}", self.file().display()))
     }
 
     /// The folder.
@@ -277,14 +319,22 @@ impl Archive {
         self.folder.join(FILE)
     }
 
-    fn write(&self) -> anyhow::Result<()> {
+    /// Writes the file as small as it can be.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn finish(&self) -> anyhow::Result<()> {
+        self.write(Compression::best())
+    }
+
+    fn write(&self, compression: Compression) -> anyhow::Result<()> {
         let mut text = Vec::new();
         for (name, result) in &self.results {
             serde_json::to_writer(&mut text, &Entry { name: name.clone(), result: result.clone() })?;
             text.push(b'\n');
         }
         let part = self.folder.join(format!("{FILE}.part"));
-        let mut encoder = GzEncoder::new(File::create(&part)?, Compression::best());
+        let mut encoder = GzEncoder::new(File::create(&part)?, compression);
         encoder.write_all(&text)?;
         encoder.finish()?;
         Ok(fs::rename(&part, self.file())?)
@@ -303,12 +353,13 @@ fn read(path: &Path) -> anyhow::Result<BTreeMap<String, Box<RawValue>>> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
-    use crate::study::plan;
-    use crate::study::results::Idle;
 
     fn about(seconds: f64) -> StudyInfo {
-        StudyInfo::new("mgba-qt 0.10.1".to_owned(), seconds, 20.0)
+        let lengths = Lengths { row: Duration::from_secs_f64(seconds), ..Lengths::default() };
+        StudyInfo::new("mgba-qt 0.10.1".to_owned(), &lengths)
     }
 
     fn how(command: &str) -> How {
@@ -360,6 +411,41 @@ mod tests {
         let both = archive.begin(elsewhere, several).unwrap();
         let machines: Vec<_> = both.machines().into_iter().map(|machine| &machine.processor).collect();
         assert_eq!(machines, [&about(5.0).machine.processor, "another"]);
+    }
+
+    #[test]
+    fn a_connection_that_was_kept_idle_elsewhere_replaces_the_one_here() {
+        let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let [mut here, mut there] = dirs.each_ref().map(|dir| Archive::open(dir.path()).unwrap());
+        here.begin(about(5.0), how("here")).unwrap();
+        there.begin(about(30.0), how("there")).unwrap();
+        let error = here.take_idle(&there, how("take")).unwrap_err().to_string();
+        assert!(error.contains("has no idle connection"), "{error}");
+        let idle = |seconds| Idle { seconds, before: 1.5, after: Some(2.5), error: None, then: vec![] };
+        let name = plan::idle(Script::Ours);
+        here.keep(&name, &idle(60.0)).unwrap();
+        there.keep(&name, &idle(6000.0)).unwrap();
+        here.take_idle(&there, how("take")).unwrap();
+        assert_eq!(here.result(&name), Some(idle(6000.0)));
+        let commands = |archive: &Archive| -> Vec<_> {
+            archive
+                .about()
+                .unwrap()
+                .unwrap()
+                .sessions
+                .into_iter()
+                .map(|session| session.command[0].clone())
+                .collect()
+        };
+        assert_eq!(commands(&here), ["here", "there", "take"]);
+
+        let mut elsewhere = about(5.0);
+        elsewhere.mgba = "mgba-qt 0.11".to_owned();
+        let other = tempfile::tempdir().unwrap();
+        let mut other = Archive::open(other.path()).unwrap();
+        other.begin(elsewhere, how("other")).unwrap();
+        let error = here.take_idle(&other, how("take")).unwrap_err().to_string();
+        assert!(error.contains("mgba-qt 0.11") && error.contains("--only idle"), "{error}");
     }
 
     #[test]

@@ -19,6 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const AFTERWARDS: Duration = Duration::from_secs(1);
 /// Length of a network failure: longer than a link waits for a machine that acknowledges nothing.
 const SILENCE: Duration = Duration::from_secs(15);
+/// Clients that close their connections in order.
+const ORDERLY: usize = 5;
 /// Longest wait of a caller for one reply.
 const CALL: Duration = Duration::from_secs(3);
 /// Pause between two requests during a network failure.
@@ -39,6 +41,7 @@ pub fn run(window: &mut StudyWindow, way: Way, logs: &Path) -> anyhow::Result<En
     let mut ending = match (way, window.script()) {
         (Way::Signal(signal), Script::Ours) => end_bridge(window, signal)?,
         (Way::Signal(signal), Script::Study) => end_pool(window, signal, logs)?,
+        (Way::Orderly, _) => close_in_order(window)?,
         (Way::Network, script) => fail_network(window, script)?,
     };
     thread::sleep(AFTERWARDS);
@@ -98,6 +101,19 @@ fn wait_for_connection(window: &StudyWindow, process: &mut Process) -> anyhow::R
     // It must be under load, not only connected.
     thread::sleep(Duration::from_millis(500));
     Ok(())
+}
+
+/// Clients one after another, each of which closes its connection after its reply.
+fn close_in_order(window: &StudyWindow) -> anyhow::Result<Ending> {
+    for _ in 0..ORDERLY {
+        let mut client = window.setup.client(PATIENCE)?;
+        client.echo(window.script().echo_prefix())?;
+    }
+    let new_client = window.setup.first_answer(PATIENCE).map(millis);
+    Ok(Ending {
+        new_client,
+        ..Ending::of("clients with a request each", format!("{ORDERLY} connections closed"))
+    })
 }
 
 /// A network failure between either script and its client.

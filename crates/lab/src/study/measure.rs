@@ -5,7 +5,7 @@ use std::sync::{Barrier, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use framewire_lab::Framewire;
 use framewire_loadtest::report::Report;
 use framewire_loadtest::report::format::{millis, percent, rate};
@@ -15,9 +15,10 @@ use tempfile::TempDir;
 use super::allocations::CountedBridge;
 use super::archive::Archive;
 use super::ending;
+use super::plan;
 use super::progress::{Progress, say, words};
-use super::results::{AllocatedIn, Allocations, Stampede, System};
-use super::steps::{Change, Kind, Run, Search, Step, Target};
+use super::results::{AllocatedIn, Allocations, Ended, Stampede, System};
+use super::steps::{Change, Kind, Lengths, Run, Search, Step, Target};
 use super::trials;
 use super::window::StudyWindow;
 use crate::bench::{Bench, Load};
@@ -25,51 +26,102 @@ use crate::setup::Script;
 use crate::stampede;
 
 /// Pause between two steps.
-const REST: Duration = Duration::from_millis(500);
+const REST: Duration = Duration::from_millis(200);
 /// Time that windows which were opened at the same time are left alone. Their start takes the processors for that long.
-const SETTLING: Duration = Duration::from_secs(20);
+const SETTLING: Duration = Duration::from_secs(6);
 /// How many times a step is tried; one that fails is tried again in a new window.
-const TRIES: u32 = 2;
+const TRIES: u32 = 3;
 /// How many steps may fail before the study ends.
 const FAILURES: usize = 3;
 /// Length of a run in a search for a limit, and the most runs of one.
-const SEARCH: Duration = Duration::from_secs(2);
+const SEARCH: Duration = Duration::from_secs(1);
 const SEARCH_RUNS: u32 = 40;
 /// Time in which the garbage of frames without requests is counted.
 const UNASKED: Duration = Duration::from_secs(5);
+/// How many times as long as a row allocations are counted.
+const ALLOCATION_ROWS: u32 = 3;
 /// Rates at which allocations are counted: that of the study, and one that shows what a request costs.
 const ALLOCATING: [u32; 2] = [10, 400];
 
 /// The rate at which connections are closed before a run of [`Change::AfterClosing`].
 const CLOSING: u32 = 40;
 
-/// How the steps are measured.
-#[derive(Debug, Clone, Copy)]
-pub struct Lengths {
-    /// Length of a row.
-    pub row: Duration,
-    /// Least time that a connection is kept idle.
-    pub idle: Duration,
-    /// How many windows are measured at the same time at low rates.
-    pub windows: usize,
-}
-
 /// Does all of `steps` that have no result yet, until it is stopped.
 ///
 /// # Errors
 /// If a step cannot be done; the others are done nevertheless, unless several fail.
 pub fn all(archive: &mut Archive, lengths: Lengths, stop: &Stop, steps: &[Step]) -> anyhow::Result<()> {
-    let (done, todo): (Vec<_>, Vec<_>) = steps.iter().cloned().partition(|step| archive.is_done(step));
-    let progress = Mutex::new(Progress::start(&todo, done.len(), lengths.row));
-    let (windows, alone): (Vec<_>, Vec<_>) =
-        todo.into_iter().partition(|step| lengths.windows > 1 && step.fits_with_others());
-    let archive = Mutex::new(archive);
-    let failed = Mutex::new(Vec::new());
-    let lane = |queue: &Queue, opened: Option<&Barrier>| {
-        let measure = Measure::new(&archive, lengths, stop, opened.is_some());
-        let mut measure = match measure {
+    let passes: Vec<_> = (1..=lengths.passes).map(|number| plan::pass(steps, number)).collect();
+    let (done, todo): (Vec<_>, Vec<_>) = passes.iter().flatten().partition(|step| archive.is_done(step));
+    let progress = Progress::start(&todo, done.len(), lengths);
+    let study = Study {
+        archive: Mutex::new(archive),
+        lengths,
+        stop,
+        progress: Mutex::new(progress),
+        failed: Mutex::default(),
+    };
+    for (pass, steps) in passes.into_iter().enumerate() {
+        study.pass(pass, steps);
+        if study.is_over() {
+            break;
+        }
+    }
+    let first = locked(&study.failed).drain(..).next();
+    first.map_or(Ok(()), Err)
+}
+
+/// A study that is being measured.
+struct Study<'a> {
+    archive: Mutex<&'a mut Archive>,
+    lengths: Lengths,
+    stop: &'a Stop,
+    progress: Mutex<Progress>,
+    failed: Mutex<Vec<anyhow::Error>>,
+}
+
+impl Study<'_> {
+    /// One pass over the plan: what can be measured at the same time, in an order of its own and in new windows; then each
+    /// of the others alone; last the connections that are kept idle, each in a window of its own.
+    fn pass(&self, number: usize, mut steps: Vec<Step>) {
+        steps.retain(|step| !locked(&self.archive).is_done(step));
+        let (idle, steps): (Vec<_>, Vec<_>) =
+            steps.into_iter().partition(|step| matches!(step.kind, Kind::Idle { .. }));
+        let (mut windows, alone): (Vec<_>, Vec<_>) =
+            steps.into_iter().partition(|step| self.lengths.windows > 1 && step.fits_with_others());
+        fastrand::Rng::with_seed(number as u64).shuffle(&mut windows);
+        let queues = Script::BOTH.map(|script| {
+            let steps = windows.iter().filter(|step| step.window() == Some(script));
+            Queue::new(steps.cloned().collect())
+        });
+        let lanes = queues.each_ref().map(|queue| (self.lengths.windows / 2).max(1).min(queue.len()));
+        let opened = Barrier::new(lanes.iter().sum());
+        thread::scope(|scope| {
+            for (queue, lanes) in queues.iter().zip(lanes) {
+                for _ in 0..lanes {
+                    scope.spawn(|| self.lane(queue, Some(&opened)));
+                }
+            }
+        });
+        if !self.is_over() {
+            self.lane(&Queue::new(alone), None);
+        }
+        thread::scope(|scope| {
+            for step in idle {
+                scope.spawn(|| self.lane(&Queue::new(vec![step]), None));
+            }
+        });
+    }
+
+    fn is_over(&self) -> bool {
+        self.stop.stopped() || locked(&self.failed).len() >= FAILURES
+    }
+
+    /// Measures steps one after another. Windows that are measured at the same time wait for each other to open.
+    fn lane(&self, queue: &Queue, opened: Option<&Barrier>) {
+        let mut measure = match Measure::new(&self.archive, self.lengths, self.stop, opened.is_some()) {
             Ok(measure) => measure,
-            Err(error) => return locked(&failed).push(error),
+            Err(error) => return locked(&self.failed).push(error),
         };
         let mut next = queue.next();
         if let (Some(opened), Some(step)) = (opened, &next) {
@@ -80,40 +132,21 @@ pub fn all(archive: &mut Archive, lengths: Lengths, stop: &Stop, steps: &[Step])
             opened.wait();
             measure.sleep(SETTLING);
         }
-        while let Some(step) = next.filter(|_| !stop.stopped()) {
+        while let Some(step) = next.filter(|_| !self.is_over()) {
             let began = Instant::now();
             match measure.try_step(&step) {
-                Ok(Some(line)) => locked(&progress).end(&step, began.elapsed(), &line),
+                Ok(Some(line)) => locked(&self.progress).end(&step, began.elapsed(), &line),
                 Ok(None) => {}
                 Err(error) => {
                     say(&format!("{error:#}"));
                     measure.close();
-                    let mut failed = locked(&failed);
-                    failed.push(error);
-                    if failed.len() >= FAILURES {
-                        return;
-                    }
+                    locked(&self.failed).push(error);
                 }
             }
             measure.sleep(REST);
             next = queue.next();
         }
-    };
-    for script in Script::BOTH {
-        let steps: Vec<_> = windows.iter().filter(|step| step.window() == Some(script)).cloned().collect();
-        let lanes = lengths.windows.min(steps.len());
-        let (queue, opened) = (Queue::new(steps), Barrier::new(lanes));
-        thread::scope(|scope| {
-            for _ in 0..lanes {
-                scope.spawn(|| lane(&queue, Some(&opened)));
-            }
-        });
     }
-    if locked(&failed).len() < FAILURES {
-        lane(&Queue::new(alone), None);
-    }
-    let first = locked(&failed).drain(..).next();
-    first.map_or(Ok(()), Err)
 }
 
 /// The steps that are left.
@@ -122,6 +155,10 @@ struct Queue(Mutex<VecDeque<Step>>);
 impl Queue {
     fn new(steps: Vec<Step>) -> Queue {
         Queue(Mutex::new(steps.into()))
+    }
+
+    fn len(&self) -> usize {
+        locked(&self.0).len()
     }
 
     fn next(&self) -> Option<Step> {
@@ -134,26 +171,37 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 /// Measures one step after another.
-struct Measure<'a> {
-    archive: &'a Mutex<&'a mut Archive>,
+struct Measure<'a, 'b> {
+    archive: &'a Mutex<&'b mut Archive>,
     lengths: Lengths,
     stop: &'a Stop,
     files: TempDir,
     window: Option<StudyWindow>,
     bridge: Option<Framewire>,
+    /// Whether the step is not tried again.
+    last_try: bool,
     /// Whether other windows are measured at the same time.
     side_by_side: bool,
 }
 
-impl<'a> Measure<'a> {
+impl<'a, 'b> Measure<'a, 'b> {
     fn new(
-        archive: &'a Mutex<&'a mut Archive>,
+        archive: &'a Mutex<&'b mut Archive>,
         lengths: Lengths,
         stop: &'a Stop,
         side_by_side: bool,
     ) -> anyhow::Result<Self> {
         let files = TempDir::with_prefix("framewire-study-").context("no folder for temporary files")?;
-        Ok(Measure { archive, lengths, stop, files, window: None, bridge: None, side_by_side })
+        Ok(Measure {
+            archive,
+            lengths,
+            stop,
+            files,
+            window: None,
+            bridge: None,
+            last_try: false,
+            side_by_side,
+        })
     }
 
     fn keep<T: serde::Serialize>(&self, name: &str, result: &T) -> anyhow::Result<()> {
@@ -165,6 +213,7 @@ impl<'a> Measure<'a> {
         let mut tries = 0;
         loop {
             tries += 1;
+            self.last_try = tries == TRIES;
             let result = self.prepare(step).and_then(|()| self.step(step));
             match result {
                 Err(_) if self.stop.stopped() => return Ok(None),
@@ -274,9 +323,24 @@ impl<'a> Measure<'a> {
     fn measure(&mut self, step: &Step, run: &Run) -> anyhow::Result<Option<Report>> {
         let report = self.bench(run)?.run(self.stop)?;
         if let Some(report) = &report {
-            self.keep(&step.name, report)?;
+            self.keep_report(step, report)?;
         }
         Ok(report)
+    }
+
+    /// Keeps a row, unless mGBA ended during it. That is kept too, and the row is measured again, as far as there are tries.
+    fn keep_report(&mut self, step: &Step, report: &Report) -> anyhow::Result<()> {
+        if let Some(how) = self.window.as_mut().and_then(StudyWindow::end) {
+            let (requests, correct) = report.rows.first().map_or((0, 0), |row| (row.requests, row.correct));
+            let name = ended_name(&step.name);
+            let mut ended: Vec<Ended> = locked(self.archive).result(&name).unwrap_or_default();
+            ended.push(Ended { how: how.clone(), requests, correct });
+            self.keep(&name, &ended)?;
+            if !self.last_try {
+                bail!("{how}");
+            }
+        }
+        self.keep(&step.name, &without_details(report))
     }
 
     /// A run with something changed. Its report is kept, and what the system counted.
@@ -331,7 +395,7 @@ impl<'a> Measure<'a> {
         let Some(report) = report else { return Ok(None) };
         let system = System { packets: Some(packets).filter(|_| !self.side_by_side), waiting, garbage };
         self.keep(&system_name(&step.name), &system)?;
-        self.keep(&step.name, &report)?;
+        self.keep_report(step, &report)?;
         Ok(Some(report))
     }
 
@@ -359,7 +423,7 @@ impl<'a> Measure<'a> {
                 strategy: Some(Strategy::Pool),
                 load: Load::Rate(rate),
                 payload: "uuid".to_owned(),
-                length: self.lengths.row,
+                length: self.lengths.row * ALLOCATION_ROWS,
                 counter: "none".to_owned(),
                 options: Vec::new(),
                 runs: 1,
@@ -398,7 +462,7 @@ impl<'a> Measure<'a> {
             strategy: run.strategy,
             load: run.load,
             payload: run.bytes.map_or("uuid".to_owned(), |bytes| bytes.to_string()),
-            length: self.lengths.row,
+            length: run.length(self.lengths.row),
             counter,
             options: Vec::new(),
             runs: 1,
@@ -426,6 +490,23 @@ impl<'a> Measure<'a> {
         }
         !self.stop.stopped()
     }
+}
+
+/// The report without what no page shows of a row that is measured several times: its course, and most curves.
+fn without_details(report: &Report) -> Report {
+    let mut report = report.clone();
+    for row in &mut report.rows {
+        row.series.clear();
+        for summary in [&mut row.sent, &mut row.connect, &mut row.first_byte, &mut row.late] {
+            summary.curve.clear();
+        }
+    }
+    report
+}
+
+/// The name of the list of runs of a step during which mGBA ended.
+pub fn ended_name(step: &str) -> String {
+    format!("{step}.ended")
 }
 
 /// The name of what the system counted during a step.

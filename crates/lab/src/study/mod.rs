@@ -5,6 +5,7 @@
 //! - [`window`]: a stock mGBA with a script, kept over many steps; [`counter`]: its frame number over HTTP;
 //! - [`measure`]: does the steps that are left; [`ending`]: the longest kind of step; [`allocations`]: of the server;
 //!   [`progress`]: what is shown;
+//! - [`passes`]: rows that were measured several times, and their spread; [`rerun`]: some of them, measured again;
 //! - [`archive`]: the file of results, so that a study goes on where it was interrupted; [`results`]: what is in it
 //!   in addition to reports of `framewire bench`;
 //! - [`report`]: the page, from that file alone.
@@ -15,9 +16,11 @@ mod counter;
 mod ending;
 mod figures;
 mod measure;
+mod passes;
 mod plan;
 mod progress;
 mod report;
+mod rerun;
 mod results;
 mod steps;
 mod trials;
@@ -34,9 +37,8 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::programs;
 use archive::{Archive, How, Machines, StudyInfo};
-use measure::Lengths;
 use plan::{GROUPS, IDLE};
-use steps::Step;
+use steps::{Lengths, Step};
 
 /// Most windows at a time.
 const MOST_WINDOWS: usize = 16;
@@ -45,26 +47,38 @@ const STOPPED: u8 = 130;
 /// Where the full study lies in a checkout, and a quick one.
 const FULL: &str = "docs/study";
 const QUICK: &str = "target/study-quick";
+/// How much a quick study measures.
+const QUICK_LENGTHS: Lengths =
+    Lengths { passes: 2, row: Duration::from_secs(2), idle: Duration::from_secs(20), windows: 6 };
 
 /// Arguments of `framewire-lab study`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-It takes 130 minutes, or 40 with --quick; --windows 8 makes it an hour shorter. Run it on a machine that does nothing else. Ctrl+C stops \
-it; the same command goes on from there. It opens mGBA in windows on displays of its own, and needs mgba-qt and Xvfb.")]
+It takes half an hour, or 12 minutes with --quick. Run it on a machine that does nothing else. Ctrl+C stops it; the same command goes \
+on from there. It opens mGBA in windows on displays of its own, and needs mgba-qt and Xvfb.")]
 pub struct Args {
-    /// Rows of 5 s instead of 30 s
+    /// Two passes of 2 s instead of four of 3 s
     #[arg(long)]
     quick: bool,
     /// Remove earlier results
     #[arg(long)]
     fresh: bool,
-    /// Measure only these groups: v4, v5, v6, v7, beyond, kept, mux, repeat, stampede, ending,
-    /// bridge, embedded, again, near, warm, retries, broken, nagle, unframed, waiting, garbage, limit, idle
+    /// Measure only these groups: v1, v4, v5, v6, v7, beyond, kept, mux, stampede, ending, bridge, embedded,
+    /// warm, retries, broken, nagle, unframed, waiting, garbage, limit, idle
     #[arg(long, value_name = "GROUPS", value_delimiter = ',')]
     only: Vec<String>,
     /// Measure low rates in this many windows at the same time
-    #[arg(long, value_name = "WINDOWS", default_value_t = 1)]
+    #[arg(long, value_name = "WINDOWS", default_value_t = Lengths::default().windows)]
     windows: usize,
+    /// Measure a random tenth of the rows again, and compare it with the spread of the study
+    #[arg(long, conflicts_with_all = ["fresh", "only", "add_machine", "report"])]
+    rerun: bool,
+    /// Choose the rows of --rerun with this number
+    #[arg(long, value_name = "NUMBER", requires = "rerun")]
+    seed: Option<u64>,
+    /// Take over the idle connections that were measured in another folder, with --only idle
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["fresh", "only", "add_machine", "report", "rerun"])]
+    take_idle: Option<PathBuf>,
     /// Continue a study of another machine; the page marks the rows of this one
     #[arg(long, conflicts_with = "fresh")]
     add_machine: bool,
@@ -75,7 +89,7 @@ pub struct Args {
     /// quick: target/study-quick]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// Least time that a connection is kept idle [default: 600s; quick: 20s]
+    /// Least time that a connection is kept idle [default: 30s; quick: 20s]
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     idle: Option<Duration>,
     /// Length of a row
@@ -84,13 +98,14 @@ pub struct Args {
 }
 
 impl Args {
-    fn row(&self) -> Duration {
-        self.row.unwrap_or(Duration::from_secs(if self.quick { 5 } else { 30 }))
-    }
-
-    fn idle(&self) -> Duration {
-        let usual = Duration::from_secs(if self.quick { 20 } else { 600 });
-        self.idle.or(self.row).unwrap_or(usual)
+    fn lengths(&self) -> Lengths {
+        let usual = if self.quick { QUICK_LENGTHS } else { Lengths::default() };
+        Lengths {
+            row: self.row.unwrap_or(usual.row),
+            idle: self.idle.or(self.row).unwrap_or(usual.idle),
+            windows: self.windows,
+            ..usual
+        }
     }
 
     fn out(&self) -> &Path {
@@ -117,33 +132,58 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let folder = args.out();
     let page = page_of(folder)?;
     if args.report {
-        return write(&Archive::open(folder)?, &page).map(|()| ExitCode::SUCCESS);
+        report::write(&Archive::open(folder)?, &page)?;
+        eprintln!("wrote {}", page.display());
+        return Ok(ExitCode::SUCCESS);
     }
     let steps = args.steps()?;
-    if args.row().is_zero() {
+    let lengths = args.lengths();
+    if lengths.row.is_zero() {
         bail!("rows of 0 s; give --row a time such as 5s");
     }
-    if !(1..=MOST_WINDOWS).contains(&args.windows) {
-        bail!("--windows is {}; use a number of windows from 1 to {MOST_WINDOWS}", args.windows);
+    if !(1..=MOST_WINDOWS).contains(&lengths.windows) {
+        bail!("--windows is {}; use a number of windows from 1 to {MOST_WINDOWS}", lengths.windows);
+    }
+    let machines = if args.add_machine { Machines::Several } else { Machines::One };
+    let how = How { command: crate::command_line(), machines, windows: lengths.windows };
+    if let Some(other) = &args.take_idle {
+        let mut archive = Archive::open(folder)?;
+        archive.take_idle(&Archive::open(other)?, how)?;
+        return write(&archive, &page).map(|()| ExitCode::SUCCESS);
     }
     programs::check()?;
+    let stop = Stop::default();
+    if args.rerun {
+        return rerun(args, lengths, how, &stop);
+    }
     Archive::prepare(folder)?;
     if args.fresh {
         Archive::clear(folder)?;
     }
     let mut archive = Archive::open(folder)?;
-    let about = StudyInfo::new(programs::mgba(), args.row().as_secs_f64(), args.idle().as_secs_f64());
-    let machines = if args.add_machine { Machines::Several } else { Machines::One };
-    archive.begin(about, How { command: crate::command_line(), machines, windows: args.windows })?;
+    archive.begin(StudyInfo::new(programs::mgba(), &lengths), how)?;
 
-    let stop = Stop::default();
     stop_on_signals(&stop)?;
-    let lengths = Lengths { row: args.row(), idle: args.idle(), windows: args.windows };
     let measured = measure::all(&mut archive, lengths, &stop, &steps);
     // After an error, too, the page shows what was measured.
     write(&archive, &page)?;
     measured?;
     Ok(if stop.stopped() { ExitCode::from(STOPPED) } else { ExitCode::SUCCESS })
+}
+
+/// Measures a tenth of the rows again, and says whether they agree.
+fn rerun(args: &Args, lengths: Lengths, how: How, stop: &Stop) -> anyhow::Result<ExitCode> {
+    let folder = args.out();
+    let mut archive = Archive::open(folder)?;
+    stop_on_signals(stop)?;
+    let seed = args.seed.unwrap_or_else(|| fastrand::u64(..1 << 32));
+    if rerun::run(&mut archive, lengths, how, seed, stop)?.is_none() {
+        return Ok(ExitCode::from(STOPPED));
+    }
+    write(&archive, &page_of(folder)?)?;
+    let verdict = report::verdict(&archive)?;
+    eprintln!("{}", verdict.words());
+    Ok(if verdict.agrees() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn page_of(folder: &Path) -> anyhow::Result<PathBuf> {
@@ -156,6 +196,7 @@ fn page_of(folder: &Path) -> anyhow::Result<PathBuf> {
 }
 
 fn write(archive: &Archive, page: &Path) -> anyhow::Result<()> {
+    archive.finish()?;
     report::write(archive, page)?;
     eprintln!("wrote {}", page.display());
     Ok(())
@@ -222,10 +263,11 @@ mod tests {
     #[test]
     fn a_quick_study_has_short_rows_and_a_place_of_its_own() {
         let (full, quick) = (args("").unwrap(), args("--quick").unwrap());
-        assert_eq!([full.row(), quick.row()], [30, 5].map(Duration::from_secs));
+        let rows = [&full, &quick].map(|args| (args.lengths().passes, args.lengths().row.as_secs()));
+        assert_eq!(rows, [(4, 3), (2, 2)]);
         assert_eq!([full.out(), quick.out()], [Path::new("docs/study"), Path::new("target/study-quick")]);
         assert_eq!(args("--only v4,idle").unwrap().steps().unwrap().len(), 18);
-        assert_eq!(args("--idle 200m").unwrap().idle(), Duration::from_secs(12_000));
+        assert_eq!(args("--idle 200m").unwrap().lengths().idle, Duration::from_secs(12_000));
     }
 
     #[test]
@@ -239,6 +281,9 @@ mod tests {
         assert!(refusal(&format!("--out {out} --windows 0")).contains("from 1 to 16"));
         assert!(refusal("--out ..").contains("give --out a folder"));
         assert!(refusal(&format!("--out {out} --report")).contains("make one with `framewire-lab study`"));
+        let nothing = refusal(&format!("--out {out} --rerun"));
+        assert!(nothing.contains("make one without --rerun"), "{nothing}");
+        assert!(args("--rerun --fresh").is_err() && args("--seed 3").is_err());
         assert!(args("--report --fresh").is_err() && args("--report --only v4").is_err());
         assert!(args("--row soon").is_err());
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);

@@ -9,10 +9,9 @@ use crate::bench::Load;
 use crate::setup::Script;
 
 /// Groups, in the order of their first steps.
-pub const GROUPS: [&str; 23] = [
-    "v1", "v4", "v5", "v6", "v7", "beyond", "kept", "mux", "repeat", "stampede", "ending", "bridge",
-    "embedded", "again", "near", "warm", "retries", "broken", "nagle", "unframed", "waiting", "garbage",
-    "limit",
+pub const GROUPS: [&str; 20] = [
+    "v1", "v4", "v5", "v6", "v7", "beyond", "kept", "mux", "stampede", "ending", "bridge", "embedded",
+    "warm", "retries", "broken", "nagle", "unframed", "waiting", "garbage", "limit",
 ];
 /// The group that is always last of its window.
 pub const IDLE: &str = "idle";
@@ -28,12 +27,21 @@ pub const KEPT_ROW: &str = "kept-study";
 
 /// Clients of a stampede.
 pub const STAMPEDES: [usize; 3] = [5, 20, 100];
-/// How often the row of the group `repeat` is measured.
-pub const REPEATS: usize = 3;
-/// That row's rate, at which the study's pool began to fail.
-pub const REPEATED: u32 = 15;
+/// The rate at which the study's pool began to fail.
+pub const POOL_FAILED: u32 = 15;
 
 const LONG: usize = 5000;
+
+/// The steps of a pass over the plan, counted from 1: all of them in the first, and those that are repeated in the others.
+pub fn pass(steps: &[Step], pass: usize) -> Vec<Step> {
+    let steps = steps.iter().filter(|step| pass == 1 || step.is_repeated());
+    steps.map(|step| Step { name: pass_name(&step.name, pass), ..step.clone() }).collect()
+}
+
+/// The name of a step's result in a pass.
+pub fn pass_name(name: &str, pass: usize) -> String {
+    if pass == 1 { name.to_owned() } else { format!("{name}.{pass}") }
+}
 
 /// All steps. Those that need the same window follow each other.
 pub fn all() -> Vec<Step> {
@@ -46,7 +54,6 @@ pub fn all() -> Vec<Step> {
             steps.push(kept());
         }
         steps.extend(multiplexed(script));
-        steps.extend(repeats(script));
         for clients in STAMPEDES {
             let name = stampede(script, clients);
             steps.push(Step { group: "stampede", name, kind: Kind::Stampede { script, clients } });
@@ -149,11 +156,6 @@ fn versions(script: Script) -> impl Iterator<Item = Step> {
     })
 }
 
-/// The name of a repeated row, counted from 1.
-pub fn repeat_row(script: Script, number: usize) -> String {
-    format!("repeat-{}-{number}", script.name())
-}
-
 /// The name of a stampede.
 pub fn stampede(script: Script, clients: usize) -> String {
     format!("stampede-{}-{clients}", script.name())
@@ -219,14 +221,6 @@ fn multiplexed(script: Script) -> impl Iterator<Item = Step> {
     })
 }
 
-fn repeats(script: Script) -> impl Iterator<Item = Step> {
-    (1..=REPEATS).map(move |number| Step {
-        group: "repeat",
-        name: repeat_row(script, number),
-        kind: Kind::Run(text(script, Strategy::Pool, REPEATED)),
-    })
-}
-
 fn bridge() -> impl Iterator<Item = Step> {
     BRIDGE.iter().map(|(bytes, load)| Step {
         group: "bridge",
@@ -261,6 +255,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::study::steps::Lengths;
 
     #[test]
     fn names_are_different_and_groups_known() {
@@ -285,10 +280,24 @@ mod tests {
     }
 
     #[test]
-    fn a_full_study_fits_in_135_minutes_and_a_quick_one_in_45() {
-        let total = |row| all().iter().map(|step| step.estimate(Duration::from_secs(row))).sum::<Duration>();
-        // With five minutes left for windows and for what answers late.
-        assert!(total(30) < Duration::from_secs(130 * 60), "{:?}", total(30));
-        assert!(total(5) < Duration::from_secs(40 * 60), "{:?}", total(5));
+    fn only_runs_are_repeated_and_each_pass_has_names_of_its_own() {
+        let steps = all();
+        let (first, second) = (pass(&steps, 1), pass(&steps, 2));
+        assert_eq!(first, steps);
+        assert!(second.len() < first.len() && second.len() > 150, "{}", second.len());
+        assert!(second.iter().all(|step| step.name.ends_with(".2")));
+        let is_run = |step: &Step| matches!(step.kind, Kind::Run(_) | Kind::Trial { .. });
+        assert!(second.iter().all(is_run) && second.iter().all(|step| !step.name.starts_with("garbage")));
+    }
+
+    #[test]
+    fn a_whole_study_takes_less_than_half_an_hour() {
+        let steps = all();
+        let lengths = Lengths::default();
+        let time = |step: &Step| step.estimate(&lengths) / lengths.share(step);
+        let passes = (1..=lengths.passes).flat_map(|number| pass(&steps, number));
+        let total = passes.map(|step| time(&step)).sum::<Duration>();
+        // With four minutes left for windows and for what answers late.
+        assert!(total < Duration::from_secs(26 * 60), "{total:?}");
     }
 }

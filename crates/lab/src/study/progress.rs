@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::steps::Step;
+use super::steps::{Lengths, Step};
 
 /// How much faster or slower than estimated everything is taken to be at most.
 const DOUBT: std::ops::RangeInclusive<f64> = 0.5..=3.0;
@@ -54,20 +54,22 @@ pub struct Progress {
     forecast: Forecast,
     total: usize,
     done: usize,
+    lengths: Lengths,
 }
 
 impl Progress {
     /// Of the steps in `todo`, when `done` steps are done already.
-    pub fn start(todo: &[Step], done: usize, row: Duration) -> Progress {
-        let forecast = Forecast::new(todo.iter().map(|step| step.estimate(row)).collect());
+    pub fn start(todo: &[&Step], done: usize, lengths: Lengths) -> Progress {
+        let estimate = |step: &&Step| step.estimate(&lengths) / lengths.share(step);
+        let forecast = Forecast::new(todo.iter().map(estimate).collect());
         let total = todo.len() + done;
         say(&format!("{} of {total} steps to do, about {}", todo.len(), words(forecast.left())));
-        Progress { forecast, total, done }
+        Progress { forecast, total, done, lengths }
     }
 
     /// A step is done; `result` describes it in a line.
     pub fn end(&mut self, step: &Step, spent: Duration, result: &str) {
-        self.forecast.done(spent);
+        self.forecast.done(spent / self.lengths.share(step));
         self.done += 1;
         let left = words(self.forecast.left());
         say(&format!("{}/{} {}: {result}; {left} left", self.done, self.total, step.name));

@@ -52,6 +52,17 @@ pub struct System {
     pub garbage: Option<f64>,
 }
 
+/// mGBA ended during a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ended {
+    /// How, with its last words.
+    pub how: String,
+    /// Requests of that run, and how many had a right reply.
+    pub requests: u64,
+    /// See above.
+    pub correct: u64,
+}
+
 /// Allocations of `framewire serve` in two runs of different rates.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Allocations {

@@ -14,6 +14,37 @@ pub const LIGHT: u32 = 400;
 /// The same with a socket per request, of which the study's kind of script accepts one a frame.
 const LIGHT_EACH: u32 = 40;
 
+/// Fewest requests of a row, as far as its length allows that.
+pub const FEWEST: f64 = 15.0;
+/// How many times as long as usual a row is for them at most.
+pub const LONGEST: f64 = 2.5;
+
+/// How much is measured.
+#[derive(Debug, Clone, Copy)]
+pub struct Lengths {
+    /// How many times each row is measured.
+    pub passes: usize,
+    /// Length of a row in a pass. Rows of low rates are longer.
+    pub row: Duration,
+    /// Least time that a connection is kept idle.
+    pub idle: Duration,
+    /// How many windows are measured at the same time at low rates.
+    pub windows: usize,
+}
+
+impl Default for Lengths {
+    fn default() -> Lengths {
+        Lengths { passes: 4, row: Duration::from_secs(3), idle: Duration::from_secs(30), windows: 6 }
+    }
+}
+
+impl Lengths {
+    /// How many steps are done at the same time as this one, itself included.
+    pub fn share(&self, step: &Step) -> u32 {
+        if step.fits_with_others() { self.windows as u32 } else { 1 }
+    }
+}
+
 /// What a row of requests goes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
@@ -43,6 +74,19 @@ pub struct Run {
     pub load: Load,
     /// Whether the study's script keeps the sockets that it closes, so that they are never collected as garbage.
     pub keeps: bool,
+}
+
+impl Run {
+    /// How long it is measured in a pass, when rows of usual rates take `row`.
+    pub fn length(&self, row: Duration) -> Duration {
+        match self.load {
+            Load::Rate(rate) => {
+                let wanted = Duration::from_secs_f64((FEWEST / f64::from(rate)).ceil());
+                wanted.clamp(row, row.mul_f64(LONGEST))
+            }
+            Load::Clients(_) => row,
+        }
+    }
 }
 
 /// What is different about a run of [`Kind::Trial`].
@@ -104,17 +148,20 @@ pub struct Search {
 pub enum Way {
     /// It gets a signal.
     Signal(Signal),
+    /// It closes each connection after a reply, as version 3 of the study did.
+    Orderly,
     /// The network between it and the script goes silent.
     Network,
 }
 
 impl Way {
     /// All of them.
-    pub const ALL: [Way; 5] = [
+    pub const ALL: [Way; 6] = [
         Way::Signal(Signal::INT),
         Way::Signal(Signal::TERM),
         Way::Signal(Signal::HUP),
         Way::Signal(Signal::KILL),
+        Way::Orderly,
         Way::Network,
     ];
 
@@ -125,6 +172,7 @@ impl Way {
             Way::Signal(Signal::TERM) => "sigterm",
             Way::Signal(Signal::HUP) => "sighup",
             Way::Signal(_) => "sigkill",
+            Way::Orderly => "orderly",
             Way::Network => "network",
         }
     }
@@ -213,20 +261,38 @@ impl Step {
         }
     }
 
-    /// About how long it takes, when a row takes `row`.
-    pub fn estimate(&self, row: Duration) -> Duration {
-        let seconds = match &self.kind {
-            Kind::Trial { change: Change::RightAfter | Change::AfterClosing, .. } | Kind::Allocations => {
-                return row * 2 + Duration::from_secs(2);
+    /// Whether it is measured in each pass: the runs of requests on whose latency the page reports.
+    pub fn is_repeated(&self) -> bool {
+        match &self.kind {
+            Kind::Run(_) => true,
+            Kind::Trial { change, .. } => *change != Change::Garbage,
+            Kind::Limit(_)
+            | Kind::Allocations
+            | Kind::Stampede { .. }
+            | Kind::Ending { .. }
+            | Kind::Idle { .. } => false,
+        }
+    }
+
+    /// About how long it takes.
+    pub fn estimate(&self, lengths: &Lengths) -> Duration {
+        let around = Duration::from_millis(700);
+        match &self.kind {
+            Kind::Run(run) => run.length(lengths.row) + around,
+            Kind::Trial { run, change } => {
+                let runs = match change {
+                    Change::RightAfter | Change::AfterClosing | Change::Warm | Change::Garbage => 2,
+                    _ => 1,
+                };
+                run.length(lengths.row) * runs + around
             }
-            Kind::Run(_) | Kind::Trial { .. } => return row + Duration::from_secs(2),
-            Kind::Limit(_) => 50,
-            Kind::Stampede { script: Script::Study, clients } if *clients > 5 => 25,
-            Kind::Stampede { .. } => 3,
-            Kind::Ending { way: Way::Network, .. } => 25,
-            Kind::Ending { .. } => 4,
-            Kind::Idle { .. } => 2,
-        };
-        Duration::from_secs(seconds)
+            Kind::Allocations => lengths.row * 6 + around,
+            Kind::Limit(_) => Duration::from_secs(25),
+            Kind::Stampede { script: Script::Study, clients } if *clients > 5 => Duration::from_secs(25),
+            Kind::Stampede { .. } => Duration::from_secs(3),
+            Kind::Ending { way: Way::Network, .. } => Duration::from_secs(25),
+            Kind::Ending { .. } => Duration::from_secs(4),
+            Kind::Idle { .. } => lengths.idle / 2, // both scripts at the same time
+        }
     }
 }

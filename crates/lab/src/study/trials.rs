@@ -52,45 +52,10 @@ const PLAIN: Trial = Trial {
     rate: 20,
     change: Change::Nothing,
 };
-const NEAR: Trial = Trial { script: Some(Script::Study), strategy: Strategy::PoolRetry, rate: 400, ..PLAIN };
-const FULL: Trial = Trial { strategy: Strategy::PerRequest, rate: 80, ..NEAR };
-
 const AFTER: Trial = Trial { script: Some(Script::Study), rate: 15, change: Change::AfterClosing, ..PLAIN };
 
-/// The group of rows that are measured a second time.
-pub const AGAIN: &str = "again";
-/// The group of rows near a limit, three times each.
-pub const NEAR_LIMIT: &str = "near";
-
 /// All questions.
-pub const QUESTIONS: [Question; 8] = [
-    Question {
-        group: AGAIN,
-        title: "Rows measured a second time",
-        about: "These rows of versions 4 to 7 were measured once more. The line above each is the row of the tables.",
-        trials: &[
-            Trial { name: "v4-uuid-5", strategy: Strategy::PerRequest, rate: 5, ..PLAIN },
-            Trial { name: "v4-uuid-20", strategy: Strategy::PerRequest, ..PLAIN },
-            Trial { name: "v5-uuid-10", rate: 10, ..PLAIN },
-            Trial { name: "v6-uuid-20", strategy: Strategy::PoolRetry, ..PLAIN },
-            Trial { name: "v6-uuid-160", strategy: Strategy::PoolRetry, rate: 160, ..PLAIN },
-            Trial { name: "v7-5000-40", strategy: Strategy::PoolRetry, bytes: Some(5000), rate: 40, ..PLAIN },
-        ],
-    },
-    Question {
-        group: NEAR_LIMIT,
-        title: "Three times near a limit",
-        about: "The study's kind of script at the highest rate of version 7, and with a socket per request at the rate at \
-                which its queue overflows.",
-        trials: &[
-            Trial { name: "v7-400-1", ..NEAR },
-            Trial { name: "v7-400-2", ..NEAR },
-            Trial { name: "v7-400-3", ..NEAR },
-            Trial { name: "v4-80-1", ..FULL },
-            Trial { name: "v4-80-2", ..FULL },
-            Trial { name: "v4-80-3", ..FULL },
-        ],
-    },
+pub const QUESTIONS: [Question; 6] = [
     Question {
         group: "warm",
         title: "After a warm-up",
@@ -115,9 +80,9 @@ pub const QUESTIONS: [Question; 8] = [
         group: "broken",
         title: "A pool that keeps broken sockets",
         about: "As in version 5 of 2025, a socket returns to the pool whatever became of it, and is connected again when \
-                it is broken. Linux refuses that with “already connected”, as Windows does with error 10056. In a fresh \
-                window nothing was closed yet, so nothing is reset. The other two rows come after 1,200 requests with a \
-                socket each: one with this pool, one with a pool that drops broken sockets.",
+                it is broken. Linux refuses that with “already connected”, as Windows does with error 10056. A reset needs \
+                connections that were closed before. So the last two rows come right after requests with a socket each, \
+                40/s: one with this pool, one with a pool that drops broken sockets.",
         trials: &[
             Trial { name: "15", strategy: Strategy::PoolKeepBroken, rate: 15, ..PLAIN },
             Trial { name: "15-after", strategy: Strategy::PoolKeepBroken, ..AFTER },

@@ -65,6 +65,12 @@ impl StudyWindow {
         self.setup.first_answer(HEALTHY).is_some()
     }
 
+    /// How mGBA itself ended, if it did.
+    pub fn end(&mut self) -> Option<String> {
+        let mgba = self.setup.window().ok()?;
+        mgba.expect_running().err().map(|error| error.to_string())
+    }
+
     /// Lines of the script's console so far.
     ///
     /// # Errors

@@ -10,9 +10,11 @@ use framewire_loadtest::row::Row;
 use crate::setup::Script;
 use crate::study::archive::{self, Archive, StudyInfo, machine_words};
 use crate::study::figures::{Published, VERSIONS};
-use crate::study::measure::system_name;
+use crate::study::measure::{ended_name, system_name};
+use crate::study::passes::combined;
 use crate::study::plan;
-use crate::study::results::{Allocations, Ending, Idle, Stampede, System};
+use crate::study::rerun::Rerun;
+use crate::study::results::{Allocations, Ended, Ending, Idle, Stampede, System};
 use crate::study::steps::{Kind, Run, Search, Step};
 use crate::study::trials;
 
@@ -27,7 +29,9 @@ pub struct Evidence {
     /// All steps, in order.
     steps: Vec<Step>,
     rows: HashMap<String, Row>,
-    /// Numbers of the machines of the steps that were not measured on the first one.
+    /// The passes that these are made of.
+    passes: HashMap<String, Vec<Row>>,
+    /// Numbers of the machines of the steps of which a pass was not measured on the first one.
     machines: HashMap<String, usize>,
 }
 
@@ -43,22 +47,40 @@ impl Evidence {
         })?;
         let link = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let steps = plan::all();
-        let row = |step: &Step| Some((step.name.clone(), archive.report(&step.name)?.rows.pop()?));
-        let rows = steps.iter().filter_map(row).collect();
+        let row = |step: &Step, number| archive.report(&plan::pass_name(&step.name, number))?.rows.pop();
+        let passes = |step: &Step| (1..=about.passes).filter_map(|number| row(step, number)).collect();
+        let passes: HashMap<_, Vec<_>> = steps.iter().map(|step| (step.name.clone(), passes(step))).collect();
+        let rows =
+            passes.iter().filter_map(|(name, passes)| Some((name.clone(), combined(passes)?))).collect();
         let known: Vec<_> = about.machines().into_iter().map(machine_words).collect();
-        let machine = |step: &Step| {
-            let report = archive.report(&step.name).or_else(|| archive.limit(&step.name))?;
+        let machine = |name: &String| {
+            let report = archive.report(name).or_else(|| archive.limit(name))?;
             let place = known.iter().position(|known| *known == machine_words(&report.machine))?;
-            (place > 0).then_some((step.name.clone(), place + 1))
+            (place > 0).then_some(place + 1)
         };
-        let machines = steps.iter().filter_map(machine).collect();
-        Ok(Evidence { about, link, archive: archive.clone(), steps, rows, machines })
+        let machines = |step: &Step| {
+            let names = (1..=about.passes).map(|number| plan::pass_name(&step.name, number));
+            Some((step.name.clone(), names.filter_map(|name| machine(&name)).max()?))
+        };
+        let machines = steps.iter().filter_map(machines).collect();
+        Ok(Evidence { about, link, archive: archive.clone(), steps, rows, passes, machines })
     }
 
-    /// Names of the steps without a result, and the number of all.
-    pub fn missing(&self) -> (Vec<&str>, usize) {
-        let missing = self.steps.iter().filter(|step| !self.archive.is_done(step));
-        (missing.map(|step| step.name.as_str()).collect(), self.steps.len())
+    /// How many steps of all passes have no result, and the number of all.
+    pub fn missing(&self) -> (usize, usize) {
+        let steps: Vec<_> =
+            (1..=self.about.passes).flat_map(|number| plan::pass(&self.steps, number)).collect();
+        (steps.iter().filter(|step| !self.archive.is_done(step)).count(), steps.len())
+    }
+
+    /// A row in each pass.
+    pub fn passes(&self, name: &str) -> &[Row] {
+        self.passes.get(name).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The rows that were measured again.
+    pub fn rerun(&self) -> Option<Rerun> {
+        Rerun::read(&self.archive)
     }
 
     /// A row by the name of its step.
@@ -73,7 +95,7 @@ impl Evidence {
 
     /// A row and where it lies.
     pub fn measured(&self, name: String) -> Measured<'_> {
-        Measured { row: self.row(&name), name }
+        Measured { row: self.row(&name), passes: self.passes(&name), name }
     }
 
     /// The measured rows among all steps, in order.
@@ -109,20 +131,24 @@ impl Evidence {
         self.archive.result(&plan::idle(script))
     }
 
-    /// Rows during which a window ended, so that requests were refused, by the names of their lines. A row that was measured
-    /// again because of it keeps its first result as `NAME.first`.
-    pub fn ended_windows(&self) -> Vec<String> {
-        let names = self.steps.iter().flat_map(|step| [step.name.clone(), format!("{}.first", step.name)]);
-        let refused = |name: &String| {
-            let report = self.archive.report(name);
-            report.is_some_and(|report| failures(&report.rows[0], "refused") > 0)
-        };
-        names.filter(refused).collect()
+    /// Runs during which mGBA ended, by the names of their lines.
+    pub fn ended(&self) -> Vec<(String, Vec<Ended>)> {
+        let steps = (1..=self.about.passes).flat_map(|number| plan::pass(&self.steps, number));
+        let names = steps.map(|step| ended_name(&step.name));
+        names
+            .filter_map(|name| Some((self.archive.result(&name)?, name)))
+            .map(|(ended, name)| (name, ended))
+            .collect()
     }
 
     /// What the system counted during a trial.
+    ///
+    /// Packets are the sum of all passes. The others are those of the first pass.
     pub fn system(&self, name: &str) -> Option<System> {
-        self.archive.result(&system_name(name))
+        let names = (1..=self.about.passes).map(|number| system_name(&plan::pass_name(name, number)));
+        let passes: Vec<System> = names.filter_map(|name| self.archive.result(&name)).collect();
+        let packets = passes.iter().map(|system| system.packets).sum();
+        Some(System { packets, ..passes.into_iter().next()? })
     }
 
     /// A search for a limit: what it found, and its runs.
@@ -147,8 +173,10 @@ impl Evidence {
 pub struct Measured<'a> {
     /// Name of its step.
     pub name: String,
-    /// The row, if it was.
+    /// The row of all its passes, if it was.
     pub row: Option<&'a Row>,
+    /// Its passes.
+    pub passes: &'a [Row],
 }
 
 /// Sums over rows.

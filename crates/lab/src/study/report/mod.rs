@@ -28,6 +28,7 @@ use std::path::Path;
 use anyhow::Context;
 
 use super::archive::Archive;
+use super::rerun::Verdict;
 use evidence::Evidence;
 
 /// The slowest that any request may be by the goal of 2025, in ms.
@@ -43,6 +44,16 @@ pub fn write(archive: &Archive, page: &Path) -> anyhow::Result<()> {
     fs::write(page, text(&evidence)).with_context(|| format!("cannot write {}", page.display()))
 }
 
+/// What the rerun of a study says.
+///
+/// # Errors
+/// If there is none.
+pub fn verdict(archive: &Archive) -> anyhow::Result<Verdict> {
+    let evidence = Evidence::read(archive)?;
+    let rerun = evidence.rerun().context("no row was measured again")?;
+    Ok(rerun.verdict(|name| evidence.passes(name)))
+}
+
 fn text(evidence: &Evidence) -> String {
     [
         opening::opening(evidence),
@@ -54,7 +65,7 @@ fn text(evidence: &Evidence) -> String {
         others::rates(evidence),
         trials::sections(evidence),
         others::stampedes(evidence),
-        others::repeats(evidence),
+        others::rerun(evidence),
         others::endings(evidence),
         others::idle(evidence),
     ]

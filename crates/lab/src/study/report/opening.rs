@@ -13,14 +13,12 @@ use super::versions::HELD;
 use super::{GOAL_MS, limits};
 use crate::bench::Load;
 use crate::setup::Script;
-use crate::study::archive;
+use crate::study::archive::{self, StudyInfo};
 use crate::study::figures::VERSIONS;
-use crate::study::steps::{LIGHT, Target};
+use crate::study::steps::{FEWEST, LIGHT, LONGEST, Lengths, Target};
 
 /// The repository of the study.
 const STUDY: &str = "https://github.com/nikouu/mGBA-lua-socket-loadtest";
-/// Length of a row in a full study, in seconds.
-const FULL: f64 = 30.0;
 
 /// Title, state and a short result.
 pub fn opening(evidence: &Evidence) -> String {
@@ -36,19 +34,23 @@ pub fn opening(evidence: &Evidence) -> String {
         archive::FILE
     );
     let (missing, steps) = evidence.missing();
-    if !missing.is_empty() {
+    if missing > 0 {
         let _ = write!(
             out,
             "\n> **This study is not complete:** {} of {steps} steps are measured. The others are shown as “{MISSING}”. \
-             The same command continues from here.\n",
-            steps - missing.len(),
+             The same command continues from here, with rows of the same length; `--fresh` begins again.\n",
+            steps - missing,
         );
     }
-    if about.seconds < FULL {
+    let full = Lengths::default();
+    if about.seconds < full.row.as_secs_f64() {
         let _ = write!(
             out,
-            "\n> **A quick study:** rows of {} s instead of {FULL} s. Rare events and high percentiles mean less.\n",
-            about.seconds
+            "\n> **A quick study:** {} passes of {} s instead of {} of {} s. Rare events and high percentiles mean less.\n",
+            about.passes,
+            about.seconds,
+            full.passes,
+            full.row.as_secs_f64()
         );
     }
     out += "\n## In short\n\n";
@@ -152,8 +154,7 @@ pub fn goal(evidence: &Evidence) -> String {
         then.fold((f64::INFINITY, 0.0_f64), |(least, most), row| (least.min(row.max), most.max(row.max)));
     let mut out = format!(
         "## The goal of 2025\n\n{GOAL_RATE} requests/s, every one answered, none slower than {GOAL_MS} ms. The study \
-         never \
-         met it: the slowest replies of its versions at this rate took {} to {} ms.\n\n",
+         never met it: in its tables of release builds, the slowest replies at this rate took {} to {} ms.\n\n",
         millis(least),
         millis(most)
     );
@@ -173,6 +174,29 @@ pub fn goal(evidence: &Evidence) -> String {
     out
 }
 
+/// How long and how many times a row is measured.
+fn lengths(evidence: &Evidence) -> String {
+    let StudyInfo { passes, seconds, .. } = evidence.about;
+    let mut out = format!(
+        "{passes} passes over all of them, each in new windows, and those that share the machine in a new order. A row takes \
+         {seconds} s in a pass, or up to {} s to have {FEWEST} requests. The tables show the median of the passes and, in parentheses, the \
+         lowest and the highest; requests, errors and the share of right replies are those of all passes together, and *max* is the \
+         slowest of all.",
+        seconds * LONGEST,
+    );
+    let rows = || evidence.runs().map(|(step, ..)| evidence.passes(&step.name).len());
+    let short = rows().filter(|measured| *measured < passes).count();
+    if short > 0 {
+        let _ = write!(
+            out,
+            " **{short} of {} rows have fewer passes so far, and {} have one: these show no range.**",
+            rows().count(),
+            rows().filter(|measured| *measured == 1).count()
+        );
+    }
+    out
+}
+
 /// Machine, programs, commands.
 pub fn method(evidence: &Evidence) -> String {
     let about = &evidence.about;
@@ -184,7 +208,7 @@ pub fn method(evidence: &Evidence) -> String {
          - Tester: {}, `framewire bench`, one process per row, one thread. The rate is constant unless the row names \
          clients. Each row starts cold: its first request makes the first connection. Each request carries a new UUID or \
          random bytes, and its reply must be equal.\n\
-         - Rows: {} s each.\n",
+         - Rows: {}\n",
         machine.processors,
         machine.processor,
         machine.system,
@@ -193,7 +217,7 @@ pub fn method(evidence: &Evidence) -> String {
         about.mgba,
         about.libmgba,
         about.tool,
-        about.seconds,
+        lengths(evidence),
     );
     for (number, session) in about.sessions.iter().enumerate() {
         let verb = if number == 0 { "Begun" } else { "Continued" };
@@ -207,8 +231,7 @@ pub fn method(evidence: &Evidence) -> String {
         let _ = writeln!(
             out,
             "- Machine {}: {} x {}, {}, kernel {}. Rows with a <sup>{}</sup> were measured on it. Compare them with each other \
-             first: its processor is another one. [Rows measured a second time](#rows-measured-a-second-time) shows how much \
-             that changes.",
+             first: its processor is another one.",
             place + 1,
             machine.processors,
             machine.processor,

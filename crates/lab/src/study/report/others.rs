@@ -1,5 +1,5 @@
 //! What came after the study: many messages in flight, the HTTP bridge, the embedded core; and clients that connect at
-//! once, rows repeated, ways of ending, an idle connection.
+//! once, rows measured again, ways of ending, an idle connection.
 
 use std::fmt::Write;
 
@@ -9,10 +9,11 @@ use framewire_loadtest::report::table::Table;
 use super::evidence::Evidence;
 use super::pictures;
 use super::table::{FIGURES, MISSING, NONE, figures};
-use super::versions::{name, notes, source};
+use super::versions::{link, name, notes, source};
 use crate::bench::Load;
 use crate::setup::Script;
 use crate::study::plan;
+use crate::study::rerun::{FIGURES as COMPARED, Rerun};
 use crate::study::results::{Ending, Stampede};
 use crate::study::steps::Way;
 
@@ -61,8 +62,8 @@ fn lines(evidence: &Evidence, table: &mut Table, name: &str, group: &str, rows: 
             Load::Clients(clients) => format!("{clients} clients"),
         };
         let size = bytes.map(|bytes| format!(", {} bytes", thousands(&bytes.to_string())));
-        let name = source(evidence, name, &measured.name, measured.row.is_some());
-        table.row([name, load + &size.unwrap_or_default()].into_iter().chain(figures(measured.row)));
+        let name = source(evidence, name, &measured);
+        table.row([name, load + &size.unwrap_or_default()].into_iter().chain(figures(&measured)));
     }
 }
 
@@ -77,7 +78,7 @@ pub fn stampedes(evidence: &Evidence) -> String {
         for script in Script::BOTH {
             let result = evidence.stampede(script, clients);
             let file = plan::stampede(script, clients);
-            let name = source(evidence, name(script), &file, result.is_some());
+            let name = link(evidence, name(script), &file, result.is_some());
             let cells = result.map_or_else(|| vec![MISSING.to_owned()], |result| stampede(&result));
             table.row([clients.to_string(), name].into_iter().chain(cells));
         }
@@ -104,22 +105,48 @@ pub fn late(result: &Stampede) -> usize {
     result.answered.iter().filter(|time| **time >= 1000.0).count()
 }
 
-/// The row that was measured several times.
-pub fn repeats(evidence: &Evidence) -> String {
-    let mut out = format!(
-        "## The same row again\n\nA pool at {} requests/s, where version 5 began to fail in 2025.\n\n",
-        plan::REPEATED
+/// Rows that were measured again, and whether they agree.
+pub fn rerun(evidence: &Evidence) -> String {
+    let mut out = "## A tenth of the rows, measured again\n\n".to_owned();
+    let Some(rerun) = evidence.rerun() else {
+        return out + "Not measured yet: `framewire-lab study --rerun`.\n";
+    };
+    let passes = rerun.rows.iter().map(|row| row.passes.len()).max().unwrap_or(0);
+    let _ = write!(
+        out,
+        "`{}` measured {} rows, chosen at random (seed {}), {passes} times again in new windows on {}. *Study* and *again* are the \
+         medians and the ranges of the passes. Two ranges agree if they overlap.\n\n",
+        rerun.command.join(" "),
+        rerun.rows.len(),
+        rerun.seed,
+        rerun.started,
     );
-    let mut table = Table::new(&[&["run", "<script"], &FIGURES[..]].concat());
-    for script in Script::BOTH {
-        for number in 1..=plan::REPEATS {
-            let measured = evidence.measured(plan::repeat_row(script, number));
-            let name = source(evidence, name(script), &measured.name, measured.row.is_some());
-            table.row([number.to_string(), name].into_iter().chain(figures(measured.row)));
+    let heads: Vec<_> =
+        COMPARED.iter().flat_map(|(figure, ..)| [format!("{figure}, study"), "again".to_owned()]).collect();
+    let heads: Vec<_> =
+        ["<row"].into_iter().chain(heads.iter().map(String::as_str)).chain(["<agrees"]).collect();
+    let mut table = Table::new(&heads);
+    for again in &rerun.rows {
+        let compared = Rerun::compared(again, evidence.passes(&again.name));
+        let mut apart = Vec::new();
+        let mut cells = vec![evidence.source(&again.name, &again.name)];
+        for ((figure, _, words), compared) in COMPARED.iter().zip(compared) {
+            match compared {
+                Some(compared) => {
+                    cells.extend([compared.study.words(*words), compared.again.words(*words)]);
+                    if !compared.agrees() {
+                        apart.push(*figure);
+                    }
+                }
+                None => cells.extend([NONE.to_owned(), NONE.to_owned()]),
+            }
         }
+        cells.push(if apart.is_empty() { "yes".to_owned() } else { format!("no: {}", apart.join(", ")) });
+        table.row(cells);
     }
     out += &table.finish();
-    out += &notes(evidence, |name| name.starts_with("repeat-"));
+    let verdict = rerun.verdict(|name| evidence.passes(name));
+    let _ = writeln!(out, "\n{}", verdict.words());
     out
 }
 
@@ -129,7 +156,8 @@ pub fn endings(evidence: &Evidence) -> String {
          Version 2 of the study asked what the script sees when the program that talks to it ends. Here a client with a \
          pool talks to the study's kind of script, and `framewire serve` to Framewire's. *New client* is the time \
          from the signal to the first right answer to a new client. *Through it again* is the same through the \
-         program, which was started again at once. *Left* is the number of connections that the script still held a \
+         program, which was started again at once. *Closed in order* is what version 3 did: each client closes its connection after \
+         the reply. *Left* is the number of connections that the script still held a \
          second later.\n\n"
         .to_owned();
     let mut table = Table::new(&[
@@ -145,7 +173,12 @@ pub fn endings(evidence: &Evidence) -> String {
     for way in Way::ALL.into_iter().filter(|way| *way != Way::Network) {
         for script in Script::BOTH {
             let (ending, name) = ending(evidence, script, way);
-            let mut cells = vec![way.name().to_uppercase(), name];
+            let title = if way == Way::Orderly {
+                "none, closed in order".to_owned()
+            } else {
+                way.name().to_uppercase()
+            };
+            let mut cells = vec![title, name];
             match &ending {
                 Some(ending) => cells.extend([
                     ending.ended.clone(),
@@ -219,8 +252,8 @@ pub fn endings(evidence: &Evidence) -> String {
 fn ending(evidence: &Evidence, script: Script, way: Way) -> (Option<Ending>, String) {
     let file = plan::ending(script, way);
     let ending = evidence.ending(&file);
-    let source = source(evidence, name(script), &file, ending.is_some());
-    (ending, source)
+    let link = link(evidence, name(script), &file, ending.is_some());
+    (ending, link)
 }
 
 fn capital(text: &str) -> String {
@@ -264,16 +297,14 @@ fn without_numbers(line: &str) -> String {
 
 /// The connection that was kept idle.
 pub fn idle(evidence: &Evidence) -> String {
-    let mut out = format!(
-        "## An idle connection\n\n\
-         This connection was opened at the script's start, used once, and left alone for at least {} s, during the \
-         other measurements of that script. Then it was used again. Times are in ms.\n\n",
-        evidence.about.idle_seconds
-    );
+    let mut out = "## An idle connection\n\n\
+         This connection was opened at the script's start, used once, and left alone. Then it was used again. Times are in \
+         ms.\n\n"
+        .to_owned();
     let mut table = Table::new(&["<script", "idle, min", "before", "first after", "the next ones", "<error"]);
     for script in Script::BOTH {
         let idle = evidence.idle(script);
-        let mut cells = vec![source(evidence, name(script), &plan::idle(script), idle.is_some())];
+        let mut cells = vec![link(evidence, name(script), &plan::idle(script), idle.is_some())];
         match idle {
             Some(idle) => cells.extend([
                 format!("{:.1}", idle.seconds / 60.0),

@@ -3,19 +3,18 @@
 use std::fmt::Write;
 
 use framewire_loadtest::report::Report;
-use framewire_loadtest::report::format::{millis, percent, rate, thousands};
+use framewire_loadtest::report::format::{percent, rate, thousands};
 use framewire_loadtest::report::table::Table;
 use framewire_loadtest::row::Row;
 
 use super::GOAL_MS;
-use super::evidence::{Evidence, Measured, words};
+use super::evidence::{Evidence, words};
 use super::table::{FIGURES, MISSING, NONE, figures};
-use super::versions::{name, source};
+use super::versions::{link, name, source};
 use crate::setup::Script;
-use crate::study::plan;
-use crate::study::results::System;
+use crate::study::results::{Ended, System};
 use crate::study::steps::Change;
-use crate::study::trials::{self, AGAIN, NEAR_LIMIT, QUESTIONS, Question, SEARCHES, Trial};
+use crate::study::trials::{self, QUESTIONS, Question, SEARCHES, Trial};
 
 /// A further column: its head, and its cell.
 type Column = (&'static str, fn(&Row, &System) -> String);
@@ -45,28 +44,31 @@ pub fn sections(evidence: &Evidence) -> String {
     for question in &QUESTIONS {
         let _ =
             write!(out, "\n### {}\n\n{}\n\n{}", question.title, question.about, table(evidence, question));
-        out += &match question.group {
-            AGAIN => agreement(evidence, question),
-            NEAR_LIMIT => spread(evidence, question),
-            _ => String::new(),
-        };
     }
     out + &ended_windows(evidence) + "\n" + &allocations(evidence)
 }
 
 fn ended_windows(evidence: &Evidence) -> String {
-    let names = evidence.ended_windows();
-    if names.is_empty() {
+    let ended = evidence.ended();
+    if ended.is_empty() {
         return String::new();
     }
-    let links: Vec<_> = names.iter().map(|name| evidence.source(name, name)).collect();
-    format!(
-        "\n### Windows that ended\n\nmGBA itself ended during {} rows, and from then on requests were refused: {}. The names \
-         say with which script. The cause was not searched. The second close of a descriptor, which resets connections, can \
-         also hit a file of mGBA.\n",
-        names.len(),
-        links.join(", ")
-    )
+    let runs: usize = ended.iter().map(|(_, runs)| runs.len()).sum();
+    let mut out = format!(
+        "\n### Windows that ended\n\nmGBA itself ended during {runs} runs. Such a run is measured again in a new window, and \
+         does not count, unless mGBA ends three times.\n\n"
+    );
+    for (name, runs) in ended {
+        for Ended { how, requests, correct } in runs {
+            let how = how.lines().collect::<Vec<_>>().join(" ");
+            let _ = writeln!(
+                out,
+                "- {}: {how}. {correct} of {requests} requests had a right reply.",
+                evidence.source(&name, &name)
+            );
+        }
+    }
+    out
 }
 
 fn table(evidence: &Evidence, question: &Question) -> String {
@@ -75,9 +77,6 @@ fn table(evidence: &Evidence, question: &Question) -> String {
     let mut table = Table::new(&[&["<sockets", "asked", "<script"], &FIGURES[..], &heads[..]].concat());
     for trial in question.trials {
         for script in trial.scripts() {
-            if question.group == AGAIN {
-                line(evidence, &mut table, script, trial, first(script, trial), &[]);
-            }
             line(evidence, &mut table, script, trial, trials::name(question.group, script, trial), further);
         }
     }
@@ -93,7 +92,7 @@ fn line(
     further: &[Column],
 ) {
     let system = evidence.system(&step).unwrap_or_default();
-    let Measured { name: step, row } = evidence.measured(step);
+    let measured = evidence.measured(step);
     let mut sockets = words(trial.strategy).to_owned();
     if let Some(options) = Some(trial.change.options()).filter(|options| !options.is_empty()) {
         let _ = write!(sockets, ", `{}`", options.join(" "));
@@ -104,98 +103,27 @@ fn line(
     } else if let Some(bytes) = trial.bytes {
         let _ = write!(asked, ", {} bytes", thousands(&bytes.to_string()));
     }
-    let name = source(evidence, name(script), &step, row.is_some());
+    let name = source(evidence, name(script), &measured);
     let mut cells = vec![sockets, asked, name];
-    cells.extend(figures(row));
-    if let Some(row) = row {
+    cells.extend(figures(&measured));
+    if let Some(row) = measured.row {
         cells.extend(further.iter().map(|(_, cell)| cell(row, &system)));
     }
     table.row(cells);
 }
 
-/// The step whose row a trial of [`AGAIN`] measures a second time.
-fn first(script: Script, trial: &Trial) -> String {
-    let (version, _) = trial.name.split_once('-').unwrap_or((trial.name, ""));
-    plan::version_row(version, script, trial.bytes, trial.rate)
-}
-
-/// The rows of [`AGAIN`] with those that they repeat.
-pub fn pairs(evidence: &Evidence) -> Vec<(Script, &Row, &Row)> {
-    let trials =
-        QUESTIONS.iter().filter(|question| question.group == AGAIN).flat_map(|question| question.trials);
-    let pairs = trials.flat_map(|trial| trial.scripts().map(move |script| (script, trial)));
-    let pairs = pairs.filter_map(|(script, trial)| {
-        let once = evidence.row(&first(script, trial))?;
-        Some((script, once, evidence.row(&trials::name(AGAIN, script, trial))?))
-    });
-    pairs.collect()
-}
-
-/// The largest difference of a figure in pairs of rows.
-pub fn largest(pairs: &[(Script, &Row, &Row)], wanted: Script, value: fn(&Row) -> f64) -> f64 {
-    let of_script = pairs.iter().filter(|(script, ..)| *script == wanted);
-    of_script.map(|(_, once, again)| (value(once) - value(again)).abs()).fold(0.0, f64::max)
-}
-
-fn agreement(evidence: &Evidence, question: &Question) -> String {
-    let pairs = pairs(evidence);
-    if pairs.is_empty() {
-        return format!("\nNot measured yet: {}.\n", question.title.to_lowercase());
-    }
-    let mut out = String::from("\n");
-    for script in Script::BOTH {
-        let _ = writeln!(
-            out,
-            "- {}: the medians differ by at most {} ms, the shares of right replies by at most {:.1} points.",
-            name(script),
-            millis(largest(&pairs, script, |row| row.intended.p50)),
-            largest(&pairs, script, |row| row.success),
-        );
-    }
-    out
-}
-
-/// Median and range of the rows that were measured three times.
-fn spread(evidence: &Evidence, question: &Question) -> String {
-    let mut out = String::from("\n");
-    for (prefix, title) in
-        [("v7-", "A pool with three tries at 400/s"), ("v4-", "A socket per request at 80/s")]
-    {
-        let trials = question.trials.iter().filter(|trial| trial.name.starts_with(prefix));
-        let rows: Vec<_> = trials
-            .filter_map(|trial| evidence.row(&trials::name(question.group, Script::Study, trial)))
-            .collect();
-        if rows.len() < 2 {
-            continue;
-        }
-        let _ = writeln!(
-            out,
-            "- {title}, median of {} (lowest to highest): achieved {}/s, p99 {} ms, slowest {} ms, right replies {}.",
-            rows.len(),
-            range(&rows, |row| row.achieved, rate),
-            range(&rows, |row| row.intended.p99, millis),
-            range(&rows, |row| row.intended.max, millis),
-            range(&rows, |row| row.success, percent),
-        );
-    }
-    out
-}
-
-fn range(rows: &[&Row], value: fn(&Row) -> f64, words: fn(f64) -> String) -> String {
-    let mut values: Vec<_> = rows.iter().map(|row| value(row)).collect();
-    values.sort_by(f64::total_cmp);
-    let [low, middle, high] = [values[0], values[values.len() / 2], values[values.len() - 1]].map(words);
-    if low == high { middle } else { format!("{middle} ({low} to {high})") }
-}
-
 /// The limits that a search found.
 pub fn limits(evidence: &Evidence) -> String {
     let mut out = format!(
-        "\n`framewire bench --find-limit` searched the highest rate that meets `{}` in runs of 2 s, each from cold: it doubles \
+        "\n`framewire bench --find-limit` searched the highest rate that meets `{}` in runs of {} s, each from cold: it doubles \
          the rate until two runs miss, halves the gap down to 3%, and confirms the result with three more runs in a row, up \
          to twelve steps lower. Without a rate that passed three times, the limit is *none*, and the best single run says \
          what was reached between pauses.\n\n",
-        trials::GOAL
+        trials::GOAL,
+        SEARCHES
+            .iter()
+            .find_map(|search| evidence.limit(search))
+            .map_or(0.0, |report| report.settings.seconds)
     );
     let mut table = Table::new(&[
         "<way",
@@ -209,7 +137,7 @@ pub fn limits(evidence: &Evidence) -> String {
     ]);
     for search in &SEARCHES {
         let report = evidence.limit(search);
-        let way = source(evidence, search.way, &trials::limit(search), report.is_some());
+        let way = link(evidence, search.way, &trials::limit(search), report.is_some());
         let found = report.as_ref().and_then(|report| report.limit.as_ref());
         let cells = match (found, &report) {
             (Some(limit), Some(report)) => {

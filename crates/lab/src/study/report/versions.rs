@@ -52,9 +52,9 @@ fn table(evidence: &Evidence, version: &Version) -> String {
     for row in version.rows {
         table.row([asked(row), "2025".to_owned()].into_iter().chain(published(row)));
         for script in Script::BOTH {
-            let Measured { name: file, row: measured } = evidence.version(version.name, script, row);
-            let name = source(evidence, name(script), &file, measured.is_some());
-            table.row([asked(row), name].into_iter().chain(figures(measured)));
+            let measured = evidence.version(version.name, script, row);
+            let name = source(evidence, name(script), &measured);
+            table.row([asked(row), name].into_iter().chain(figures(&measured)));
         }
     }
     table.finish()
@@ -63,9 +63,9 @@ fn table(evidence: &Evidence, version: &Version) -> String {
 fn single(evidence: &Evidence) -> String {
     let mut table = Table::new(&[&["asked", "<script"], &FIGURES[..]].concat());
     for script in Script::BOTH {
-        let Measured { name: file, row } = evidence.measured(plan::single_row(script));
-        let name = source(evidence, name(script), &file, row.is_some());
-        table.row([plan::SINGLE.to_string(), name].into_iter().chain(figures(row)));
+        let measured = evidence.measured(plan::single_row(script));
+        let name = source(evidence, name(script), &measured);
+        table.row([plan::SINGLE.to_string(), name].into_iter().chain(figures(&measured)));
     }
     table.finish()
 }
@@ -75,20 +75,24 @@ fn beyond(evidence: &Evidence) -> String {
     for (strategy, rates) in plan::BEYOND {
         for asked in rates {
             for script in Script::BOTH {
-                let Measured { name: file, row } =
-                    evidence.measured(plan::beyond_row(script, strategy, *asked));
-                let name = source(evidence, name(script), &file, row.is_some());
+                let measured = evidence.measured(plan::beyond_row(script, strategy, *asked));
+                let name = source(evidence, name(script), &measured);
                 let first = [words(strategy).to_owned(), asked.to_string(), name];
-                table.row(first.into_iter().chain(figures(row)));
+                table.row(first.into_iter().chain(figures(&measured)));
             }
         }
     }
     table.finish()
 }
 
-/// A link to a file that is there.
-pub fn source(evidence: &Evidence, text: &str, file: &str, is_there: bool) -> String {
-    if is_there { evidence.source(text, file) } else { text.to_owned() }
+/// A link to a row, if it was measured.
+pub fn source(evidence: &Evidence, text: &str, measured: &Measured) -> String {
+    link(evidence, text, &measured.name, measured.row.is_some())
+}
+
+/// A link to a result that is there.
+pub fn link(evidence: &Evidence, text: &str, name: &str, is_there: bool) -> String {
+    if is_there { evidence.source(text, name) } else { text.to_owned() }
 }
 
 fn asked(row: &Published) -> String {
