@@ -18,7 +18,7 @@ local options = cli.read(arg, {
   about = "Measures the channel, stepping an emulator on it, and the HTTP server, next to the machine's limits.",
   { "rounds", "N", "rounds, of which the median counts", kind = "integer", low = 1, high = 99, default = 5 },
   { "seconds", "N", "seconds of HTTP load in a round", kind = "integer", low = 1, high = 60, default = 3 },
-  { "only", "PARTS", "only these parts, with commas between them: channel, steps, http, api, idle", default = "" },
+  { "only", "PARTS", "only these parts, with commas between: channel, steps, http, files, api, idle", default = "" },
   { "json", "FILE", "write the figures there too" },
   { "retro", "PYTHON", "a Python with stable-retro, to compare the steps with" },
 })
@@ -105,6 +105,8 @@ http {
   server {
     listen 127.0.0.1:PORT backlog=4096;
     location / { default_type text/plain; return 200 "hello, world\n"; }
+    location /files/ { sendfile on; }
+    root WORK;
   }
 }
 ]]):gsub("WORK", work):gsub("PORT", tostring(port))
@@ -164,6 +166,27 @@ function parts.http()
   all("16 pipelined", "piped", "/s", { LuaJIT = { "nginx", "5" } })
 end
 
+-- A file of 1 KiB, which each server opens for each request.
+function parts.files()
+  local folder = measure.folder() .. "/files"
+  measure.output(("mkdir -p '%s' && head -c 1024 /dev/zero | tr '\\0' x > '%s/small.txt'"):format(folder, folder))
+  local ports = { nginx = measure.free_port(), LuaJIT = measure.free_port() }
+  local servers = {
+    nginx = start_http({ "nginx", "-c", nginx_config(ports.nginx), "-p", measure.folder() }, ports.nginx, SERVER),
+    LuaJIT = start_http({ "luajit", root .. "/luajit/serve.lua", "--port", tostring(ports.LuaJIT), "--root",
+      measure.folder() }, ports.LuaJIT, SERVER),
+  }
+  local lists = { nginx = {}, LuaJIT = {} }
+  for round = 1, rounds do
+    for name, server in pairs(servers) do
+      lists[name][round] = load(server, ports[name], true, nil, "/files/small.txt")
+    end
+  end
+  for _, server in pairs(servers) do server:stop() end
+  show("small file, nginx", measure.median(lists.nginx), "/s")
+  show("small file, LuaJIT", measure.median(lists.LuaJIT), "/s", "small file, nginx", "1 or more")
+end
+
 function parts.api()
   local fixed, port = measure.free_port(), measure.free_port()
   local servers = { fixed = hello(fixed, 1, SERVER) }
@@ -209,7 +232,7 @@ function parts.idle()
   show("memory of an idle connection", (full - busy) / COUNT, "bytes")
 end
 
-local order = { "channel", "steps", "http", "api", "idle" }
+local order = { "channel", "steps", "http", "files", "api", "idle" }
 
 -- Which parts --only names: a set, or nil and what is wrong.
 local function wanted_parts(only)
