@@ -1,9 +1,28 @@
+//! A stock mGBA with the demo game and our script, for tests that are written in other languages.
+//!
+//! Prints `attach HOST:PORT` when the script listens. Then each line of the input is a command: `pause` or `resume`, which
+//! is answered by `done`. It ends with its input.
+
+use std::error::Error;
+use std::io::stdin;
+
 use framewire_lab::{StockMgba, StockOptions, paths, ports};
-fn main() {
-    let port = ports::free();
-    let options = StockOptions::new(&paths::rom()).script(&paths::script()).port(port);
-    let mgba = StockMgba::start(&options).unwrap();
-    println!("{}", mgba.address());
-    let _ = std::io::stdin().read_line(&mut String::new());
-    println!("{:?} {}", mgba.title(), mgba.console());
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let folder = tempfile::tempdir()?;
+    // A game writes its save next to its ROM.
+    let rom = folder.path().join("demo.gba");
+    std::fs::copy(paths::rom(), &rom)?;
+    let options = StockOptions::new(&rom).script(&paths::script()).port(ports::free());
+    let mut mgba = StockMgba::start(&options)?;
+    println!("attach {}", mgba.address());
+    for line in stdin().lines() {
+        match line?.as_str() {
+            "pause" => mgba.pause()?,
+            "resume" => mgba.unpause()?,
+            other => return Err(format!("{other:?} is not a command; use pause or resume").into()),
+        }
+        println!("done");
+    }
+    Ok(())
 }
