@@ -1,22 +1,27 @@
-use std::collections::{BTreeMap, HashMap};
-use std::ops::{Deref, DerefMut};
+//! One embedded core, as the class `Core` of the native module.
+
+mod access;
+mod options;
+
+use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use framewire_expression::{Code, Format, Place, Type};
-use framewire_libmgba::{Clock, Hardware, Options, Patching, SaveType, Time, flags, read_cheats};
+use framewire_libmgba::{Clock, Time, flags, read_cheats};
 use framewire_protocol::registers::{ADVANCE, GAME_BOY};
-use framewire_protocol::{Keys, OpError, Status, Value, sequence, timeline};
+use framewire_protocol::{Keys, OpError, Value, sequence, timeline};
 use framewire_recording::Start;
 use framewire_states::{Console, OnBus, State};
 use framewire_symbols::{SymbolFiles, Symbols};
 use framewire_vecenv::{Memory, VectorEnv};
 use numpy::{PyArray1, PyArray3, PyArrayMethods};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyString};
 
+use self::access::{CLOSED, Inner};
+use self::options::GameOptions;
 use crate::errors::{self, argument};
 use crate::machine::{self, Change, Machine, Observed};
 use crate::recorder::{self, Recorder, ReplayError};
@@ -27,22 +32,12 @@ use crate::store::{check_note, read_recording};
 pub(crate) struct Core {
     inner: Mutex<Inner>,
     symbols: Arc<Symbols>,
-    /// The environment whose core it is; `None` if the core is its own.
+    /// The environment to which the core belongs, if there is one.
     environment: Option<(SharedVector, usize)>,
 }
 
 /// A vector of environments, `None` after it was closed.
 pub(crate) type SharedVector = Arc<Mutex<Option<VectorEnv>>>;
-
-struct Inner {
-    /// `None` after `close`.
-    machine: Option<Machine>,
-    /// Numbers that were read by name or address before.
-    places: HashMap<String, Memory>,
-    /// Conditions and values that were evaluated before.
-    expressions: HashMap<String, Observed>,
-    values: Vec<i64>,
-}
 
 /// Name, address, type, count, and what it means.
 type SymbolRow<'a> = (&'a str, u32, Option<&'static str>, u32, Option<&'a str>);
@@ -50,51 +45,8 @@ type SymbolRow<'a> = (&'a str, u32, Option<&'static str>, u32, Option<&'a str>);
 /// Bank, if the memory has banks, and address on the bus.
 type BusPlace = (Option<u32>, u32);
 
-/// What is changed of a game, and of its console.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-pub(crate) struct GameOptions {
-    patch: Option<PathBuf>,
-    /// Files of cheats.
-    cheats: Vec<PathBuf>,
-    bios: Option<PathBuf>,
-    gb_model: Option<String>,
-    gb_palette: Option<String>,
-    sgb_borders: bool,
-    save_type: Option<String>,
-}
-
-impl GameOptions {
-    /// The other options.
-    fn of_core(self, py: Python<'_>) -> PyResult<Options> {
-        fn parsed<T: FromStr<Err = String>>(
-            py: Python<'_>,
-            name: &str,
-            text: Option<String>,
-        ) -> PyResult<Option<T>> {
-            let Some(text) = text else { return Ok(None) };
-            let value =
-                text.parse().map_err(|problem| argument(py, format!("{name} is {text:?}: {problem}")));
-            value.map(Some)
-        }
-        let hardware = Hardware {
-            bios: self.bios,
-            gb_model: parsed(py, "gb_model", self.gb_model)?,
-            borders: self.sgb_borders,
-            palette: parsed(py, "gb_palette", self.gb_palette)?,
-            save_type: parsed(py, "save_type", self.save_type)?.unwrap_or(SaveType::Auto),
-        };
-        Ok(Options { patching: self.patch.map_or(Patching::Off, Patching::File), hardware })
-    }
-}
-
 /// The refusal of recordings and replays.
 const CHEATS: &str = "a cheat is on, and recordings do not hold cheats; switch all cheats off first";
-
-/// The refusal of what a recording would not hold.
-const RECORDED: &str = "a recording is being made, and it holds only keys; stop the recording first";
-
-const CLOSED: &str = "the emulator is closed; load the ROM again";
 
 /// Most expressions that are kept compiled.
 const MAX_KEPT: usize = 1024;
@@ -129,13 +81,7 @@ impl Core {
             let loaded = machine.cheats.load(&mut machine.core, path);
             loaded.map_err(|error| errors::of_operation(py, &error))?;
         }
-        let inner = Inner {
-            machine: Some(machine),
-            places: HashMap::new(),
-            expressions: HashMap::new(),
-            values: Vec::new(),
-        };
-        Ok(Core { inner: Mutex::new(inner), symbols: files.read_for(None), environment: None })
+        Ok(Core { inner: Mutex::new(Inner::new(machine)), symbols: files.read_for(None), environment: None })
     }
 
     /// The number at a symbol or an address.
@@ -706,47 +652,8 @@ impl Core {
         vector: SharedVector,
         index: usize,
     ) -> Core {
-        let inner = Inner {
-            machine: Some(Machine::new(spare)),
-            places: HashMap::new(),
-            expressions: HashMap::new(),
-            values: Vec::new(),
-        };
+        let inner = Inner::new(Machine::new(spare));
         Core { inner: Mutex::new(inner), symbols, environment: Some((vector, index)) }
-    }
-
-    /// Waits for the core without the interpreter's lock, so that a thread that runs frames can finish.
-    fn lock(&self, py: Python<'_>) -> InUse<'_> {
-        loop {
-            if let Some(inner) = self.inner.try_lock() {
-                match &self.environment {
-                    None => return InUse::new(inner, None),
-                    Some((vector, index)) => {
-                        if let Some(vector) = vector.try_lock() {
-                            return InUse::new(inner, Some((vector, *index)));
-                        }
-                    }
-                }
-            }
-            py.detach(|| drop(self.lock_detached()));
-        }
-    }
-
-    /// As `lock`, for a thread without the interpreter's lock.
-    fn lock_detached(&self) -> InUse<'_> {
-        let inner = self.inner.lock();
-        let environment = self.environment.as_ref();
-        InUse::new(inner, environment.map(|(vector, index)| (vector.lock(), *index)))
-    }
-
-    fn with<T: Send>(
-        &self,
-        py: Python<'_>,
-        act: impl Send + FnOnce(&mut Machine) -> Result<T, framewire_libmgba::Error>,
-    ) -> PyResult<T> {
-        py.detach(|| self.lock_detached().machine.as_mut().map(act))
-            .ok_or_else(|| argument(py, CLOSED))?
-            .map_err(|error| errors::of_core(py, &error))
     }
 
     /// Refuses to begin a recording or a replay while something is in effect that recordings do not hold.
@@ -762,22 +669,6 @@ impl Core {
             None => return Ok(()),
         };
         Err(errors::exception(py, errors::Kind::Conflict, &problem))
-    }
-
-    /// Performs what may fail as an operation does; `changes` is refused during a recording.
-    fn operate<T: Send>(
-        &self,
-        py: Python<'_>,
-        changes: bool,
-        act: impl Send + FnOnce(&mut Machine) -> Result<T, OpError>,
-    ) -> PyResult<T> {
-        let done = self.with(py, |machine| {
-            if changes && machine.recorder.is_some() {
-                return Ok(Err(OpError::new(Status::Busy, RECORDED)));
-            }
-            Ok(act(machine))
-        })?;
-        done.map_err(|error| errors::of_operation(py, &error))
     }
 
     fn write_at(&self, py: Python<'_>, address: u32, data: &[u8], domain: Option<&str>) -> PyResult<()> {
@@ -826,55 +717,6 @@ impl Core {
 
     fn compile(&self, py: Python<'_>, core: &framewire_libmgba::Core, text: &str) -> PyResult<Observed> {
         Observed::compile(text, core, &self.symbols).map_err(|message| argument(py, message))
-    }
-}
-
-/// A core that one thread uses. The core of an environment is in its place meanwhile, and goes back afterwards.
-struct InUse<'a> {
-    inner: MutexGuard<'a, Inner>,
-    environment: Option<(MutexGuard<'a, Option<VectorEnv>>, usize)>,
-}
-
-impl<'a> InUse<'a> {
-    fn new(
-        inner: MutexGuard<'a, Inner>,
-        environment: Option<(MutexGuard<'a, Option<VectorEnv>>, usize)>,
-    ) -> InUse<'a> {
-        let mut used = InUse { inner, environment };
-        if !used.exchange() {
-            // The environments were closed.
-            used.inner.machine = None;
-        }
-        used
-    }
-
-    /// Exchanges the environment's core with the own one. Returns false if there is no environment any more.
-    fn exchange(&mut self) -> bool {
-        let Some((vector, index)) = &mut self.environment else { return true };
-        let (Some(vector), Some(machine)) = (vector.as_mut(), self.inner.machine.as_mut()) else {
-            return false;
-        };
-        vector.with_core(*index, |core| std::mem::swap(core, &mut machine.core)).is_ok()
-    }
-}
-
-impl Drop for InUse<'_> {
-    fn drop(&mut self) {
-        self.exchange();
-    }
-}
-
-impl Deref for InUse<'_> {
-    type Target = Inner;
-
-    fn deref(&self) -> &Inner {
-        &self.inner
-    }
-}
-
-impl DerefMut for InUse<'_> {
-    fn deref_mut(&mut self) -> &mut Inner {
-        &mut self.inner
     }
 }
 

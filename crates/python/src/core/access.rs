@@ -1,0 +1,142 @@
+//! How calls get the core: one thread at a time, without the interpreter's lock.
+
+use std::collections::HashMap;
+use std::ops::{Deref, DerefMut};
+
+use framewire_protocol::{OpError, Status};
+use framewire_vecenv::{Memory, VectorEnv};
+use parking_lot::MutexGuard;
+use pyo3::prelude::*;
+
+use super::Core;
+use crate::errors::{self, argument};
+use crate::machine::{Machine, Observed};
+
+/// The error for a change that a recording would not contain.
+const RECORDED: &str = "a recording is being made, and it holds only keys; stop the recording first";
+
+pub(super) const CLOSED: &str = "the emulator is closed; load the ROM again";
+
+/// What calls of a core work with.
+pub(super) struct Inner {
+    /// `None` after `close`.
+    pub(super) machine: Option<Machine>,
+    /// Numbers that were read by name or address before.
+    pub(super) places: HashMap<String, Memory>,
+    /// Conditions and values that were evaluated before.
+    pub(super) expressions: HashMap<String, Observed>,
+    pub(super) values: Vec<i64>,
+}
+
+impl Inner {
+    pub(super) fn new(machine: Machine) -> Inner {
+        Inner {
+            machine: Some(machine),
+            places: HashMap::new(),
+            expressions: HashMap::new(),
+            values: Vec::new(),
+        }
+    }
+}
+
+impl Core {
+    /// Waits for the core without the interpreter's lock, so that a thread that runs frames can finish.
+    pub(super) fn lock(&self, py: Python<'_>) -> InUse<'_> {
+        loop {
+            if let Some(inner) = self.inner.try_lock() {
+                match &self.environment {
+                    None => return InUse::new(inner, None),
+                    Some((vector, index)) => {
+                        if let Some(vector) = vector.try_lock() {
+                            return InUse::new(inner, Some((vector, *index)));
+                        }
+                    }
+                }
+            }
+            py.detach(|| drop(self.lock_detached()));
+        }
+    }
+
+    /// As `lock`, for a thread without the interpreter's lock.
+    pub(super) fn lock_detached(&self) -> InUse<'_> {
+        let inner = self.inner.lock();
+        let environment = self.environment.as_ref();
+        InUse::new(inner, environment.map(|(vector, index)| (vector.lock(), *index)))
+    }
+
+    /// Calls `act` with the core, without the interpreter's lock.
+    pub(super) fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        act: impl Send + FnOnce(&mut Machine) -> Result<T, framewire_libmgba::Error>,
+    ) -> PyResult<T> {
+        py.detach(|| self.lock_detached().machine.as_mut().map(act))
+            .ok_or_else(|| argument(py, CLOSED))?
+            .map_err(|error| errors::of_core(py, &error))
+    }
+
+    /// Like `with`, for what fails with the error of an operation. If it `changes` something, it is refused during a recording.
+    pub(super) fn operate<T: Send>(
+        &self,
+        py: Python<'_>,
+        changes: bool,
+        act: impl Send + FnOnce(&mut Machine) -> Result<T, OpError>,
+    ) -> PyResult<T> {
+        let done = self.with(py, |machine| {
+            if changes && machine.recorder.is_some() {
+                return Ok(Err(OpError::new(Status::Busy, RECORDED)));
+            }
+            Ok(act(machine))
+        })?;
+        done.map_err(|error| errors::of_operation(py, &error))
+    }
+}
+
+/// A core while one thread uses it. If it belongs to an environment, the environment's core is in `inner` until this is dropped.
+pub(super) struct InUse<'a> {
+    inner: MutexGuard<'a, Inner>,
+    environment: Option<(MutexGuard<'a, Option<VectorEnv>>, usize)>,
+}
+
+impl<'a> InUse<'a> {
+    fn new(
+        inner: MutexGuard<'a, Inner>,
+        environment: Option<(MutexGuard<'a, Option<VectorEnv>>, usize)>,
+    ) -> InUse<'a> {
+        let mut used = InUse { inner, environment };
+        if !used.exchange() {
+            // The environments were closed.
+            used.inner.machine = None;
+        }
+        used
+    }
+
+    /// Exchanges the environment's core with the own one. Returns false if there is no environment any more.
+    fn exchange(&mut self) -> bool {
+        let Some((vector, index)) = &mut self.environment else { return true };
+        let (Some(vector), Some(machine)) = (vector.as_mut(), self.inner.machine.as_mut()) else {
+            return false;
+        };
+        vector.with_core(*index, |core| std::mem::swap(core, &mut machine.core)).is_ok()
+    }
+}
+
+impl Drop for InUse<'_> {
+    fn drop(&mut self) {
+        self.exchange();
+    }
+}
+
+impl Deref for InUse<'_> {
+    type Target = Inner;
+
+    fn deref(&self) -> &Inner {
+        &self.inner
+    }
+}
+
+impl DerefMut for InUse<'_> {
+    fn deref_mut(&mut self) -> &mut Inner {
+        &mut self.inner
+    }
+}

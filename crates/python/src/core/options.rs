@@ -1,0 +1,47 @@
+//! The options of a game: a patch, cheats, and the hardware of the console.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use framewire_libmgba::{Hardware, Options, Patching, SaveType};
+use pyo3::prelude::*;
+
+use crate::errors::argument;
+
+/// Changes to a game and to its console, as `framewire.core` passes them.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(super) struct GameOptions {
+    patch: Option<PathBuf>,
+    /// Files of cheats.
+    pub(super) cheats: Vec<PathBuf>,
+    bios: Option<PathBuf>,
+    gb_model: Option<String>,
+    gb_palette: Option<String>,
+    sgb_borders: bool,
+    save_type: Option<String>,
+}
+
+impl GameOptions {
+    /// The options for libmgba: all except the cheats.
+    pub(super) fn of_core(self, py: Python<'_>) -> PyResult<Options> {
+        fn parsed<T: FromStr<Err = String>>(
+            py: Python<'_>,
+            name: &str,
+            text: Option<String>,
+        ) -> PyResult<Option<T>> {
+            let Some(text) = text else { return Ok(None) };
+            let value =
+                text.parse().map_err(|problem| argument(py, format!("{name} is {text:?}: {problem}")));
+            value.map(Some)
+        }
+        let hardware = Hardware {
+            bios: self.bios,
+            gb_model: parsed(py, "gb_model", self.gb_model)?,
+            borders: self.sgb_borders,
+            palette: parsed(py, "gb_palette", self.gb_palette)?,
+            save_type: parsed(py, "save_type", self.save_type)?.unwrap_or(SaveType::Auto),
+        };
+        Ok(Options { patching: self.patch.map_or(Patching::Off, Patching::File), hardware })
+    }
+}
