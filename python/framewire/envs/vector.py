@@ -28,13 +28,14 @@ from framewire.envs._spaces import (
 from framewire.errors import InvalidRequest
 
 MAX_THREADS = 1024
-"""More threads than any machine has processors would only take memory."""
+"""The most threads of a vector. No machine has more processors, and further threads only use memory."""
 
 
 class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     """Many environments of one scenario in this process, on a pool of threads without the interpreter's lock.
 
-    There are two sets of arrays, which the steps use in turn: the result of a step stays as it is during the next step.
+    There are two sets of arrays, which the steps use in turn: the next step does not change the result of a step, but the
+    one after it does.
     `copy=True` returns new arrays each time.
 
     Args:
@@ -62,7 +63,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         copy: bool = False,
         batch_size: int | None = None,
     ) -> None:
-        # Until there is something to close. Gymnasium 1.2 also closes what an argument below has refused.
+        # There is nothing to close yet. Gymnasium 1.2 also closes a vector whose arguments were refused.
         self.closed = True
         if render_mode not in (None, "rgb_array"):
             raise InvalidRequest(
@@ -116,7 +117,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     ) -> tuple[Observation, dict[str, Any]]:
         """Begins episodes in all environments, or in those that `options={"reset_mask": mask}` names.
 
-        An environment has the random numbers of its own seed. The environments of one `seed` number have `seed`, `seed + 1`
+        Each environment has random numbers from its own seed. If `seed` is one number, the seeds are `seed`, `seed + 1`
         and so on.
         """
         mask = None if options is None else options.get("reset_mask")
@@ -151,7 +152,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._native.send(np.ascontiguousarray(numbers, dtype=np.int64), values)
 
     def recv(self, count: int | None = None) -> tuple[Observation, Array, Array, Array, dict[str, Any]]:
-        """Waits for the environments that finish their steps first, and returns what `step` returns of them.
+        """Waits for the environments that finish their steps first, and returns for them what `step` returns.
 
         `info["env_id"]` has the numbers of the environments, one for each row. The arrays are new ones each time.
 
