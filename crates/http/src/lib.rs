@@ -9,7 +9,7 @@
 //!   ([`openapi`]);
 //! - `routing`: what routes share: their state, the parts of a request for handlers, the declarations of routes;
 //! - `feeds` (watches and events), `pictures`, `sockets` (WebSockets), `storage` (snapshots, recordings, searches, replays)
-//! and `idempotency` (requests with an `Idempotency-Key`) are services, which do not depend on routes;
+//!   and `idempotency` (requests with an `Idempotency-Key`) are services, which do not depend on routes;
 //! - `operations` performs operations on the [`Emulators`]; `reading` reads JSON and queries;
 //! - `access` decides who may send which request; `transport` holds connections and the limits on them;
 //! - `metrics` counts for Prometheus; `failure` and `problem` say what went wrong, as text and as JSON.
