@@ -26,7 +26,7 @@ function M.has(program)
   return os.execute("command -v " .. program .. " >/dev/null 2>&1") == 0
 end
 
---- The middle one of a list of numbers.
+--- The median of a list of numbers.
 function M.median(list)
   local sorted = { unpack(list) }
   table.sort(sorted)
@@ -43,7 +43,7 @@ function M.write(path, figures)
   file:close()
 end
 
---- A folder for what is built and written on the way; removed by `M.clean`.
+--- A temporary folder for built programs and other files. `M.clean` removes it.
 function M.folder()
   if not M.work then
     M.work = os.tmpname()

@@ -32,7 +32,7 @@ mod tests {
     use clap::CommandFactory;
 
     #[test]
-    fn a_rom_in_place_of_a_subcommand_was_an_unexpected_argument() {
+    fn the_error_for_a_rom_in_place_of_a_subcommand_says_how_to_play_it() {
         for (args, hint) in [
             (["framewire", "game.gba"], Some("framewire serve game.gba")),
             (["framewire", "My Game.GB"], Some("framewire serve \"My Game.GB\"")),

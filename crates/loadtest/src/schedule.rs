@@ -23,16 +23,16 @@ pub struct Schedule {
 struct Piece {
     /// Its start in seconds.
     start: f64,
-    /// Requests due before it and until its end.
+    /// The requests due before it, and those due before its end.
     before: f64,
     until: f64,
-    /// Requests a second at its start, and how much they rise a second.
+    /// The rate at its start, in requests per second, and by how much it rises per second.
     rate: f64,
     rise: f64,
 }
 
 impl Piece {
-    /// The second at which as many requests were due.
+    /// The time, in seconds, by which this number of requests is due.
     fn time(&self, requests: f64) -> f64 {
         let inside = (requests - self.before).max(0.0);
         if inside == 0.0 {
@@ -87,7 +87,7 @@ impl Iterator for Schedule {
 
     fn next(&mut self) -> Option<Duration> {
         let place = match self.arrivals {
-            // From the count each time, so that no rounding adds up.
+            // Computed from the count each time, so that rounding errors do not add up.
             Arrivals::Constant => (self.count * self.workers + self.worker) as f64,
             Arrivals::Poisson => {
                 // Several independent Poisson processes together are one with the sum of their rates.

@@ -18,8 +18,8 @@ pub const FLAG_KEYS: u8 = 1;
 /// Flag of a watch: report the hash of the picture in each event of `every`.
 pub const FLAG_HASHES: u8 = 2;
 
-/// If a watch reports keys and hashes: the most frames from one event to the next. So the keys of a recording are known within half a second
-/// at the console's speed.
+/// If a watch reports keys and hashes: the most frames from one event to the next. So the keys of a recording are known
+/// within half a second at the console's speed.
 pub const MAX_QUIET: u32 = 30;
 
 /// Flag of a watch: the console's clock advances with the frames while the watch runs. Embedded cores only.
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_watch_may_have_is_refused_by_name() {
+    fn the_error_for_an_invalid_watch_names_it() {
         let cases = [
             (vec![range(Some("wram"), 0)], "length 0"),
             (vec![range(None, MAX_LENGTH + 1)], "1 to 4096"),

@@ -101,8 +101,8 @@ impl Handler for Arc<Dispatcher> {
 }
 
 impl Dispatcher {
-    /// Answers a request, or refuses it before its body is read: if it can be understood in two ways, comes from a foreign
-    /// web page, or shows no token where one is needed.
+    /// Answers a request. Refuses it before its body is read if its framing is ambiguous, if it comes from a foreign
+    /// web page, or if it lacks a token that is required.
     async fn admit(
         self: &Arc<Dispatcher>,
         peer: &Peer,
@@ -171,7 +171,7 @@ impl Dispatcher {
                         request.extensions_mut().insert(ClientAddress(peer.origin()));
                         request.extensions_mut().insert(Outflow::new(activity.clone()));
                     }
-                    // In a box, because these futures are large, and hyper copies the whole future of each request.
+                    // In a box: these futures are large, and hyper copies the whole future of each request.
                     match key {
                         None => Box::pin(self.respond(routes, caller, request)).await,
                         Some(key) => {
@@ -188,7 +188,7 @@ impl Dispatcher {
         Ok(response)
     }
 
-    /// Refuses a read-only caller's request that changes something. mGBA-http's routes are judged later, by their
+    /// Refuses a read-only caller's request that changes something. For mGBA-http's routes, this is checked later, for their
     /// operations.
     fn check_rights<'a>(
         &self,

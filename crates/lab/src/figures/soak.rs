@@ -106,7 +106,7 @@ pub fn run(length: Duration, rate: u32) -> anyhow::Result<Soak> {
     Ok(Soak { about, missed: missed.collect(), run, bridge, emulator })
 }
 
-/// Means by the minute; a part of one at the end counts to the last whole one.
+/// The mean of each minute. An incomplete minute at the end is added to the one before it.
 fn minutes(samples: &[(Duration, u64)]) -> Vec<f64> {
     let whole = samples.last().map_or(0, |(last, _)| ((*last + PERIOD).as_secs() / MINUTE.as_secs()).max(1));
     let whole = usize::try_from(whole).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Rows that were measured several times: their spread, and one row for them all.
+//! Combines the passes of a row that was measured several times: the spread of a figure, and one row for all passes.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of a figure; `None` without any.
+    /// The spread of these values; `None` if there are none.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Spread> {
         let mut values: Vec<_> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
