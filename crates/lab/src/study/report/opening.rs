@@ -13,7 +13,7 @@ use super::versions::HELD;
 use super::{GOAL_MS, limits};
 use crate::bench::Load;
 use crate::setup::Script;
-use crate::study::archive::{self, StudyInfo};
+use crate::study::archive::{self, StudyInfo, machine_words};
 use crate::study::figures::VERSIONS;
 use crate::study::steps::{FEWEST, LIGHT, LONGEST, Lengths, Target};
 
@@ -224,6 +224,11 @@ pub fn method(evidence: &Evidence) -> String {
         let _ = write!(out, "- {verb}: {}, `{}`", session.started, session.command.join(" "));
         if let Some(windows) = session.windows {
             let _ = write!(out, ", rates up to {LIGHT}/s in {windows} windows at the same time");
+        }
+        let known = session.machine.as_ref().map(machine_words);
+        let place = about.machines().into_iter().position(|machine| Some(machine_words(machine)) == known);
+        if let Some(place) = place {
+            let _ = write!(out, ", on machine {}", place + 1);
         }
         out.push('\n');
     }
