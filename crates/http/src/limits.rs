@@ -17,7 +17,7 @@ pub struct Limits {
     pub max_incoming: usize,
     /// Of these, those of one address (for IPv6: of one /64 network).
     pub max_incoming_per_address: usize,
-    /// The same for read-only callers and clients that have shown no token where one is needed.
+    /// The same for read-only callers and clients that have not sent a required token.
     pub max_incoming_limited: usize,
     /// Of these, those of one address.
     pub max_incoming_limited_per_address: usize,

@@ -52,7 +52,7 @@ pub(crate) struct Meter {
     seconds: Family<Labels<2>, Histogram, fn() -> Histogram>,
     /// mGBA-http's routes, in the order of their numbers.
     compat_routes: Vec<CompatRoute>,
-    /// The counters of those that were asked for, by number.
+    /// The counters of those that were requested, by number.
     compat: Vec<OnceLock<Handles>>,
     /// Requests that are being answered.
     in_flight: Gauge,

@@ -110,13 +110,13 @@ pub enum Error {
     /// A range longer than [`MAX_RANGE`].
     #[error("a range of {len} bytes is too long; at most {MAX_RANGE} at once")]
     RangeTooLong {
-        /// The length asked for.
+        /// The requested length.
         len: usize,
     },
     /// No memory domain of that number; see [`Core::domains`](crate::Core::domains).
     #[error("no memory domain number {index}")]
     UnknownDomain {
-        /// The number asked for.
+        /// The requested number.
         index: usize,
     },
     /// libmgba could not write a savestate.

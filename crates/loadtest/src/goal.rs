@@ -24,7 +24,7 @@ struct Condition {
 enum Bound {
     /// In the metric's unit.
     Value(f64),
-    /// In percent of the rate asked for.
+    /// In percent of the requested rate.
     OfAsked(f64),
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::payload::Payload;
 use crate::stages::Stages;
 
-/// Highest rate that can be asked for.
+/// The highest rate that is accepted.
 pub const MOST_RATE: f64 = 10_000_000.0;
 
 /// How the gaps between requests of an open load are made.

@@ -3,17 +3,17 @@
 /// Why text is not a list of rates.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RatesError {
-    /// Something between commas that is neither a number nor a range.
+    /// A part between commas that is neither a number nor a range.
     #[error(
         "{0:?} is not a rate; use numbers above 0 such as 1,5,10, a range such as 10..100/10, or 1..1000*2"
     )]
     Malformed(String),
-    /// A range that never ends or holds nothing.
+    /// A range that never ends or is empty.
     #[error(
         "the range {0:?} does not lead from its start to its end; write for example 10..100/10 or 1..1000*2"
     )]
     Range(String),
-    /// More rates than anyone waits for.
+    /// Too many rates.
     #[error("more than {MOST} rates; choose a larger step")]
     TooMany,
 }
@@ -21,7 +21,7 @@ pub enum RatesError {
 /// The most rates in a list.
 pub const MOST: usize = 1000;
 
-/// Reads `1,5,10`, `10..100/10` (from, to, step) and `1..1000*2` (from, to, factor), mixed at will.
+/// Reads `1,5,10`, `10..100/10` (from, to, step) and `1..1000*2` (from, to, factor), in any combination.
 pub fn parse(text: &str) -> Result<Vec<f64>, RatesError> {
     let mut rates = Vec::new();
     for part in text.split(',').map(str::trim) {
@@ -55,7 +55,7 @@ fn range(part: &str, from: &str, rest: &str, rates: &mut Vec<f64>) -> Result<(),
     if to < from || (grows && step <= 1.0) {
         return Err(RatesError::Range(part.to_owned()));
     }
-    // A whisker beyond the end, so that 0.1..0.3/0.1 holds 0.3.
+    // The limit is slightly above the end, so that 0.1..0.3/0.1 contains 0.3.
     let end = to * (1.0 + 1e-9);
     for index in 0..=MOST {
         let rate = if grows { from * step.powi(index as i32) } else { from + step * index as f64 };

@@ -24,7 +24,7 @@ pub const WAITED: f64 = 0.01;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
-    /// It was asked for.
+    /// It was requested.
     #[default]
     Measure,
     /// To find a limit.
@@ -38,7 +38,7 @@ pub enum Phase {
 pub struct Row {
     /// Why it was made.
     pub phase: Phase,
-    /// Requests asked for a second; none with a closed load or with stages.
+    /// The requested rate, in requests per second; none with a closed load or with stages.
     pub asked: Option<f64>,
     /// Clients of a closed load.
     pub concurrency: Option<usize>,
@@ -144,7 +144,7 @@ pub struct Point {
     pub at: f64,
     /// Right replies a second.
     pub rate: f64,
-    /// Requests asked for a second, where that changed during the run.
+    /// The requested rate, in requests per second, if it changed during the run.
     #[serde(default)]
     pub asked: Option<f64>,
     /// Requests without a right reply.
@@ -274,7 +274,7 @@ impl Row {
         100.0 * self.waited as f64 / (self.requests + self.cut_off).max(1) as f64
     }
 
-    /// What was asked for, for people.
+    /// The requested load, as text.
     pub fn load(&self) -> String {
         match (self.asked, self.concurrency, &self.stages) {
             (Some(rate), ..) => crate::report::format::rate(rate),

@@ -2,7 +2,7 @@
 //! use that package, not this module.
 //!
 //! - [`core`]: one embedded core;
-//! - [`machine`]: what looks at each of its frames: keys, watches, sound;
+//! - [`machine`]: what runs with each of its frames: keys, watches, sound;
 //! - [`recorder`]: recordings of it, and their replay; [`store`]: the folder of snapshots and recordings;
 //! - [`explorer`]: many branches from saved states, for searches;
 //! - [`vector`]: a vector of environments, and the arrays that it writes into;

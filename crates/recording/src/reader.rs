@@ -168,7 +168,7 @@ pub(crate) struct Cut {
 }
 
 impl Cut {
-    /// How many places are kept: so many that the entries between them are longer than the longest end.
+    /// How many places are kept: enough that the entries between them are longer than the longest end entry.
     const MANY: usize = 256;
 
     /// The last places of a file, in order.
@@ -302,7 +302,7 @@ mod tests {
                 let mut changed = file.clone();
                 changed[at] ^= flip;
                 match Recording::read(&changed) {
-                    // The head's text, or the state.
+                    // The changed byte is in the head's text or in the state.
                     Err(FormatError::Start(damage)) => {
                         assert!(damage.frame == 0 && damage.offset == head, "{at}")
                     }
@@ -336,7 +336,7 @@ mod tests {
                 }
             }
         }
-        // The second entry of keys, taken out whole: found at the next, a hash that would be of the frame before.
+        // The second entry of keys is removed. This is found at the next entry, a hash, which would belong to the frame before.
         let start = head + 109 + 8;
         let without = [&file[..start], &file[start + 8..]].concat();
         let recording = Recording::read(&without).unwrap();

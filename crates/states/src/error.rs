@@ -11,7 +11,7 @@ pub enum FolderError {
     Missing {
         /// What the folder holds, such as `snapshot`.
         kind: &'static str,
-        /// The name asked for.
+        /// The requested name.
         name: Name,
     },
     /// A file has this name already.

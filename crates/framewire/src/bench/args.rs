@@ -183,7 +183,7 @@ impl RunArgs {
         given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
     }
 
-    /// The runs that are asked for, in order. At least one.
+    /// The requested runs, in order. At least one.
     pub fn plans(&self) -> anyhow::Result<Vec<Plan>> {
         let arrivals = if self.poisson { Arrivals::Poisson } else { Arrivals::Constant };
         let loads = match (self.concurrency, &self.stages) {
@@ -207,7 +207,7 @@ impl RunArgs {
         loads.into_iter().map(plan).collect()
     }
 
-    /// The search that is asked for.
+    /// The requested search.
     pub fn search(&self) -> anyhow::Result<Option<(Search, Goal)>> {
         if !self.find_limit {
             return Ok(None);

@@ -143,10 +143,10 @@ impl Gate {
             Some(rights) if is_read_only(head) || head.headers.contains_key(ORIGIN) => Ok(rights),
             Some(_) => Err(Failure::new(
                 StatusCode::FORBIDDEN,
-                "a cookie alone changes nothing; show the token by the header Authorization: Bearer TOKEN",
+                "a cookie is not enough for a request that changes something; send the header Authorization: Bearer TOKEN",
             )),
             None => Err(unauthorized(
-                "show a token: Authorization: Bearer TOKEN, or in a browser by logging in at /",
+                "send a token in the header Authorization: Bearer TOKEN, or log in with a browser at /",
             )),
         }
     }

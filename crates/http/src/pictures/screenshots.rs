@@ -13,7 +13,7 @@ use tracing::debug;
 use crate::operations::emulators::Served;
 use crate::problem::Problem;
 
-/// How long to wait for a screenshot before the next is asked for.
+/// How long to wait for a screenshot before the next request.
 const SCREENSHOT_TIMEOUT: Duration = Duration::from_secs(3);
 /// The pause after a screenshot that failed.
 const PAUSE: Duration = Duration::from_millis(500);

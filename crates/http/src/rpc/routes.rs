@@ -1,4 +1,4 @@
-//! The routes of `/v1` as methods, by the document that describes them: a new route needs nothing here.
+//! The routes of `/v1` as methods, made from the OpenAPI document: a new route needs no change here.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use crate::transport::streams::ClientAddress;
 /// Everything that is encoded in a part of a path or a query.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-/// Headers of ours, which a result has as fields.
+/// Framewire's own headers, which are fields of a result.
 const OWN_HEADERS: &str = "framewire-";
 
 /// The parameter that holds a whole body.
@@ -79,8 +79,8 @@ impl RouteMethods {
         self.by_id.get(id)
     }
 
-    /// Begins a request to a route, with its key, if it has one, and the charge for the memory of its message. It has gone as
-    /// far as it can at once when this returns.
+    /// Begins a request to a route, with its key, if it has one, and the charge for the memory of its message. When this
+    /// returns, the request has been polled once.
     pub(super) async fn begin(
         &self,
         session: &RpcSession,
@@ -259,7 +259,7 @@ fn bytes_of(whole: Option<Json>) -> Result<Vec<u8>, Problem> {
     Err(Problem::parameter(BODY, &problem, ACCEPTED))
 }
 
-/// What a route answered, as the result or the error of a method.
+/// The reply of a route, as the result or the error of a method.
 async fn reply(response: Response) -> Result<RpcReply, RpcError> {
     let (parts, body) = response.into_parts();
     let body = to_bytes(body, usize::MAX)

@@ -47,7 +47,7 @@ pub(crate) struct OutOfMemory;
 pub(crate) struct Incoming {
     /// For callers that may do everything.
     full: Arc<Pool>,
-    /// For read-only callers, and clients that have shown no token yet.
+    /// For read-only callers, and clients that have not sent a token yet.
     limited: Arc<Pool>,
 }
 

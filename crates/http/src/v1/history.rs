@@ -285,16 +285,16 @@ struct RewindTo {
 struct WentBack {
     /// The frame counter now.
     frame: u32,
-    /// Whether that is the frame that was asked for.
+    /// Whether that is the requested frame.
     exact: bool,
 }
 
 /// Takes the emulator back to a frame of its history, exactly as the game was then.
 ///
 /// It loads the state that is kept before the frame, and runs the frames up to it with the keys that they had. If something
-/// else changed the game in these frames, such as a write to memory, it goes to the last frame before that. Keys that are held
-/// stay held, and a game that runs goes on from there. While a recording, a replay or a timeline of keys is under way, the reply
-/// is 409.
+/// else changed the game in these frames, such as a write to memory, it goes to the last frame before that. Keys that are
+/// held stay held, and a game that runs goes on from there. While a recording, a replay or a timeline of keys is under way,
+/// the reply is 409.
 #[utoipa::path(post, path = "/v1/rewind", operation_id = "rewind", tag = "history", params(EmulatorParam),
     request_body = RewindTo, responses((status = 200, description = "It is there.", body = WentBack)))]
 async fn rewind(

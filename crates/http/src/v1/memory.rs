@@ -77,7 +77,7 @@ struct MemoryContent {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<f64>)]
     value: Option<serde_json::Value>,
-    /// The bytes, in the encoding that was asked for.
+    /// The bytes, in the requested encoding.
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<String>,
     /// The text that the bytes are.
@@ -246,7 +246,8 @@ pub(super) struct NewContent {
 
 /// Writes a number, or bytes.
 ///
-/// The address is decimal, hex after 0x, a symbol, or read from memory as of readMemory. A body of type application/octet-stream is written as it is.
+/// The address is decimal, hex after 0x, a symbol, or read from memory as of readMemory. A body of type
+/// application/octet-stream is written as it is.
 #[utoipa::path(put, path = "/v1/memory/{address}", operation_id = "writeMemory", tag = "memory",
     params(("address" = String, Path, description = "The address."), EmulatorParam, WriteQuery),
     request_body(description = "What to write.", content(

@@ -376,7 +376,7 @@ pub(crate) struct RunDone {
     ops: Vec<OpResult>,
     /// A result for each operation of `then`. An error is the last.
     then: Vec<OpResult>,
-    /// The values that were asked for, by name; null for an expression without a value.
+    /// The requested values, by name; null for an expression without a value.
     #[schema(value_type = std::collections::HashMap<String, Option<i64>>)]
     values: Map<String, Json>,
     /// The operation that failed, such as `then[1]`; left out if none did.

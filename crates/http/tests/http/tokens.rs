@@ -20,7 +20,7 @@ fn ask(server: &Server, method: &str, target: &str, token: &str) -> Reply {
 }
 
 #[test]
-fn a_token_opens_and_the_read_only_one_shows() {
+fn a_token_allows_everything_and_a_read_only_token_reading() {
     let (server, full, read) = guarded();
     let poke = "/core/write8?address=0x02000100&value=5";
     assert_eq!(ask(&server, "POST", poke, &full).status, 200);

@@ -18,7 +18,7 @@ pub struct Version {
 /// A published row: a run of 30 s, started cold. Latencies in ms.
 #[derive(Debug)]
 pub struct Published {
-    /// Requests a second that were asked for.
+    /// The requested rate, in requests per second.
     pub asked: u32,
     /// Bytes of random text in a message; none is a GUID of 36 bytes.
     pub bytes: Option<usize>,

@@ -24,7 +24,7 @@ impl Connection {
         Ok(Connection { stream: connector.connect().await?, buffer: Vec::with_capacity(PIECE) })
     }
 
-    /// The connection, unless the server has closed it or sent what nobody asked for.
+    /// The connection, unless the server has closed it or sent data without a request.
     pub(super) fn if_open(mut self) -> Option<Connection> {
         let mut byte = [0];
         let mut context = Context::from_waker(Waker::noop());

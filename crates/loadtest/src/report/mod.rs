@@ -200,7 +200,7 @@ impl Report {
         Ok(serde_json::from_str(text)?)
     }
 
-    /// The rows that were asked for; those of a search if there are no others.
+    /// The requested rows; those of a search if there are no others.
     pub fn shown(&self) -> Vec<&Row> {
         let measured: Vec<_> = self.rows.iter().filter(|row| row.phase == Phase::Measure).collect();
         if measured.is_empty() { self.rows.iter().collect() } else { measured }

@@ -149,7 +149,7 @@ fn a_tester_that_shares_its_core_says_that_it_was_the_limit() {
     let allowed = sched_getaffinity(None).unwrap();
     let mut one = CpuSet::new();
     one.set((0..CpuSet::MAX_CPU).find(|processor| allowed.is_set(*processor)).unwrap());
-    // This thread's next threads, the tester's among them, inherit it; the server's threads began before.
+    // The threads that this thread starts from now on, such as the tester's, inherit it. The server's threads began before.
     sched_setaffinity(None, &one).unwrap();
     let done = Arc::new(AtomicBool::new(false));
     let other = {

@@ -45,7 +45,7 @@ struct ChannelClient {
     watches: Vec<WatchedRange>,
     /// Whether the client decides when frames run.
     holds_clock: bool,
-    /// Frames that it has asked for and that have not run yet.
+    /// Frames that it has requested and that have not run yet.
     steps: u32,
     /// The machine's frames when the channel was created.
     since: u64,

@@ -87,7 +87,7 @@ enum ScreenFormat {
     Rgba,
 }
 
-/// The picture: of the last frame, or of exactly the one that is asked for.
+/// The picture: of the last frame, or of exactly the requested one.
 ///
 /// A frame that is past is answered with 409, one that does not come in time with 504.
 #[utoipa::path(get, path = "/v1/screen", operation_id = "screenshot", tag = "media", params(EmulatorParam, ScreenQuery),

@@ -370,12 +370,12 @@ fn check(server: &Server) {
 }
 
 #[test]
-fn memory_is_used_by_pointers_and_kept_and_timelines_are_appended() {
+fn pointers_frozen_values_and_appended_timelines_work() {
     check(&Server::start());
 }
 
 #[test]
-fn memory_is_used_by_pointers_and_kept_and_timelines_are_appended_on_an_attached_mgba() {
+fn pointers_frozen_values_and_appended_timelines_work_on_an_attached_mgba() {
     let place = Place::new();
     let (_core, server) = (place.core(), place.server(|_| {}));
     ready(&server);
