@@ -15,8 +15,9 @@ def main() -> int:
     """Runs them; 1 if one fails."""
     failed = 0
     for page in map(Path, sys.argv[1:]):
+        blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
         # The game file of this one is the reader's.
-        blocks = [block for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL) if "my-game" not in block]
+        blocks = [block for block in blocks if "my-game" not in block]
         for block in blocks:
             with tempfile.TemporaryDirectory() as folder:
                 run = subprocess.run([sys.executable, "-W", "error", "-c", block], cwd=folder, capture_output=True, text=True)

@@ -14,6 +14,7 @@ import json
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,18 +23,36 @@ import torch
 from torch import nn
 
 import framewire.envs
+from framewire.envs import GameVectorEnv
 
-ENVS = 64
-STEPS = 128
-EPOCHS = 4
-PARTS = 4
-GAMMA = 0.99
 TRACE = 0.95
 CLIP = 0.2
 ENTROPY = 0.01
-RATE = 1e-3
-REWARD = 0.02
-"""Rewards are points times this, so that values are near 1."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How an agent learns.
+
+    Attributes:
+        steps: Steps of each environment from one update to the next.
+        epochs: How many times an update uses each step.
+        parts: How many parts of the steps it uses one after the other.
+        rates: The learning rate at the beginning and at the end.
+        discount: What a reward counts one step earlier.
+        scale: What rewards are multiplied with, so that values are near 1.
+    """
+
+    steps: int = 128
+    epochs: int = 4
+    parts: int = 4
+    rates: tuple[float, float] = (1e-3, 1e-3)
+    discount: float = 0.99
+    scale: float = 1.0
+
+
+LONGEST = 3600
+"""Steps of an episode that is only compared: four minutes of the game."""
 
 
 def observed(observations: Any) -> torch.Tensor:
@@ -55,21 +74,19 @@ class Agent(nn.Module):
         self.actor = network(actions, 0.01)
         self.critic = network(1, 1.0)
 
-    def distribution(self, observations: torch.Tensor) -> torch.distributions.Categorical:
-        """The probabilities of actions."""
-        return torch.distributions.Categorical(logits=self.actor(observations))
-
-    def value(self, observations: torch.Tensor) -> torch.Tensor:
-        """The expected sum of the rewards to come."""
-        return self.critic(observations).squeeze(-1)
+    def forward(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The logits of the actions, and the expected sum of the rewards to come."""
+        return self.actor(observations), self.critic(observations).squeeze(-1)
 
 
-def play(policy: Callable[[Any], np.ndarray], episodes: int = 32, seed: int = 10_000) -> list[float]:
-    """The scores of episodes with this policy."""
-    vector = framewire.envs.make_vec(scenario="memory", num_envs=episodes)
+def play(
+    policy: Callable[[Any], np.ndarray], vector: GameVectorEnv | None = None, seed: int = 10_000, most: int = LONGEST
+) -> list[float]:
+    """The score of each environment's first episode with this policy; of an unfinished one, after `most` steps."""
+    vector = vector or framewire.envs.make_vec(scenario="memory", num_envs=32)
     observations, info = vector.reset(seed=seed)
-    scores = np.full(episodes, np.nan)
-    for _ in range(LONGEST):
+    scores = np.full(vector.num_envs, np.nan)
+    for _ in range(most):
         observations, _, terminated, truncated, info = vector.step(policy(observations))
         ended = (terminated | truncated) & np.isnan(scores)
         scores[ended] = info["score"][ended]
@@ -80,67 +97,72 @@ def play(policy: Callable[[Any], np.ndarray], episodes: int = 32, seed: int = 10
     return [float(score) for score in scores]
 
 
-LONGEST = 3600
-"""Steps of an episode that is only compared: four minutes of the game."""
-
-
 def follow(observations: Any) -> np.ndarray:
     """A rule: keep the paddle under the ball."""
     ball, paddle = observations[:, 0], observations[:, 4]
     return np.where(observations[:, 3] == 0, 3, np.where(ball > paddle + 0.01, 2, np.where(ball < paddle - 0.01, 1, 0)))
 
 
-def learn(minutes: float, seed: int) -> tuple[Agent, list[dict[str, float]]]:
-    """Trains an agent; returns it with its curve."""
-    torch.manual_seed(seed)
-    vector = framewire.envs.make_vec(scenario="memory", num_envs=ENVS)
-    inputs = vector.single_observation_space.shape[0]  # type: ignore[index]
-    agent = Agent(inputs, int(vector.single_action_space.n))  # type: ignore[attr-defined]
-    optimizer = torch.optim.Adam(agent.parameters(), lr=RATE, eps=1e-5)
+def learn(
+    agent: nn.Module,
+    vector: GameVectorEnv,
+    converted: Callable[[Any], torch.Tensor],
+    minutes: float,
+    seed: int,
+    settings: Settings,
+) -> list[dict[str, float]]:
+    """Trains an agent in place; returns its curve."""
+    optimizer = torch.optim.Adam(agent.parameters(), lr=settings.rates[0], eps=1e-5)
     scores: deque[float] = deque(maxlen=100)
     curve: list[dict[str, float]] = []
     begun, steps = time.perf_counter(), 0
 
-    seen = torch.zeros(STEPS, ENVS, inputs)
-    taken, chances, values, rewards, ends, counts = (torch.zeros(STEPS, ENVS) for _ in range(6))
-    now = observed(vector.reset(seed=seed)[0])
-    over = torch.zeros(ENVS)
-    while time.perf_counter() - begun < 60 * minutes:
-        for step in range(STEPS):
+    envs, length = vector.num_envs, settings.steps
+    now = converted(vector.reset(seed=seed)[0])
+    seen = torch.zeros(length, *now.shape, dtype=now.dtype)
+    taken, chances, values, rewards, ends, counts = (torch.zeros(length, envs) for _ in range(6))
+    over = torch.zeros(envs)
+    while (seconds := time.perf_counter() - begun) < 60 * minutes:
+        for group in optimizer.param_groups:
+            first, last = settings.rates
+            group["lr"] = first + (last - first) * seconds / (60 * minutes)
+        for step in range(length):
             with torch.no_grad():
-                distribution = agent.distribution(now)
+                logits, values[step] = agent(now)
+                distribution = torch.distributions.Categorical(logits=logits)
                 action = distribution.sample()
-                seen[step], taken[step], values[step] = now, action, agent.value(now)
+                seen[step], taken[step] = now, action
                 chances[step] = distribution.log_prob(action)
             # The step after an end only resets: it has no action and no reward to learn from.
             counts[step] = 1 - over
             observations, reward, terminated, truncated, info = vector.step(action.numpy())
             over = torch.from_numpy((terminated | truncated).astype(np.float32))
-            rewards[step], ends[step] = torch.from_numpy(reward.astype(np.float32)) * REWARD, over
+            rewards[step], ends[step] = torch.from_numpy(reward.astype(np.float32)) * settings.scale, over
             scores.extend(info["score"][terminated | truncated])
-            now = observed(observations)
-            steps += ENVS
+            now = converted(observations)
+            steps += envs
 
         with torch.no_grad():
-            following, advantage = agent.value(now), torch.zeros(ENVS)
-            advantages = torch.zeros(STEPS, ENVS)
-            for step in reversed(range(STEPS)):
+            following, advantage = agent(now)[1], torch.zeros(envs)
+            advantages = torch.zeros(length, envs)
+            for step in reversed(range(length)):
                 goes_on = 1 - ends[step]
-                error = rewards[step] + GAMMA * following * goes_on - values[step]
-                advantage = error + GAMMA * TRACE * goes_on * advantage
+                error = rewards[step] + settings.discount * following * goes_on - values[step]
+                advantage = error + settings.discount * TRACE * goes_on * advantage
                 advantages[step], following = advantage, values[step]
             returns = advantages + values
 
         use = counts.flatten() > 0
         batch = [part.flatten(0, 1)[use] for part in (seen, taken, chances, advantages, returns)]
-        for _ in range(EPOCHS):
-            for part in torch.randperm(len(batch[0])).chunk(PARTS):
+        for _ in range(settings.epochs):
+            for part in torch.randperm(len(batch[0])).chunk(settings.parts):
                 observation, action, before, gain, target = (each[part] for each in batch)
-                distribution = agent.distribution(observation)
+                logits, value = agent(observation)
+                distribution = torch.distributions.Categorical(logits=logits)
                 ratio = (distribution.log_prob(action) - before).exp()
                 gain = (gain - gain.mean()) / (gain.std() + 1e-8)
                 policy_loss = -torch.min(ratio * gain, ratio.clamp(1 - CLIP, 1 + CLIP) * gain).mean()
-                value_loss = (agent.value(observation) - target).pow(2).mean()
+                value_loss = (value - target).pow(2).mean()
                 loss = policy_loss + 0.5 * value_loss - ENTROPY * distribution.entropy().mean()
                 optimizer.zero_grad()
                 loss.backward()
@@ -153,7 +175,7 @@ def learn(minutes: float, seed: int) -> tuple[Agent, list[dict[str, float]]]:
             curve.append(point)
             print(f"{seconds:6.0f} s  {steps:12,} steps  score {point['score']:8.1f}", flush=True)
     vector.close()
-    return agent, curve
+    return curve
 
 
 def plot(curve: list[dict[str, float]], path: Path, unit: str = "mean score of the last 100 episodes") -> None:
@@ -192,7 +214,10 @@ def main() -> None:
     parser.add_argument("--plot", type=Path, help="the file of the curve's picture, an SVG")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    agent, curve = learn(options.minutes, options.seed)
+    torch.manual_seed(options.seed)
+    vector = framewire.envs.make_vec(scenario="memory", num_envs=64)
+    agent = Agent(vector.single_observation_space.shape[0], int(vector.single_action_space.n))
+    curve = learn(agent, vector, observed, options.minutes, options.seed, Settings(scale=0.02))
 
     def learned(observations: Any) -> np.ndarray:
         with torch.no_grad():

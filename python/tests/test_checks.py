@@ -21,6 +21,8 @@ import framewire.envs
 from framewire.envs import GameEnv, GameVectorEnv
 from tests.test_envs import same
 
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
 NAMES = ["framewire/Demo-v0", "framewire/DemoMemory-v0"]
 
 
@@ -137,6 +139,20 @@ def test_stable_baselines3_learns_from_our_environments() -> None:
     assert model.num_timesteps == 128
     assert any((now != then).any() for now, then in zip(model.policy.parameters(), before, strict=True))
     envs.close()
+
+
+def test_the_agent_that_sees_pictures_plays_better_than_chance(monkeypatch: pytest.MonkeyPatch) -> None:
+    other("torch")
+    monkeypatch.syspath_prepend(EXAMPLES)
+    ppo, pictures = importlib.import_module("ppo"), importlib.import_module("ppo_pictures")
+    vector = pictures.make(8)
+    agent = pictures.Agent(vector.single_observation_space.shape, int(vector.single_action_space.n))
+    vector.close()
+    pictures.load(agent, EXAMPLES / "pictures.npz")
+    chance = np.random.default_rng(1)
+    learned = ppo.play(lambda observations: pictures.chosen(agent, observations), pictures.make(8), most=900)
+    random = ppo.play(lambda observations: chance.integers(0, 3, len(observations)), pictures.make(8), most=900)
+    assert np.mean(learned) > 2 * np.mean(random)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning", "ignore::ResourceWarning")

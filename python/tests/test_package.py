@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from framewire import demo
 from tests.servers import DEMO, ROOT
@@ -73,11 +74,22 @@ def test_title(framewire_load, framewire_golden):
     assert not (tmp_path / "golden" / "title.actual.png").exists()
 
 
-def test_the_scores_are_those_of_the_last_training() -> None:
+@pytest.mark.parametrize("name", ["learning", "learning-pictures"])
+def test_the_scores_are_those_of_the_last_training(name: str) -> None:
     page = (ROOT / "docs" / "environments.md").read_text()
-    final = json.loads((ROOT / "docs" / "performance" / "learning.json").read_text())["final"]
+    final = json.loads((ROOT / "docs" / "performance" / f"{name}.json").read_text())["final"]
     for score in final.values():
         assert f"| {score:,.0f} |" in page
+
+
+def test_the_animation_of_the_agent_is_small_and_shown() -> None:
+    page = (ROOT / "docs" / "environments.md").read_text()
+    animation = ROOT / "docs" / "images" / "agent.gif"
+    assert "](images/agent.gif)" in page
+    assert animation.stat().st_size < 300_000
+    with Image.open(animation) as image:
+        assert image.size == (240, 160)
+        assert getattr(image, "n_frames", 1) > 100
 
 
 def test_memory_did_not_grow_in_the_last_long_run() -> None:

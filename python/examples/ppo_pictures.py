@@ -1,0 +1,143 @@
+"""Learns to play the demo game from pictures: PPO of examples/ppo.py with a small convolutional network, on the processor.
+
+    pip install 'framewire[gym]' torch pillow
+    python examples/ppo_pictures.py [--minutes 20] [--json curve.json] [--plot curve.svg] [--policy policy.npz]
+    python examples/ppo_pictures.py --play policy.npz [--gif agent.gif]
+
+The first command trains an agent, and compares it with random actions. `--policy` is a file for its weights. The second one
+plays with these weights, prints the same comparison, and draws the first seconds of an episode as an animation.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import ppo
+import torch
+from torch import nn
+
+import framewire.envs
+from framewire.envs import GameVectorEnv
+
+GAME = Path(__file__).parent / "pictures.toml"
+SETTINGS = ppo.Settings(steps=64, epochs=6, parts=8, rates=(7e-4, 1e-4), discount=0.9)
+
+
+class Agent(nn.Module):
+    """What both networks see in a picture, and on top of it which action, and how much reward is to come."""
+
+    def __init__(self, shape: tuple[int, ...], actions: int) -> None:
+        super().__init__()
+        self.seen = nn.Sequential(
+            nn.Conv2d(shape[0], 16, 4, stride=4),
+            nn.ReLU(),
+            nn.Conv2d(16, 32, 3),
+            nn.ReLU(),
+            nn.Flatten(),
+        )
+        size = self.seen(torch.zeros(1, *shape)).shape[1]
+        self.body = nn.Sequential(nn.Linear(size, 64), nn.ReLU())
+        self.actor, self.critic = nn.Linear(64, actions), nn.Linear(64, 1)
+        nn.init.orthogonal_(self.actor.weight, 0.01)
+
+    def forward(self, pictures: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The logits of the actions, and the expected sum of the rewards to come."""
+        earlier, now = (pictures.float() / 255).split(1, dim=1)
+        # What moves is what matters: the ball and the paddle.
+        body = self.body(self.seen(torch.cat([now, 2 * (now - earlier)], dim=1)))
+        return self.actor(body), self.critic(body).squeeze(-1)
+
+
+def make(num_envs: int, **options: Any) -> GameVectorEnv:
+    """Environments that show pictures."""
+    rom = framewire.envs.demo_game().parent / "framewire-demo.gba"
+    return framewire.envs.make_vec(GAME, "pictures", rom=rom, num_envs=num_envs, **options)
+
+
+def save(agent: Agent, path: Path) -> None:
+    """Writes the weights, with 16 bits each."""
+    np.savez_compressed(path, **{name: value.numpy().astype(np.float16) for name, value in agent.state_dict().items()})
+
+
+def load(agent: Agent, path: Path) -> None:
+    """Reads the weights."""
+    with np.load(path) as weights:
+        agent.load_state_dict({name: torch.from_numpy(weights[name].astype(np.float32)) for name in weights})
+
+
+def draw(agent: Agent, path: Path, seconds: float) -> None:
+    """Plays an episode and writes its first seconds as an animation, 15 pictures a second and 64 colours."""
+    from PIL import Image
+
+    vector = make(1, render_mode="rgb_array")
+    observations, _ = vector.reset(seed=1)
+    pictures = []
+    for _ in range(round(15 * seconds)):
+        observations = vector.step(chosen(agent, observations))[0]
+        shown = vector.render()
+        assert shown is not None
+        pictures.append(Image.fromarray(shown[0]))
+    vector.close()
+    colours = pictures[len(pictures) // 2].quantize(64)
+    first, *others = [picture.quantize(palette=colours, dither=Image.Dither.NONE) for picture in pictures]
+    first.save(path, save_all=True, append_images=others, duration=1000 / 15, loop=0, optimize=True)
+    print(f"{path}: {path.stat().st_size:,} bytes")
+
+
+def chosen(agent: Agent, observations: Any) -> np.ndarray:
+    """The most probable action in each environment."""
+    with torch.no_grad():
+        return agent(torch.from_numpy(observations))[0].argmax(-1).numpy()
+
+
+def main() -> None:
+    """Learns or plays, and compares."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=20.0)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=1, help="threads of PyTorch")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--plot", type=Path, help="the file of the curve's picture, an SVG")
+    parser.add_argument("--policy", type=Path, help="the file for the weights of the trained agent, an NPZ")
+    parser.add_argument("--play", type=Path, help="play with these weights instead of learning")
+    parser.add_argument("--gif", type=Path, help="the file of the animation")
+    parser.add_argument("--seconds", type=float, default=12.0, help="the length of the animation")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(options.seed)
+    vector = make(32)
+    agent = Agent(vector.single_observation_space.shape, int(vector.single_action_space.n))
+    curve = []
+    if options.play:
+        vector.close()
+        load(agent, options.play)
+    else:
+        curve = ppo.learn(agent, vector, torch.from_numpy, options.minutes, options.seed, SETTINGS)
+        if options.policy:
+            save(agent, options.policy)
+            load(agent, options.policy)
+
+    chance = np.random.default_rng(options.seed)
+    final = {
+        "random": float(np.mean(ppo.play(lambda observations: chance.integers(0, 3, len(observations)), make(32)))),
+        "rule": float(np.mean(ppo.play(ppo.follow))),
+        "learned": float(np.mean(ppo.play(lambda observations: chosen(agent, observations), make(32)))),
+    }
+    for name, score in final.items():
+        print(f"{name:8} {score:10.1f}")
+    if options.gif:
+        draw(agent, options.gif, options.seconds)
+    if options.plot and curve:
+        ppo.plot(curve, options.plot)
+    if options.json:
+        command = f"python examples/ppo_pictures.py --minutes {options.minutes:g} --seed {options.seed}"
+        content = {"command": command, "torch": torch.__version__, "final": final, "curve": curve}
+        options.json.write_text(json.dumps(content, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
