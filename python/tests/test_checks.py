@@ -109,7 +109,9 @@ def test_results_of_a_vector_are_in_its_spaces(scored: Path, mode: AutoresetMode
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_vector_of_gymnasium_has_our_environments_in_processes(name: str) -> None:
-    other_process = gym.make_vec(f"framewire.envs:{name}", num_envs=2, vectorization_mode="async")
+    # Not a fork: this process has threads.
+    spawn = {"context": "spawn"}
+    other_process = gym.make_vec(f"framewire.envs:{name}", num_envs=2, vectorization_mode="async", vector_kwargs=spawn)
     here = gym.make_vec(f"framewire.envs:{name}", num_envs=2, vectorization_mode="vector_entry_point")
     assert same(other_process.reset(seed=4)[0], here.reset(seed=4)[0])
     for step in range(10):
