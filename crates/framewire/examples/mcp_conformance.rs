@@ -13,7 +13,8 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use framewire_emulator::Attached;
-use framewire_http::{App, Emulators, FrontEnd, Served};
+use framewire_http::{App, Emulators, FrontEnd, LocalCalls, Served};
+use framewire_mcp::HttpHost;
 use ring::hmac;
 use ring::rand::SystemRandom;
 use rmcp::model::{
@@ -22,7 +23,8 @@ use rmcp::model::{
     InputResponses, JsonObject, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
     ListToolsResult, LoggingLevel, LoggingMessageNotificationParam, PaginatedRequestParams,
     ProgressNotificationParam, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
-    ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscriptionFilter, Tool,
+    ServerCapabilities, ServerConfig, ServerRequest, SetLevelRequestParams, SubscribeRequestParams,
+    SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -46,6 +48,8 @@ const LISTS: [(List, &str); 2] =
     [(List::Tools, "test_trigger_tool_change"), (List::Prompts, "test_trigger_prompt_change")];
 /// Between two notifications of a tool.
 const PAUSE: Duration = Duration::from_millis(50);
+/// A resource that clients of the earlier revision subscribe to.
+const WATCHED: &str = "test://watched-resource";
 /// A resource whose URI has a parameter: what comes before and after it.
 const TEMPLATE: [&str; 2] = ["test://template/", "/data"];
 /// The revisions that the product supports.
@@ -68,6 +72,8 @@ struct Fixtures {
     inputs: BTreeMap<String, Json>,
     /// Tools and prompts that ask the client.
     rounds: BTreeMap<String, Rounds>,
+    /// Requests of tools that ask the client within a session, with the names of their arguments in braces.
+    questions: BTreeMap<String, Json>,
     /// Input schemas, of tools that have arguments.
     schemas: BTreeMap<String, JsonObject>,
 }
@@ -119,9 +125,13 @@ async fn main() {
     let nowhere = framewire_link::Config { address: "127.0.0.1:1".to_owned(), ..Default::default() };
     let emulator = Arc::new(Attached::start(nowhere, &tokio::runtime::Handle::current()));
     let emulators = Emulators::new(Served::new("none", emulator)).expect("a name");
-    let routes = Arc::new(move |_calls| {
-        let fixture = fixture.clone();
-        framewire_mcp::router_of(move || fixture.clone())
+    let routes = Arc::new(move |calls: LocalCalls| {
+        let (fixture, server) = (fixture.clone(), calls.clone());
+        let host = HttpHost {
+            sender: Arc::new(move |extensions| calls.for_sender(extensions).name()),
+            stopped: Box::pin(async move { server.stopped().await }),
+        };
+        framewire_mcp::router_of(host, move |_keeps| fixture.clone())
     });
     let front_end = Some(FrontEnd { path: framewire_mcp::PATH, routes });
     let app = App { front_end, ..App::new(emulators, Duration::from_secs(5)) };
@@ -138,6 +148,7 @@ impl ServerHandler for Fixture {
             .enable_prompts()
             .enable_prompts_list_changed()
             .enable_resources()
+            .enable_resources_subscribe()
             .enable_tools()
             .enable_tool_list_changed();
         ServerConfig::new(capabilities.build())
@@ -159,7 +170,8 @@ impl ServerHandler for Fixture {
     ) -> Result<ListToolsResult, ErrorData> {
         let fixtures = &self.fixtures;
         let asking = fixtures.rounds.keys().filter(|name| !name.ends_with("_prompt"));
-        let names = fixtures.tools.keys().chain(asking).map(String::as_str).chain(TOOLS);
+        let named = fixtures.tools.keys().chain(asking).chain(fixtures.questions.keys());
+        let names = named.map(String::as_str).chain(TOOLS);
         let tool = |name: &str| {
             let plain = || Tool::new(name.to_owned(), "A tool without arguments", no_arguments());
             self.get_tool(name).unwrap_or_else(plain)
@@ -182,6 +194,13 @@ impl ServerHandler for Fixture {
                 Some(asked) => Ok(asked.into()),
                 None => Ok(text("the inputs have arrived, state-ok")),
             };
+        }
+        if let Some(question) = self.fixtures.questions.get(name) {
+            let asked = filled(question, &request.arguments.unwrap_or_default())?;
+            let asked: ServerRequest = from_json(asked)?;
+            let answer = context.peer.send_request(asked).await.map_err(lost)?;
+            let answer = serde_json::to_string(&answer).map_err(broken)?;
+            return Ok(text(&format!("The client's answer: {answer}")));
         }
         if let Some((list, _)) = LISTS.iter().find(|(_, tool)| *tool == name) {
             // It is an error if nobody listens.
@@ -244,14 +263,12 @@ impl ServerHandler for Fixture {
         let unknown = || ErrorData::invalid_params(format!("there is no prompt {name:?}"), None);
         let prompt = self.fixtures.prompts.get(&name).ok_or_else(unknown)?;
         let given = request.arguments.unwrap_or_default();
-        let mut messages = prompt.messages.to_string();
         for argument in &prompt.arguments {
-            let missing = || ErrorData::invalid_params(format!("the argument {argument} is missing"), None);
-            let value = given.get(argument).and_then(Json::as_str).ok_or_else(missing)?;
-            let escaped = Json::from(value).to_string();
-            messages = messages.replace(&format!("{{{argument}}}"), &escaped[1..escaped.len() - 1]);
+            if !given.contains_key(argument) {
+                return Err(ErrorData::invalid_params(format!("the argument {argument} is missing"), None));
+            }
         }
-        let messages: Json = serde_json::from_str(&messages).map_err(broken)?;
+        let messages = filled(&prompt.messages, &given)?;
         Ok(GetPromptResponse::Complete(complete(json!({ "messages": messages }))?))
     }
 
@@ -295,6 +312,25 @@ impl ServerHandler for Fixture {
         };
         content.insert("uri".to_owned(), uri.into());
         Ok(ReadResourceResponse::Complete(complete(json!({"contents": [content]}))?))
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        if request.uri == WATCHED {
+            return Ok(());
+        }
+        Err(ErrorData::resource_not_found(format!("{} cannot be subscribed", request.uri), None))
+    }
+
+    async fn unsubscribe(
+        &self,
+        _request: UnsubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        Ok(())
     }
 
     async fn complete(
@@ -420,6 +456,16 @@ async fn log(context: &RequestContext<RoleServer>) -> Result<(), ErrorData> {
         tokio::time::sleep(PAUSE).await;
     }
     Ok(())
+}
+
+/// JSON with the values of arguments in place of their names in braces.
+fn filled(template: &Json, given: &JsonObject) -> Result<Json, ErrorData> {
+    let mut json = template.to_string();
+    for (name, value) in given {
+        let escaped = Json::from(value.as_str().unwrap_or_default()).to_string();
+        json = json.replace(&format!("{{{name}}}"), &escaped[1..escaped.len() - 1]);
+    }
+    serde_json::from_str(&json).map_err(broken)
 }
 
 fn text(text: &str) -> CallToolResponse {

@@ -47,4 +47,5 @@ fn usual(level: LevelFilter) -> Targets {
         .with_default(level)
         .with_target("rmcp", LevelFilter::WARN)
         .with_target("rmcp::service", LevelFilter::OFF)
+        .with_target("rmcp::transport::streamable_http_server", LevelFilter::ERROR)
 }

@@ -14,6 +14,7 @@
 //!   handlers in the same way.
 
 mod backend;
+mod http;
 mod notes;
 mod picture;
 mod play;
@@ -21,11 +22,13 @@ mod prompts;
 mod resources;
 mod server;
 mod session;
+mod sessions;
 mod subscriptions;
 mod tools;
 
 pub use backend::{Backend, CallFuture, EndFuture, Object, Problem};
-pub use server::{Connect, router, router_of, serve_stdio};
+pub use http::{HttpHost, Keeps, router_of};
+pub use server::{Connect, router, serve_stdio};
 pub use session::{Options, Session, Toolset, UnknownToolset};
 
 /// How to use Framewire by its command line and HTTP, for coding agents: what `framewire skill` prints.

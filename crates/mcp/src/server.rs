@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use ::http::request::Parts;
 use axum::Router;
-use http::request::Parts;
 use parking_lot::Mutex;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, GetPromptRequestParams,
@@ -17,17 +17,15 @@ use rmcp::model::{
     Tool as McpTool, ToolAnnotations, UnsubscribeRequestParams,
 };
 use rmcp::service::{RequestContext, ServiceExt, SubscriptionContext};
-use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
-use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::json;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
-use crate::PATH;
+use crate::http::{HttpHost, Keeps, router_of};
 use crate::prompts;
 use crate::resources::{self, Content};
-use crate::session::Session;
+use crate::session::{Session, SessionMemory};
 use crate::subscriptions::{self, Followed};
 use crate::tools::{self, Effect, Reply, Tool, ToolError};
 
@@ -52,8 +50,8 @@ pub type Connect = Arc<dyn Fn(&Parts) -> Result<Session, String> + Send + Sync>;
 enum Client {
     /// The only one, over stdio.
     Only(Arc<Session>),
-    /// The sender of each request.
-    Sender(Connect),
+    /// The sender of each request, and whether it has a session.
+    Sender(Connect, Keeps),
 }
 
 #[derive(Clone)]
@@ -61,8 +59,12 @@ struct Server {
     client: Client,
     /// What a client of an earlier revision follows, by URI. The tasks end when they are dropped.
     followers: Arc<Mutex<HashMap<String, JoinSet<()>>>>,
-    /// A permit for each stream of `subscriptions/listen`.
+    /// A permit for each stream of `subscriptions/listen`, and for each session over HTTP with subscriptions.
     listeners: Arc<Semaphore>,
+    /// The permits that this client has: one for its session, and one for each stream that is acknowledged but not begun.
+    permits: Arc<Mutex<Vec<OwnedSemaphorePermit>>>,
+    /// What tools remember for the client.
+    memory: Arc<Mutex<SessionMemory>>,
 }
 
 /// Serves one client over stdin and stdout until it closes them.
@@ -77,43 +79,62 @@ pub async fn serve_stdio(session: Session) -> Result<(), String> {
     running.waiting().await.map(drop).map_err(|error| error.to_string())
 }
 
-/// The routes of a server. Subscriptions last as long as the response that their request gets. The caller checks `Host`,
-/// `Origin` and tokens.
-pub fn router(connect: Connect) -> Router {
+/// The routes of a server, where `connect` makes the session of each request. The caller checks `Host`, `Origin` and tokens.
+/// Call it within a runtime.
+pub fn router(host: HttpHost, connect: Connect) -> Router {
     let listeners = Arc::new(Semaphore::new(subscriptions::MAX_LISTENERS));
-    router_of(move || Server::new(Client::Sender(connect.clone()), listeners.clone()))
-}
-
-/// The same routes for other handlers of the SDK; `handler` makes one for each request. Nothing is kept between requests.
-pub fn router_of<H: ServerHandler>(handler: impl Fn() -> H + Send + Sync + 'static) -> Router {
-    let config = StreamableHttpServerConfig::default()
-        .with_legacy_session_mode(false)
-        .with_json_response(true)
-        .disable_allowed_hosts()
-        .disable_allowed_origins();
-    let sessions = Arc::new(NeverSessionManager::default());
-    let service = StreamableHttpService::new(move || Ok(handler()), sessions, config);
-    Router::new().route_service(PATH, service)
+    router_of(host, move |keeps| Server::new(Client::Sender(connect.clone(), keeps), listeners.clone()))
 }
 
 impl Server {
     fn new(client: Client, listeners: Arc<Semaphore>) -> Server {
-        Server { client, followers: Arc::default(), listeners }
+        Server {
+            client,
+            followers: Arc::default(),
+            listeners,
+            permits: Arc::default(),
+            memory: Arc::default(),
+        }
     }
 
     /// The session of a request.
     fn session(&self, context: &RequestContext<RoleServer>) -> Result<Arc<Session>, ErrorData> {
         match &self.client {
             Client::Only(session) => Ok(session.clone()),
-            Client::Sender(connect) => {
+            Client::Sender(connect, _) => {
                 let parts = context.extensions.get::<Parts>();
                 let parts =
                     parts.ok_or_else(|| ErrorData::internal_error("the request has no head", None))?;
                 let session = connect(parts).map_err(|why| ErrorData::invalid_request(why, None))?;
-                Ok(Arc::new(session))
+                Ok(Arc::new(session.remembering(self.memory.clone())))
             }
         }
     }
+
+    /// Takes a permit to listen. Without one, `permit_to_listen` is an error.
+    fn reserve(&self) {
+        self.permits.lock().extend(self.listeners.clone().try_acquire_owned());
+    }
+
+    /// The permit that was taken before.
+    fn permit_to_listen(&self) -> Result<OwnedSemaphorePermit, ErrorData> {
+        self.permits.lock().pop().ok_or_else(too_many_listeners)
+    }
+
+    /// Takes the permit of a session over HTTP, at its first subscription.
+    fn begin_to_listen(&self) -> Result<(), ErrorData> {
+        let is_over_http = matches!(self.client, Client::Sender(..));
+        if is_over_http && self.permits.lock().is_empty() {
+            self.reserve();
+        }
+        if is_over_http && self.permits.lock().is_empty() { Err(too_many_listeners()) } else { Ok(()) }
+    }
+}
+
+fn too_many_listeners() -> ErrorData {
+    let most = subscriptions::MAX_LISTENERS;
+    let why = format!("{most} clients have subscriptions already; end those of one of them first");
+    ErrorData::invalid_request(why, None)
 }
 
 impl ServerHandler for Server {
@@ -132,8 +153,10 @@ impl ServerHandler for Server {
     ) -> Result<InitializeResult, ErrorData> {
         let mut result = self.negotiate_initialize(&request)?;
         context.peer.set_peer_info(request);
-        // Revisions with this handshake need a session for subscriptions, and over HTTP there is none.
-        if let (Client::Sender(_), Some(resources)) = (&self.client, &mut result.capabilities.resources) {
+        // Revisions with this handshake need a session for subscriptions.
+        if let (Client::Sender(_, Keeps::Request), Some(resources)) =
+            (&self.client, &mut result.capabilities.resources)
+        {
             resources.subscribe = None;
         }
         Ok(result)
@@ -190,12 +213,14 @@ impl ServerHandler for Server {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let Client::Only(session) = &self.client else {
+        if let Client::Sender(_, Keeps::Request) = &self.client {
             return Err(ErrorData::method_not_found::<SubscribeRequestMethod>());
-        };
+        }
+        let session = self.session(&context)?;
         let uri = request.uri;
         let missing = |why| ErrorData::resource_not_found(why, Some(json!({"uri": uri})));
-        let mut followed = Followed::begin(session.clone(), uri.clone()).await.map_err(missing)?;
+        let mut followed = Followed::begin(session, uri.clone()).await.map_err(missing)?;
+        self.begin_to_listen()?;
         let mut followers = self.followers.lock();
         if followers.len() >= subscriptions::MAX && !followers.contains_key(&uri) {
             let why =
@@ -220,11 +245,18 @@ impl ServerHandler for Server {
         request: UnsubscribeRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.followers.lock().remove(&request.uri);
+        let mut followers = self.followers.lock();
+        followers.remove(&request.uri);
+        if followers.is_empty() {
+            self.permits.lock().clear();
+        }
         Ok(())
     }
 
+    /// The SDK acknowledges the stream after this and before `listen`. So its permit is taken here: otherwise a client that
+    /// listens later could get the permit of a client whose stream is acknowledged.
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        self.reserve();
         let mut accepted = SubscriptionFilter::new();
         accepted.resource_subscriptions = requested.resource_subscriptions.clone();
         if let Some(uris) = &mut accepted.resource_subscriptions {
@@ -234,14 +266,8 @@ impl ServerHandler for Server {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let _permit = self.permit_to_listen()?;
         let session = self.session(context.request_context())?;
-        let Ok(_permit) = self.listeners.try_acquire() else {
-            let why = format!(
-                "{} clients listen already; close one of their streams first",
-                subscriptions::MAX_LISTENERS
-            );
-            return Err(ErrorData::invalid_request(why, None));
-        };
         let mut followers = JoinSet::new();
         for uri in context.accepted().resource_subscriptions.clone().unwrap_or_default() {
             let (session, sink) = (session.clone(), context.sink().clone());
@@ -333,4 +359,28 @@ fn succeeded(reply: Reply) -> CallToolResult {
 
 fn failed(why: String) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(why)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_that_is_acknowledged_keeps_its_permit() {
+        let listeners = Arc::new(Semaphore::new(1));
+        let connect: Connect = Arc::new(|_| Err("no session is needed".to_owned()));
+        let server = || Server::new(Client::Sender(connect.clone(), Keeps::Request), listeners.clone());
+        let (first, second) = (server(), server());
+        for each in [&first, &second] {
+            assert!(each.accepted_subscription_filter(&SubscriptionFilter::new()).is_some());
+        }
+        // The second listens before the first does.
+        let refused = second.permit_to_listen().unwrap_err();
+        assert!(refused.message.contains("clients have subscriptions already"), "{refused}");
+        let permit = first.permit_to_listen().unwrap();
+        drop(permit);
+        let third = server();
+        third.reserve();
+        assert!(third.permit_to_listen().is_ok());
+    }
 }

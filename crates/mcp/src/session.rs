@@ -110,7 +110,7 @@ impl Options {
 pub struct Session {
     backend: Arc<dyn Backend>,
     pub(crate) options: Options,
-    pub(crate) memory: Mutex<SessionMemory>,
+    pub(crate) memory: Arc<Mutex<SessionMemory>>,
     /// Held while frames are run for a tool, so that two calls do not mix their keys.
     pub(crate) playing: Arc<AsyncMutex<()>>,
 }
@@ -127,7 +127,12 @@ pub(crate) struct SessionMemory {
 impl Session {
     /// A client that reaches emulators by `backend`. Sessions that share `playing` run frames one after the other.
     pub fn new(backend: Arc<dyn Backend>, options: Options, playing: Arc<AsyncMutex<()>>) -> Session {
-        Session { backend, options, memory: Mutex::default(), playing }
+        Session { backend, options, memory: Arc::default(), playing }
+    }
+
+    /// The same client with what was remembered for it before.
+    pub(crate) fn remembering(self, memory: Arc<Mutex<SessionMemory>>) -> Session {
+        Session { memory, ..self }
     }
 
     /// Whether only tools that change nothing are offered.

@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use framewire_http::{App, FrontEnd, LocalCalls, LocalServer};
-use framewire_mcp::{Backend, CallFuture, EndFuture, Object, Options, Problem, Session, Toolset};
+use framewire_mcp::{
+    Backend, CallFuture, Connect, EndFuture, HttpHost, Object, Options, Problem, Session, Toolset,
+};
 use tokio::sync::Mutex;
 use tracing::info;
 
@@ -128,14 +130,25 @@ pub fn front_end(settings: &Settings) -> FrontEnd {
     let notes = settings.data().map(|data| data.join("notes"));
     let routes = move |calls: LocalCalls| {
         let (notes, playing) = (notes.clone(), Arc::new(Mutex::new(())));
-        framewire_mcp::router(Arc::new(move |parts| {
+        let of_senders = calls.clone();
+        let connect: Connect = Arc::new(move |parts| {
             let mut options = Options { notes: notes.clone(), ..Options::default() };
             options.read_query(parts.uri.query().unwrap_or_default())?;
             let backend = Arc::new(Local(calls.for_sender(&parts.extensions)));
             Ok(Session::new(backend, options, playing.clone()))
-        }))
+        });
+        framewire_mcp::router(host(&of_senders), connect)
     };
     FrontEnd { path: framewire_mcp::PATH, routes: Arc::new(routes) }
+}
+
+/// What the routes of the front end need of the server that `calls` belongs to.
+fn host(calls: &LocalCalls) -> HttpHost {
+    let (senders, server) = (calls.clone(), calls.clone());
+    HttpHost {
+        sender: Arc::new(move |extensions| senders.for_sender(extensions).name()),
+        stopped: Box::pin(async move { server.stopped().await }),
+    }
 }
 
 /// `framewire skill`: prints how coding agents use the command line and HTTP.

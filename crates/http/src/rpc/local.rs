@@ -47,6 +47,12 @@ impl LocalCalls {
         self.caller.rights == Rights::Read
     }
 
+    /// Names the caller: its rights and its address. Callers with the same name show the same token from the same address.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("{:?}", self.caller.as_owner())
+    }
+
     /// Waits until the server stops.
     pub async fn stopped(&self) {
         Arc::<Operations>::from_ref(&self.state).stopping.wait().await;

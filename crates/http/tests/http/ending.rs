@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use super::failures::{attached, silent_port};
-use super::intruders::mcp;
+use super::intruders::{MCP_INITIALIZE, mcp};
 use super::support::{Reply, Server, is_closed, wait_for};
 
 #[test]
@@ -73,6 +73,27 @@ fn listeners_of_mcp_do_not_delay_the_end() {
     server.stop();
     stream.read_to_string(&mut text).unwrap();
     assert!(text.contains(r#""id":1,"result""#), "{text}");
+    wait_for("the end", || server.has_stopped());
+    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
+}
+
+/// The stream of a session of MCP has no end of its own.
+#[test]
+fn sessions_of_mcp_do_not_delay_the_end() {
+    let mut server = Server::with(|app| app.front_end = Some(mcp()));
+    let usual = "accept: application/json, text/event-stream\r\ncontent-type: application/json\r\n";
+    let opened = server.request_with("POST", "/mcp", usual, MCP_INITIALIZE.as_bytes());
+    let id = opened.header("mcp-session-id").unwrap().to_owned();
+    let mut stream = server.connect();
+    let head = format!("GET /mcp HTTP/1.1\r\nhost: localhost\r\n{usual}mcp-session-id: {id}\r\n\r\n");
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut buffer = [0; 4096];
+    let count = stream.read(&mut buffer).unwrap();
+    let text = String::from_utf8_lossy(&buffer[..count]).into_owned();
+    assert!(text.starts_with("HTTP/1.1 200") && text.contains("text/event-stream"), "{text}");
+    let start = Instant::now();
+    server.stop();
+    stream.read_to_end(&mut Vec::new()).unwrap();
     wait_for("the end", || server.has_stopped());
     assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
 }

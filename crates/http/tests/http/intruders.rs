@@ -1,12 +1,14 @@
 //! What callers try who may not: foreign web pages, rebound names, forged and missing tokens, cookies without a page, paths
 //! that lead out of the folder for files. Each case is one request; none may change anything or learn anything.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
 use framewire_http::{Files, FrontEnd, LocalCalls, Token, Tokens};
-use framewire_mcp::{Backend, CallFuture, EndFuture, Object, Options, Problem as McpProblem, Session};
+use framewire_mcp::{
+    Backend, CallFuture, Connect, EndFuture, HttpHost, Object, Options, Problem as McpProblem, Session,
+};
 
 use super::support::{Reply, Server, field, wait_for};
 
@@ -225,12 +227,18 @@ impl Backend for Calls {
 pub fn mcp() -> FrontEnd {
     let routes = |calls: LocalCalls| {
         let playing = Arc::default();
-        framewire_mcp::router(Arc::new(move |parts| {
+        let (senders, server) = (calls.clone(), calls.clone());
+        let host = HttpHost {
+            sender: Arc::new(move |extensions| senders.for_sender(extensions).name()),
+            stopped: Box::pin(async move { server.stopped().await }),
+        };
+        let connect: Connect = Arc::new(move |parts| {
             let mut options = Options::default();
             options.read_query(parts.uri.query().unwrap_or_default())?;
             let backend = Arc::new(Calls(calls.for_sender(&parts.extensions)));
             Ok(Session::new(backend, options, Arc::clone(&playing)))
-        }))
+        });
+        framewire_mcp::router(host, connect)
     };
     FrontEnd { path: framewire_mcp::PATH, routes: Arc::new(routes) }
 }
@@ -238,6 +246,9 @@ pub fn mcp() -> FrontEnd {
 /// What clients of MCP send with each request.
 const MCP_HEADERS: &str = "accept: application/json, text/event-stream\r\ncontent-type: application/json\r\n\
                            mcp-protocol-version: 2025-11-25\r\n";
+
+/// The message that opens a session of MCP.
+pub const MCP_INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}"#;
 
 /// A call of a tool of MCP that writes to the game's memory.
 fn mcp_write() -> String {
@@ -510,4 +521,54 @@ fn guesses_must_wait_and_the_right_token_is_accepted() {
         401,
         "a missing token does not count as a guess"
     );
+}
+
+/// A session of MCP belongs to the token that opened it, and each of its requests passes the same checks as any other.
+#[test]
+fn a_session_of_mcp_is_of_no_use_to_others() {
+    let scene = Scene::new();
+    // The status, and all of the reply: it has no length.
+    let ask = |method: &str, headers: &str, body: &str| {
+        let headers = scene.filled(Guarded, headers);
+        let length = body.len();
+        let mut stream = scene.guarded.connect();
+        write!(
+            stream,
+            "{method} /mcp HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{MCP_HEADERS}{headers}content-length: {length}\r\n\r\n{body}"
+        )
+        .unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        let status: u16 = text.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, text)
+    };
+    let open = |token: &str| {
+        let (_, text) = ask("POST", token, MCP_INITIALIZE);
+        let line = text.lines().find(|line| line.starts_with("mcp-session-id: ")).expect("a session");
+        format!("{line}\r\n")
+    };
+    let full = "authorization: Bearer {token}\r\n";
+    let read = "authorization: Bearer {read}\r\n";
+    let session = open(full);
+    let list = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
+    let own = format!("{full}{session}");
+    let (status, text) = ask("POST", &own, list);
+    assert!(status == 200 && text.contains("\"write\""), "{text}");
+    for (headers, expected) in [
+        (session.clone(), 401),
+        (format!("{read}{session}"), 404),
+        (format!("{own}origin: http://evil.example\r\n"), 403),
+        (format!("authorization: Bearer 00000000000000000000000000000000\r\n{session}"), 401),
+    ] {
+        for (method, body) in [("POST", mcp_write().as_str()), ("GET", ""), ("DELETE", "")] {
+            let (status, text) = ask(method, &headers, body);
+            assert_eq!(status, expected, "{method} with {headers}: {text}");
+        }
+    }
+    // The session of the read-only token offers nothing that changes something.
+    let reading = format!("{read}{}", open(read));
+    let (_, text) = ask("POST", &reading, &mcp_write());
+    assert!(text.contains(r#""isError":true"#), "{text}");
+    assert_eq!(ask("DELETE", &own, "").0, 204);
+    assert_eq!(ask("POST", &own, list).0, 404);
 }

@@ -1,0 +1,153 @@
+//! Streamable HTTP. Requests of the revision 2026-07-28 stand alone. A client of an earlier one gets a session by `initialize`.
+
+use std::sync::Arc;
+
+use ::http::{Extensions, HeaderName, Method, StatusCode};
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::Request;
+use axum::response::{IntoResponse, Response};
+use axum::routing::any;
+use rmcp::ServerHandler;
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use serde::Deserialize;
+
+use crate::PATH;
+use crate::backend::EndFuture;
+use crate::sessions::Sessions;
+
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+/// The most bytes of a request's body.
+const MAX_BODY: usize = 4 << 20;
+
+/// What the routes need of the server that has them.
+pub struct HttpHost {
+    /// Identifies the sender of a request, by the request's extensions: two senders with equal names share sessions.
+    pub sender: Arc<dyn Fn(&Extensions) -> String + Send + Sync>,
+    /// The wait for the server's end. Sessions end then.
+    pub stopped: EndFuture<'static>,
+}
+
+/// Whether what a handler answers is kept for a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keeps {
+    /// The handler answers one request.
+    Request,
+    /// The handler answers all requests of a session.
+    Session,
+}
+
+/// The routes for a handler of the SDK; `handler` makes one for each request that stands alone, and for each session. The
+/// caller checks `Host`, `Origin` and tokens. Call it within a runtime.
+pub fn router_of<H: ServerHandler>(
+    host: HttpHost,
+    handler: impl Fn(Keeps) -> H + Clone + Send + Sync + 'static,
+) -> Router {
+    let (of_session, of_request) = (handler.clone(), handler);
+    let sessions = Arc::new(Sessions::new());
+    let mut lasting = config();
+    // Older clients cannot read an event without data.
+    lasting.sse_retry = None;
+    let cancellation = lasting.cancellation_token.clone();
+    let stopped = host.stopped;
+    tokio::spawn(async move {
+        stopped.await;
+        cancellation.cancel();
+    });
+    let lasting =
+        StreamableHttpService::new(move || Ok(of_session(Keeps::Session)), sessions.clone(), lasting);
+    let alone = StreamableHttpService::new(
+        move || Ok(of_request(Keeps::Request)),
+        Arc::new(NeverSessionManager::default()),
+        config().with_legacy_session_mode(false),
+    );
+    let sender = host.sender;
+    Router::new().route(
+        PATH,
+        any(move |request: Request| {
+            let (sessions, lasting, alone) = (sessions.clone(), lasting.clone(), alone.clone());
+            let sender = sender(request.extensions());
+            async move {
+                let request = match buffered(request).await {
+                    Ok(request) => request,
+                    Err(refusal) => return refusal,
+                };
+                let in_session = match request.kind {
+                    // The SDK checks the others, after it has looked at their revision.
+                    Kind::InSession(id)
+                        if request.request.method() == Method::DELETE && !sessions.has(&id, &sender) =>
+                    {
+                        return no_session();
+                    }
+                    Kind::InSession(_) => true,
+                    Kind::Initialize => sessions.make_room(&sender).await,
+                    Kind::Alone => false,
+                };
+                if in_session {
+                    let ends = request.request.method() == Method::DELETE;
+                    let response = lasting.handle(request.request);
+                    let mut response = sessions.answer(sender, response).await.map(Body::new);
+                    // Clients expect that an ended session is gone, not that it will be.
+                    if ends && response.status() == StatusCode::ACCEPTED {
+                        *response.status_mut() = StatusCode::NO_CONTENT;
+                    }
+                    response
+                } else {
+                    alone.handle(request.request).await.map(Body::new)
+                }
+            }
+        }),
+    )
+}
+
+fn config() -> StreamableHttpServerConfig {
+    StreamableHttpServerConfig::default()
+        .with_json_response(true)
+        .disable_allowed_hosts()
+        .disable_allowed_origins()
+}
+
+fn no_session() -> Response {
+    (StatusCode::NOT_FOUND, "there is no such session; send initialize to open one").into_response()
+}
+
+/// What a request is, as far as sessions are concerned.
+enum Kind {
+    /// It names this session.
+    InSession(String),
+    /// It may open one.
+    Initialize,
+    Alone,
+}
+
+struct Buffered {
+    kind: Kind,
+    request: Request,
+}
+
+/// As much of a message as its kind needs.
+#[derive(Deserialize)]
+struct Message {
+    method: String,
+}
+
+/// Reads as much of a request as its kind needs.
+async fn buffered(request: Request) -> Result<Buffered, Response> {
+    if let Some(id) = request.headers().get(SESSION) {
+        let id = String::from_utf8_lossy(id.as_bytes()).into_owned();
+        return Ok(Buffered { kind: Kind::InSession(id), request });
+    } else if request.method() != Method::POST {
+        return Ok(Buffered { kind: Kind::Alone, request });
+    }
+    let (head, body) = request.into_parts();
+    let too_large = |error| {
+        let why = format!("the body cannot be read: {error}; at most {MAX_BODY} bytes are accepted");
+        (StatusCode::PAYLOAD_TOO_LARGE, why).into_response()
+    };
+    let bytes = to_bytes(body, MAX_BODY).await.map_err(too_large)?;
+    let is_initialize =
+        serde_json::from_slice::<Message>(&bytes).is_ok_and(|message| message.method == "initialize");
+    let kind = if is_initialize { Kind::Initialize } else { Kind::Alone };
+    Ok(Buffered { kind, request: Request::from_parts(head, Body::from(bytes)) })
+}
