@@ -7,6 +7,7 @@
 //! - [`Session`]: what belongs to one client; [`Options`]: which tools it gets;
 //! - `tools`: the table of tools, and one file for each group of them;
 //! - `play`: runs frames with keys and conditions, and reads values of expressions;
+//! - `server`: the protocol; `http`: its routes; `sessions`: what clients of earlier revisions have over HTTP;
 //! - `prompts`: tasks that people choose; `resources`: pictures and lists that clients attach;
 //! - `subscriptions`: resources that a client follows;
 //! - `picture`: crops and scales pictures; `notes`: what agents want to remember;
