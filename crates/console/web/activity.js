@@ -1,10 +1,11 @@
 /** The log of the page's actions, each with its command. */
 
 import { attempt } from "./app.js";
-import { isLanguage, LANGUAGES, language } from "./code.js";
+import { ENDINGS, isLanguage, LANGUAGES, language } from "./code.js";
 import { button, empty, field, setOptions } from "./controls.js";
 import { el, fill } from "./dom.js";
 import { target } from "./curl.js";
+import { saveFile } from "./transport.js";
 
 /**
  * @import { App } from "./app.js"
@@ -34,7 +35,14 @@ export function activity(app) {
       { class: "about" },
       "The requests that this page sent for you. Copy one as a command for a terminal or a script.",
     ),
-    el("div", { class: "line" }, field("Copy as", choice)),
+    el(
+      "div",
+      { class: "line" },
+      field("Copy as", choice),
+      button({ icon: "download", label: "Save as a program" }, () =>
+        saveFile(new Blob([app.api.program()]), `log.${ENDINGS[language.value]}`),
+      ),
+    ),
     list,
   );
   const show = () => {

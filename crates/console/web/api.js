@@ -1,6 +1,6 @@
 /** The server's HTTP interface: the user's actions, and what the page reads. */
 
-import { code, language } from "./code.js";
+import { code, language, program } from "./code.js";
 import { target } from "./curl.js";
 import { Store } from "./store.js";
 
@@ -138,6 +138,16 @@ export class Api {
    */
   command(action) {
     return code(language.value, action, location.origin, this.#tokens);
+  }
+
+  /**
+   * A program that does all actions of the log that succeeded, in the chosen language.
+   * @returns {string}
+   */
+  program() {
+    const done = this.log.value.filter(({ status }) => status >= 200 && status < 300);
+    const actions = done.map(({ action }) => action).reverse();
+    return program(language.value, actions, location.origin, this.#tokens);
   }
 
   /**

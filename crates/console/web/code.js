@@ -60,6 +60,54 @@ export function code(wanted, action, origin, token) {
   });
 }
 
+/** The endings of files with programs. */
+export const ENDINGS = /** @type {const} */ ({ curl: "sh", python: "py", javascript: "mjs", lua: "lua" });
+
+/**
+ * A program that does actions one after another. Each has its title as a comment.
+ * @param {Language} wanted
+ * @param {readonly Action[]} actions
+ * @param {string} origin
+ * @param {boolean} token
+ * @returns {string}
+ */
+export function program(wanted, actions, origin, token) {
+  /** @type {Set<string>} */
+  const first = new Set();
+  const parts = actions.map((action) => {
+    const lines = code(wanted, action, origin, token).split("\n");
+    const isImport = (/** @type {string} */ line) => /^(import |local http = require)/.test(line);
+    for (const line of lines.filter(isImport)) first.add(line);
+    const rest = lines.filter((line) => !isImport(line)).join("\n");
+    const comment = `${COMMENTS[wanted]} ${action.title.replaceAll("\n", " ")}`;
+    return [comment, BLOCKS[wanted](rest)].join("\n");
+  });
+  const start = wanted === "curl" ? ["#!/bin/sh", "set -e"] : [...first];
+  return `${[start.join("\n"), ...parts].join("\n\n")}\n`;
+}
+
+/** @type {Record<Language, string>} */
+const COMMENTS = { curl: "#", python: "#", javascript: "//", lua: "--" };
+
+/**
+ * Keeps the names of one action from the next.
+ * @type {Record<Language, (code: string) => string>}
+ */
+const BLOCKS = {
+  curl: (code) => code,
+  python: (code) => code,
+  javascript: (code) => `{\n${indented(code)}\n}`,
+  lua: (code) => `do\n${indented(code)}\nend`,
+};
+
+/**
+ * @param {string} code
+ * @returns {string}
+ */
+function indented(code) {
+  return code.replaceAll(/^/gm, "  ");
+}
+
 /**
  * Python's standard library is enough.
  * @param {Parts} parts

@@ -14,7 +14,7 @@ import { VIEW_ONLY } from "./transport.js";
  */
 
 /** @type {Record<Phase, { text: string; tone: "good" | "bad" | "wait" }>} */
-const PHASES = {
+export const PHASES = {
   loading: { text: "Connecting", tone: "wait" },
   unreachable: { text: "Server gone", tone: "bad" },
   locked: { text: "Token needed", tone: "bad" },
@@ -43,19 +43,26 @@ export function header(app, latency) {
 }
 
 /**
+ * Shows and controls another emulator. The address of the page names it.
+ * @param {App} app
+ * @param {string} name
+ */
+export function selectEmulator(app, name) {
+  app.controller.releaseAll();
+  app.api.emulator.set(name);
+  const url = new URL(location.href);
+  url.searchParams.set("emulator", name);
+  history.replaceState(null, "", url);
+}
+
+/**
  * @param {App} app
  * @returns {HTMLElement}
  */
 function chooser(app) {
   const select = el("select", {});
   const title = el("span", { class: "game" });
-  select.addEventListener("change", () => {
-    app.controller.releaseAll();
-    app.api.emulator.set(select.value);
-    const url = new URL(location.href);
-    url.searchParams.set("emulator", select.value);
-    history.replaceState(null, "", url);
-  });
+  select.addEventListener("change", () => selectEmulator(app, select.value));
   const choice = field("Emulator", select, true);
   app.status.follow(({ emulators, emulator }) => {
     choice.hidden = emulators.length < 2;

@@ -8,24 +8,28 @@ import { byId, el } from "./dom.js";
 import { EmulatorClient } from "./emulation.js";
 import { playByGamepad } from "./gamepad.js";
 import { GraphicsPanel } from "./graphics.js";
-import { header } from "./header.js";
+import { header, selectEmulator } from "./header.js";
 import { playByKeyboard } from "./keyboard.js";
 import { Latency, linkPanel } from "./link.js";
 import { mappingPanel } from "./mapping.js";
 import { Marks } from "./marks.js";
 import { MemoryPanel } from "./memory.js";
 import { pad } from "./pad.js";
+import { followLink } from "./pagelink.js";
 import { RecordingsPanel } from "./recordings.js";
 import { Rpc } from "./rpc.js";
 import { screen } from "./screen.js";
 import { sequencesPanel } from "./sequences.js";
+import { sharePanel } from "./share.js";
 import { SnapshotsPanel } from "./snapshots.js";
 import { StatusPoller } from "./status.js";
+import { Store } from "./store.js";
 import { Symbols } from "./symbols.js";
 import { tabs } from "./tabs.js";
 import { Timeline } from "./timeline.js";
 import { toast } from "./toast.js";
 import { transport } from "./transport.js";
+import { Wall } from "./wall.js";
 import { WatchesPanel } from "./watches.js";
 
 /**
@@ -75,6 +79,10 @@ const recordings = new RecordingsPanel(app);
 /** @returns {number} */
 const losses = () => rpc.socket.losses.value + picture.video.socket.losses.value;
 
+const wall = new Wall(app, (name) => selectEmulator(app, name));
+const several = new Store(false);
+app.status.follow(({ emulators }) => several.set(emulators.length > 1));
+
 const tools = tabs("Tools", [
   { id: "memory", label: "Memory", panel: memory.element, shown: (visible) => memory.shown(visible) },
   {
@@ -97,10 +105,24 @@ const tools = tabs("Tools", [
     shown: (visible) => recordings.shown(visible),
   },
   { id: "input", label: "Input", panel: el("div", {}, sequencesPanel(app), mappingPanel()) },
+  { id: "share", label: "Share", panel: sharePanel(app, picture.video.clip) },
+  {
+    id: "emulators",
+    label: "Emulators",
+    panel: wall.element,
+    present: several,
+    shown: (visible) => wall.shown(visible),
+  },
   { id: "link", label: "Link", panel: linkPanel(app, latency, picture.video.rate, losses) },
   { id: "activity", label: "Log", panel: activity(app) },
 ]);
 byId("tools").append(tools.element);
+followLink({
+  tool: tools.opened,
+  place: memory.place,
+  open: tools.open,
+  reveal: (place) => memory.reveal(place),
+});
 playAfterClicks(snapshots.element, picture.focus);
 playAfterClicks(recordings.element, picture.focus);
 header(app, latency);

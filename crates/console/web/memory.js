@@ -12,6 +12,7 @@ import { hex, HexGrid } from "./hexgrid.js";
 import { inspector } from "./inspector.js";
 import { searcher } from "./search.js";
 import { isGameBoy } from "./status.js";
+import { Store } from "./store.js";
 import { toast } from "./toast.js";
 
 /**
@@ -31,6 +32,8 @@ const FIRST_GAME_BOY = 0xc000;
 export class MemoryPanel {
   /** @readonly @type {HTMLElement} */
   element;
+  /** @readonly What is selected, once the user has gone somewhere. */
+  place = new Store(/** @type {Place | undefined} */ (undefined));
   #app;
   #frozen;
   #emulation;
@@ -287,6 +290,8 @@ export class MemoryPanel {
     if (row < this.#start) this.#scroll(row);
     else if (row > last) this.#scroll(this.#start + row - last);
     this.#inspect(address);
+    const domain = this.#domain.value;
+    this.place.set({ domain, address, length: 1, text: hex(address, domain === "" ? 8 : 4) });
   }
 
   /** @param {number} start */

@@ -10,6 +10,24 @@ const AREA = TILE * TILE;
 /** A message that is malformed or does not fit the current picture. */
 export class PictureError extends Error {}
 
+/**
+ * @typedef {object} Moment
+ * @property {number} width
+ * @property {number} height
+ * @property {number} frame
+ * @property {number} tick
+ * @property {Uint32Array} words The pixels.
+ */
+
+/**
+ * Whether a message has a whole picture.
+ * @param {ArrayBuffer} message
+ * @returns {boolean}
+ */
+export function isKeyPicture(message) {
+  return new DataView(message).getUint8(0) === KEY;
+}
+
 /** Holds the current picture and updates it with each message. */
 export class Decoder {
   width = 0;
@@ -35,6 +53,27 @@ export class Decoder {
       this.#begun = false;
       throw error instanceof RangeError ? new PictureError("the message ends too early") : error;
     }
+  }
+
+  /**
+   * The current picture, to return to.
+   * @returns {Moment}
+   */
+  moment() {
+    const { width, height, frame, tick } = this;
+    return { width, height, frame, tick, words: this.#words.slice() };
+  }
+
+  /**
+   * Returns to a picture, so that the messages after it can be decoded again.
+   * @param {Moment} moment
+   */
+  restore({ width, height, frame, tick, words }) {
+    this.#resize(width, height);
+    this.#words.set(words);
+    this.frame = frame;
+    this.tick = tick;
+    this.#begun = true;
   }
 
   /**

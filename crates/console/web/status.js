@@ -148,7 +148,7 @@ export function isGameBoy(emulator) {
  * @param {EmulatorState} emulator
  * @returns {Phase}
  */
-function phaseOf(emulator) {
+export function phaseOf(emulator) {
   if (!emulator.connected) return "disconnected";
   if (emulator.lockstep) return "lockstep";
   return emulator.run === "unknown" ? "disconnected" : emulator.run;

@@ -3,11 +3,14 @@
 import { el } from "./dom.js";
 import { setting } from "./settings.js";
 
+/** @import { Store } from "./store.js" */
+
 /**
  * @typedef {object} Tab
  * @property {string} id
  * @property {string} label
  * @property {HTMLElement} panel
+ * @property {Store<boolean>} [present] Whether there is such a tab now; always if left out.
  * @property {(visible: boolean) => void} [shown] Called when the panel is shown or hidden; a hidden panel must not poll.
  */
 
@@ -15,7 +18,7 @@ import { setting } from "./settings.js";
  * The tabs with their panels. The page remembers the open tab.
  * @param {string} label
  * @param {readonly Tab[]} all
- * @returns {{ element: HTMLElement, open: (id: string) => void }}
+ * @returns {{ element: HTMLElement, opened: Store<string>, open: (id: string) => void }}
  */
 export function tabs(label, all) {
   const list = el("div", { class: "tablist", role: "tablist", "aria-label": label });
@@ -47,20 +50,26 @@ export function tabs(label, all) {
     return control;
   });
   list.addEventListener("keydown", (event) => {
-    const now = all.findIndex(({ id }) => id === open.value);
+    const there = all.filter(({ present }) => present?.value !== false);
+    const now = there.findIndex(({ id }) => id === open.value);
     /** @type {Record<string, number>} */
     const steps = {
       ArrowRight: now + 1,
-      ArrowLeft: now - 1 + all.length,
+      ArrowLeft: now - 1 + there.length,
       Home: 0,
-      End: all.length - 1,
+      End: there.length - 1,
     };
     const next = steps[event.key];
     if (next === undefined) return;
     event.preventDefault();
-    const index = next % all.length;
-    open.set(all[index]?.id ?? open.value);
-    buttons[index]?.focus();
+    open.set(there[next % there.length]?.id ?? open.value);
+    buttons[all.findIndex(({ id }) => id === open.value)]?.focus();
+  });
+  all.forEach(({ id, present }, index) => {
+    present?.follow((is) => {
+      buttons[index]?.toggleAttribute("hidden", !is);
+      if (!is && open.value === id) open.set(all[0]?.id ?? "");
+    });
   });
   open.follow((id) => {
     all.forEach((tab, index) => {
@@ -73,5 +82,11 @@ export function tabs(label, all) {
       tab.shown?.(chosen);
     });
   });
-  return { element: root, open: (id) => open.set(id) };
+  return {
+    element: root,
+    opened: open,
+    open: (id) => {
+      if (isTab(id)) open.set(id);
+    },
+  };
 }

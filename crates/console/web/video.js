@@ -1,5 +1,6 @@
 /** The live picture: draws the stream `/v1/video` on a canvas. */
 
+import { Clip } from "./clip.js";
 import { Decoder } from "./picture.js";
 import { ReconnectingSocket } from "./socket.js";
 import { Store } from "./store.js";
@@ -23,6 +24,8 @@ export class Video {
   seen = new Store(false);
   /** @readonly Width over height. */
   shape = new Store({ width: 240, height: 160 });
+  /** @readonly The last seconds. */
+  clip = new Clip();
   #canvas;
   /** @type {CanvasRenderingContext2D} */
   #context;
@@ -67,6 +70,7 @@ export class Video {
   forget() {
     this.#decoder = new Decoder();
     this.#image = undefined;
+    this.clip.clear();
     this.#context.clearRect(0, 0, this.#canvas.width, this.#canvas.height);
     this.seen.set(false);
   }
@@ -81,6 +85,7 @@ export class Video {
       this.socket.send("key");
       return;
     }
+    this.clip.add(message, this.#decoder);
     if (!this.#image) return;
     this.#context.putImageData(this.#image, 0, 0);
     this.#pictures += 1;

@@ -5,7 +5,7 @@ import type { Page } from "@playwright/test";
 import type { AxeResults } from "axe-core";
 import { expect, test } from "../support/test.ts";
 
-const TABS = ["Memory", "Graphics", "Watches", "Snapshots", "Recordings", "Input", "Link", "Log"];
+const TABS = ["Memory", "Graphics", "Watches", "Snapshots", "Recordings", "Input", "Share", "Link", "Log"];
 const AXE = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 
 /** The violations that axe finds, by all of its rules or only these. */

@@ -3,7 +3,7 @@
 import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Console } from "../support/console.ts";
+import { Console, LAMPS } from "../support/console.ts";
 import { repository } from "../support/server.ts";
 import { expect, test } from "../support/test.ts";
 
@@ -32,7 +32,7 @@ test("the page shows and controls the selected emulator", async ({ page, serve }
   await press();
   expect([await presses("left"), await presses("right")]).toEqual([1, 0]);
 
-  await page.getByLabel("Emulator").selectOption("right");
+  await page.getByLabel("Emulator", { exact: true }).selectOption("right");
   await expect(page).toHaveURL(/\?emulator=right$/);
   await expect(page.locator(".veil")).toBeHidden();
   await press();
@@ -45,7 +45,47 @@ test("the page shows and controls the selected emulator", async ({ page, serve }
 
   // The address names the selected emulator.
   await page.reload();
-  await expect(page.getByLabel("Emulator")).toHaveValue("right");
+  await expect(page.getByLabel("Emulator", { exact: true })).toHaveValue("right");
   await expect(opened.button("Resume")).toBeVisible();
   rmSync(folder, { recursive: true });
+});
+
+test("a wall shows all emulators live, and a click selects one", async ({ page, serve }) => {
+  const folder = test.info().outputPath();
+  const args = ["one", "two", "three"].flatMap((name) => {
+    const rom = join(folder, `${name}.gba`);
+    copyFileSync(repository("rom/framewire-demo.gba"), rom);
+    return ["--rom", `${name}=${rom}`];
+  });
+  const server = await serve(args);
+  const opened = new Console(page, server);
+  await opened.open();
+  const wall = await opened.tab("Emulators");
+  await expect(wall.getByRole("listitem")).toHaveCount(3);
+  const two = wall.getByRole("button", { name: /^two/ });
+  await expect(two).toContainText(/Running, \d+ fps/);
+  await expect(wall.getByRole("button", { name: /^one/ })).toHaveAttribute("aria-pressed", "true");
+  // The lamp of a key that only the second emulator holds is lit only in its picture.
+  await server.json("/v1/batch?emulator=two", { ops: [{ op: "add_keys", keys: 1 }] });
+  const lamp = LAMPS.get("A");
+  if (!lamp) throw new Error("the demo game has a lamp for A");
+  const lit = async (name: string): Promise<number[]> =>
+    wall
+      .getByRole("button", { name: new RegExp(`^${name}`) })
+      .locator("canvas")
+      .evaluate((canvas: HTMLCanvasElement, { x, y }) => {
+        const data = canvas.getContext("2d")?.getImageData(x, y, 1, 1).data ?? [];
+        return [...data].slice(0, 3);
+      }, lamp);
+  await expect.poll(() => lit("two")).toEqual(lamp.lit);
+  expect(await lit("three")).not.toEqual(lamp.lit);
+  await two.click();
+  await expect(page).toHaveURL(/\?emulator=two#tool=emulators$/);
+  await opened.button("Pause").click();
+  await expect(two).toContainText("Paused");
+});
+
+test("one emulator has no wall", async ({ console: opened, page }) => {
+  await expect(opened.button("Pause")).toBeVisible();
+  await expect(page.getByRole("tab", { name: "Emulators" })).toBeHidden();
 });

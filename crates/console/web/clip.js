@@ -1,0 +1,81 @@
+/** The pictures of the last seconds, kept as the messages of the video stream, which are small. */
+
+import { Decoder, isKeyPicture } from "./picture.js";
+
+/**
+ * @import { Frame } from "./gif.js"
+ * @import { Moment } from "./picture.js"
+ */
+
+/** How much is kept, in frames of the console. */
+const KEPT = 35 * 60;
+/** Frames from one whole picture to the next. */
+const SEGMENT = 5 * 60;
+
+/**
+ * A whole picture, and the messages after it.
+ * @typedef {object} Segment
+ * @property {Moment} first
+ * @property {ArrayBuffer[]} messages
+ */
+
+export class Clip {
+  /** @type {Segment[]} */
+  #segments = [];
+  #last = 0;
+
+  /** Forgets all pictures. */
+  clear() {
+    this.#segments = [];
+    this.#last = 0;
+  }
+
+  /**
+   * Keeps a message that was decoded.
+   * @param {ArrayBuffer} message
+   * @param {Decoder} decoder
+   */
+  add(message, decoder) {
+    const { tick } = decoder;
+    // The game went back.
+    if (tick < this.#last) this.clear();
+    // A paused game sends its picture once more.
+    const again = tick === this.#last;
+    this.#last = tick;
+    const segment = this.#segments.at(-1);
+    if (!segment || again || isKeyPicture(message) || tick >= segment.first.tick + SEGMENT) {
+      this.#segments.push({ first: decoder.moment(), messages: [] });
+      const old = this.#segments.findIndex(({ first }) => first.tick > tick - KEPT);
+      this.#segments.splice(0, Math.max(0, old - 1));
+      return;
+    }
+    segment.messages.push(message);
+  }
+
+  /**
+   * The pictures of the last seconds, as far as they are of one size. Each is valid until the next one.
+   * @param {number} seconds
+   * @param {number} step The least distance of pictures, in frames of the console.
+   * @returns {Generator<Frame>}
+   */
+  *frames(seconds, step) {
+    const from = this.#last - seconds * 60;
+    const begin = Math.max(
+      0,
+      this.#segments.findLastIndex(({ first }) => first.tick <= from),
+    );
+    const { width, height } = this.#segments.at(-1)?.first ?? { width: 0, height: 0 };
+    let shown = Number.NEGATIVE_INFINITY;
+    for (const { first, messages } of this.#segments.slice(begin)) {
+      if (first.width !== width || first.height !== height) continue;
+      const decoder = new Decoder();
+      decoder.restore(first);
+      for (const message of [undefined, ...messages]) {
+        if (message) decoder.decode(message);
+        if (decoder.tick < from || decoder.tick < shown + step) continue;
+        shown = decoder.tick;
+        yield { width, height, tick: decoder.tick, pixels: new Uint32Array(decoder.pixels.buffer) };
+      }
+    }
+  }
+}

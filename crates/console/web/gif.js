@@ -1,0 +1,287 @@
+/** Writes animated GIF files. Each picture has only what differs from the one before. */
+
+/** @import { Picture } from "./tiles.js" */
+
+/** @typedef {Picture & { tick: number }} Frame A picture, and when it was shown: a number of the console's frames. */
+
+/** The console's frames in a second. */
+const RATE = 59.7275;
+const MOST_COLOURS = 255;
+const LARGEST_CODE = 4096;
+/** How long the last picture is shown, in hundredths of a second. */
+const LAST = 50;
+
+/**
+ * @param {Iterable<Frame>} frames At least one, all of one size.
+ * @param {number} scale A whole number: pixels of the file for a pixel of the game.
+ * @returns {Blob}
+ */
+export function gif(frames, scale) {
+  /** @type {Blob[]} */
+  const pictures = [];
+  /** @type {number[]} */
+  const ticks = [];
+  /** @type {Frame | undefined} */
+  let before;
+  for (const frame of frames) {
+    const box = before ? changed(before.pixels, frame) : whole(frame);
+    if (box) {
+      pictures.push(new Blob([/** @type {BlobPart} */ (picture(frame, before?.pixels, box, scale))]));
+      ticks.push(frame.tick);
+    }
+    before = { ...frame, pixels: frame.pixels.slice() };
+  }
+  if (!before) throw new Error("there are no pictures yet");
+  const { width, height } = before;
+  /** @type {BlobPart[]} */
+  const parts = [header(width * scale, height * scale)];
+  pictures.forEach((bytes, index) => {
+    parts.push(control(delay(ticks, index)), bytes);
+  });
+  parts.push(Uint8Array.of(0x3b));
+  return new Blob(parts, { type: "image/gif" });
+}
+
+/**
+ * Sums of delays are exact to a hundredth of a second.
+ * @param {readonly number[]} ticks
+ * @param {number} index
+ * @returns {number}
+ */
+function delay(ticks, index) {
+  const first = ticks[0] ?? 0;
+  const next = ticks[index + 1];
+  if (next === undefined) return LAST;
+  /** @param {number} tick */
+  const at = (tick) => Math.round(((tick - first) / RATE) * 100);
+  return at(next) - at(ticks[index] ?? 0);
+}
+
+/**
+ * @param {number} width
+ * @param {number} height
+ */
+function header(width, height) {
+  return Uint8Array.of(
+    ...[..."GIF89a"].map((letter) => letter.charCodeAt(0)),
+    ...[width & 255, width >> 8, height & 255, height >> 8, 0, 0, 0],
+    // It begins again after its end.
+    ...[0x21, 0xff, 11, ...[..."NETSCAPE2.0"].map((letter) => letter.charCodeAt(0)), 3, 1, 0, 0, 0],
+  );
+}
+
+/**
+ * The picture stays for this many hundredths of a second, and colour 0 is what was there before.
+ * @param {number} hundredths
+ */
+function control(hundredths) {
+  return Uint8Array.of(0x21, 0xf9, 4, 0x05, hundredths & 255, hundredths >> 8, 0, 0);
+}
+
+/**
+ * @typedef {object} Box
+ * @property {number} left
+ * @property {number} top
+ * @property {number} right The column after the last one.
+ * @property {number} bottom
+ */
+
+/**
+ * @param {Picture} picture
+ * @returns {Box}
+ */
+function whole({ width, height }) {
+  return { left: 0, top: 0, right: width, bottom: height };
+}
+
+/**
+ * The smallest box with all differences.
+ * @param {Uint32Array} before
+ * @param {Picture} picture
+ * @returns {Box | undefined}
+ */
+function changed(before, { width, height, pixels }) {
+  const box = { left: width, top: height, right: 0, bottom: 0 };
+  for (let at = 0; at < pixels.length; at += 1) {
+    if (pixels[at] === before[at]) continue;
+    const x = at % width;
+    const y = (at - x) / width;
+    box.left = Math.min(box.left, x);
+    box.right = Math.max(box.right, x + 1);
+    box.top = Math.min(box.top, y);
+    box.bottom = Math.max(box.bottom, y + 1);
+  }
+  return box.bottom === 0 ? undefined : box;
+}
+
+/**
+ * @param {Picture} picture
+ * @param {Uint32Array | undefined} before
+ * @param {Box} box
+ * @param {number} scale
+ * @returns {Uint8Array}
+ */
+function picture(picture, before, box, scale) {
+  const wide = box.right - box.left;
+  const high = box.bottom - box.top;
+  const { indices, colours } = indexed(picture, before, box);
+  let bits = 2;
+  while (1 << bits < colours.length + 1) bits += 1;
+  const table = new Uint8Array(3 << bits);
+  colours.forEach((colour, index) => {
+    table.set([colour & 255, (colour >> 8) & 255, (colour >> 16) & 255], (index + 1) * 3);
+  });
+  const [left, top, width, height] = [box.left, box.top, wide, high].map((part) => part * scale);
+  /** @param {number} [value] */
+  const short = (value = 0) => [value & 255, value >> 8];
+  const start = [0x2c, ...short(left), ...short(top), ...short(width), ...short(height), 0x80 | (bits - 1)];
+  const data = compress(enlarged(indices, wide, high, scale), bits);
+  const bytes = new Uint8Array(start.length + table.length + data.length);
+  bytes.set(start);
+  bytes.set(table, start.length);
+  bytes.set(data, start.length + table.length);
+  return bytes;
+}
+
+/**
+ * The pixels of a box as numbers of colours, from 1 on; 0 for a pixel that has not changed. With too many colours, near ones
+ * become one.
+ * @param {Picture} picture
+ * @param {Uint32Array | undefined} before
+ * @param {Box} box
+ * @returns {{ indices: Uint8Array, colours: number[] }}
+ */
+function indexed({ width, pixels }, before, { left, top, right, bottom }) {
+  const indices = new Uint8Array((right - left) * (bottom - top));
+  for (let lost = 0; ; lost += 1) {
+    const mask = (0x0101_0101 * ((0xff << lost) & 255)) >>> 0;
+    /** @type {Map<number, number>} */
+    const numbers = new Map();
+    let to = 0;
+    for (let y = top; y < bottom; y += 1) {
+      for (let at = y * width + left; at < y * width + right; at += 1, to += 1) {
+        const pixel = pixels[at] ?? 0;
+        if (before?.[at] === pixel) {
+          indices[to] = 0;
+          continue;
+        }
+        const colour = (pixel & mask) >>> 0;
+        const number = numbers.get(colour) ?? numbers.size + 1;
+        numbers.set(colour, number);
+        indices[to] = number;
+      }
+    }
+    if (numbers.size <= MOST_COLOURS) return { indices, colours: [...numbers.keys()] };
+  }
+}
+
+/**
+ * @param {Uint8Array} indices
+ * @param {number} width
+ * @param {number} height
+ * @param {number} scale
+ * @returns {Uint8Array}
+ */
+function enlarged(indices, width, height, scale) {
+  if (scale === 1) return indices;
+  const line = width * scale;
+  const large = new Uint8Array(line * height * scale);
+  for (let y = 0; y < height * scale; y += 1) {
+    const from = Math.floor(y / scale) * width;
+    for (let x = 0; x < line; x += 1) large[y * line + x] = indices[from + Math.floor(x / scale)] ?? 0;
+  }
+  return large;
+}
+
+/**
+ * LZW as GIF has it, in blocks of up to 255 bytes.
+ * @param {Uint8Array} indices
+ * @param {number} bits Of the smallest codes.
+ * @returns {Uint8Array}
+ */
+function compress(indices, bits) {
+  const clear = 1 << bits;
+  const out = new CodeWriter(bits);
+  /** The code of each code followed by each index, 0 if there is none yet. */
+  const known = new Uint16Array(LARGEST_CODE << 8);
+  let next = clear + 2;
+  let size = bits + 1;
+  out.put(clear, size);
+  let code = indices[0] ?? 0;
+  for (let at = 1; at < indices.length; at += 1) {
+    const index = indices[at] ?? 0;
+    const longer = known[(code << 8) | index] ?? 0;
+    if (longer !== 0) {
+      code = longer;
+      continue;
+    }
+    out.put(code, size);
+    code = index;
+    if (next < LARGEST_CODE) {
+      known[((out.last << 8) | index) >>> 0] = next;
+      if (next === 1 << size) size += 1;
+      next += 1;
+    } else {
+      out.put(clear, size);
+      known.fill(0);
+      next = clear + 2;
+      size = bits + 1;
+    }
+  }
+  out.put(code, size);
+  // A reader has one more code than was needed.
+  if (next === 1 << size && size < 12) size += 1;
+  out.put(clear + 1, size);
+  return out.finish();
+}
+
+/** Packs codes into bytes, and bytes into blocks. */
+class CodeWriter {
+  /** The last code. */
+  last = 0;
+  /** @type {number[]} */
+  #bytes = [];
+  #bits = 0;
+  #held = 0;
+  /** Where the length of the current block is. */
+  #block = 1;
+
+  /** @param {number} smallest */
+  constructor(smallest) {
+    this.#bytes.push(smallest, 0);
+  }
+
+  /**
+   * @param {number} code
+   * @param {number} size
+   */
+  put(code, size) {
+    this.last = code;
+    this.#held |= code << this.#bits;
+    this.#bits += size;
+    while (this.#bits >= 8) {
+      this.#byte(this.#held & 255);
+      this.#held >>= 8;
+      this.#bits -= 8;
+    }
+  }
+
+  /** @returns {Uint8Array} */
+  finish() {
+    if (this.#bits > 0) this.#byte(this.#held & 255);
+    // A block without bytes ends the picture; the last one may be that already.
+    if (this.#bytes[this.#block] !== 0) this.#bytes.push(0);
+    return Uint8Array.from(this.#bytes);
+  }
+
+  /** @param {number} byte */
+  #byte(byte) {
+    this.#bytes.push(byte);
+    const length = (this.#bytes[this.#block] ?? 0) + 1;
+    this.#bytes[this.#block] = length;
+    if (length === 255) {
+      this.#block = this.#bytes.length;
+      this.#bytes.push(0);
+    }
+  }
+}

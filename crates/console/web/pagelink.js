@@ -1,0 +1,46 @@
+/** The address of the page names the open tool and the address in memory, so that a link opens them again. */
+
+/**
+ * @import { Store } from "./store.js"
+ * @import { Place } from "./tiles.js"
+ */
+
+/**
+ * @typedef {object} Linked
+ * @property {Store<string>} tool The open tool.
+ * @property {Store<Place | undefined>} place What the memory panel has selected.
+ * @property {(tool: string) => void} open
+ * @property {(place: Place) => void} reveal Shows bytes in the memory panel.
+ */
+
+/** @param {Linked} linked */
+export function followLink(linked) {
+  const { tool, place } = linked;
+  follow(linked);
+  addEventListener("hashchange", () => follow(linked));
+  let begun = false;
+  const write = () => {
+    if (!begun) return;
+    const parts = new URLSearchParams({ tool: tool.value });
+    if (tool.value === "memory" && place.value) {
+      if (place.value.domain !== "") parts.set("domain", place.value.domain);
+      parts.set("address", place.value.text);
+    }
+    history.replaceState(null, "", `#${parts}`);
+  };
+  tool.follow(write);
+  place.follow(write);
+  // Not for what is open from the beginning.
+  begun = true;
+}
+
+/** @param {Linked} linked */
+function follow({ open, reveal }) {
+  const parts = new URLSearchParams(location.hash.slice(1));
+  const tool = parts.get("tool");
+  if (tool !== null) open(tool);
+  const text = parts.get("address");
+  if (tool !== "memory" || text === null || !/^[0-9a-f]{1,8}$/i.test(text)) return;
+  const address = Number.parseInt(text, 16);
+  reveal({ domain: parts.get("domain") ?? "", address, length: 1, text });
+}

@@ -1,0 +1,167 @@
+/** The sharing panel: the picture at any scale, and the last seconds as a GIF or WebM file. */
+
+import * as actions from "./actions.js";
+import { attempt } from "./app.js";
+import { button, field } from "./controls.js";
+import { el, setText } from "./dom.js";
+import { gif } from "./gif.js";
+import { saveFile } from "./transport.js";
+
+/**
+ * @import { App } from "./app.js"
+ * @import { Clip } from "./clip.js"
+ */
+
+/** Frames of the console from one picture of a GIF file to the next: 30 pictures a second. */
+const GIF_STEP = 2;
+
+/**
+ * @param {App} app
+ * @param {Clip} clip
+ * @returns {HTMLElement}
+ */
+export function sharePanel(app, clip) {
+  const scale = list([1, 2, 3, 4, 5, 6, 8, 10], 4, (times) => `${times}×`);
+  const length = list([5, 10, 20, 30], 10, (seconds) => `${seconds} seconds`);
+  const size = list([1, 2, 3, 4], 2, (times) => `${times}×`);
+  const told = el("p", { class: "note", role: "status" });
+
+  const savePicture = () =>
+    attempt(async () => {
+      /** @type {Blob} */
+      const picture = await app.api.act(actions.screenshot());
+      saveFile(await enlarged(picture, Number(scale.value)), "screen.png");
+    });
+  const saveGif = () =>
+    attempt(async () => {
+      const file = gif(clip.frames(Number(length.value), GIF_STEP), Number(size.value));
+      saveFile(file, "clip.gif");
+      setText(told, `Saved clip.gif: ${sizeText(file.size)}.`);
+    });
+  const saveWebM = () =>
+    attempt(async () => {
+      const file = await webm(clip, Number(length.value), Number(size.value), (done) =>
+        setText(told, `Recording clip.webm: ${Math.round(done * 100)} %`),
+      );
+      saveFile(file, "clip.webm");
+      setText(told, `Saved clip.webm: ${sizeText(file.size)}.`);
+    });
+
+  const video = button({ icon: "download", label: "WebM" }, saveWebM);
+  if (!("MediaRecorder" in globalThis)) {
+    video.setAttribute("aria-disabled", "true");
+    video.title = "This browser does not write WebM files.";
+  }
+  return el(
+    "div",
+    {},
+    el(
+      "div",
+      { class: "part" },
+      el("h2", {}, "Picture"),
+      el(
+        "div",
+        { class: "line" },
+        field("Scale of the picture", scale),
+        button({ icon: "download", label: "PNG" }, savePicture),
+      ),
+    ),
+    el(
+      "div",
+      { class: "part" },
+      el("h2", {}, "Clip"),
+      el(
+        "p",
+        { class: "about" },
+        "The last seconds that this page has shown, without sound, at the console's own speed. A WebM file takes as long as the clip.",
+      ),
+      el(
+        "div",
+        { class: "line" },
+        field("The last", length),
+        field("Scale of the clip", size),
+        button({ icon: "download", label: "GIF" }, saveGif),
+        video,
+      ),
+      told,
+    ),
+  );
+}
+
+/**
+ * @param {readonly number[]} values
+ * @param {number} usual
+ * @param {(value: number) => string} label
+ * @returns {HTMLSelectElement}
+ */
+function list(values, usual, label) {
+  const select = el("select", {}, ...values.map((value) => el("option", { value }, label(value))));
+  select.value = String(usual);
+  return select;
+}
+
+/**
+ * A PNG file in which each pixel is a square of pixels.
+ * @param {Blob} picture
+ * @param {number} scale
+ * @returns {Promise<Blob>}
+ */
+async function enlarged(picture, scale) {
+  const small = await createImageBitmap(picture);
+  const canvas = el("canvas", { width: small.width * scale, height: small.height * scale });
+  const context = canvas.getContext("2d");
+  if (context) context.imageSmoothingEnabled = false;
+  context?.drawImage(small, 0, 0, canvas.width, canvas.height);
+  return new Promise((resolve, reject) => {
+    canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("the browser wrote no picture"))));
+  });
+}
+
+/**
+ * Plays the clip on a canvas, which the browser records.
+ * @param {Clip} clip
+ * @param {number} seconds
+ * @param {number} scale
+ * @param {(done: number) => void} progress Called with a number from 0 to 1.
+ * @returns {Promise<Blob>}
+ */
+async function webm(clip, seconds, scale, progress) {
+  const small = el("canvas", {});
+  const large = el("canvas", {});
+  const context = large.getContext("2d");
+  /** @type {MediaRecorder | undefined} */
+  let recorder;
+  /** @type {Blob[]} */
+  const parts = [];
+  let begun = 0;
+  let first = 0;
+  for (const { width, height, tick, pixels } of clip.frames(seconds, 1)) {
+    const bytes = new Uint8ClampedArray(/** @type {ArrayBuffer} */ (pixels.buffer));
+    if (!recorder) {
+      [small.width, small.height, large.width, large.height] = [width, height, width * scale, height * scale];
+      recorder = new MediaRecorder(large.captureStream(60), { mimeType: "video/webm" });
+      recorder.addEventListener("dataavailable", ({ data }) => parts.push(data));
+      recorder.start();
+      [begun, first] = [performance.now(), tick];
+    }
+    const wait = begun + ((tick - first) / 59.7275) * 1000 - performance.now();
+    if (wait > 4) await new Promise((resolve) => setTimeout(resolve, wait));
+    small.getContext("2d")?.putImageData(new ImageData(bytes, width, height), 0, 0);
+    if (context) context.imageSmoothingEnabled = false;
+    context?.drawImage(small, 0, 0, large.width, large.height);
+    progress(Math.min(1, (tick - first) / (seconds * 60)));
+  }
+  if (!recorder) throw new Error("there are no pictures yet");
+  const ended = new Promise((resolve) => recorder?.addEventListener("stop", resolve));
+  recorder.stop();
+  await ended;
+  return new Blob(parts, { type: "video/webm" });
+}
+
+/**
+ * @param {number} bytes
+ * @returns {string}
+ */
+function sizeText(bytes) {
+  return bytes < 1_000_000 ? `${Math.ceil(bytes / 1000)} KB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
+}

@@ -1,0 +1,132 @@
+/** All emulators of the server as live pictures. A click on one selects it. */
+
+import { paint } from "./cells.js";
+import { button } from "./controls.js";
+import { el, fill, setText } from "./dom.js";
+import { PHASES } from "./header.js";
+import { Decoder } from "./picture.js";
+import { ReconnectingSocket } from "./socket.js";
+import { phaseOf } from "./status.js";
+
+/**
+ * @import { App } from "./app.js"
+ * @import { EmulatorState } from "./status.js"
+ */
+
+/** Pictures of an emulator in a second. */
+const RATE = 15;
+
+/**
+ * @typedef {object} Tile
+ * @property {HTMLElement} element
+ * @property {(emulator: EmulatorState, selected: boolean) => void} show
+ * @property {(visible: boolean) => void} play Starts or stops its pictures.
+ */
+
+export class Wall {
+  /** @readonly @type {HTMLElement} */
+  element;
+  #app;
+  /** @type {(name: string) => void} */
+  #select;
+  /** @type {Map<string, Tile>} */
+  #tiles = new Map();
+  #list = el("ul", { class: "wall" });
+  #visible = false;
+
+  /**
+   * @param {App} app
+   * @param {(name: string) => void} select Selects an emulator.
+   */
+  constructor(app, select) {
+    this.#app = app;
+    this.#select = select;
+    this.element = el("div", {}, this.#list);
+    app.status.follow(({ emulators }) => this.#show(emulators));
+    document.addEventListener("visibilitychange", () => this.#play());
+  }
+
+  /**
+   * Called when the panel is shown or hidden.
+   * @param {boolean} visible
+   */
+  shown(visible) {
+    this.#visible = visible;
+    this.#play();
+  }
+
+  #play() {
+    for (const tile of this.#tiles.values()) tile.play(this.#visible && !document.hidden);
+  }
+
+  /** @param {readonly EmulatorState[]} emulators */
+  #show(emulators) {
+    const selected = this.#app.api.emulator.value ?? emulators[0]?.name;
+    const names = emulators.map(({ name }) => name);
+    if (names.join("\n") !== [...this.#tiles.keys()].join("\n")) {
+      for (const tile of this.#tiles.values()) tile.play(false);
+      this.#tiles = new Map(names.map((name) => [name, this.#tile(name)]));
+      fill(this.#list, ...[...this.#tiles.values()].map(({ element }) => element));
+      this.#play();
+    }
+    for (const emulator of emulators)
+      this.#tiles.get(emulator.name)?.show(emulator, emulator.name === selected);
+  }
+
+  /**
+   * @param {string} name
+   * @returns {Tile}
+   */
+  #tile(name) {
+    const canvas = el("canvas", { width: 240, height: 160, "aria-hidden": "true" });
+    const url = () => this.#app.api.socketUrl("/v1/video", { emulator: name, rate: RATE });
+    const socket = livePicture(canvas, url);
+    let playing = false;
+    const state = el("span", { class: "state" });
+    const choose = button({ label: name, hint: `Show and control ${name}` }, () => this.#select(name));
+    choose.prepend(canvas);
+    choose.append(state);
+    return {
+      element: el("li", {}, choose),
+      show: (emulator, selected) => {
+        choose.setAttribute("aria-pressed", String(selected));
+        const phase = phaseOf(emulator);
+        const rate = phase === "running" ? `, ${Math.round(emulator.frames_per_second)} fps` : "";
+        setText(state, PHASES[phase].text + rate);
+      },
+      play: (visible) => {
+        if (visible && !playing) socket.start();
+        if (!visible && playing) socket.stop();
+        playing = visible;
+      },
+    };
+  }
+}
+
+/**
+ * Draws a video stream on a canvas.
+ * @param {HTMLCanvasElement} canvas
+ * @param {() => string} url
+ * @returns {ReconnectingSocket}
+ */
+function livePicture(canvas, url) {
+  let decoder = new Decoder();
+  const socket = new ReconnectingSocket(url, {
+    open: () => {
+      decoder = new Decoder();
+    },
+    message: (data) => {
+      if (!(data instanceof ArrayBuffer)) return;
+      try {
+        decoder.decode(data);
+      } catch (error) {
+        console.warn(error);
+        socket.send("key");
+        return;
+      }
+      const { width, height, pixels } = decoder;
+      paint(canvas, { width, height, pixels: new Uint32Array(pixels.buffer) });
+    },
+  });
+  return socket;
+}

@@ -1,0 +1,142 @@
+/** What is shared: pictures, clips, links and programs. */
+
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import type { Locator, Page } from "@playwright/test";
+import type { Console } from "../support/console.ts";
+import type { Server } from "../support/server.ts";
+import { expect, test } from "../support/test.ts";
+
+/** The file that a click saves. */
+async function saved(page: Page, button: Locator): Promise<{ name: string; bytes: number[] }> {
+  const waiting = page.waitForEvent("download");
+  await button.click();
+  const file = await waiting;
+  return { name: file.suggestedFilename(), bytes: [...readFileSync(await file.path())] };
+}
+
+/** Runs the game until the page has got this many pictures. */
+async function play(opened: Console, server: Server, pictures: number): Promise<void> {
+  let got = 0;
+  opened.page.on("websocket", (socket) => {
+    if (new URL(socket.url()).pathname === "/v1/video") socket.on("framereceived", () => (got += 1));
+  });
+  await opened.open();
+  await expect.poll(() => got).toBeGreaterThan(pictures);
+  await server.batch({ op: "pause" });
+  await expect(opened.button("Resume")).toBeVisible();
+}
+
+test("the picture is saved at any scale", async ({ page, server, console: opened }) => {
+  await server.holdAt(60);
+  const panel = await opened.tab("Share");
+  await panel.getByLabel("Scale of the picture").selectOption("3×");
+  const { name, bytes } = await saved(page, panel.getByRole("button", { name: "PNG" }));
+  expect(name).toBe("screen.png");
+  const size = await page.evaluate(async (png) => {
+    const image = await createImageBitmap(new Blob([Uint8Array.from(png)]));
+    return [image.width, image.height];
+  }, bytes);
+  expect(size).toEqual([720, 480]);
+});
+
+test("the last seconds are saved as a GIF file with exactly their pixels", async ({
+  page,
+  server,
+  console: opened,
+}) => {
+  await play(opened, server, 90);
+  const panel = await opened.tab("Share");
+  await panel.getByLabel("Scale of the clip").selectOption("1×");
+  await panel.getByLabel("The last").selectOption("5 seconds");
+  const { name, bytes } = await saved(page, panel.getByRole("button", { name: "GIF" }));
+  expect(name).toBe("clip.gif");
+  const decoded = await page.evaluate(async (gif) => {
+    const decoder = new ImageDecoder({ data: Uint8Array.from(gif), type: "image/gif" });
+    await decoder.tracks.ready;
+    await decoder.completed;
+    const count = decoder.tracks.selectedTrack?.frameCount ?? 0;
+    const canvas = document.createElement("canvas");
+    [canvas.width, canvas.height] = [240, 160];
+    const context = canvas.getContext("2d");
+    let milliseconds = 0;
+    for (let frameIndex = 0; frameIndex < count; frameIndex += 1) {
+      const { image } = await decoder.decode({ frameIndex });
+      milliseconds += (image.duration ?? 0) / 1000;
+      context?.drawImage(image, 0, 0);
+      image.close();
+    }
+    return { count, milliseconds, last: [...(context?.getImageData(0, 0, 240, 160).data ?? [])] };
+  }, bytes);
+  expect(decoded.count).toBeGreaterThan(20);
+  // Half a second for the last picture, and all that was shown before.
+  expect(decoded.milliseconds).toBeGreaterThan(1500);
+  const shown = await opened.canvas.evaluate((canvas: HTMLCanvasElement) => [
+    ...(canvas.getContext("2d")?.getImageData(0, 0, 240, 160).data ?? []),
+  ]);
+  const different = decoded.last.filter((part, at) => part !== shown[at]).length;
+  // The clip has every second picture, so its last one may be the one before: little moves in a frame.
+  expect(different / shown.length).toBeLessThan(0.02);
+});
+
+test("the last seconds are saved as a WebM file that plays", async ({ page, server, console: opened }) => {
+  await play(opened, server, 60);
+  const panel = await opened.tab("Share");
+  await panel.getByLabel("The last").selectOption("5 seconds");
+  const { name, bytes } = await saved(page, panel.getByRole("button", { name: "WebM" }));
+  expect(name).toBe("clip.webm");
+  await expect(panel.getByText(/Saved clip\.webm: \d+ KB/)).toBeVisible();
+  expect(bytes.slice(0, 4)).toEqual([0x1a, 0x45, 0xdf, 0xa3]);
+  expect(bytes.length).toBeGreaterThan(2000);
+});
+
+test("a link opens the same tool and address", async ({ page, server, console: opened }) => {
+  const panel = await opened.tab("Memory");
+  await panel.getByLabel("Address or symbol").fill("score");
+  await panel.getByLabel("Address or symbol").press("Enter");
+  await expect(page).toHaveURL(/#tool=memory&address=02000044$/);
+  const link = page.url();
+  await opened.tab("Graphics");
+  await expect(page).toHaveURL(/#tool=graphics$/);
+  // A browser that remembers nothing.
+  await page.evaluate(() => localStorage.clear());
+  await page.goto("about:blank");
+  await page.goto(link);
+  await expect(page.locator(".inspector h2")).toHaveText(/02000044\s*score/);
+  await page.goto("about:blank");
+  await page.goto(`${server.url}/#tool=memory&domain=iwram&address=0100`);
+  await expect(page.getByLabel("Memory domain")).toHaveValue("iwram");
+  await expect(page.locator(".inspector h2")).toContainText("00000100");
+});
+
+test("the log is saved as a program that does all of it again", async ({ page, server, console: opened }) => {
+  await opened.button("Pause").click();
+  for (let step = 0; step < 2; step += 1) {
+    await opened.button("Step").click();
+    await expect(opened.button("Step")).not.toHaveAttribute("aria-busy");
+  }
+  const log = await opened.tab("Log");
+  await expect(log.getByRole("listitem")).toHaveCount(3);
+  const programs: Record<string, { file: string; run: (code: string) => unknown }> = {
+    curl: { file: "log.sh", run: (code) => execFileSync("sh", ["-c", code]) },
+    Python: { file: "log.py", run: (code) => execFileSync("python3", ["-c", code]) },
+    JavaScript: {
+      file: "log.mjs",
+      run: (code) => execFileSync(process.execPath, ["--input-type=module", "-e", code]),
+    },
+  };
+  for (const [name, { file, run }] of Object.entries(programs)) {
+    await log.getByLabel("Copy as").selectOption(name);
+    const { name: suggested, bytes } = await saved(
+      page,
+      log.getByRole("button", { name: "Save as a program" }),
+    );
+    expect(suggested).toBe(file);
+    await server.json("/v1/resume", {});
+    run(Buffer.from(bytes).toString());
+    const { frame } = await server.json<{ frame: number }>("/v1/emulator");
+    run(Buffer.from(bytes).toString());
+    const after = await server.json<{ frame: number; run: string }>("/v1/emulator");
+    expect([after.run, after.frame], name).toEqual(["paused", frame + 2]);
+  }
+});
