@@ -123,7 +123,7 @@ async fn main() {
         Fixture { fixtures: Arc::new(fixtures), key: Arc::new(key), changes: broadcast::channel(16).0 };
     // No request reaches the emulator.
     let nowhere = framewire_link::Config { address: "127.0.0.1:1".to_owned(), ..Default::default() };
-    let emulator = Arc::new(Attached::start(nowhere, &tokio::runtime::Handle::current()));
+    let emulator = Arc::new(Attached::start(nowhere, &tokio::runtime::Handle::current(), 0));
     let emulators = Emulators::new(Served::new("none", emulator)).expect("a name");
     let routes = Arc::new(move |calls: LocalCalls| {
         let (fixture, server) = (fixture.clone(), calls.clone());

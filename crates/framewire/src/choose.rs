@@ -96,7 +96,7 @@ pub async fn emulators(settings: &Settings) -> anyhow::Result<Vec<Started>> {
     for Requested { name, source } in requested {
         let demo = source == Source::Demo;
         let chosen = match source {
-            Source::Attach(address) => attach(address)?,
+            Source::Attach(address) => attach(address, settings.history())?,
             Source::Rom(_) | Source::Demo => {
                 let rom = if let Source::Rom(path) = source { Some(path) } else { None };
                 let settings = Settings { channel: channel.take(), ..settings.clone() };
@@ -174,14 +174,14 @@ pub fn with_port(address: &str) -> anyhow::Result<String> {
     }
 }
 
-fn attach(address: String) -> anyhow::Result<Chosen> {
+fn attach(address: String, history: usize) -> anyhow::Result<Chosen> {
     let config = framewire_link::Config { address, ..Default::default() };
-    Ok(Chosen::Attached(Arc::new(Attached::start(config, &Handle::current()))))
+    Ok(Chosen::Attached(Arc::new(Attached::start(config, &Handle::current(), history))))
 }
 
 #[cfg(feature = "embedded")]
 fn embed(name: &str, rom: Option<&Path>, settings: &Settings) -> anyhow::Result<Chosen> {
-    use framewire_emulator::embedded::{HISTORY, Rom, Speed};
+    use framewire_emulator::embedded::{Rom, Speed};
 
     use crate::settings::SpeedSetting;
 
@@ -197,7 +197,8 @@ fn embed(name: &str, rom: Option<&Path>, settings: &Settings) -> anyhow::Result<
     let clock = settings.clock.unwrap_or_default();
     let scripts = settings.lua.clone();
     let (paused, mods) = (settings.paused, mods(settings, name)?);
-    let config = Config { rom, speed, paused, clock, scripts, history: HISTORY, mods, console: console::new };
+    let history = settings.history();
+    let config = Config { rom, speed, paused, clock, scripts, history, mods, console: console::new };
     let embedded = match &settings.channel {
         None => Embedded::start(config).map_err(anyhow::Error::from),
         Some(name) => on_channel(config, name),

@@ -11,6 +11,7 @@ use directories::ProjectDirs;
 use serde::{Deserialize, Deserializer};
 
 use framewire_emulator::Clock;
+use framewire_emulator::history::HISTORY;
 
 use crate::logging::Format;
 use crate::requested::EmulatorKind;
@@ -91,6 +92,11 @@ pub struct Settings {
     #[arg(long, value_name = "wall|frames|TIME", env = "FRAMEWIRE_CLOCK")]
     #[serde(deserialize_with = "text_or_number")]
     pub clock: Option<Clock>,
+    /// Memory for the history of each emulator, to which `POST /v1/rewind` goes back: a number of bytes, with k, M or G for KiB, MiB
+    /// or GiB; 0 keeps none [default: 32M]
+    #[arg(long, value_name = "SIZE", env = "FRAMEWIRE_HISTORY")]
+    #[serde(deserialize_with = "text_or_number")]
+    pub history: Option<Size>,
     /// Load this Lua script into the embedded core; can be repeated (in the variable: separated by commas)
     #[arg(long, value_name = "FILE", env = "FRAMEWIRE_LUA")]
     pub lua: Vec<PathBuf>,
@@ -182,6 +188,11 @@ impl Settings {
         self.data.clone().or_else(default)
     }
 
+    /// Bytes of memory for the history of each emulator.
+    pub fn history(&self) -> usize {
+        self.history.map_or(HISTORY, |size| size.0)
+    }
+
     /// How long the emulator has for a request.
     pub fn deadline(&self) -> Duration {
         self.deadline.map_or(Duration::from_secs(3), |seconds| seconds.0)
@@ -223,6 +234,9 @@ where
     text.parse().map(Some).map_err(serde::de::Error::custom)
 }
 
+/// The largest [`Size`].
+const MAX_SIZE: usize = 64 << 30;
+
 /// A speed as users write it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SpeedSetting {
@@ -263,9 +277,50 @@ impl FromStr for Seconds {
     }
 }
 
+/// An amount of memory as users write it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size(pub usize);
+
+impl FromStr for Size {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let lower = text.to_ascii_lowercase();
+        let lower = lower.trim_end_matches('b').trim_end_matches('i');
+        let (digits, shift) = match lower.strip_suffix(['k', 'm', 'g']) {
+            Some(digits) if lower.ends_with('k') => (digits, 10),
+            Some(digits) if lower.ends_with('m') => (digits, 20),
+            Some(digits) => (digits, 30),
+            None => (lower, 0),
+        };
+        let bytes = digits.trim().parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift));
+        match bytes.and_then(|bytes| usize::try_from(bytes).ok()) {
+            Some(bytes) if bytes <= MAX_SIZE => Ok(Size(bytes)),
+            _ => Err("a size is a number of bytes up to 64G, such as 0, 500k or 32M".to_owned()),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_are_read_as_people_write_them() {
+        for (text, bytes) in [
+            ("0", 0),
+            ("4096", 4096),
+            ("500k", 500 << 10),
+            ("32M", 32 << 20),
+            ("64 MiB", 64 << 20),
+            ("2GB", 2 << 30),
+        ] {
+            assert_eq!(text.parse(), Ok(Size(bytes)), "{text}");
+        }
+        for text in ["", "M", "-1", "1.5M", "65G", "99999999999999999999", "32X"] {
+            assert!(text.parse::<Size>().is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn addresses_are_read_as_people_write_them() {

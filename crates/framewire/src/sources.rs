@@ -209,6 +209,7 @@ impl Settings {
                     no_sgb_borders: false,
                     speed: None,
                     clock: None,
+                    history: None,
                     lua: vec![],
                     channel: None,
                     ..fallback
@@ -236,6 +237,7 @@ impl Settings {
             no_sgb_borders: self.no_sgb_borders || fallback.no_sgb_borders,
             speed: self.speed.or(fallback.speed),
             clock: self.clock.or(fallback.clock),
+            history: self.history.or(fallback.history),
             lua: first(self.lua, fallback.lua),
             channel: self.channel.or(fallback.channel),
             paused: self.paused || fallback.paused,

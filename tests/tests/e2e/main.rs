@@ -8,6 +8,7 @@ mod ending;
 mod game;
 mod gameboy;
 mod harm;
+mod history;
 mod lockstep;
 mod memory;
 mod once;

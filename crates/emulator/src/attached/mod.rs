@@ -3,8 +3,10 @@
 //! - `watches`: the watches of this emulator, which outlive connections;
 //! - `shared`: the state that the link's task, the front ends and the refresh tasks share, with the requests that wait for
 //!   frames;
+//! - `history`: keeps states, and goes back to them;
 //! - `refresh`: tasks that refresh what a new connection or another game changes.
 
+mod history;
 mod refresh;
 mod shared;
 mod watches;
@@ -13,7 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use framewire_link::{Config, Link, LinkError, Phase, Script};
-use framewire_protocol::{Batch, Op};
+use framewire_protocol::{Batch, Op, OpError, Outcome, Status};
 use tokio::runtime::Handle;
 use tokio::sync::broadcast;
 use tokio::task::AbortHandle;
@@ -22,6 +24,7 @@ use crate::{
     Audio, Emulator, EmulatorError, Event, History, Kind, Pending, PendingPicture, Run, State, Video, Watch,
     WatchRequest,
 };
+use history::Return;
 use shared::{Advances, AttachedState};
 
 /// Longest time to end lockstep when the emulator is closed.
@@ -32,19 +35,21 @@ pub struct Attached {
     link: Arc<Link>,
     address: String,
     shared: Arc<AttachedState>,
-    tasks: [AbortHandle; 2],
+    tasks: [AbortHandle; 3],
 }
 
 impl Attached {
-    /// Starts connecting to the script at `config.address`, on `runtime`.
-    pub fn start(config: Config, runtime: &Handle) -> Attached {
+    /// Starts connecting to the script at `config.address`, on `runtime`. Its history may take `history` bytes of memory; with 0
+    /// it keeps no states.
+    pub fn start(config: Config, runtime: &Handle, history: usize) -> Attached {
         let address = config.address.clone();
-        let shared = Arc::new(AttachedState::new());
+        let shared = Arc::new(AttachedState::new(history));
         let link = Arc::new(Link::start_and_listen(config, runtime, AttachedState::listener(&shared)));
         shared.watches.connect(&link);
         let tasks = [
             runtime.spawn(refresh::game(link.clone(), shared.clone())).abort_handle(),
             runtime.spawn(refresh::watches(link.clone(), shared.clone())).abort_handle(),
+            runtime.spawn(history::keep(link.clone(), shared.clone())).abort_handle(),
         ];
         Attached { link, address, shared, tasks }
     }
@@ -75,7 +80,7 @@ impl Drop for Attached {
 
 /// Hands a batch to the link, and applies what it changes to the shared state. While frames of an earlier batch are still
 /// to run, the batch waits for them, and its deadline moves by that time.
-fn submit(link: &Link, shared: &Arc<AttachedState>, batch: Batch, deadline: Instant) -> Pending {
+fn submit(link: &Link, shared: &Arc<AttachedState>, mut batch: Batch, deadline: Instant) -> Pending {
     let (responder, mut pending) = Pending::new();
     let has_run = batch.ops.iter().any(|op| matches!(op, Op::Run { .. }));
     let given_up = if has_run && batch.key.is_none() { Some(pending.given_up()) } else { None };
@@ -86,11 +91,21 @@ fn submit(link: &Link, shared: &Arc<AttachedState>, batch: Batch, deadline: Inst
         _ => None,
     };
     let effects = shared::effects(&batch).map(|effects| (shared.clone(), effects));
+    let going_back = match go_back(link, shared, &mut batch) {
+        Some(Err((index, error))) => {
+            return Pending::ready(Ok(Outcome::refused(link.status().frame, index, error)));
+        }
+        Some(Ok(to)) => Some((shared.clone(), to)),
+        None => None,
+    };
     link.submit_unless(
         batch,
         deadline,
         given_up,
-        Box::new(move |result| {
+        Box::new(move |mut result| {
+            if let (Some((shared, to)), Ok(outcome)) = (going_back, &mut result) {
+                shared.keeper.finish(to, outcome);
+            }
             if let (Some((shared, effects)), Ok(outcome)) = (effects, &result) {
                 shared.apply(&effects, outcome);
             }
@@ -99,6 +114,31 @@ fn submit(link: &Link, shared: &Arc<AttachedState>, batch: Batch, deadline: Inst
         }),
     );
     pending
+}
+
+/// Replaces a `rewind` in a batch by operations that the script has. Returns `None` if there is none, and an error with the number
+/// of the operation if it is refused.
+fn go_back(
+    link: &Link,
+    shared: &AttachedState,
+    batch: &mut Batch,
+) -> Option<Result<Return, (usize, OpError)>> {
+    let index = batch.ops.iter().position(|op| matches!(op, Op::Rewind { .. }))?;
+    let status = link.status();
+    if status.script == Some(Script::MgbaHttp) {
+        // It has no events of states and resets. The link refuses the operation.
+        return None;
+    }
+    let busy = |message| Some(Err((index, OpError::new(Status::Busy, message))));
+    if shared.watches.belong_to_recording() {
+        return busy(
+            "the game is being recorded or replayed, and cannot go back meanwhile; end that first".to_owned(),
+        );
+    }
+    if let Some(id) = shared.timeline_under_way() {
+        return busy(format!("timeline {id} plays keys; cancel it or wait for its end before you go back"));
+    }
+    shared.keeper.prepare(batch, status.frame)
 }
 
 impl Emulator for Attached {
@@ -171,7 +211,8 @@ impl Emulator for Attached {
     }
 
     fn history(&self) -> Option<Arc<History>> {
-        None
+        let knows_frames = self.link.status().script != Some(Script::MgbaHttp);
+        knows_frames.then(|| self.shared.keeper.history.clone())
     }
 }
 

@@ -16,7 +16,7 @@ const IDENTIFY: Duration = Duration::from_secs(1);
 /// Time before a failed request is repeated.
 const RETRY: Duration = Duration::from_millis(50);
 
-fn is_ready(link: &Link) -> bool {
+pub(super) fn is_ready(link: &Link) -> bool {
     let status = link.status();
     status.phase == Phase::Ready && !status.stalled
 }

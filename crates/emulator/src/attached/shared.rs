@@ -1,5 +1,6 @@
 //! The state of an attached emulator, in addition to the status of its link.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
@@ -9,9 +10,11 @@ use framewire_protocol::{Batch, EventFrame, EventItem, Op, Outcome, Value};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+use super::history::HistoryKeeper;
 use super::watches::AttachedWatches;
 use crate::Happening;
 use crate::event::EventSender;
+use crate::history::Beginning;
 
 /// The game in the emulator.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -40,6 +43,9 @@ impl From<Outcome> for Game {
 pub(super) struct AttachedState {
     pub events: EventSender,
     pub watches: Arc<AttachedWatches>,
+    pub keeper: Arc<HistoryKeeper>,
+    /// The timelines of keys that play or wait.
+    timelines: Mutex<BTreeSet<u32>>,
     pub game: Mutex<Game>,
     /// Whether `game` was requested over the current connection.
     game_known: AtomicBool,
@@ -55,6 +61,10 @@ pub(super) struct AttachedState {
 pub(super) enum OpEffect {
     Watch(u32),
     Lockstep(bool),
+    /// The result is the number of a timeline, alone or first.
+    Timeline,
+    /// The frames after it do not follow from those before it.
+    Break(Beginning),
 }
 
 /// The effects of the operations of a batch, each with the number of its operation; `None` if there are none.
@@ -63,6 +73,11 @@ pub(super) fn effects(batch: &Batch) -> Option<Vec<(usize, OpEffect)>> {
         Op::Watch { id, .. } => Some(OpEffect::Watch(*id)),
         Op::Lockstep { timeout } => Some(OpEffect::Lockstep(*timeout > 0)),
         Op::Resume {} => Some(OpEffect::Lockstep(false)),
+        Op::PlayKeys { .. } | Op::AppendKeys { .. } => Some(OpEffect::Timeline),
+        Op::Reset {} => Some(OpEffect::Break(Beginning::Reset)),
+        Op::LoadState { .. } | Op::LoadStateFile { .. } | Op::LoadStateSlot { .. } => {
+            Some(OpEffect::Break(Beginning::State))
+        }
         _ => None,
     };
     let ops = batch.ops.iter().enumerate();
@@ -71,10 +86,13 @@ pub(super) fn effects(batch: &Batch) -> Option<Vec<(usize, OpEffect)>> {
 }
 
 impl AttachedState {
-    pub fn new() -> AttachedState {
+    /// The state of a new emulator, whose history may take `history` bytes.
+    pub fn new(history: usize) -> AttachedState {
         AttachedState {
             events: EventSender::new(),
             watches: Arc::default(),
+            keeper: Arc::new(HistoryKeeper::new(history)),
+            timelines: Mutex::default(),
             game: Mutex::default(),
             game_known: AtomicBool::new(false),
             game_changed: Notify::new(),
@@ -106,9 +124,18 @@ impl AttachedState {
                     self.watches.begun(*id, outcome.frame, base);
                 }
                 (OpEffect::Lockstep(on), Some(Ok(_))) => self.lockstep.store(*on, Relaxed),
+                (OpEffect::Timeline, Some(Ok(value))) => {
+                    self.timelines.lock().extend(timeline_id(value));
+                }
+                (OpEffect::Break(beginning), Some(Ok(_))) => self.keeper.discontinue(*beginning),
                 _ => {}
             }
         }
+    }
+
+    /// A timeline of keys that plays or waits, of those that were begun here.
+    pub fn timeline_under_way(&self) -> Option<u32> {
+        self.timelines.lock().first().copied()
     }
 
     fn handle(&self, frame: u32, notice: Notice) {
@@ -116,6 +143,8 @@ impl AttachedState {
             Notice::Connected => {
                 self.game_known.store(false, Relaxed);
                 self.watches.forget();
+                self.timelines.lock().clear();
+                self.keeper.discontinue(Beginning::State);
                 self.game_changed.notify_one();
                 self.events.send(frame, Happening::Connected);
             }
@@ -123,6 +152,8 @@ impl AttachedState {
             Notice::Missed(count) => {
                 // The end of lockstep may be among the lost events.
                 self.lockstep.store(false, Relaxed);
+                self.timelines.lock().clear();
+                self.keeper.discontinue(Beginning::State);
                 self.events.send(frame, Happening::Missed { count });
             }
             Notice::Stalled => self.events.send(frame, Happening::Stalled),
@@ -137,16 +168,26 @@ impl AttachedState {
                 EventItem::Changed { watch, ticks, values } => {
                     self.watches.changed(watch, frame, ticks, values)
                 }
-                EventItem::Reset => self.events.send(frame, Happening::Reset),
-                EventItem::State => self.events.send(frame, Happening::State),
+                EventItem::Reset => {
+                    self.keeper.discontinue(Beginning::Reset);
+                    self.events.send(frame, Happening::Reset);
+                }
+                EventItem::State => {
+                    self.keeper.note_state(frame);
+                    self.events.send(frame, Happening::State);
+                }
                 EventItem::TimelineOver { id, cancelled } => {
+                    self.timelines.lock().remove(&id);
                     self.events.send(frame, Happening::TimelineOver { id, cancelled });
                 }
                 EventItem::LockstepOver => {
                     self.lockstep.store(false, Relaxed);
                     self.events.send(frame, Happening::LockstepOver);
                 }
-                EventItem::Game => self.game_changed.notify_one(),
+                EventItem::Game => {
+                    self.keeper.discontinue(Beginning::Game);
+                    self.game_changed.notify_one();
+                }
             }
         }
     }
@@ -160,9 +201,20 @@ impl AttachedState {
         }
         self.game_known.store(true, Relaxed);
         if before != game {
+            self.keeper.clear();
             let Game { title, code, checksum } = game;
             self.events.send(frame, Happening::Game { title, code, checksum });
         }
+    }
+}
+
+/// The number of a timeline in the result of `play_keys` or `append_keys`.
+fn timeline_id(value: &Value) -> Option<u32> {
+    match value {
+        Value::Int(id) => u32::try_from(*id).ok(),
+        Value::Text(id) => id.parse().ok(),
+        Value::List(list) => timeline_id(list.first()?),
+        _ => None,
     }
 }
 

@@ -175,6 +175,11 @@ impl AttachedWatches {
         }
     }
 
+    /// Whether a watch runs that reports keys: that of a recording or a replay.
+    pub fn belong_to_recording(&self) -> bool {
+        self.open.lock().values().any(|entry| entry.keys && entry.feed.strong_count() > 0)
+    }
+
     /// Ends a watch whose handle was dropped.
     fn end(&self, id: u32) {
         let entry = self.open.lock().remove(&id);

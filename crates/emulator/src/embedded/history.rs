@@ -12,17 +12,12 @@ use super::sensors;
 use crate::Discontinuity;
 use crate::history::{Beginning, Found, History, NewState, Thumbnail};
 
-/// Bytes of memory that the history of an emulator may take, unless its settings say otherwise.
-pub const HISTORY: usize = 32 << 20;
-
 /// Frames between two states: half a second.
 const SPACING: u32 = 30;
 /// Frames between two states while something other than keys changes the game.
 const SHORT_SPACING: u32 = 6;
 /// Frames between two small pictures.
 const PICTURE_SPACING: u32 = 60;
-/// Each pixel of a small picture is the mean of a square of this many pixels a side.
-const REDUCTION: usize = 3;
 /// What states hold in addition to the machine: as in mGBA's own rewinding, the battery save and the cartridge's clock.
 const FLAGS: u32 = flags::SAVEDATA | flags::RTC;
 
@@ -301,20 +296,5 @@ impl HistoryKeeper {
 /// The current picture, made smaller.
 fn thumbnail(core: &Core) -> Thumbnail {
     let frame = core.frame();
-    let (width, height) = (frame.width as usize / REDUCTION, frame.height as usize / REDUCTION);
-    let rows: Vec<&[u8]> = frame.rows().collect();
-    let mut pixels = Vec::with_capacity(width * height);
-    for rows in rows.chunks_exact(REDUCTION).take(height) {
-        for x in 0..width {
-            let mut sums = [0_u32; 3];
-            for row in rows {
-                for pixel in row[x * REDUCTION * 4..(x + 1) * REDUCTION * 4].chunks_exact(4) {
-                    sums.iter_mut().zip(pixel).for_each(|(sum, value)| *sum += u32::from(*value));
-                }
-            }
-            let [red, green, blue] = sums.map(|sum| sum / (REDUCTION * REDUCTION) as u32);
-            pixels.push((red >> 3 << 11 | green >> 2 << 5 | blue >> 3) as u16);
-        }
-    }
-    Thumbnail { width: width as u32, height: height as u32, pixels: pixels.into_boxed_slice() }
+    Thumbnail::of(frame.width as usize, &frame.rows().collect::<Vec<_>>(), 4)
 }

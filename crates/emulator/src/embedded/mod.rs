@@ -44,7 +44,6 @@ use crate::{
 pub use cheats::Cheats;
 pub use computed::Frozen;
 use driver::{Driver, ThreadWaker};
-pub use history::HISTORY;
 pub use keys::{KeyChange, Keypad};
 use lease::{Lease, LentMachine};
 use machine::Machine;

@@ -49,7 +49,29 @@ pub struct Thumbnail {
     pub pixels: Box<[u16]>,
 }
 
+/// Each pixel of a small picture is the mean of a square of this many pixels a side.
+const REDUCTION: usize = 3;
+
 impl Thumbnail {
+    /// Makes a picture smaller. Each of its pixels has `bytes` bytes, of which the first three are red, green and blue.
+    pub(crate) fn of(width: usize, rows: &[&[u8]], bytes: usize) -> Thumbnail {
+        let (width, height) = (width / REDUCTION, rows.len() / REDUCTION);
+        let mut pixels = Vec::with_capacity(width * height);
+        for rows in rows.chunks_exact(REDUCTION) {
+            for x in 0..width {
+                let mut sums = [0_u32; 3];
+                for row in rows {
+                    for pixel in row[x * REDUCTION * bytes..(x + 1) * REDUCTION * bytes].chunks_exact(bytes) {
+                        sums.iter_mut().zip(pixel).for_each(|(sum, value)| *sum += u32::from(*value));
+                    }
+                }
+                let [red, green, blue] = sums.map(|sum| sum / (REDUCTION * REDUCTION) as u32);
+                pixels.push((red >> 3 << 11 | green >> 2 << 5 | blue >> 3) as u16);
+            }
+        }
+        Thumbnail { width: width as u32, height: height as u32, pixels: pixels.into_boxed_slice() }
+    }
+
     /// The pixels as red, green and blue.
     pub fn to_rgb(&self) -> Vec<u8> {
         let bits = |pixel: u16, shift: u32, count: u32| {

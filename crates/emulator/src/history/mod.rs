@@ -4,9 +4,9 @@
 //! - `line`: frames that follow from one another, with the states that are kept of them;
 //! - [`History`]: all lines, within a budget of memory.
 //!
-//! A history does not know the core. The core's thread adds to it, and front ends read it at any time.
+//! A history does not know the emulator. The core's thread or the link's task adds to it, and front ends read it at any time.
 
-#![cfg_attr(not(feature = "embedded"), allow(dead_code, reason = "only embedded cores keep a history"))]
+#![cfg_attr(not(feature = "embedded"), allow(dead_code, reason = "attached emulators use a part of it"))]
 
 mod line;
 mod packed;
@@ -19,6 +19,9 @@ use parking_lot::Mutex;
 pub use line::{Beginning, KeptState, Thumbnail};
 pub(crate) use line::{Found, NewState};
 use line::{KeysFrom, Line};
+
+/// Bytes of memory that the history of an emulator may take, unless its settings say otherwise.
+pub const HISTORY: usize = 32 << 20;
 
 /// Most lines that are kept. Each load of a state begins one.
 const MAX_LINES: usize = 64;
@@ -142,6 +145,14 @@ impl History {
     /// Whether `line` is the one that states are added to, and `frame` is its last one.
     pub(crate) fn is_end(&self, line: u32, frame: u32) -> bool {
         self.0.lock().all.back().is_some_and(|last| last.id() == line && last.ends_at(frame))
+    }
+
+    /// The last frame up to `frame` that a line has, if `frame` is one after its last state and at most `now`; otherwise `frame`.
+    /// `line` 0 is the line that the emulator is on.
+    pub(crate) fn until_end(&self, line: u32, frame: u32, now: u32) -> u32 {
+        let lines = self.0.lock();
+        let span = lines.get(if line == 0 { lines.current } else { line }).and_then(Line::span);
+        span.map_or(frame, |(_, last)| if (last..=now).contains(&frame) { last } else { frame })
     }
 
     /// Finds the way to reach a frame. `line` 0 is the line that the emulator is on, with the lines that it follows from.

@@ -1,7 +1,7 @@
 //! Going back in the history of an embedded core.
 
-use framewire_emulator::embedded::{Config, Embedded, HISTORY, Speed};
-use framewire_emulator::history::Beginning;
+use framewire_emulator::embedded::{Config, Embedded, Speed};
+use framewire_emulator::history::{Beginning, HISTORY};
 use framewire_emulator::{Emulator, WatchRequest};
 use framewire_expression::Code;
 use framewire_protocol::{KeyStep, Op, Status, timeline};

@@ -3,6 +3,7 @@
 #![cfg(feature = "embedded")]
 
 mod attached;
+mod attached_history;
 mod attached_live;
 #[cfg(target_os = "linux")]
 mod channel;

@@ -4,7 +4,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use framewire_emulator::embedded::{Config, Embedded, HISTORY, Mods, Rom, Speed};
+use framewire_emulator::embedded::{Config, Embedded, Mods, Rom, Speed};
+use framewire_emulator::history::HISTORY;
 use framewire_emulator::{Clock, Emulator, EmulatorError};
 use framewire_protocol::{Batch, Op, OpError, Outcome, Value};
 use tempfile::NamedTempFile;

@@ -2,7 +2,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use framewire_emulator::embedded::{Config, Embedded, HISTORY, Mods, Rom, Speed};
+use framewire_emulator::embedded::{Config, Embedded, Mods, Rom, Speed};
+use framewire_emulator::history::HISTORY;
 use framewire_emulator::{Clock, Emulator, EmulatorError};
 use framewire_loadtest::{Call, Check, Client, Failure, Session, Target};
 use framewire_protocol::{Op, Value};

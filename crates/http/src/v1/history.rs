@@ -6,7 +6,7 @@ use axum::http::header::CACHE_CONTROL;
 use framewire_emulator::History;
 use framewire_emulator::history::{Beginning, LineOverview, Overview};
 use framewire_media::{Image, png};
-use framewire_protocol::{Keys, Op, Status};
+use framewire_protocol::{Keys, Op, OpError, Status, Value};
 use framewire_recording::Recordings;
 use framewire_states::{Snapshots, time};
 
@@ -199,17 +199,18 @@ impl Line {
 
 fn history_of(selected: &SelectedEmulator) -> Result<Arc<History>, Problem> {
     selected.emulator.history().ok_or_else(|| {
-        let detail = "an mGBA in its window keeps no history: a state of it takes its scripts several frames; use snapshots, or \
-                      the window's own key for rewind";
+        let detail = "with mGBA-http's script no history is kept, because it does not report resets and states that are \
+                      loaded; load Framewire's script, or use the window's own key for rewind";
         Problem::new(StatusCode::NOT_IMPLEMENTED, detail)
     })
 }
 
-/// What an embedded core keeps of the past: states, small pictures, and the keys of each frame.
+/// What is kept of the past: states, small pictures, and keys.
 ///
-/// A state is kept each half second of the game, and a picture each second. Frames that follow from one another are a *line*. A
-/// reset, a state that is loaded, or going back begins a line; the lines before it are kept until there is no memory for them.
-/// An mGBA in its window answers 501.
+/// Of an embedded core, a state is kept each half second of the game, a picture each second, and the keys of each frame. Of an mGBA
+/// in its window, a state with a picture is kept each second of time, and the keys of its frame. Frames that follow from one
+/// another are a *line*. A reset, a state that is loaded, or going back begins a line; the lines before it are kept until there is
+/// no memory for them.
 #[utoipa::path(get, path = "/v1/timeline", operation_id = "history", tag = "history",
     params(EmulatorParam, HistoryQuery), responses((status = 200, description = "What is kept.", body = HistoryResponse)))]
 async fn history(
@@ -291,10 +292,10 @@ struct WentBack {
 
 /// Takes the emulator back to a frame of its history, exactly as the game was then.
 ///
-/// It loads the state that is kept before the frame, and runs the frames up to it with the keys that they had. If something
-/// else changed the game in these frames, such as a write to memory, it goes to the last frame before that. Keys that are
-/// held stay held, and a game that runs goes on from there. While a recording, a replay or a timeline of keys is under way,
-/// the reply is 409.
+/// An embedded core loads the state that is kept before the frame, and runs the frames up to it with the keys that they had. If
+/// something else changed the game in these frames, such as a write to memory, it goes to the last frame before that. An mGBA in
+/// its window goes to the last frame up to the one that was asked for whose state is kept. Keys that are held stay held, and a game
+/// that runs goes on from there. While a recording, a replay or a timeline of keys is under way, the reply is 409.
 #[utoipa::path(post, path = "/v1/rewind", operation_id = "rewind", tag = "history", params(EmulatorParam),
     request_body = RewindTo, responses((status = 200, description = "It is there.", body = WentBack)))]
 async fn rewind(
@@ -303,10 +304,13 @@ async fn rewind(
 ) -> Result<Json<WentBack>, Problem> {
     let op = Op::Rewind { frame, line: line.unwrap_or(0) };
     let outcome = selected.perform(selected.keyed(op)).await?;
-    let now = outcome.frame;
-    outcome.single().map_err(|error| match error.status {
+    let now = outcome.single().map_err(|error| match error.status {
         Status::Busy => Problem::new(StatusCode::CONFLICT, error.message),
         _ => error.into(),
     })?;
+    let Value::Int(now) = now else {
+        return Err(OpError::failed("the reply does not hold a frame").into());
+    };
+    let now = now as u32;
     Ok(Json(WentBack { frame: now, exact: now == frame }))
 }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use framewire_emulator::embedded::{Config, HISTORY, Mods, Rom, Speed};
+use framewire_emulator::embedded::{Config, Mods, Rom, Speed};
+use framewire_emulator::history::HISTORY;
 use framewire_emulator::{Clock, Embedded, Emulator};
 use framewire_http::{App, Emulators, Served};
 use framewire_libmgba::Level;

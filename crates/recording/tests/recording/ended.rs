@@ -169,7 +169,7 @@ async fn a_driver_during_the_replay_is_noticed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_emulator_that_is_not_there_says_so() {
     let config = framewire_link::Config { address: "127.0.0.1:1".to_owned(), ..Default::default() };
-    let attached = Arc::new(Attached::start(config, &tokio::runtime::Handle::current()));
+    let attached = Arc::new(Attached::start(config, &tokio::runtime::Handle::current(), 0));
     let (_home, recording) = recorded(10, 10).await;
     let error = replay(&*attached, &recording, &Play::default(), |_| ControlFlow::Continue(())).await;
     assert!(matches!(error, Err(ReplayError::Emulator(_))));

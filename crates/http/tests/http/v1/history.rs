@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::live::script::{Place, ready};
 use super::ok;
 use super::problems::problem;
-use crate::support::Server;
+use crate::support::{Server, wait_for};
 
 fn post(server: &Server, path: &str, body: Value) -> crate::support::Reply {
     server.request("POST", path, body.to_string().as_bytes())
@@ -104,12 +104,23 @@ fn snapshots_and_recordings_are_on_the_line_that_they_were_made_of() {
 }
 
 #[test]
-fn a_stock_mgba_says_that_it_has_none() {
+fn an_attached_emulator_goes_back_to_a_frame_whose_state_is_kept() {
     let place = Place::new();
     let (_core, server) = (place.core(), place.server(|_| {}));
     ready(&server);
-    let said = problem(&server.get("/v1/timeline"), 501);
-    assert!(said["detail"].as_str().unwrap().contains("keeps no history"), "{said}");
-    let said = problem(&post(&server, "/v1/rewind", json!({"frame": 20})), 501);
-    assert!(said["detail"].as_str().unwrap().contains("keeps no history"), "{said}");
+    let states =
+        || ok(&server.get("/v1/timeline"))["lines"][0]["states"].as_array().cloned().unwrap_or_default();
+    wait_for("states", || states().len() >= 3);
+    ok(&post(&server, "/v1/lockstep", json!({"timeout": 60_000})));
+    let kept = states()[1].as_u64().unwrap();
+    let back = ok(&post(&server, "/v1/rewind", json!({"frame": kept + 1})));
+    assert_eq!(back, json!({"frame": kept, "exact": false}));
+    let back = ok(&post(&server, "/v1/rewind", json!({"frame": kept})));
+    assert_eq!(back, json!({"frame": kept, "exact": true}));
+    assert_eq!(ok(&server.get("/v1/timeline"))["lines"][0]["pictures"][1], kept);
+    let picture = server.get(&format!("/v1/timeline/picture?line=1&frame={kept}"));
+    assert_eq!(picture.header("content-type"), Some("image/png"));
+    assert_eq!(post(&server, "/v1/recordings", json!({"name": "run"})).status, 201);
+    let said = problem(&post(&server, "/v1/rewind", json!({"frame": kept})), 409);
+    assert!(said["detail"].as_str().unwrap().contains("recorded or replayed"), "{said}");
 }

@@ -1,0 +1,139 @@
+//! Going back in the history of an attached emulator: the real script, in a real core's own Lua.
+
+use framewire_emulator::history::{Beginning, HISTORY, Overview};
+use framewire_emulator::{Attached, Emulator, WatchRequest};
+use framewire_protocol::{KeyStep, Op, Status, timeline};
+
+use super::attached::{attach, attached, free_port, host, ready, runtime};
+use super::support::{GAME_FRAME, bytes, call, number, read32, refusal, wait_for};
+use super::watches::begin;
+
+fn back(frame: u32) -> Op {
+    Op::Rewind { frame, line: 0 }
+}
+
+fn overview(emulator: &Attached) -> Overview {
+    emulator.history().expect("a history").overview(0)
+}
+
+fn states(emulator: &Attached, line: usize) -> Vec<u32> {
+    let lines = overview(emulator).lines;
+    lines.get(line).map_or(Vec::new(), |line| line.states.iter().map(|state| state.frame).collect())
+}
+
+fn frame(emulator: &Attached) -> u32 {
+    number(call(emulator, Op::CurrentFrame {})) as u32
+}
+
+/// Stops the frames, so that only `advance` runs any.
+fn stop(emulator: &Attached) {
+    call(emulator, Op::Lockstep { timeout: 60_000 });
+}
+
+#[test]
+fn an_attached_emulator_goes_back_to_the_states_that_are_kept() {
+    let (_runtime, _host, emulator) = attached();
+    wait_for("states", || states(&emulator, 0).len() >= 4);
+    stop(&emulator);
+    let (end, since) = (frame(&emulator), read32(&emulator, GAME_FRAME) - i64::from(frame(&emulator)));
+    let kept = states(&emulator, 0);
+    for state in [kept[1], kept[3], kept[2]] {
+        assert_eq!(number(call(&emulator, back(state))), i64::from(state));
+        assert_eq!(frame(&emulator), state);
+        // The game counts its frames as well.
+        assert_eq!(read32(&emulator, GAME_FRAME) - i64::from(state), since);
+    }
+    // The keys between two states are not known, so the first of them is as near as it gets.
+    assert_eq!(number(call(&emulator, back(kept[2] - 1))), i64::from(kept[1]));
+    // The frames that it left end where it was.
+    let seen = overview(&emulator);
+    assert_eq!(seen.lines.len(), 1);
+    assert_eq!(states(&emulator, 0).last(), Some(&end));
+    assert!(seen.lines[0].states.iter().all(|state| state.pictured), "{seen:?}");
+    call(&emulator, Op::Advance { frames: 10 });
+    wait_for("another line", || states(&emulator, 1) == [kept[1] + 10]);
+    let beginning = overview(&emulator).lines[1].beginning;
+    assert_eq!(beginning, Beginning::Rewind { line: 1, frame: kept[1] });
+    // The frames that it left are still there.
+    assert_eq!(number(call(&emulator, Op::Rewind { frame: end, line: 1 })), i64::from(end));
+    assert_eq!(read32(&emulator, GAME_FRAME) - i64::from(end), since);
+}
+
+#[test]
+fn the_state_and_the_picture_of_a_frame_come_back() {
+    let (_runtime, _host, emulator) = attached();
+    wait_for("states", || states(&emulator, 0).len() >= 3);
+    stop(&emulator);
+    let frame = states(&emulator, 0)[1];
+    call(&emulator, back(frame));
+    let memory = || bytes(call(&emulator, Op::ReadRange { address: 0x0300_0000, length: 0x8000 }));
+    let (state, picture) = (memory(), bytes(call(&emulator, Op::Screenshot {})));
+    call(&emulator, Op::Advance { frames: 20 });
+    assert_ne!(memory(), state);
+    call(&emulator, back(frame));
+    assert!(memory() == state, "the memory differs");
+    assert!(bytes(call(&emulator, Op::Screenshot {})) == picture, "the picture differs");
+}
+
+#[test]
+fn a_reset_and_a_state_begin_lines_of_an_attached_emulator() {
+    let (_runtime, _host, emulator) = attached();
+    wait_for("states", || states(&emulator, 0).len() >= 2);
+    let state = bytes(call(&emulator, Op::SaveState { flags: 0 }));
+    call(&emulator, Op::Reset {});
+    wait_for("the line after the reset", || states(&emulator, 1).len() >= 2);
+    call(&emulator, Op::LoadState { data: state, flags: 0 });
+    wait_for("the line after the state", || {
+        overview(&emulator).lines.iter().any(|line| line.beginning == Beginning::State)
+    });
+    let lines = overview(&emulator).lines;
+    assert_eq!((lines[0].beginning, lines[1].beginning), (Beginning::Game, Beginning::Reset));
+}
+
+#[test]
+fn a_recording_and_a_timeline_are_not_disturbed_by_going_back() {
+    let (_runtime, _host, emulator) = attached();
+    wait_for("states", || !states(&emulator, 0).is_empty());
+    let first = states(&emulator, 0)[0];
+    let (watch, _) = begin(&emulator, WatchRequest { keys: true, ..WatchRequest::default() });
+    let error = refusal(&emulator, back(first));
+    assert_eq!(error.status, Status::Busy, "{error}");
+    assert!(error.message.contains("recorded or replayed"), "{error}");
+    drop(watch);
+    let steps = timeline::encode(&[KeyStep { offset: 0, keys: 1 }, KeyStep { offset: 9000, keys: 0 }]);
+    let id = number(call(&emulator, Op::PlayKeys { steps })) as u32;
+    let error = refusal(&emulator, back(first));
+    assert!(error.message.contains(&format!("timeline {id} plays keys; cancel it")), "{error}");
+    call(&emulator, Op::CancelKeys { id });
+    wait_for("the timeline is over", || {
+        let outcome = super::support::batch(&emulator, vec![back(first)]);
+        outcome.results[0].is_ok()
+    });
+    let error = refusal(&emulator, back(1_000_000));
+    assert_eq!(error.status, Status::NotFound, "{error}");
+    assert!(error.message.contains("use a frame from"), "{error}");
+}
+
+#[test]
+fn without_memory_an_attached_emulator_keeps_no_states() {
+    let (runtime, port) = (runtime(), free_port());
+    let _host = host(port);
+    let config = framewire_link::Config { address: format!("127.0.0.1:{port}"), ..Default::default() };
+    let emulator = Attached::start(config, runtime.handle(), 0);
+    ready(&emulator);
+    let error = refusal(&emulator, back(1));
+    assert_eq!(error.status, Status::Unsupported, "{error}");
+    assert!(error.message.contains("--history 0"), "{error}");
+    // One that has memory for a few states only drops the oldest.
+    let small = Attached::start(
+        framewire_link::Config { address: format!("127.0.0.1:{port}"), ..Default::default() },
+        runtime.handle(),
+        80 << 10,
+    );
+    ready(&small);
+    wait_for("the first states are dropped", || {
+        let overview = overview(&small);
+        overview.used <= 80 << 10 && states(&small, 0).first().is_some_and(|first| *first > 200)
+    });
+    assert!(attach(port, &runtime).history().is_some_and(|history| history.overview(0).budget == HISTORY));
+}

@@ -1,0 +1,71 @@
+//! The history of a stock mGBA in a window, and what it costs the window.
+
+use std::time::{Duration, Instant};
+
+use framewire_e2e::{Framewire, until};
+use serde_json::{Value, json};
+
+use super::served::{PATIENCE, Served};
+
+/// The states of the first line that is kept.
+fn states(served: &Served) -> Vec<u64> {
+    let kept: Value = serde_json::from_slice(&served.get("/v1/timeline").body).unwrap();
+    let states = kept["lines"][0]["states"].as_array().cloned().unwrap_or_default();
+    states.iter().map(|frame| frame.as_u64().unwrap()).collect()
+}
+
+fn post(served: &Served, target: &str, body: &Value) -> Value {
+    let body = body.to_string().into_bytes();
+    let reply = served.http.send("POST", target, "application/json", body).unwrap();
+    assert_eq!(reply.status, 200, "{target}: {}", reply.text());
+    serde_json::from_slice(&reply.body).unwrap()
+}
+
+#[test]
+fn a_window_goes_back_to_a_frame_of_its_history() {
+    let served = Served::stock();
+    until("states are kept", PATIENCE, || Ok(states(&served).len() >= 3)).unwrap();
+    post(&served, "/v1/lockstep", &json!({"timeout": 60_000}));
+    let frame = states(&served)[1];
+    let back = post(&served, "/v1/rewind", &json!({"frame": frame}));
+    assert_eq!(back, json!({"frame": frame, "exact": true}));
+    assert_eq!(served.get("/core/currentframe").text().trim(), frame.to_string());
+    let memory = || served.get("/v1/memory/0x03000000?length=32768").body;
+    let then = memory();
+    post(&served, "/v1/advance", &json!({"frames": 30}));
+    assert_ne!(memory(), then);
+    post(&served, "/v1/rewind", &json!({"frame": frame}));
+    assert!(memory() == then, "the memory of frame {frame} differs");
+}
+
+/// Prints what a history costs a window that runs as fast as it can: frames per second with it and without, in turns.
+#[test]
+#[ignore = "a measurement, for a quiet machine"]
+fn the_cost_of_a_history_in_a_window() {
+    let mut served = Served::stock();
+    let state: Value = serde_json::from_slice(&served.get("/v1/emulator").body).unwrap();
+    let address = state["address"].as_str().unwrap().to_owned();
+    served.mgba.as_mut().unwrap().toggle_fast_forward().unwrap();
+    let mut rates = [Vec::new(), Vec::new()];
+    for round in 0..10 {
+        let size = if round % 2 == 0 { "0" } else { "32M" };
+        served.server = Framewire::serve(&["--attach", &address, "--history", size]).unwrap();
+        served.http = served.server.http();
+        served.ready();
+        std::thread::sleep(Duration::from_secs(2));
+        let frame = || served.get("/core/currentframe").text().trim().parse::<f64>().unwrap();
+        let (begun, first) = (Instant::now(), frame());
+        std::thread::sleep(Duration::from_secs(5));
+        let rate = (frame() - first) / begun.elapsed().as_secs_f64();
+        println!("--history {size}: {rate:.1} frames/s");
+        rates[round % 2].push(rate);
+    }
+    let median = |rates: &mut Vec<f64>| {
+        rates.sort_by(f64::total_cmp);
+        rates[rates.len() / 2]
+    };
+    let [without, with] = &mut rates;
+    let (without, with) = (median(without), median(with));
+    println!("median: {without:.1} without, {with:.1} with: {:.2} % fewer", 100.0 * (1.0 - with / without));
+    assert!(with > 0.98 * without);
+}
