@@ -1,13 +1,22 @@
-//! Lists the files of `web` in a Rust table, in the build folder. The files are served as they are; only the page itself
-//! gains a line for each module.
+//! Lists the files that the page consists of in a Rust table, in the build folder: the page, one script, one style sheet, and
+//! pictures. The script and the sheet have a hash in their names, so that browsers can keep them.
 
-use std::fmt::Write;
+#[path = "build/bundle.rs"]
+mod bundle;
+
+use std::fmt::Write as _;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Where `index.html` gets the lines that make a browser fetch all modules at once, rather than one import after the other.
-const PRELOADS: &str = "<!-- modules -->";
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use bundle::Sources;
+
+/// The module that the page begins with.
+const ENTRY: &str = "main.js";
 
 /// One file as it is served.
 struct File {
@@ -15,67 +24,117 @@ struct File {
     path: String,
     content_type: &'static str,
     bytes: Vec<u8>,
+    /// Whether another version has another name.
+    immutable: bool,
 }
 
 fn main() {
     let web = Path::new("web");
     println!("cargo::rerun-if-changed=web");
-    let mut sources = Vec::new();
-    list(web, &mut sources);
-    sources.sort();
-    let mut files: Vec<File> = sources.iter().map(|source| read(web, source)).collect();
-    preload_modules(&mut files);
+    println!("cargo::rerun-if-changed=build");
+    let mut sources = Sources::new();
+    list(web, web, &mut sources);
+    let files = files(&sources).unwrap_or_else(|problem| panic!("web/{problem}"));
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     write_table(&files, &out);
 }
 
-fn list(folder: &Path, sources: &mut Vec<PathBuf>) {
+fn list(web: &Path, folder: &Path, sources: &mut Sources) {
     for entry in fs::read_dir(folder).expect("web can be read") {
         let path = entry.expect("web can be read").path();
         if path.is_dir() {
-            list(&path, sources);
-        } else {
-            sources.push(path);
+            list(web, &path, sources);
+            continue;
+        }
+        let name = path.strip_prefix(web).expect("the file is in web").to_str().expect("names are ASCII");
+        let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("web/{name}: {error}"));
+        sources.insert(name.replace('\\', "/"), text);
+    }
+}
+
+fn files(sources: &Sources) -> Result<Vec<File>, String> {
+    let page = sources.get("index.html").ok_or("index.html is not there")?;
+    let styles: Vec<&str> = page.lines().filter_map(linked_style).collect();
+    let unused = sources.keys().find(|name| name.ends_with(".css") && !styles.contains(&name.as_str()));
+    if let Some(name) = unused {
+        return Err(format!("{name}: index.html does not link it"));
+    }
+    let style = bundle::join_styles(sources, styles)?;
+    let script = bundle::join_modules(sources, ENTRY)?;
+    let style = File::hashed("style", "css", "text/css; charset=utf-8", style);
+    let script = File::hashed("app", "js", "text/javascript; charset=utf-8", script);
+    let mut text = String::new();
+    for line in page.lines() {
+        if line.contains(&format!("\"/console/{ENTRY}\"")) {
+            writeln!(text, "<link rel=\"stylesheet\" href=\"/console/{}\">", style.path)
+                .expect("a string can be written");
+            writeln!(text, "<script type=\"module\" src=\"/console/{}\"></script>", script.path)
+                .expect("a string can be written");
+        } else if linked_style(line).is_none() {
+            text.push_str(line);
+            text.push('\n');
         }
     }
-}
-
-fn read(web: &Path, source: &Path) -> File {
-    let path = source.strip_prefix(web).expect("the source is in web").to_str().expect("names are ASCII");
-    let content_type = match source.extension().and_then(|extension| extension.to_str()) {
-        Some("js") => "text/javascript; charset=utf-8",
-        Some("html") => "text/html; charset=utf-8",
-        Some("css") => "text/css; charset=utf-8",
-        Some("svg") => "image/svg+xml",
-        _ => panic!("web/{path}: build.rs has no content type for it"),
-    };
-    let bytes = fs::read(source).expect("a file of web can be read");
-    File { path: path.replace('\\', "/"), content_type, bytes }
-}
-
-fn preload_modules(files: &mut [File]) {
-    let mut preloads = String::new();
-    for file in files.iter().filter(|file| file.path.ends_with(".js")) {
-        writeln!(preloads, "<link rel=\"modulepreload\" href=\"/console/{}\">", file.path)
-            .expect("a string can be written");
+    if !text.contains(&script.path) {
+        return Err(format!("index.html: no line loads /console/{ENTRY}"));
     }
-    let page = files.iter_mut().find(|file| file.path == "index.html").expect("web/index.html is the page");
-    let text = str::from_utf8(&page.bytes).expect("index.html is text");
-    assert!(text.contains(PRELOADS), "index.html lacks {PRELOADS}");
-    page.bytes = text.replace(PRELOADS, preloads.trim_end()).into_bytes();
+    let page = File {
+        path: "index.html".to_owned(),
+        content_type: "text/html; charset=utf-8",
+        bytes: text.into_bytes(),
+        immutable: false,
+    };
+    let mut files = vec![page, script, style];
+    for (name, text) in sources {
+        if name.ends_with(".svg") {
+            let bytes = text.clone().into_bytes();
+            files.push(File { path: name.clone(), content_type: "image/svg+xml", bytes, immutable: false });
+        } else if !["index.html"].contains(&name.as_str())
+            && !name.ends_with(".js")
+            && !name.ends_with(".css")
+        {
+            return Err(format!("{name}: build.rs has no content type for it"));
+        }
+    }
+    Ok(files)
+}
+
+/// The name of the style sheet that a line of the page links.
+fn linked_style(line: &str) -> Option<&str> {
+    line.strip_prefix("<link rel=\"stylesheet\" href=\"/console/")?.strip_suffix("\">")
+}
+
+impl File {
+    fn hashed(name: &str, ending: &str, content_type: &'static str, text: String) -> File {
+        let bytes = text.into_bytes();
+        let path = format!("{name}-{:016x}.{ending}", hash(&bytes));
+        File { path, content_type, bytes, immutable: true }
+    }
+}
+
+fn hash(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(bytes).expect("memory can be written");
+    encoder.finish().expect("memory can be written")
 }
 
 /// Writes `assets.rs`, and the bytes of each file next to it.
 fn write_table(files: &[File], out: &Path) {
     let mut table = String::from("&[\n");
-    for (number, File { path, content_type, bytes }) in files.iter().enumerate() {
-        let mut hasher = DefaultHasher::new();
-        bytes.hash(&mut hasher);
-        let etag = format!("\"{:016x}\"", hasher.finish());
+    for (number, File { path, content_type, bytes, immutable }) in files.iter().enumerate() {
+        let etag = format!("\"{:016x}\"", hash(bytes));
         fs::write(out.join(number.to_string()), bytes).expect("the build folder can be written");
+        fs::write(out.join(format!("{number}.gz")), gzip(bytes)).expect("the build folder can be written");
         writeln!(
             table,
-            "Asset {{ path: {path:?}, content_type: {content_type:?}, etag: {etag:?}, bytes: include_bytes!(\"{number}\") }},"
+            "Asset {{ path: {path:?}, content_type: {content_type:?}, etag: {etag:?}, immutable: {immutable}, \
+             bytes: include_bytes!(\"{number}\"), gzip: include_bytes!(\"{number}.gz\") }},"
         )
         .expect("a string can be written");
     }

@@ -2,12 +2,15 @@
 
 use axum::Router;
 use axum::extract::Path;
-use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY,
+};
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use framewire_console::Asset;
 
+use crate::compressed;
 use crate::failure::Failure;
 
 /// What the page may do: use its own files and this server. No page may frame it, and it makes no code or markup from text.
@@ -44,14 +47,18 @@ async fn no_get(Path(path): Path<String>) -> Response {
 fn answer(asset: &'static Asset, headers: &HeaderMap) -> Response {
     let same = |tags: &str| tags.split(',').any(|tag| tag.trim().trim_start_matches("W/") == asset.etag);
     let known = headers.get(IF_NONE_MATCH).and_then(|tags| tags.to_str().ok()).is_some_and(same);
-    let fixed = [
-        (ETAG, asset.etag),
-        (CACHE_CONTROL, "no-cache"),
+    let keep = if asset.immutable { "public, max-age=31536000, immutable" } else { "no-cache" };
+    let fixed = [(CACHE_CONTROL, keep), (VARY, "Accept-Encoding"), (ETAG, asset.etag)];
+    let policy = [
         (CONTENT_SECURITY_POLICY, POLICY),
         (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
     ];
     if known {
-        return (StatusCode::NOT_MODIFIED, fixed).into_response();
+        return (StatusCode::NOT_MODIFIED, fixed, policy).into_response();
     }
-    (fixed, [(CONTENT_TYPE, asset.content_type)], asset.bytes).into_response()
+    let kind = [(CONTENT_TYPE, asset.content_type)];
+    if compressed::accepts_gzip(headers) {
+        return (fixed, policy, kind, [(CONTENT_ENCODING, "gzip")], asset.gzip).into_response();
+    }
+    (fixed, policy, kind, asset.bytes).into_response()
 }

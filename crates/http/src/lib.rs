@@ -17,6 +17,7 @@
 mod access;
 mod app;
 pub mod compat;
+mod compressed;
 mod console;
 mod docs;
 mod failure;

@@ -123,7 +123,7 @@ async function attack(url: string): Promise<Attempt[]> {
     settle("watch", () => events("/v1/watch?watch=u8%5B0x02000000%5D")),
     settle("image", () => element("img", "/screen.png")),
     settle("moving image", () => element("img", "/v1/video.mjpeg")),
-    settle("script", () => element("script", "/console/main.js")),
+    settle("script", () => element("script", "/docs/page.js")),
     settle("frame", () => element("iframe", "/")),
     settle("form", () =>
       form(

@@ -170,7 +170,7 @@ fn inside_a_network_of_its_own() {
         ("GET", "/v1/video.mjpeg"),
         ("PUT", "/v1/state"),
         ("DELETE", "/v1/input"),
-        ("GET", "/console/main.js"),
+        ("GET", "/console/icon.svg"),
         ("GET", "/no/such/path"),
     ] {
         let reply = http.send(method, path, "", Vec::new()).unwrap();

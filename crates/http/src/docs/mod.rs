@@ -7,13 +7,15 @@ use std::fmt::Write;
 use std::sync::LazyLock;
 
 use axum::Router;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::HeaderMap;
+use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE, VARY};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
 use serde_json::Value;
 
 use self::form::FormWriter;
 use crate::access::login::escaped;
+use crate::compressed::{accepts_gzip, gzip};
 use crate::v1;
 
 /// `GET /docs`, and the style and the script of the page.
@@ -33,8 +35,13 @@ pub(crate) fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
         .route("/scalar/v1", get(page)) // mGBA-http's
 }
 
-async fn document() -> Response {
-    ([(CONTENT_TYPE, "application/json")], openapi::json()).into_response()
+async fn document(headers: HeaderMap) -> Response {
+    static GZIP: LazyLock<Vec<u8>> = LazyLock::new(|| gzip(&openapi::json()));
+    let kind = [(CONTENT_TYPE, "application/json"), (VARY, "Accept-Encoding")];
+    if accepts_gzip(&headers) {
+        return (kind, [(CONTENT_ENCODING, "gzip")], GZIP.as_slice()).into_response();
+    }
+    (kind, openapi::json()).into_response()
 }
 
 async fn page() -> Html<&'static str> {

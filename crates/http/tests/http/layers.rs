@@ -5,7 +5,7 @@ use std::path::Path;
 
 /// The modules of each layer, the lowest first.
 const LAYERS: [&[&str]; 8] = [
-    &["failure", "headers", "limits", "metrics", "problem"],
+    &["compressed", "failure", "headers", "limits", "metrics", "problem"],
     &["access", "transport"],
     &["operations", "reading"],
     &["feeds", "idempotency", "pictures", "sockets", "storage"],

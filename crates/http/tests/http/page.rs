@@ -2,6 +2,8 @@
 
 use std::io::{Read, Write};
 
+use flate2::read::GzDecoder;
+
 use super::support::Server;
 
 #[test]
@@ -9,7 +11,7 @@ fn the_policy_of_the_page_allows_only_this_server() {
     let server = Server::start();
     let page = server.get("/");
     assert_eq!((page.status, page.header("content-type")), (200, Some("text/html; charset=utf-8")));
-    assert!(page.text().contains("/console/main.js"), "{}", page.text());
+    assert!(page.text().contains("/console/app-"), "{}", page.text());
     let policy = page.header("content-security-policy").unwrap();
     for rule in ["default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "base-uri 'none'"] {
         assert!(policy.contains(rule), "{policy}");
@@ -21,12 +23,27 @@ fn the_policy_of_the_page_allows_only_this_server() {
 #[test]
 fn the_files_of_the_page_are_served_with_types_and_tags() {
     let server = Server::start();
-    for (path, kind) in [
-        ("/console/main.js", "text/javascript; charset=utf-8"),
-        ("/console/style/base.css", "text/css; charset=utf-8"),
-        ("/console/icon.svg", "image/svg+xml"),
+    let page = server.get("/").text().to_owned();
+    let named = |begin: &str| {
+        let rest = page.split(&format!("\"/console/{begin}-")).nth(1).unwrap();
+        format!("/console/{begin}-{}", rest.split('"').next().unwrap())
+    };
+    for (path, kind, keep) in [
+        (&*named("app"), "text/javascript; charset=utf-8", "public, max-age=31536000, immutable"),
+        (&*named("style"), "text/css; charset=utf-8", "public, max-age=31536000, immutable"),
+        ("/console/icon.svg", "image/svg+xml", "no-cache"),
+        ("/", "text/html; charset=utf-8", "no-cache"),
     ] {
         let file = server.get(path);
+        assert_eq!(file.header("cache-control"), Some(keep), "{path}");
+        let small = server.request_with("GET", path, "accept-encoding: br, gzip\r\n", b"");
+        assert_eq!(
+            (small.header("content-encoding"), small.header("vary")),
+            (Some("gzip"), Some("Accept-Encoding"))
+        );
+        let mut plain = Vec::new();
+        GzDecoder::new(&small.body[..]).read_to_end(&mut plain).unwrap();
+        assert!(plain == file.body, "{path} differs after compression");
         assert_eq!((file.status, file.header("content-type")), (200, Some(kind)), "{path}");
         assert!(!file.body.is_empty(), "{path}");
         let tag = file.header("etag").unwrap().to_owned();
@@ -40,9 +57,22 @@ fn the_files_of_the_page_are_served_with_types_and_tags() {
 }
 
 #[test]
+fn the_document_is_compressed_for_clients_that_accept_it() {
+    let server = Server::start();
+    let whole = server.get("/openapi.json");
+    assert_eq!(whole.header("content-encoding"), None);
+    let small = server.request_with("GET", "/openapi.json", "accept-encoding: gzip\r\n", b"");
+    assert_eq!(small.header("content-encoding"), Some("gzip"));
+    let mut plain = Vec::new();
+    GzDecoder::new(&small.body[..]).read_to_end(&mut plain).unwrap();
+    assert!(plain == whole.body);
+    assert!(small.body.len() < 50_000, "{} of {} bytes", small.body.len(), whole.body.len());
+}
+
+#[test]
 fn unknown_files_get_a_404() {
     let server = Server::start();
-    for path in ["/console/none.js", "/console/", "/console/main.ts", "/console/..%2fmain.js", "/index.html"]
+    for path in ["/console/none.js", "/console/", "/console/main.js", "/console/..%2ficon.svg", "/index.html"]
     {
         assert_eq!(server.get(path).status, 404, "{path}");
     }
@@ -63,7 +93,7 @@ fn unknown_files_get_a_404_for_every_method() {
             assert_eq!(status, 404, "{method} {path}");
         }
     }
-    let reply = server.post("/console/main.js");
+    let reply = server.post("/console/icon.svg");
     assert_eq!((reply.status, reply.header("allow")), (405, Some("GET, HEAD")));
 }
 

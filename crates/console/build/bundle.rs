@@ -1,0 +1,228 @@
+//! Joins the modules of the page into one script, and its styles into one sheet.
+//!
+//! The modules keep their code. Each becomes a function that returns what the module exports, and imports become constants. Only
+//! the forms of `import` and `export` that the page uses are known; anything else is an error of the build.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// A file by its name, such as `dom.js` or `style/base.css`.
+pub type Sources = BTreeMap<String, String>;
+
+/// Joins `entry` and the modules that it imports.
+pub fn join_modules(sources: &Sources, entry: &str) -> Result<String, String> {
+    let mut joined =
+        Joined { sources, text: String::from("\"use strict\";\n"), done: Vec::new(), open: Vec::new() };
+    joined.add(entry)?;
+    Ok(joined.text)
+}
+
+/// Joins styles in this order.
+pub fn join_styles<'a>(
+    sources: &Sources,
+    names: impl IntoIterator<Item = &'a str>,
+) -> Result<String, String> {
+    let mut text = String::new();
+    for name in names {
+        let style =
+            sources.get(name).ok_or_else(|| format!("index.html names {name}, which is not there"))?;
+        text.push_str(&without_comments(style));
+    }
+    Ok(text)
+}
+
+struct Joined<'a> {
+    sources: &'a Sources,
+    text: String,
+    done: Vec<String>,
+    /// The modules whose imports are being added, to find a circle.
+    open: Vec<String>,
+}
+
+impl Joined<'_> {
+    fn add(&mut self, name: &str) -> Result<(), String> {
+        if self.done.iter().any(|done| done == name) {
+            return Ok(());
+        }
+        if self.open.iter().any(|open| open == name) {
+            return Err(format!("{name} imports itself through {}", self.open.join(", ")));
+        }
+        let source = self.sources.get(name).ok_or_else(|| format!("{name} is imported but not there"))?;
+        let module = Module::read(source).map_err(|problem| format!("{name}: {problem}"))?;
+        self.open.push(name.to_owned());
+        for import in &module.imports {
+            self.add(&import.from)?;
+        }
+        self.open.pop();
+        self.done.push(name.to_owned());
+        writeln!(self.text, "const {} = (() => {{", variable(name)).expect("a string can be written");
+        for Import { what, from } in &module.imports {
+            writeln!(self.text, "const {what} = {};", variable(from)).expect("a string can be written");
+        }
+        self.text.push_str(&module.body);
+        writeln!(self.text, "return {{ {} }};\n}})();", module.exports.join(", "))
+            .expect("a string can be written");
+        Ok(())
+    }
+}
+
+/// The variable with what a module exports.
+fn variable(name: &str) -> String {
+    format!("module_{}", name.trim_end_matches(".js").replace(['/', '-', '.'], "_"))
+}
+
+/// An import: a name or a pattern for what the module exports, and the module.
+#[derive(Debug, PartialEq, Eq)]
+struct Import {
+    what: String,
+    from: String,
+}
+
+#[derive(Debug, Default)]
+struct Module {
+    imports: Vec<Import>,
+    exports: Vec<String>,
+    body: String,
+}
+
+impl Module {
+    fn read(source: &str) -> Result<Module, String> {
+        let mut module = Module::default();
+        let text = without_comments(source);
+        let mut lines = text.lines();
+        while let Some(line) = lines.next() {
+            if line.starts_with("import ") {
+                let mut statement = line.to_owned();
+                while !statement.ends_with(';') {
+                    let more = lines.next().ok_or("an import does not end")?;
+                    statement.push_str(more);
+                }
+                module.imports.push(Import::read(&statement)?);
+            } else if let Some(declaration) = line.strip_prefix("export ") {
+                module.exports.push(declared(declaration)?.to_owned());
+                module.body.push_str(declaration);
+                module.body.push('\n');
+            } else {
+                module.body.push_str(line);
+                module.body.push('\n');
+            }
+        }
+        if module.body.contains("import(") || module.body.contains("import.meta") {
+            return Err("dynamic imports and import.meta are not known".to_owned());
+        }
+        Ok(module)
+    }
+}
+
+impl Import {
+    fn read(statement: &str) -> Result<Import, String> {
+        let unknown = || format!("this import is not known: {statement}");
+        let (what, from) =
+            statement.trim_start_matches("import ").rsplit_once(" from \"./").ok_or_else(unknown)?;
+        let from = from.strip_suffix("\";").ok_or_else(unknown)?.to_owned();
+        let what = match what.strip_prefix("* as ") {
+            Some(name) => name.to_owned(),
+            None if what.starts_with('{') && what.ends_with('}') => what.replace(" as ", ": "),
+            None => return Err(unknown()),
+        };
+        Ok(Import { what, from })
+    }
+}
+
+/// The name that an exported declaration declares.
+fn declared(declaration: &str) -> Result<&str, String> {
+    let kinds = ["async function ", "function ", "class ", "const "];
+    let rest = kinds.iter().find_map(|kind| declaration.strip_prefix(kind));
+    let rest = rest.ok_or_else(|| format!("this export is not known: export {declaration}"))?;
+    let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '$').unwrap_or(rest.len());
+    Ok(&rest[..end])
+}
+
+/// Leaves out comments that have their lines to themselves, empty lines, and the space at the beginning of lines.
+///
+/// A text in backquotes must not have such lines. The page has none.
+fn without_comments(source: &str) -> String {
+    let mut text = String::with_capacity(source.len());
+    let mut lines = source.lines();
+    while let Some(line) = lines.next() {
+        let line = line.trim_start();
+        if line.starts_with("/*") {
+            let mut end = line;
+            while !end.contains("*/") {
+                end = lines.next().unwrap_or("*/");
+            }
+            let rest = end.split_once("*/").map_or("", |(_, rest)| rest.trim());
+            if !rest.is_empty() {
+                text.push_str(rest);
+                text.push('\n');
+            }
+        } else if !line.is_empty() && !line.starts_with("//") {
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sources(files: &[(&str, &str)]) -> Sources {
+        files.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
+    }
+
+    #[test]
+    fn a_module_comes_after_those_that_it_imports() {
+        let files = sources(&[
+            (
+                "main.js",
+                "/** Begins. */\nimport {\n  one,\n  two as second,\n} from \"./b.js\";\nimport * as c from \"./c.js\";\none(c);\n",
+            ),
+            (
+                "b.js",
+                "import { x } from \"./c.js\";\n// Comment.\nexport function one() {\n  return x;\n}\nexport const two = 2;\n",
+            ),
+            ("c.js", "export class x {}\nexport async function y() {}\n"),
+        ]);
+        let text = join_modules(&files, "main.js").expect("known forms");
+        let expected = "\"use strict\";\n\
+            const module_c = (() => {\nclass x {}\nasync function y() {}\nreturn { x, y };\n})();\n\
+            const module_b = (() => {\nconst { x } = module_c;\nfunction one() {\nreturn x;\n}\nconst two = 2;\nreturn { one, two };\n})();\n\
+            const module_main = (() => {\nconst {one,two: second,} = module_b;\nconst c = module_c;\none(c);\nreturn {  };\n})();\n";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn unknown_forms_and_circles_are_errors() {
+        for (text, says) in [
+            ("import x from \"./b.js\";\n", "this import is not known"),
+            ("import \"./b.js\";\n", "this import is not known"),
+            ("export default 1;\n", "this export is not known"),
+            ("export { a };\n", "this export is not known"),
+            ("export let a = 1;\n", "this export is not known"),
+            ("const a = await import(\"./b.js\");\n", "dynamic imports"),
+            ("import { a } from \"./none.js\";\n", "none.js is imported but not there"),
+            ("import { a } from \"./main.js\";\n", "main.js imports itself"),
+        ] {
+            let error =
+                join_modules(&sources(&[("main.js", text), ("b.js", "")]), "main.js").expect_err(text);
+            assert!(error.contains(says), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn styles_keep_their_order() {
+        let files = sources(&[("a.css", "/* A. */\na {\n  top: 0;\n}\n"), ("b.css", "b {\n}\n")]);
+        assert_eq!(join_styles(&files, ["b.css", "a.css"]).as_deref(), Ok("b {\n}\na {\ntop: 0;\n}\n"));
+        assert!(join_styles(&files, ["c.css"]).is_err_and(|error| error.contains("c.css")));
+    }
+
+    #[test]
+    fn comments_are_left_out() {
+        assert_eq!(
+            without_comments("/* a\n b */\n  x(); // c\n\n// d\n /** e */ y();\n"),
+            "x(); // c\ny();\n"
+        );
+    }
+}

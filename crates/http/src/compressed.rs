@@ -1,0 +1,50 @@
+//! Replies that are compressed with gzip, for clients that accept that.
+
+use std::io::Write;
+
+use axum::http::HeaderMap;
+use axum::http::header::ACCEPT_ENCODING;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+/// Whether a client accepts gzip.
+pub(crate) fn accepts_gzip(headers: &HeaderMap) -> bool {
+    let texts = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+    let mut codings = texts.flat_map(|text| text.split(','));
+    codings.any(|coding| {
+        let mut parts = coding.split(';').map(str::trim);
+        let named = parts.next().is_some_and(|name| name.eq_ignore_ascii_case("gzip") || name == "*");
+        let weight = parts.find_map(|part| part.strip_prefix("q="));
+        named && weight.and_then(|weight| weight.parse::<f32>().ok()).unwrap_or(1.0) > 0.0
+    })
+}
+
+/// Compresses these bytes.
+pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    // Memory can always be written.
+    let _ = encoder.write_all(bytes);
+    encoder.finish().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gzip_is_accepted_as_rfc_9110_says() {
+        for (text, accepted) in [
+            ("gzip", true),
+            ("br, GZIP;q=0.5", true),
+            ("*", true),
+            ("identity", false),
+            ("gzip;q=0", false),
+            ("br", false),
+            ("x-gzip2", false),
+        ] {
+            let headers = HeaderMap::from_iter([(ACCEPT_ENCODING, text.parse().unwrap())]);
+            assert_eq!(accepts_gzip(&headers), accepted, "{text}");
+        }
+        assert!(!accepts_gzip(&HeaderMap::new()));
+    }
+}
