@@ -1,7 +1,7 @@
 //! What is kept between requests: snapshots and recordings on disk, searches in memory.
 
 use std::any::Any;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use framewire_states::{Folder, FolderError, Name, NameError, Snapshots, StateErr
 use tracing::{info, warn};
 
 use crate::access::caller::Owner;
+use crate::access::permit::UPLOADS;
 use crate::operations::Operations;
 use crate::operations::budget::BudgetShare;
 use crate::problem::Problem;
@@ -55,8 +56,23 @@ impl<T> Storage<T> {
     /// If the server has no folder for them.
     pub(crate) fn get(&self) -> Result<Arc<T>, Problem> {
         self.0.clone().ok_or_else(|| {
-            Problem::unsupported("this server keeps no snapshots and recordings; start it with --data DIR")
+            Problem::unsupported(
+                "this server keeps no snapshots, recordings and games; start it with --data DIR",
+            )
         })
+    }
+}
+
+/// Games that clients sent.
+pub(crate) struct Uploads {
+    /// Where they are kept.
+    pub(crate) folder: PathBuf,
+}
+
+impl Storage<Uploads> {
+    /// Games in a subfolder of `data`.
+    pub(crate) fn uploads(data: Option<&Path>) -> Storage<Uploads> {
+        Storage(data.map(|data| Arc::new(Uploads { folder: data.join(UPLOADS) })))
     }
 }
 

@@ -40,20 +40,28 @@ impl Permit {
         batch.ops.iter_mut().try_for_each(|op| op.try_for_each_path(|path| self.check_path(path)))
     }
 
-    fn check_path(&self, path: &mut String) -> Result<(), EmulatorError> {
+    /// Checks whether the caller may name files at all.
+    pub(crate) fn may_name_files(&self) -> Result<(), EmulatorError> {
         match (&self.files, self.caller.reach) {
-            (Some(files), _) => *path = files.resolve(path)?,
-            (None, Reach::Local) => {}
-            (None, Reach::Remote) => {
-                return Err(EmulatorError::Forbidden(
-                    "files cannot be named from another machine unless framewire is started with --files DIR"
-                        .to_owned(),
-                ));
-            }
+            (None, Reach::Remote) => Err(EmulatorError::Forbidden(
+                "files cannot be named from another machine unless framewire is started with --files DIR"
+                    .to_owned(),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_path(&self, path: &mut String) -> Result<(), EmulatorError> {
+        self.may_name_files()?;
+        if let Some(files) = &self.files {
+            *path = files.resolve(path)?;
         }
         Ok(())
     }
 }
+
+/// The folder for games that callers send.
+pub(crate) const UPLOADS: &str = "uploads";
 
 /// A folder that callers cannot leave.
 #[derive(Debug, Clone)]
@@ -83,6 +91,11 @@ impl Files {
             return Ok(Files { root });
         }
         Err(failed(ErrorKind::NotADirectory.into()))
+    }
+
+    /// Where games are kept that callers send.
+    pub(crate) fn uploads(&self) -> PathBuf {
+        self.root.join(UPLOADS)
     }
 
     /// The file at a caller's `path`, after following links. A file that does not exist yet is accepted if the folder

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::time::Instant;
 
-use framewire_emulator::{Emulator, Pending};
+use framewire_emulator::{Emulator, EmulatorError, Pending};
 use framewire_protocol::{Batch, Op};
 use framewire_symbols::{Game, SymbolFiles, Symbols};
 use tokio::task_local;
@@ -103,6 +103,11 @@ impl Served {
             lockstep: self.lockstep.clone(),
             permit,
         })
+    }
+
+    /// Checks whether the caller may name files at all.
+    pub(crate) fn may_name_files(&self) -> Result<(), EmulatorError> {
+        self.permit.as_ref().map_or(Ok(()), Permit::may_name_files)
     }
 
     /// Submits a batch to the emulator, if the caller may do that. Every batch of this crate goes through this function.

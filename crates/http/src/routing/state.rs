@@ -12,7 +12,7 @@ use crate::limits::Limits;
 use crate::metrics::Meter;
 use crate::operations::Operations;
 use crate::pictures::encoder::{PictureEncoders, ViewerLimit};
-use crate::storage::{SearchTable, Storage};
+use crate::storage::{SearchTable, Storage, Uploads};
 use crate::transport::Stopping;
 use crate::transport::incoming::BodyReader;
 use crate::transport::streams::StreamLimit;
@@ -69,6 +69,8 @@ services! {
     snapshots: Storage<Snapshots>,
     /// The recordings on disk.
     recordings: Storage<Recordings>,
+    /// The games that clients sent.
+    uploads: Storage<Uploads>,
     /// The searches in memory.
     searches: Arc<SearchTable>,
     /// Replays under way, and the last one of each emulator.

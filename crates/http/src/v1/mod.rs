@@ -20,6 +20,7 @@ mod media;
 mod memory;
 pub(crate) mod operations;
 mod recordings;
+mod rom;
 pub(crate) mod run;
 pub(crate) mod schemas;
 mod search;
@@ -39,7 +40,7 @@ use crate::routing::catalog;
 use crate::routing::state::AppState;
 
 /// The routers, in the order in which the page `/docs` shows their groups.
-fn routers() -> [OpenApiRouter<AppState>; 20] {
+fn routers() -> [OpenApiRouter<AppState>; 21] {
     [
         batch::router(),
         operations::router(),
@@ -48,6 +49,7 @@ fn routers() -> [OpenApiRouter<AppState>; 20] {
         symbols::router(),
         input::router(),
         control::router(),
+        rom::router(),
         history::router(),
         machine::router(),
         cheats::router(),

@@ -14,6 +14,7 @@ mod media;
 mod memory;
 mod problems;
 mod recordings;
+mod rom;
 mod search;
 mod sensors;
 mod states;

@@ -1,0 +1,119 @@
+//! Games that clients send.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path as FilePath, PathBuf};
+
+use axum::body::Body;
+use framewire_protocol::{Op, Value};
+use framewire_states::Name;
+
+use super::control::{AtFrame, not_taken};
+use crate::operations::Operations;
+use crate::routing::prelude::*;
+use crate::storage::{Uploads, blocking};
+use crate::transport::incoming::BodyReader;
+
+/// The largest ROM of a Game Boy Advance.
+const LARGEST: usize = 32 << 20;
+/// What names of games end with.
+const ENDINGS: [&str; 6] = ["gba", "agb", "gb", "gbc", "cgb", "sgb"];
+
+pub(super) fn router() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(upload))
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+struct UploadQuery {
+    /// What to call the file, with the ending of its console, such as `game.gba`. Its battery save has the same name.
+    name: String,
+    /// Whether it may take the place of another game of this name.
+    #[serde(default)]
+    #[param(default = false)]
+    replace: bool,
+}
+
+/// Puts in a game that the client sends, and resets.
+///
+/// The body is a ROM of at most 32 MiB. The server keeps it in the folder `uploads` of `--files`, or of its data folder if it was
+/// started without `--files`. Clients on other machines need `--files`, as they do to name files. An mGBA in its window must run
+/// on the server's machine.
+#[utoipa::path(put, path = "/v1/rom", operation_id = "uploadRom", tag = "control", params(EmulatorParam, UploadQuery),
+    request_body(content = Vec<u8>, content_type = "application/octet-stream"),
+    responses((status = 200, description = "It is running.", body = AtFrame)))]
+async fn upload(
+    State(bodies): State<Arc<BodyReader>>,
+    State(operations): State<Arc<Operations>>,
+    State(uploads): State<Storage<Uploads>>,
+    selected: SelectedEmulator,
+    Query(UploadQuery { name, replace }): Query<UploadQuery>,
+    body: Body,
+) -> Result<Json<AtFrame>, Problem> {
+    let name = checked(&name)?;
+    selected.may_name_files()?;
+    let folder = match &operations.files {
+        Some(files) => files.uploads(),
+        None => uploads.get()?.folder.clone(),
+    };
+    let rom = bodies.read_within(body, LARGEST).await?;
+    if rom.is_empty() {
+        return Err(Problem::bad_request("the body is empty; send the bytes of the ROM"));
+    }
+    let path = folder.join(name.as_str());
+    let text = path.to_str().map(str::to_owned).ok_or_else(|| {
+        Problem::unsupported(
+            "the folder for uploads has a name that is not UTF-8; choose another with --data DIR",
+        )
+    })?;
+    let place = path.clone();
+    let is_new = blocking(move || keep(&place, &rom, replace)).await?;
+    let outcome = selected.perform(selected.keyed(Op::LoadRom { path: text })).await;
+    let loaded = outcome.map_err(Problem::from).and_then(|outcome| {
+        let frame = outcome.frame;
+        match outcome.single() {
+            Ok(Value::Bool(true)) => Ok(Json(AtFrame { frame })),
+            Err(error) => Err(not_taken(error)),
+            Ok(_) => Err(Problem::new(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                format!("{} is not a ROM of this console, or the emulator cannot read it; the game goes on as before", name.as_str()),
+            )),
+        }
+    });
+    if is_new && loaded.is_err() {
+        // It stays if that fails, and takes some room.
+        let _ = tokio::task::spawn_blocking(move || fs::remove_file(path)).await;
+    }
+    loaded
+}
+
+/// The name, if games can have it.
+fn checked(name: &str) -> Result<Name, Problem> {
+    let accepts = "a name such as game.gba: letters, digits, '-', '_' and '.', with the ending .gba, .agb, .gb, .gbc, .cgb or .sgb";
+    let refused = || Problem::parameter("name", &format!("is {name:?}"), accepts);
+    let checked: Name = name.parse().map_err(|_| refused())?;
+    let ending = checked.as_str().rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
+    if ending.is_some_and(|ending| ENDINGS.contains(&ending.as_str())) { Ok(checked) } else { Err(refused()) }
+}
+
+/// Writes a game, unless it is there already. Returns whether there was none of its name.
+fn keep(path: &FilePath, rom: &[u8], replace: bool) -> Result<bool, Problem> {
+    let failed = |error: io::Error| {
+        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, format!("the game cannot be kept: {error}"))
+    };
+    let folder: PathBuf = path.parent().unwrap_or(path).to_owned();
+    fs::create_dir_all(folder).map_err(failed)?;
+    let is_new = match fs::read(path) {
+        Ok(there) if there == rom => return Ok(false),
+        Ok(_) if !replace => {
+            let detail = "another game of this name was sent before; send ?replace=true to replace it, or choose another name";
+            return Err(Problem::new(StatusCode::CONFLICT, detail));
+        }
+        Ok(_) => false,
+        Err(error) if error.kind() == ErrorKind::NotFound => true,
+        Err(error) => return Err(failed(error)),
+    };
+    framewire_files::replace(path, rom).map_err(failed)?;
+    Ok(is_new)
+}

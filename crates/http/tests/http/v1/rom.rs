@@ -1,0 +1,61 @@
+//! Games that clients send.
+
+use std::fs;
+
+use serde_json::json;
+
+use super::ok;
+use super::problems::problem;
+use crate::support::{Server, repository};
+
+fn demo() -> Vec<u8> {
+    fs::read(repository("rom/framewire-demo.gba")).unwrap()
+}
+
+/// The demo game under another title.
+fn other() -> Vec<u8> {
+    let mut rom = demo();
+    rom[0xA0..0xA5].copy_from_slice(b"OTHER");
+    rom
+}
+
+fn send(server: &Server, query: &str, rom: &[u8]) -> crate::support::Reply {
+    server.request("PUT", &format!("/v1/rom?{query}"), rom)
+}
+
+fn title(server: &Server) -> serde_json::Value {
+    ok(&server.get("/v1/emulator"))["title"].clone()
+}
+
+#[test]
+fn a_game_that_is_sent_runs_and_is_kept() {
+    let server = Server::paused();
+    let reply = ok(&send(&server, "name=other.gba", &other()));
+    assert_eq!(reply, json!({"frame": 0}));
+    assert!(title(&server).as_str().unwrap().starts_with("OTHER"), "{}", title(&server));
+    // The same game again needs no permission, another one of its name does.
+    ok(&send(&server, "name=other.gba", &other()));
+    let said = problem(&send(&server, "name=other.gba", &demo()), 409);
+    assert!(said["detail"].as_str().unwrap().contains("?replace=true"), "{said}");
+    assert!(title(&server).as_str().unwrap().starts_with("OTHER"), "the game goes on");
+    ok(&send(&server, "name=other.gba&replace=true", &demo()));
+    assert_eq!(title(&server), "FRAMEWIRE");
+}
+
+#[test]
+fn bytes_that_are_not_a_game_are_refused_and_not_kept() {
+    let server = Server::paused();
+    for name in ["", "a", "a.txt", "..%2fa.gba", "a%2fb.gba", ".gba", "nul.gba", "a.gba."] {
+        let said = problem(&send(&server, &format!("name={name}"), &demo()), 400);
+        assert!(said["detail"].as_str().unwrap().contains("such as game.gba"), "{name}: {said}");
+    }
+    let said = problem(&send(&server, "name=a.gba", b""), 400);
+    assert!(said["detail"].as_str().unwrap().contains("send the bytes of the ROM"), "{said}");
+    let said = problem(&send(&server, "name=a.gba", b"not a game"), 422);
+    assert!(said["detail"].as_str().unwrap().contains("a.gba"), "{said}");
+    assert_eq!(title(&server), "FRAMEWIRE");
+    // Nothing of that name is left, so another game can have it.
+    ok(&send(&server, "name=a.gba", &other()));
+    let large = vec![0; (32 << 20) + 1];
+    assert_eq!(send(&server, "name=large.gba", &large).status, 413);
+}
