@@ -1,4 +1,4 @@
-//! Encodes and decodes pictures. No I/O, and nothing in here waits.
+//! Encodes and decodes pictures, and makes sound smaller. No I/O, and nothing in here waits.
 //!
 //! The stream that `docs/video.md` describes, one message per picture:
 //!
@@ -8,8 +8,9 @@
 //! - `header`, `tile` and `palette`: the parts of a message.
 //!
 //! Whole pictures in common formats: [`png`] encodes and decodes, [`jpeg`] encodes. [`Transform`] cuts and scales them, and
-//! [`ColorCorrection`] gives them the colours of a screen.
+//! [`ColorCorrection`] gives them the colours of a screen. [`adpcm`] encodes sound.
 
+pub mod adpcm;
 mod colors;
 mod decode;
 mod encode;

@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use axum::Extension;
 use axum::extract::ws::Message;
 use framewire_emulator::{Audio, Sound};
+use framewire_media::adpcm::AdpcmEncoder;
 use prometheus_client::metrics::counter::Counter;
 use serde_json::json;
 use tokio::time::{Instant, sleep_until};
@@ -116,10 +117,60 @@ async fn show(
     }
 }
 
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct AudioQuery {
+    /// How samples are sent: `s16le`, or `adpcm` at a quarter of the size.
+    #[serde(default)]
+    #[param(inline)]
+    format: SoundFormat,
+}
+
+/// How samples are sent.
+#[derive(Debug, Clone, Copy, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum SoundFormat {
+    /// Signed 16-bit integers, little-endian.
+    #[default]
+    S16le,
+    /// IMA ADPCM.
+    Adpcm,
+}
+
+/// Turns samples into messages.
+enum SoundEncoder {
+    Plain,
+    Adpcm(AdpcmEncoder),
+}
+
+impl SoundEncoder {
+    fn new(format: SoundFormat) -> SoundEncoder {
+        match format {
+            SoundFormat::S16le => SoundEncoder::Plain,
+            SoundFormat::Adpcm => SoundEncoder::Adpcm(AdpcmEncoder::new()),
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            SoundEncoder::Plain => "s16le",
+            SoundEncoder::Adpcm(_) => "adpcm",
+        }
+    }
+
+    fn encode(&mut self, sound: &Sound) -> Vec<u8> {
+        match self {
+            SoundEncoder::Plain => sound.samples.iter().flat_map(|sample| sample.to_le_bytes()).collect(),
+            SoundEncoder::Adpcm(encoder) => encoder.encode(&sound.samples),
+        }
+    }
+}
+
 /// The sound as it is made, over a WebSocket: a text message with its format, then samples in binary messages.
 ///
 /// docs/video.md describes the messages. A slow listener misses sound and learns how much.
-#[utoipa::path(get, path = "/v1/audio", operation_id = "audio", tag = "media", params(EmulatorParam),
+#[utoipa::path(get, path = "/v1/audio", operation_id = "audio", tag = "media", params(EmulatorParam, AudioQuery),
     responses((status = 101, description = "The stream begins.")))]
 async fn audio(
     State(stopping): State<Stopping>,
@@ -127,7 +178,7 @@ async fn audio(
     selected: SelectedEmulator,
     stream: OpensStream,
     Extension(outflow): Extension<Outflow>,
-    Query(NoParameters {}): Query<NoParameters>,
+    Query(AudioQuery { format }): Query<AudioQuery>,
     upgrade: Result<Upgrade, Problem>,
 ) -> Result<Response, Problem> {
     let Upgrade(upgrade) = upgrade?;
@@ -140,13 +191,17 @@ async fn audio(
     })?;
     Ok(bounded(upgrade).on_upgrade(move |socket| async move {
         let mut socket = PacedSocket::new(socket, stopping, outflow);
-        let Err(end) = play(&mut socket, audio).await;
+        let Err(end) = play(&mut socket, audio, SoundEncoder::new(format)).await;
         socket.close(end).await;
         drop(place);
     }))
 }
 
-async fn play(socket: &mut PacedSocket, mut audio: Audio) -> Result<Infallible, SocketEnd> {
+async fn play(
+    socket: &mut PacedSocket,
+    mut audio: Audio,
+    mut encoder: SoundEncoder,
+) -> Result<Infallible, SocketEnd> {
     let mut rate = None;
     let mut missed = 0;
     loop {
@@ -164,17 +219,13 @@ async fn play(socket: &mut PacedSocket, mut audio: Audio) -> Result<Infallible, 
         let mut messages = Vec::new();
         let mut say = |text: serde_json::Value| messages.push(Message::Text(text.to_string().into()));
         if rate != Some(sound.rate) {
-            say(json!({"format": "s16le", "channels": CHANNELS, "rate": sound.rate}));
+            say(json!({"format": encoder.name(), "channels": CHANNELS, "rate": sound.rate}));
         }
         if missed > 0 {
             say(json!({"missed": missed}));
         }
-        messages.push(Message::Binary(bytes(&sound).into()));
+        messages.push(Message::Binary(encoder.encode(&sound).into()));
         socket.send(messages).await?;
         (rate, missed) = (Some(sound.rate), 0);
     }
-}
-
-fn bytes(sound: &Sound) -> Vec<u8> {
-    sound.samples.iter().flat_map(|sample| sample.to_le_bytes()).collect()
 }

@@ -1,3 +1,4 @@
+use framewire_media::adpcm;
 use serde_json::Value;
 use tungstenite::Message;
 
@@ -49,4 +50,36 @@ fn a_listener_says_nothing() {
     let mut socket = socket(&server, "/v1/audio");
     socket.send(Message::text("louder")).unwrap();
     assert_eq!(u16::from(end_of(&mut socket).code), 1003);
+}
+
+#[test]
+fn sound_comes_at_a_quarter_of_the_size_if_asked_for() {
+    let server = Server::start();
+    let mut plain = socket(&server, "/v1/audio");
+    let mut small = socket(&server, "/v1/audio?format=adpcm");
+    // The sound of the same frames, at most one off in how many there are.
+    let listen = |socket: &mut tungstenite::WebSocket<_>, of_bytes: fn(&[u8]) -> usize| {
+        let (mut samples, mut bytes, mut format) = (0, 0, String::new());
+        while samples < 20_000 {
+            match socket.read().unwrap() {
+                Message::Binary(sound) => {
+                    samples += of_bytes(&sound);
+                    bytes += sound.len();
+                }
+                Message::Text(text) if format.is_empty() => {
+                    let first: Value = serde_json::from_str(&text).unwrap();
+                    format = first["format"].as_str().unwrap().to_owned();
+                }
+                _ => {}
+            }
+        }
+        (format, bytes as f64 / samples as f64)
+    };
+    let (format, size) = listen(&mut plain, |sound| sound.len() / 4);
+    assert_eq!((&*format, size), ("s16le", 4.0));
+    let (format, size) = listen(&mut small, |sound| adpcm::decode(sound).unwrap().len() / 2);
+    assert_eq!(format, "adpcm");
+    assert!(size < 1.1, "{size} bytes a pair of samples");
+    let said = server.get("/v1/audio?format=mp3");
+    assert_eq!(said.status, 400, "{}", said.text());
 }
