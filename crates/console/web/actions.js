@@ -176,6 +176,29 @@ export const saveSnapshot = (name) => ({
   json: name === "" ? {} : { name },
 });
 
+/**
+ * Saves a slot: a snapshot that takes the place of the one before.
+ * @type {(name: string) => Action}
+ */
+export const saveSlot = (name) => ({
+  title: `Save ${name}`,
+  method: "POST",
+  path: SNAPSHOTS,
+  json: { name, replace: true },
+});
+
+/** @type {(file: Blob) => Action} */
+export const loadState = (file) => ({ title: "Load a state", method: "PUT", path: "/v1/state", file });
+
+/** @type {(name: string, file: Blob, replace: boolean) => Action} */
+export const uploadRom = (name, file, replace) => ({
+  title: `Play ${name}`,
+  method: "PUT",
+  path: "/v1/rom",
+  query: replace ? { name, replace } : { name },
+  file,
+});
+
 /** @type {(name: string) => Action} */
 export const loadSnapshot = (name) => ({
   title: `Load snapshot ${name}`,
@@ -199,6 +222,15 @@ export const deleteSnapshot = (name) => ({
 });
 
 export const RECORDINGS = "/v1/recordings";
+
+/** @type {(name: string, file: Blob) => Action} */
+export const uploadRecording = (name, file) => ({
+  title: `Add recording ${name}`,
+  method: "PUT",
+  path: `${RECORDINGS}/${encodeURIComponent(name)}/file`,
+  file,
+});
+
 /** The current recording. */
 export const RECORDING = "/v1/recording";
 /** The current replay. */

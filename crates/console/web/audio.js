@@ -1,5 +1,7 @@
 /** The emulator's sound: the stream `/v1/audio`, for embedded cores. */
 
+import { decode } from "./adpcm.js";
+import { volume } from "./look.js";
 import { ReconnectingSocket } from "./socket.js";
 import { Store } from "./store.js";
 
@@ -17,14 +19,19 @@ export class Sound {
   #socket;
   /** @type {AudioContext | undefined} */
   #context;
+  /** @type {GainNode | undefined} */
+  #gain;
   #rate = 32768;
   /** When the scheduled sound ends. */
   #end = 0;
 
   /** @param {Api} api */
   constructor(api) {
-    this.#socket = new ReconnectingSocket(() => api.socketUrl("/v1/audio"), {
+    this.#socket = new ReconnectingSocket(() => api.socketUrl("/v1/audio", { format: "adpcm" }), {
       message: (data) => this.#receive(data),
+    });
+    volume.follow((percent) => {
+      if (this.#gain) this.#gain.gain.value = percent / 100;
     });
     api.emulator.follow(() => {
       if (this.on.value) this.#socket.restart();
@@ -35,13 +42,22 @@ export class Sound {
   toggle() {
     this.on.set(!this.on.value);
     if (this.on.value) {
-      this.#context ??= new AudioContext();
+      this.#context ??= this.#begin();
       void this.#context.resume();
       this.#socket.start();
     } else {
       this.#socket.stop();
       void this.#context?.suspend();
     }
+  }
+
+  /** @returns {AudioContext} */
+  #begin() {
+    const context = new AudioContext();
+    this.#gain = context.createGain();
+    this.#gain.gain.value = volume.value / 100;
+    this.#gain.connect(context.destination);
+    return context;
   }
 
   /** @param {string | ArrayBuffer} data */
@@ -52,20 +68,18 @@ export class Sound {
       return;
     }
     const context = this.#context;
-    const count = data.byteLength >> 2;
+    const [left, right] = decode(data);
+    const count = left.length;
     if (!context || count === 0) return;
     const now = context.currentTime;
     if (this.#end < now) this.#end = now + LEAD;
     if (this.#end > now + LONGEST_LEAD) return;
     const buffer = context.createBuffer(2, count, this.#rate);
-    const samples = new Int16Array(data);
-    for (const channel of [0, 1]) {
-      const out = buffer.getChannelData(channel);
-      for (let i = 0; i < count; i += 1) out[i] = (samples[i * 2 + channel] ?? 0) / 32768;
-    }
+    buffer.copyToChannel(left, 0);
+    buffer.copyToChannel(right, 1);
     const source = context.createBufferSource();
     source.buffer = buffer;
-    source.connect(context.destination);
+    source.connect(this.#gain ?? context.destination);
     source.start(this.#end);
     this.#end += buffer.duration;
   }

@@ -52,12 +52,23 @@ export class FrozenList {
   async refresh() {
     this.#asked = performance.now();
     /** @type {{ frozen: FrozenValue[] }} */
-    const { frozen } = await this.#app.api.read(actions.FREEZE);
+    const { frozen } = await this.#ask();
     const text = JSON.stringify(frozen);
     if (text === this.#shown) return;
     this.#shown = text;
     this.element.hidden = frozen.length === 0;
     fill(this.element, ...frozen.map((one) => this.#row(one)));
+  }
+
+  /**
+   * Asks over the WebSocket if it is open, which leaves no line in the server's log.
+   * @returns {Promise<{ frozen: FrozenValue[] }>}
+   */
+  #ask() {
+    const { api, rpc } = this.#app;
+    if (!rpc.socket.connected.value) return api.read(actions.FREEZE);
+    const emulator = api.emulator.value;
+    return rpc.call("frozenMemory", emulator === undefined ? {} : { emulator });
   }
 
   /**

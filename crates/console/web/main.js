@@ -2,10 +2,12 @@
 
 import { activity } from "./activity.js";
 import { Api } from "./api.js";
+import { commands } from "./commands.js";
 import { Controller } from "./controller.js";
 import { playAfterClicks } from "./controls.js";
 import { byId, el } from "./dom.js";
 import { EmulatorClient } from "./emulation.js";
+import { takeDroppedFiles } from "./files.js";
 import { playByGamepad } from "./gamepad.js";
 import { GraphicsPanel } from "./graphics.js";
 import { header, selectEmulator } from "./header.js";
@@ -45,7 +47,7 @@ api.onCopied = (command) => toast(`Copied: ${command}`, "copied");
 const rpc = new Rpc(() => api.socketUrl("/v1/ws"));
 const emulation = new EmulatorClient(rpc, api);
 const controller = new Controller(emulation, api);
-const watch = new StatusPoller(api);
+const watch = new StatusPoller(api, rpc);
 /** @type {App} */
 const app = { api, rpc, controller, watch, status: watch.status, marks: new Marks() };
 const latency = new Latency(() => emulation.ping());
@@ -129,6 +131,8 @@ header(app, latency);
 
 playByKeyboard(controller, picture.focus);
 playByGamepad(controller);
+commands(app);
+takeDroppedFiles(app);
 rpc.onOpen(async () => {
   controller.repeat();
   const may = await emulation.mayControl();
@@ -136,6 +140,6 @@ rpc.onOpen(async () => {
 });
 rpc.socket.start();
 void api.probe().catch(() => {});
-watch.listen(rpc);
+watch.listen();
 watch.start();
 latency.start();

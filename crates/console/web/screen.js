@@ -2,6 +2,7 @@
 
 import { el, fill } from "./dom.js";
 import { icon } from "./icons.js";
+import { followFilter } from "./look.js";
 import { placeMark } from "./marks.js";
 import { Video } from "./video.js";
 
@@ -39,6 +40,7 @@ export function screen(app) {
     el("div", { class: "marks", "aria-hidden": "true" }, mark),
   );
   const element = el("div", { class: "bezel" }, focus, veil);
+  followFilter(element);
   const video = new Video(canvas, app.api);
   app.api.emulator.follow(() => {
     video.forget();

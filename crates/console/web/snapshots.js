@@ -7,6 +7,7 @@ import { Comparison } from "./compare.js";
 import { button, empty, field } from "./controls.js";
 import { confirm, prompt } from "./dialog.js";
 import { el, fill } from "./dom.js";
+import { loadState } from "./files.js";
 import { fileName, freeName } from "./names.js";
 import { toast } from "./toast.js";
 
@@ -172,7 +173,7 @@ export class SnapshotsPanel {
         "div",
         { class: "actions" },
         button({ icon: "load", label: `Load ${name}`, compact: true, kind: "primary", hint: "Load" }, () =>
-          this.#do(actions.loadSnapshot(name), `Loaded ${name}.`),
+          attempt(() => loadState(this.#app, actions.loadSnapshot(name), `Loaded ${name}.`)),
         ),
         button(
           { icon: "rename", label: `Rename ${name}`, compact: true, kind: "quiet", hint: "Rename" },

@@ -1,4 +1,4 @@
-/** The state of the server and its emulators, polled once a second. */
+/** The state of the server and its emulators: on events, and every second over the WebSocket that is open anyway. */
 
 import { ApiError } from "./api.js";
 import { Store } from "./store.js";
@@ -57,29 +57,34 @@ const STATE_EVENTS = new Set([
 ]);
 
 const EVERY_MS = 1000;
+/** While no frames run, events report every change. */
+const EVERY_MS_STILL = 2000;
 const EVERY_MS_LOST = 500;
 
 export class StatusPoller {
   /** @readonly */
   status = new Store(/** @type {Status} */ ({ phase: "loading", emulators: [], emulator: undefined }));
   #api;
+  #rpc;
   #looks = 0;
   #replaying = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
 
-  /** @param {Api} api */
-  constructor(api) {
-    this.#api = api;
-  }
-
   /**
-   * Also refreshes when the server reports an event: resets, states, pauses, stalls, connections.
+   * @param {Api} api
    * @param {Rpc} rpc
    */
-  listen(rpc) {
-    // If this fails, the state is still polled every second.
-    new Subscription(rpc, this.#api, {
+  constructor(api, rpc) {
+    this.#api = api;
+    this.#rpc = rpc;
+  }
+
+  /** Also refreshes when the server reports an event (resets, states, pauses, stalls, connections) or is gone. */
+  listen() {
+    this.#rpc.socket.connected.follow(() => void this.refresh());
+    // If this fails, the state is still polled.
+    new Subscription(this.#rpc, this.#api, {
       wanted: () => ({ events: true }),
       received: ({ event }) => {
         if (STATE_EVENTS.has(event)) void this.refresh();
@@ -112,7 +117,9 @@ export class StatusPoller {
     // A later request may have been answered first.
     if (look !== this.#looks) return;
     this.status.set(status);
-    const pause = this.status.value.phase === "unreachable" ? EVERY_MS_LOST : EVERY_MS;
+    const { phase } = this.status.value;
+    const still = phase === "paused" || phase === "lockstep" ? EVERY_MS_STILL : EVERY_MS;
+    const pause = phase === "unreachable" ? EVERY_MS_LOST : still;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => void this.refresh(), document.hidden ? pause * 5 : pause);
   }
@@ -121,7 +128,9 @@ export class StatusPoller {
   async #look() {
     try {
       /** @type {{ emulators: EmulatorState[] }} */
-      const { emulators } = await this.#api.read("/v1/emulators");
+      const { emulators } = this.#rpc.socket.connected.value
+        ? await this.#rpc.call("emulators")
+        : await this.#api.read("/v1/emulators");
       const wanted = this.#api.emulator.value;
       if (wanted !== undefined && !emulators.some(({ name }) => name === wanted))
         return { phase: "unknown", emulators, emulator: undefined };

@@ -1,4 +1,4 @@
-/** The timeline below the picture: the frames that an embedded emulator keeps, to go back to. */
+/** The timeline below the picture: the frames that are kept of an emulator, to go back to. */
 
 import * as actions from "./actions.js";
 import { ApiError } from "./api.js";
@@ -49,8 +49,10 @@ import { VIEW_ONLY } from "./transport.js";
 const EVERY_MS = 1500;
 /** Frames that are shown at most: two minutes. */
 const SPAN = 7200;
-/** Small pictures in the strip. */
+/** Small pictures in the strip, at most. */
 const PICTURES = 10;
+/** Frames from one small picture to the next that is kept. */
+const PICTURE_FRAMES = 60;
 /** While the key is held, the emulator goes back this many frames at a time: twice as fast as the game runs. */
 const STEP = 12;
 /** Time between these steps. */
@@ -150,19 +152,30 @@ export class Timeline {
   async #refresh() {
     if (this.#timer !== undefined || this.#moving) return;
     const { emulator } = this.#app.status.value;
-    if (emulator?.kind === "attached") this.element.hidden = true;
-    if (emulator?.kind !== "embedded" || document.hidden) return;
+    if (!emulator?.connected || document.hidden) return;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
     }, EVERY_MS);
     try {
       const first = Math.max(0, emulator.frame - SPAN);
       /** @type {History} */
-      const history = await this.#app.api.read("/v1/timeline", { first });
+      const history = await this.#ask(first);
       if (!this.#moving) this.#show(history);
     } catch (error) {
       if (error instanceof ApiError && error.status === 501) this.element.hidden = true;
     }
+  }
+
+  /**
+   * Asks over the WebSocket if it is open, which leaves no line in the server's log.
+   * @param {number} first
+   * @returns {Promise<History>}
+   */
+  #ask(first) {
+    const { api, rpc } = this.#app;
+    if (!rpc.socket.connected.value) return api.read("/v1/timeline", { first });
+    const emulator = api.emulator.value;
+    return rpc.call("history", emulator === undefined ? { first } : { first, emulator });
   }
 
   /** @param {History} history */
@@ -200,8 +213,12 @@ export class Timeline {
         .filter((frame) => frame <= end && frame >= first)
         .map((frame) => ({ line: line.line, frame })),
     );
-    const pictures = Array.from({ length: PICTURES }, (_, number) => {
-      const middle = first + ((number + 0.5) / PICTURES) * (last - first);
+    // At the same frames from one time to the next, so that one picture comes as another one goes.
+    const step = Math.max(1, Math.ceil((last - first) / PICTURES / PICTURE_FRAMES)) * PICTURE_FRAMES;
+    const from = Math.ceil(first / step);
+    const count = Math.max(1, Math.floor(last / step) - from + 1);
+    const pictures = Array.from({ length: count }, (_, number) => {
+      const middle = (from + number) * step;
       const near = all.reduce(
         (best, one) => (best && Math.abs(best.frame - middle) <= Math.abs(one.frame - middle) ? best : one),
         all[0],
@@ -312,7 +329,9 @@ export class Timeline {
   }
 
   #begin() {
-    this.#moving ??= { ran: this.#app.status.value.phase === "running" };
+    const { phase, emulator } = this.#app.status.value;
+    // A stock mGBA cannot be paused by requests; it goes on from each frame.
+    this.#moving ??= { ran: phase === "running" && emulator?.kind === "embedded" };
   }
 
   /** Goes to the newest frame that is wanted, one request at a time. */

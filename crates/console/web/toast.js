@@ -9,11 +9,19 @@ const MOST = 4;
 /** @typedef {"good" | "bad" | "copied"} Tone */
 
 /**
+ * What a message offers to do.
+ * @typedef {object} Offer
+ * @property {string} label
+ * @property {() => unknown} act
+ */
+
+/**
  * Shows `text` for a few seconds, and longer while the mouse is over it.
  * @param {string} text
  * @param {Tone} [tone]
+ * @param {Offer} [offer]
  */
-export function toast(text, tone = "good") {
+export function toast(text, tone = "good", offer = undefined) {
   const place = byId("toasts");
   // Each copied command replaces the one in the clipboard, and its message the one before.
   if (tone === "copied") place.querySelector(".toast.copied")?.remove();
@@ -22,8 +30,17 @@ export function toast(text, tone = "good") {
     { type: "button", class: "quiet square", "aria-label": "Dismiss" },
     icon("close"),
   );
-  const box = el("div", { class: `toast ${tone}` }, el("p", {}, text), close);
+  const box = el("div", { class: `toast ${tone}` }, el("p", {}, text));
   const gone = () => box.remove();
+  if (offer) {
+    const control = el("button", { type: "button" }, offer.label);
+    control.addEventListener("click", () => {
+      gone();
+      void offer.act();
+    });
+    box.append(control);
+  }
+  box.append(close);
   let timer = setTimeout(gone, SHOWN_MS);
   box.addEventListener("mouseenter", () => clearTimeout(timer));
   box.addEventListener("mouseleave", () => {

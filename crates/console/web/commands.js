@@ -1,0 +1,285 @@
+/** Commands by key and by name: hotkeys, the list of them (`?`), and the command palette (Ctrl K). */
+
+import * as actions from "./actions.js";
+import { attempt } from "./app.js";
+import { el, fill, freshId } from "./dom.js";
+import { loadState } from "./files.js";
+import { keyboardPlays, mapping } from "./keyboard.js";
+import { FILTERS, filter, VOLUMES, volume } from "./look.js";
+
+/** @import { App } from "./app.js" */
+
+/**
+ * @typedef {object} Command
+ * @property {string} title
+ * @property {string} [keys] The keys as people read them.
+ * @property {string} [code] The key's `KeyboardEvent.code`, with `Shift+` in front if Shift is held.
+ * @property {() => unknown} run
+ * @property {() => unknown} [release] Called when the key is released.
+ */
+
+/** Slots for quick saves: snapshots with these names. */
+const SLOTS = [1, 2, 3, 4];
+
+/**
+ * Connects the keys, and returns the commands.
+ * @param {App} app
+ * @returns {readonly Command[]}
+ */
+export function commands(app) {
+  const fixed = [...emulation(app), ...slots(app), ...looks()];
+  const palette = () => openPalette([...fixed, ...onThePage()]);
+  /** @type {Command[]} */
+  const all = [
+    ...fixed,
+    { title: "Search commands", keys: "Ctrl K", run: palette },
+    { title: "Show the keys", keys: "?", run: () => openHelp(all) },
+  ];
+  /** @type {Map<string, Command>} */
+  const held = new Map();
+  addEventListener("keydown", (event) => {
+    if ((event.ctrlKey || event.metaKey) && event.code === "KeyK" && !event.altKey) {
+      event.preventDefault();
+      if (!document.querySelector("dialog[open]")) palette();
+      return;
+    }
+    if (!mayTake(event)) return;
+    const code = (event.shiftKey ? "Shift+" : "") + event.code;
+    const help = event.key === "?";
+    const command = help ? all.at(-1) : fixed.find((one) => one.code === code);
+    if (!command) return;
+    event.preventDefault();
+    if (event.repeat) return;
+    if (command.release) held.set(event.code, command);
+    void command.run();
+  });
+  /** @param {string} code */
+  const release = (code) => {
+    held.get(code)?.release?.();
+    held.delete(code);
+  };
+  addEventListener("keyup", (event) => release(event.code));
+  addEventListener("blur", () => {
+    for (const code of [...held.keys()]) release(code);
+  });
+  return all;
+}
+
+/**
+ * Whether a key is for a command, and not for the game, a field or a button.
+ * @param {KeyboardEvent} event
+ * @returns {boolean}
+ */
+function mayTake(event) {
+  if (event.ctrlKey || event.altKey || event.metaKey || event.defaultPrevented) return false;
+  if (keyboardPlays.value && mapping.value[event.code] !== undefined) return false;
+  const target = event.target;
+  if (!(target instanceof Element)) return true;
+  if (target.closest("input:not(.scrub), select, textarea, dialog, [role=grid], [data-own-keys]"))
+    return false;
+  return event.code !== "Space" || target.closest("button, a, summary") === null;
+}
+
+/**
+ * @param {App} app
+ * @returns {Command[]}
+ */
+function emulation(app) {
+  const { api, watch, status } = app;
+  /** @param {Parameters<typeof api.act>[0]} action */
+  const act = (action) =>
+    attempt(async () => {
+      await api.act(action);
+      await watch.refresh();
+    });
+  const held = () => status.value.phase === "paused" || status.value.phase === "lockstep";
+  /** @type {number | "unlimited" | undefined} */
+  let before;
+  return [
+    {
+      title: "Pause or resume",
+      keys: "Space",
+      code: "Space",
+      run: () => act(held() ? actions.resume() : actions.pause()),
+    },
+    { title: "Step one frame", keys: ".", code: "Period", run: () => act(actions.advance(1)) },
+    {
+      title: "Fast forward while held",
+      keys: "F",
+      code: "KeyF",
+      run: () => {
+        const { emulator } = status.value;
+        if (before !== undefined || typeof emulator?.speed !== "number") return;
+        before = emulator.speed;
+        return act(actions.speed("unlimited"));
+      },
+      release: () => {
+        const speed = before;
+        before = undefined;
+        if (speed !== undefined) return act(actions.speed(speed));
+      },
+    },
+    { title: "Save the picture", run: () => press("Save the picture") },
+    { title: "Full screen", keys: "Shift F", code: "Shift+KeyF", run: () => press("Full screen") },
+    { title: "Sound on or off", keys: "M", code: "KeyM", run: () => press("Sound") },
+  ];
+}
+
+/**
+ * @param {App} app
+ * @returns {Command[]}
+ */
+function slots(app) {
+  return SLOTS.flatMap((number) => [
+    {
+      title: `Load slot ${number}`,
+      keys: String(number),
+      code: `Digit${number}`,
+      run: () =>
+        attempt(() => loadState(app, actions.loadSnapshot(`slot-${number}`), `Loaded slot ${number}.`)),
+    },
+    {
+      title: `Save slot ${number}`,
+      keys: `Shift ${number}`,
+      code: `Shift+Digit${number}`,
+      run: () => attempt(() => app.api.act(actions.saveSlot(`slot-${number}`))),
+    },
+  ]);
+}
+
+/** @returns {Command[]} */
+function looks() {
+  return [
+    ...FILTERS.map((name) => ({ title: `Picture: ${name}`, run: () => filter.set(name) })),
+    ...VOLUMES.map((value) => ({ title: `Volume: ${value} %`, run: () => volume.set(value) })),
+  ];
+}
+
+/**
+ * Presses a button of the page by its name.
+ * @param {string} name
+ */
+function press(name) {
+  const buttons = document.querySelectorAll("#stage button, #menu button");
+  const wanted = [...buttons].find((one) => labelOf(one).startsWith(name));
+  if (wanted instanceof HTMLElement) wanted.click();
+}
+
+/** @param {Element} element */
+function labelOf(element) {
+  return element.getAttribute("aria-label") ?? element.textContent.trim();
+}
+
+/**
+ * The tools and the buttons that are on the page.
+ * @returns {Command[]}
+ */
+function onThePage() {
+  const tabs = [...document.querySelectorAll("[role=tab]")].map((tab) => ({
+    tab,
+    title: `Open ${labelOf(tab)}`,
+  }));
+  const buttons = [...document.querySelectorAll("#stage .transport button, #menu button")].map((tab) => ({
+    tab,
+    title: labelOf(tab),
+  }));
+  return [...tabs, ...buttons].flatMap(({ tab, title }) =>
+    tab instanceof HTMLElement && !tab.hidden && title !== "" ? [{ title, run: () => tab.click() }] : [],
+  );
+}
+
+/**
+ * A dialog in which the user searches for a command.
+ * @param {readonly Command[]} all
+ */
+function openPalette(all) {
+  const list = el("ul", { role: "listbox", id: freshId("commands"), "aria-label": "Commands" });
+  const input = el("input", {
+    type: "search",
+    role: "combobox",
+    "aria-label": "Search commands",
+    "aria-controls": list.id,
+    "aria-expanded": "true",
+    autocomplete: "off",
+    placeholder: "Search commands",
+  });
+  const dialog = el("dialog", { class: "palette", "aria-label": "Commands" }, input, list);
+  /** @type {readonly Command[]} */
+  let found = [];
+  let chosen = 0;
+  /** @param {Command | undefined} command */
+  const run = (command) => {
+    dialog.close();
+    void command?.run();
+    void command?.release?.();
+  };
+  const show = () => {
+    const words = input.value.toLowerCase().split(/\s+/);
+    const titles = new Set();
+    found = all.filter(({ title }) => {
+      const matches = words.every((word) => title.toLowerCase().includes(word)) && !titles.has(title);
+      if (matches) titles.add(title);
+      return matches;
+    });
+    chosen = Math.max(0, Math.min(chosen, found.length - 1));
+    const options = found.map((command, number) =>
+      el(
+        "li",
+        {
+          role: "option",
+          id: `${list.id}-${number}`,
+          "aria-selected": String(number === chosen),
+          on: { click: () => run(command) },
+        },
+        el("span", {}, command.title),
+        command.keys ? el("kbd", {}, command.keys) : "",
+      ),
+    );
+    fill(list, ...options);
+    options[chosen]?.scrollIntoView({ block: "nearest" });
+    input.setAttribute("aria-activedescendant", found.length > 0 ? `${list.id}-${chosen}` : "");
+  };
+  input.addEventListener("input", () => {
+    chosen = 0;
+    show();
+  });
+  input.addEventListener("keydown", (event) => {
+    const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+    if (step !== 0) {
+      event.preventDefault();
+      chosen += step;
+      show();
+    } else if (event.key === "Enter") {
+      event.preventDefault();
+      run(found[chosen]);
+    }
+  });
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+  show();
+  input.focus();
+}
+
+/**
+ * A dialog with the keys of all commands.
+ * @param {readonly Command[]} all
+ */
+function openHelp(all) {
+  const title = el("h2", { id: freshId("title") }, "Keys of the page");
+  const rows = all
+    .filter(({ keys }) => keys !== undefined)
+    .map(({ title, keys }) => el("div", {}, el("dt", {}, el("kbd", {}, keys ?? "")), el("dd", {}, title)));
+  const rewind = el("div", {}, el("dt", {}, el("kbd", {}, ", or `")), el("dd", {}, "Go back while held"));
+  const close = el("button", { type: "submit", class: "primary" }, "Close");
+  const note = el(
+    "p",
+    {},
+    "A key of the game (Input) comes first. Files that you drop on the page are loaded.",
+  );
+  const form = el("form", { method: "dialog" }, title, el("dl", {}, ...rows, rewind), note, close);
+  const dialog = el("dialog", { class: "keys", "aria-labelledby": title.id }, form);
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+}

@@ -1,0 +1,121 @@
+/** Files that are dropped on the page: games, states and recordings. And loads that can be undone. */
+
+import * as actions from "./actions.js";
+import { ApiError } from "./api.js";
+import { attempt } from "./app.js";
+import { confirm } from "./dialog.js";
+import { toast } from "./toast.js";
+
+/**
+ * @import { App } from "./app.js"
+ * @import { Action } from "./curl.js"
+ */
+
+/** Names of games end like this. */
+const GAME = /\.(gba|agb|gb|gbc|cgb|sgb)$/i;
+/** Names of recordings end like this. */
+const RECORDING = /\.fwr$/i;
+/** mGBA's own names of states, and pictures with a state inside. */
+const STATE = /\.(ss\d?|state|png)$/i;
+
+/**
+ * Loads the files that are dropped anywhere on the page.
+ * @param {App} app
+ */
+export function takeDroppedFiles(app) {
+  /** @type {(event: DragEvent) => boolean} */
+  const hasFiles = (event) => event.dataTransfer?.types.includes("Files") ?? false;
+  addEventListener("dragover", (event) => {
+    if (hasFiles(event)) event.preventDefault();
+  });
+  addEventListener("drop", (event) => {
+    if (!hasFiles(event)) return;
+    event.preventDefault();
+    for (const file of event.dataTransfer?.files ?? []) void attempt(() => take(app, file));
+  });
+}
+
+/**
+ * Loads a file by what its name says that it is.
+ * @param {App} app
+ * @param {File} file
+ * @returns {Promise<void>}
+ */
+export async function take(app, file) {
+  if (GAME.test(file.name)) return takeGame(app, file);
+  if (RECORDING.test(file.name)) {
+    const name = serverName(file.name.replace(RECORDING, ""));
+    await app.api.act(actions.uploadRecording(name, file));
+    toast(`Added the recording ${name}. Replay it in Recordings.`);
+    return;
+  }
+  if (STATE.test(file.name)) return loadState(app, actions.loadState(file), `Loaded the state ${file.name}.`);
+  throw new ApiError(
+    `${file.name} is not known here; drop a game (.gba, .gb, .gbc), a state (.ss1, .png) or a recording (.fwr)`,
+    0,
+  );
+}
+
+/**
+ * @param {App} app
+ * @param {File} file
+ */
+async function takeGame(app, file) {
+  const name = serverName(file.name);
+  try {
+    await app.api.act(actions.uploadRom(name, file, false));
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status !== 409) throw error;
+    const detail = "The server has another game of this name. Its battery save stays.";
+    if (!(await confirm(`Replace ${name}?`, detail, "Replace"))) return;
+    await app.api.act(actions.uploadRom(name, file, true));
+  }
+  toast(`Playing ${name}.`);
+  await app.watch.refresh();
+}
+
+/**
+ * A name that the server accepts.
+ * @param {string} name
+ * @returns {string}
+ */
+function serverName(name) {
+  const ending = /\.\w+$/.exec(name)?.[0] ?? "";
+  const stem = name.slice(0, name.length - ending.length);
+  const allowed = stem.replace(/[^A-Za-z0-9._-]+/g, "-").replace(/^[^A-Za-z0-9]+|[.-]+$/g, "");
+  return (allowed.slice(0, 60) || "file") + ending;
+}
+
+/**
+ * Does an action that loads a state, and offers to go back to the frame before it.
+ * @param {App} app
+ * @param {Action} action
+ * @param {string} said
+ * @returns {Promise<void>}
+ */
+export async function loadState(app, action, said) {
+  const before = app.api.copying.value ? undefined : await placeOf(app);
+  await app.api.act(action);
+  const undo = () =>
+    attempt(async () => {
+      if (before) await app.api.act(actions.rewind(before.frame, before.line));
+      await app.watch.refresh();
+    });
+  toast(said, "good", before && { label: "Undo", act: undo });
+  await app.watch.refresh();
+}
+
+/**
+ * Where the emulator is in its history; `undefined` if it has none.
+ * @param {App} app
+ * @returns {Promise<{ frame: number, line: number } | undefined>}
+ */
+async function placeOf(app) {
+  try {
+    /** @type {{ frame: number, line: number | null }} */
+    const { frame, line } = await app.api.read("/v1/timeline", { first: 0xffff_ffff, marks: false });
+    return line === null ? undefined : { frame, line };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,37 @@
+/** How the picture is drawn and how loud the sound is, as the user chose. */
+
+import { setting } from "./settings.js";
+
+/** @type {readonly string[]} */
+export const FILTERS = ["sharp", "smooth", "LCD", "GBA colours"];
+/** In percent. @type {readonly number[]} */
+export const VOLUMES = [100, 75, 50, 25, 10];
+
+export const filter = setting("filter", "sharp", isFilter);
+export const volume = setting("volume", 100, isVolume);
+
+/**
+ * @param {unknown} value
+ * @returns {value is string}
+ */
+function isFilter(value) {
+  return FILTERS.some((name) => name === value);
+}
+
+/**
+ * @param {unknown} value
+ * @returns {value is number}
+ */
+function isVolume(value) {
+  return typeof value === "number" && value >= 0 && value <= 100;
+}
+
+/**
+ * Shows the chosen look on the element around the picture.
+ * @param {HTMLElement} element
+ */
+export function followFilter(element) {
+  filter.follow((name) => {
+    element.dataset.filter = name.toLowerCase().replace(" ", "-");
+  });
+}

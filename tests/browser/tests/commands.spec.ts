@@ -1,0 +1,155 @@
+/** Commands by key and by name, files that are dropped, and loads that are undone. */
+
+import { readFileSync } from "node:fs";
+import type { Page } from "@playwright/test";
+import { repository, type Server } from "../support/server.ts";
+import { expect, test } from "../support/test.ts";
+
+interface State {
+  frame: number;
+  run: string;
+  title: string;
+  speed: number | "unlimited";
+}
+
+const SCORE = 0x0200_0044;
+
+const state = async (server: Server): Promise<State> => server.json("/v1/emulator");
+
+/** Drops a file on the page, as a user does. */
+async function drop(page: Page, name: string, bytes: Uint8Array): Promise<void> {
+  const data = await page.evaluateHandle(
+    ({ name, bytes }) => {
+      const transfer = new DataTransfer();
+      transfer.items.add(new File([new Uint8Array(bytes)], name));
+      return transfer;
+    },
+    { name, bytes: [...bytes] },
+  );
+  await page.dispatchEvent("main", "drop", { dataTransfer: data });
+}
+
+test("hotkeys pause, step and fast-forward while they are held", async ({ console: page, server }) => {
+  await page.screen.focus();
+  await page.page.keyboard.press("Space");
+  await expect.poll(async () => (await state(server)).run).toBe("paused");
+  await expect(page.button("Resume")).toBeVisible();
+  const { frame } = await state(server);
+  await page.page.keyboard.press("Period");
+  await expect.poll(async () => (await state(server)).frame).toBe(frame + 1);
+  await page.page.keyboard.press("Space");
+  await expect.poll(async () => (await state(server)).run).toBe("running");
+  await page.page.keyboard.down("f");
+  await expect.poll(async () => (await state(server)).speed).toBe("unlimited");
+  await page.page.keyboard.up("f");
+  await expect.poll(async () => (await state(server)).speed).toBe(1);
+});
+
+test("a key of the game and a field come before hotkeys", async ({ console: page, server }) => {
+  await page.page.getByLabel("Frames to step").focus();
+  await page.page.keyboard.press("2");
+  await page.tab("Input");
+  await page.page.locator("[data-map=A]").click();
+  await page.page.keyboard.press("Space");
+  await page.screen.focus();
+  await page.page.keyboard.down("Space");
+  await page.expectLit("A");
+  await page.page.keyboard.up("Space");
+  expect((await state(server)).run).toBe("running");
+  await expect(page.page.locator(".toast")).toHaveCount(0);
+});
+
+test("the keys are listed, and the palette finds commands by name", async ({ console: page, server }) => {
+  await page.screen.focus();
+  await page.page.keyboard.press("?");
+  const help = page.page.getByRole("dialog", { name: "Keys of the page" });
+  await expect(help).toContainText("Fast forward while held");
+  await page.page.keyboard.press("Escape");
+  await expect(help).toHaveCount(0);
+  await page.page.keyboard.press("Control+k");
+  await page.page.getByRole("combobox", { name: "Search commands" }).fill("open watch");
+  await expect(page.page.locator(".palette [role=option]")).toHaveCount(1);
+  await page.page.keyboard.press("Enter");
+  await expect(page.page.getByRole("tabpanel", { name: "Watches" })).toBeVisible();
+  await page.page.keyboard.press("Control+k");
+  await page.page.getByRole("combobox", { name: "Search commands" }).fill("pause or");
+  await page.page.keyboard.press("Enter");
+  await expect.poll(async () => (await state(server)).run).toBe("paused");
+});
+
+test("the picture is drawn as the user chose, also after a reload", async ({ console: page }) => {
+  const choose = async (name: string): Promise<void> => {
+    await page.page.keyboard.press("Control+k");
+    await page.page.getByRole("combobox", { name: "Search commands" }).fill(`picture: ${name}`);
+    await page.page.keyboard.press("Enter");
+  };
+  await expect(page.canvas).toHaveCSS("image-rendering", "pixelated");
+  await choose("smooth");
+  await expect(page.canvas).toHaveCSS("image-rendering", "auto");
+  await page.page.reload();
+  await expect(page.canvas).toHaveCSS("image-rendering", "auto");
+  await choose("gba");
+  await expect(page.canvas).toHaveCSS("filter", /saturate/);
+  await choose("sharp");
+  await expect(page.canvas).toHaveCSS("filter", "none");
+});
+
+test("slots are saved and loaded by key, and a load is undone", async ({ console: page, server }) => {
+  await server.holdAt(200);
+  await server.batch({ op: "write32", address: SCORE, value: 111 });
+  await page.screen.focus();
+  await page.page.keyboard.press("Shift+Digit2");
+  await expect
+    .poll(async () => (await server.json<{ snapshots: { name: string }[] }>("/v1/snapshots")).snapshots)
+    .toHaveLength(1);
+  await server.batch({ op: "write32", address: SCORE, value: 222 }, { op: "advance", frames: 60 });
+  const score = async (): Promise<unknown> => (await server.batch({ op: "read32", address: SCORE }))[0];
+  const later = await score();
+  await page.page.keyboard.press("Digit2");
+  await expect(page.page.locator(".toast")).toContainText("Loaded slot 2.");
+  await expect.poll(score).toBe(111);
+  await page.button("Undo").click();
+  await expect.poll(score).toBe(later);
+  expect((await state(server)).frame).toBe(260);
+});
+
+test("a dropped game, state and recording are loaded", async ({ console: page, server }) => {
+  const rom = new Uint8Array(readFileSync(repository("rom/framewire-demo.gba")));
+  const other = Uint8Array.from(rom);
+  other.set(new TextEncoder().encode("DROPPED"), 0xa0);
+  await drop(page.page, "My game (v2).gba", other);
+  await expect(page.page.locator(".toast")).toContainText("Playing My-game-v2.gba.");
+  await expect.poll(async () => (await state(server)).title).toMatch(/^DROPPED/);
+  // Another game of that name replaces it only if the user agrees.
+  await drop(page.page, "My game (v2).gba", rom);
+  await page.page.getByRole("dialog").getByRole("button", { name: "Replace" }).click();
+  await expect.poll(async () => (await state(server)).title).toBe("FRAMEWIRE");
+  await server.holdAt(120);
+  const saved = new Uint8Array(await (await fetch(`${server.url}/v1/state`)).arrayBuffer());
+  await server.batch({ op: "advance", frames: 30 });
+  await drop(page.page, "game.ss1", saved);
+  await expect.poll(async () => (await state(server)).frame).toBe(120);
+  await server.json("/v1/recordings", { name: "run" });
+  await server.batch({ op: "advance", frames: 20 });
+  await fetch(`${server.url}/v1/recording`, { method: "DELETE" });
+  const recorded = new Uint8Array(await (await fetch(`${server.url}/v1/recordings/run/file`)).arrayBuffer());
+  await drop(page.page, "from a friend.fwr", recorded);
+  await expect(page.page.locator(".toast").last()).toContainText("Added the recording from-a-friend.");
+  await drop(page.page, "notes.txt", new Uint8Array(3));
+  await expect(page.page.locator(".toast.bad")).toContainText("drop a game");
+});
+
+test("an open page sends no request each second", async ({ console: page, server }) => {
+  await page.page.waitForTimeout(3000);
+  const requests: string[] = [];
+  page.page.on("request", (request) => {
+    // The strip gets a small picture from time to time.
+    if (!request.url().includes("/v1/timeline/picture")) requests.push(request.url());
+  });
+  await page.page.waitForTimeout(5000);
+  expect(requests).toEqual([]);
+  // It knows all the same what the emulator does.
+  await server.json("/v1/pause", {});
+  await expect(page.button("Resume")).toBeVisible();
+  expect(requests).toEqual([]);
+});

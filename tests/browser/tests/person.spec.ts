@@ -1,0 +1,104 @@
+/** What a person does in one visit: on a desktop, and on a phone. */
+
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { repository } from "../support/server.ts";
+import { expect, test } from "../support/test.ts";
+
+const SCORE = 0x0200_0044;
+
+for (const [name, viewport, hasTouch] of [
+  ["desktop", { width: 1440, height: 900 }, false],
+  ["phone", { width: 390, height: 844 }, true],
+] as const) {
+  test.describe(name, () => {
+    test.use({ viewport, hasTouch });
+
+    test(`a visit on a ${name}: play, go back, freeze, copy, record, replay, and another game`, async ({
+      console: page,
+      context,
+      server,
+    }) => {
+      await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+      const state = async (): Promise<{ frame: number; run: string; title: string }> =>
+        server.json("/v1/emulator");
+      const score = async (): Promise<unknown> => (await server.batch({ op: "read32", address: SCORE }))[0];
+
+      await test.step("play", async () => {
+        await expect.poll(async () => (await state()).frame).toBeGreaterThan(150);
+        const key = page.page.locator(".pad [data-key=A]");
+        if (hasTouch) await key.tap();
+        else await page.screen.press("x");
+        await expect
+          .poll(async () => (await server.batch({ op: "read32", address: 0x0200_0010 }))[0])
+          .toBe(1);
+      });
+
+      await test.step("go back", async () => {
+        const before = (await state()).frame;
+        const box = await page.page.locator(".strip").boundingBox();
+        if (!box) throw new Error("no strip");
+        const [x, y] = [box.x + box.width * 0.2, box.y + box.height / 2];
+        if (hasTouch) await page.page.touchscreen.tap(x, y);
+        else await page.page.mouse.click(x, y);
+        await expect.poll(async () => (await state()).frame).toBeLessThan(before);
+        await expect.poll(async () => (await state()).run).toBe("running");
+      });
+
+      await test.step("freeze the score", async () => {
+        const panel = await page.tab("Memory");
+        await panel.getByLabel("Address or symbol").fill(SCORE.toString(16));
+        await panel.getByLabel("Address or symbol").press("Enter");
+        await panel.getByLabel("Type").selectOption("u32");
+        await panel.getByLabel("New value").fill("99999");
+        await panel.getByRole("button", { name: "Freeze", exact: true }).click();
+        await expect(panel.getByRole("list", { name: "Frozen values" })).toContainText("99999");
+        await expect.poll(score).toBe(99999);
+        // A recording has keys only, so nothing may be frozen while it runs.
+        await panel.getByRole("button", { name: /^Unfreeze/ }).click();
+      });
+
+      await test.step("copy as Python and run that", async () => {
+        await page.button("Pause").click();
+        const log = await page.tab("Log");
+        await log.getByLabel("Copy as").selectOption("Python");
+        await server.json("/v1/resume", {});
+        await log.getByRole("button", { name: 'Copy "Pause" as Python' }).first().click();
+        const clipboard = (): Promise<string> => page.page.evaluate(() => navigator.clipboard.readText());
+        await expect.poll(clipboard).toContain("/v1/pause");
+        execFileSync("python3", ["-c", await clipboard()]);
+        expect((await state()).run).toBe("paused");
+        await page.button("Resume").click();
+        await expect.poll(async () => (await state()).run).toBe("running");
+      });
+
+      await test.step("record and replay", async () => {
+        const panel = await page.tab("Recordings");
+        await panel.getByLabel("Name of the recording").fill("visit");
+        await panel.getByRole("button", { name: "Record", exact: true }).click();
+        const recorded = async (): Promise<number> =>
+          Number(/(\d+) frames/.exec(await panel.locator(".running").innerText())?.[1]);
+        await expect.poll(recorded).toBeGreaterThan(70);
+        await panel.getByRole("button", { name: "Stop" }).click();
+        await panel.getByLabel("Replay speed").selectOption("Max");
+        await panel.getByRole("button", { name: "Replay visit" }).click();
+        await expect(panel.getByText(/Replay matches/)).toBeVisible();
+      });
+
+      await test.step("drop another game", async () => {
+        const rom = new Uint8Array(readFileSync(repository("rom/framewire-demo.gba")));
+        rom.set(new TextEncoder().encode("ANOTHER"), 0xa0);
+        const data = await page.page.evaluateHandle(
+          (bytes) => {
+            const transfer = new DataTransfer();
+            transfer.items.add(new File([new Uint8Array(bytes)], "another.gba"));
+            return transfer;
+          },
+          [...rom],
+        );
+        await page.page.dispatchEvent("main", "drop", { dataTransfer: data });
+        await expect.poll(async () => (await state()).title).toMatch(/^ANOTHER/);
+      });
+    });
+  });
+}
