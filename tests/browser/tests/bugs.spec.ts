@@ -110,7 +110,7 @@ test("another emulator shows nothing of the one before", async ({ page, serve })
   await opened.open("/?emulator=demo");
   const panel = await opened.tab("Memory");
   await expect(panel.getByRole("gridcell").first()).toHaveText("46");
-  await page.getByLabel("Emulator").selectOption("gone");
+  await page.getByLabel("Emulator", { exact: true }).selectOption("gone");
   await expect(page.locator(".veil")).toContainText("No emulator");
   await expect(panel.getByRole("gridcell").first()).toHaveText("··");
   expect(await opened.pixel(120, 120)).toEqual([0, 0, 0]);
