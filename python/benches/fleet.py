@@ -37,6 +37,8 @@ NODES = (1, 2, 4)
 ENVS = 512
 ROUNDS = 3
 STORE = 200 << 20
+BYTES = 84 * 84 * 4
+"""Those of an observation: four grey pictures."""
 
 
 def rate(work: Callable[[], int], seconds: float) -> float:
@@ -93,6 +95,19 @@ def call_seconds(workers: int, seconds: float) -> float:
     one.close()
     with Fleet(None, "memory", num_envs=workers, workers=workers) as fleet:
         return workers / rate(stepping(fleet), seconds) - alone
+
+
+def copied_bytes_per_second(seconds: float) -> float:
+    """How fast the program copies observations, which come from other processes and so are in no cache of its processor."""
+    batches = [np.full((ENVS, BYTES), number, np.uint8) for number in range(16)]
+    copy = np.empty_like(batches[0])
+
+    def work() -> int:
+        for batch in batches:
+            np.copyto(copy, batch)
+        return copy.nbytes * len(batches)
+
+    return rate(work, seconds)
 
 
 def kill(cluster: Cluster, node: Any, fleet: Fleet) -> None:
@@ -168,7 +183,8 @@ def main() -> None:
         if options.only != "losses":
             rounds = [{nodes: speeds(nodes, options.seconds) for nodes in NODES} for _ in range(ROUNDS)]
             calls = [statistics.median(call_seconds(workers, 1.0) for _ in range(3)) for workers in (1, 2)]
-            figures |= summary(rounds, calls)
+            copying = statistics.median(copied_bytes_per_second(0.5) for _ in range(3))
+            figures |= summary(rounds, calls, copying)
         if options.only != "speeds":
             figures["losses"] = [losses(cluster, workers, options.steps) for workers in NODES[1:]]
     if options.json is not None:
@@ -177,22 +193,19 @@ def main() -> None:
     print(json.dumps(figures, indent=2))
 
 
-def summary(rounds: list[dict[int, dict[str, float]]], calls: list[float]) -> dict[str, Any]:
+def summary(rounds: list[dict[int, dict[str, float]]], calls: list[float], copying: float) -> dict[str, Any]:
     """The speeds, the constants of the model, and what it predicts for these fleets."""
 
     def median(nodes: int, name: str) -> float:
         return statistics.median(each[nodes][name] for each in rounds)
 
-    size = 84 * 84 * 4
     step_seconds = 1 / median(1, "one_process")
     call = max(calls[1] - calls[0], 1e-5)
     latency = max(calls[0] - call, 0.0)
-    # What one node needs more than one process for its batch: calls, and the way of the observations.
-    copying = max(ENVS / median(1, "step") - ENVS * step_seconds - latency - call, 1e-5)
-    costs = Costs(step_seconds, latency, call, ENVS * size / copying)
+    costs = Costs(step_seconds, latency, call, copying)
     fleets = []
     for nodes in NODES:
-        expected = predict(costs, Plan(nodes, 1, ENVS // nodes, size, None, os.cpu_count() or 1))
+        expected = predict(costs, Plan(nodes, 1, ENVS // nodes, BYTES, None, os.cpu_count() or 1))
         fleets.append(
             {
                 "nodes": nodes,
