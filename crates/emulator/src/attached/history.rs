@@ -19,6 +19,9 @@ use crate::history::{Beginning, History, NewState, Thumbnail};
 
 /// Time between two states. A test in `tests/tests/e2e/history.rs` measures what they cost a window.
 const SPACING: Duration = Duration::from_secs(1);
+/// How long states are kept after somebody last asked for the history. Otherwise an emulator that is only attached would send a
+/// state each second.
+const INTEREST: Duration = Duration::from_secs(10 * 60);
 /// Longest time for a state to come.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// mGBA's state flags: the screenshot, the battery save and the cartridge's clock. With a screenshot mGBA compresses the state,
@@ -46,6 +49,8 @@ struct Progress {
     went_to: Option<u32>,
     /// How many times the order of frames was broken.
     breaks: u64,
+    /// When somebody last asked for the history.
+    asked: Option<Instant>,
 }
 
 /// A state as the script sent it.
@@ -71,9 +76,25 @@ const OPS: usize = 3;
 impl HistoryKeeper {
     /// A history that takes at most `budget` bytes of memory; with 0 it keeps nothing.
     pub fn new(budget: usize) -> HistoryKeeper {
-        let progress =
-            Progress { beginning: Some(Beginning::Game), kept: None, keys: None, went_to: None, breaks: 0 };
+        let progress = Progress {
+            beginning: Some(Beginning::Game),
+            kept: None,
+            keys: None,
+            went_to: None,
+            breaks: 0,
+            asked: None,
+        };
         HistoryKeeper { history: Arc::new(History::new(budget)), progress: Mutex::new(progress) }
+    }
+
+    /// The history for somebody who asks for it. From then on states are kept, until nobody has asked for ten minutes.
+    pub fn ask(&self) -> Arc<History> {
+        self.progress.lock().asked = Some(Instant::now());
+        self.history.clone()
+    }
+
+    fn is_asked(&self) -> bool {
+        self.progress.lock().asked.is_some_and(|asked| asked.elapsed() < INTEREST)
     }
 
     /// Notes that the frames after this do not follow from the earlier ones.
@@ -149,7 +170,8 @@ impl HistoryKeeper {
             let message = "a batch goes back only once; send each rewind in its own batch";
             return Some(Err((index, OpError::bad_argument(message))));
         }
-        let found = match self.history.find(line, self.history.until_end(line, frame, now), None) {
+        let history = self.ask();
+        let found = match history.find(line, history.until_end(line, frame, now), None) {
             Ok(found) => found,
             Err(error) => return Some(Err((index, error))),
         };
@@ -217,6 +239,9 @@ pub(super) async fn keep(link: Arc<Link>, shared: Arc<AttachedState>) {
         sleep(SPACING).await;
         let status = link.status();
         // mGBA-http's script has no events, so nothing says when a state was loaded.
+        if !shared.keeper.is_asked() {
+            continue;
+        }
         let has_events = matches!(status.script, Some(Script::Framewire(_)));
         if !has_events || !is_ready(&link) || !shared.knows_game() || shared.keeper.has(status.frame) {
             continue;

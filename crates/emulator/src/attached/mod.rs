@@ -212,7 +212,7 @@ impl Emulator for Attached {
 
     fn history(&self) -> Option<Arc<History>> {
         let knows_frames = self.link.status().script != Some(Script::MgbaHttp);
-        knows_frames.then(|| self.shared.keeper.history.clone())
+        knows_frames.then(|| self.shared.keeper.ask())
     }
 }
 
