@@ -52,6 +52,8 @@ fn the_cost_of_a_history_in_a_window() {
         served.server = Framewire::serve(&["--attach", &address, "--history", size]).unwrap();
         served.http = served.server.http();
         served.ready();
+        // States are kept from now on.
+        states(&served);
         std::thread::sleep(Duration::from_secs(2));
         let frame = || served.get("/core/currentframe").text().trim().parse::<f64>().unwrap();
         let (begun, first) = (Instant::now(), frame());
