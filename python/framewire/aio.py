@@ -217,7 +217,7 @@ class AsyncClient:
     # The past.
 
     async def history(self, first: int = 0) -> History:
-        """What the emulator keeps of the past, from the frame `first` on. A window keeps nothing: `Unsupported`."""
+        """What the emulator keeps of the past, from the frame `first` on. A window begins to keep states with this call."""
         return await self._transport.perform(calls.history(first))
 
     async def history_screen(self, frame: int, line: int) -> Screen:
@@ -225,7 +225,7 @@ class AsyncClient:
         return await self._transport.perform(calls.history_screen(frame, line))
 
     async def rewind(self, frame: int, line: int | None = None) -> Rewound:
-        """Goes back to a frame of the past, on this line or another one: docs/api.md#going-back. A window cannot."""
+        """Goes back to a frame of the past, on this line or another one: docs/api.md#going-back."""
         return await self._transport.perform(calls.rewind(frame, line))
 
     # Cheats.

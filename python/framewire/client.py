@@ -214,7 +214,7 @@ class Client:
     # The past.
 
     def history(self, first: int = 0) -> History:
-        """What the emulator keeps of the past, from the frame `first` on. A window keeps nothing: `Unsupported`."""
+        """What the emulator keeps of the past, from the frame `first` on. A window begins to keep states with this call."""
         return self._transport.perform(calls.history(first))
 
     def history_screen(self, frame: int, line: int) -> Screen:
@@ -222,7 +222,7 @@ class Client:
         return self._transport.perform(calls.history_screen(frame, line))
 
     def rewind(self, frame: int, line: int | None = None) -> Rewound:
-        """Goes back to a frame of the past, on this line or another one: docs/api.md#going-back. A window cannot."""
+        """Goes back to a frame of the past, on this line or another one: docs/api.md#going-back."""
         return self._transport.perform(calls.rewind(frame, line))
 
     # Cheats.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import time
 from pathlib import Path
 
 import numpy as np
@@ -32,10 +33,18 @@ def test_a_window_is_an_emulator_too(attached: Server) -> None:
             emulator.pause()
         with pytest.raises(framewire.Unsupported):
             emulator.audio()
-        with pytest.raises(framewire.Unsupported, match="snapshots"):
-            emulator.history()
-        with pytest.raises(framewire.Unsupported):
-            emulator.rewind(1)
+
+
+def test_a_window_goes_back_to_a_state_that_is_kept(attached: Server) -> None:
+    with framewire.connect(attached.url) as emulator:
+        deadline = time.monotonic() + 30
+        while not any(line.states for line in emulator.history().lines):
+            assert time.monotonic() < deadline, "no state is kept"
+            time.sleep(0.1)
+        line = emulator.history().lines[-1]
+        with emulator.lockstep():
+            assert emulator.rewind(line.states[0], line.line) == framewire.Rewound(line.states[0], True)
+            assert emulator.frame() == line.states[0]
 
 
 def test_a_window_is_stepped_in_lockstep(attached: Server) -> None:
