@@ -155,31 +155,31 @@ impl HistoryKeeper {
 
 impl HistoryKeeper {
     /// Replaces an operation `rewind` of a batch by those that the script has: they save the state of now, and load the one that
-    /// is kept. `now` is the emulator's frame counter. Returns `None` for a batch without `rewind`.
+    /// is kept. The first `rewind` is given by its index, frame and line; `now` is the emulator's frame counter.
     ///
     /// # Errors
-    /// If it cannot go back, with the number of the operation.
-    pub fn prepare(&self, batch: &mut Batch, now: u32) -> Option<Result<Return, (usize, OpError)>> {
-        let index = batch.ops.iter().position(|op| matches!(op, Op::Rewind { .. }))?;
-        let Op::Rewind { frame, line } = batch.ops[index] else { return None };
+    /// If it cannot go back.
+    pub fn prepare(
+        &self,
+        batch: &mut Batch,
+        (index, frame, line): (usize, u32, u32),
+        now: u32,
+    ) -> Result<Return, OpError> {
         if !self.history.is_on() {
             let message = "this emulator was attached without memory for a history; start the server without --history 0";
-            return Some(Err((index, OpError::new(Status::Unsupported, message))));
+            return Err(OpError::new(Status::Unsupported, message));
         }
         if batch.ops[index + 1..].iter().any(|op| matches!(op, Op::Rewind { .. })) {
             let message = "a batch goes back only once; send each rewind in its own batch";
-            return Some(Err((index, OpError::bad_argument(message))));
+            return Err(OpError::bad_argument(message));
         }
         let history = self.ask();
-        let found = match history.find(line, history.until_end(line, frame, now), None) {
-            Ok(found) => found,
-            Err(error) => return Some(Err((index, error))),
-        };
+        let found = history.find(line, history.until_end(line, frame, now), None)?;
         self.progress.lock().went_to = Some(found.frame);
         let load = Op::LoadState { data: found.state, flags: FLAGS };
         let ops = [Op::CurrentFrame {}, Op::SaveState { flags: FLAGS }, load];
         batch.ops.splice(index..=index, ops);
-        Some(Ok(Return { index, line: found.line, frame: found.frame }))
+        Ok(Return { index, line: found.line, frame: found.frame })
     }
 
     /// Turns the results of what `prepare` put into a batch into that of `rewind`.
@@ -237,11 +237,11 @@ pub(super) async fn keep(link: Arc<Link>, shared: Arc<AttachedState>) {
     }
     loop {
         sleep(SPACING).await;
-        let status = link.status();
-        // mGBA-http's script has no events, so nothing says when a state was loaded.
         if !shared.keeper.is_asked() {
             continue;
         }
+        let status = link.status();
+        // mGBA-http's script has no events, so nothing says when a state was loaded.
         let has_events = matches!(status.script, Some(Script::Framewire(_)));
         if !has_events || !is_ready(&link) || !shared.knows_game() || shared.keeper.has(status.frame) {
             continue;

@@ -123,13 +123,16 @@ fn go_back(
     shared: &AttachedState,
     batch: &mut Batch,
 ) -> Option<Result<Return, (usize, OpError)>> {
-    let index = batch.ops.iter().position(|op| matches!(op, Op::Rewind { .. }))?;
+    let rewind = batch.ops.iter().enumerate().find_map(|(index, op)| match *op {
+        Op::Rewind { frame, line } => Some((index, frame, line)),
+        _ => None,
+    })?;
     let status = link.status();
     if status.script == Some(Script::MgbaHttp) {
         // It has no events of states and resets. The link refuses the operation.
         return None;
     }
-    let busy = |message| Some(Err((index, OpError::new(Status::Busy, message))));
+    let busy = |message| Some(Err((rewind.0, OpError::new(Status::Busy, message))));
     if shared.watches.belong_to_recording() {
         return busy(
             "the game is being recorded or replayed, and cannot go back meanwhile; end that first".to_owned(),
@@ -138,7 +141,7 @@ fn go_back(
     if let Some(id) = shared.timeline_under_way() {
         return busy(format!("timeline {id} plays keys; cancel it or wait for its end before you go back"));
     }
-    shared.keeper.prepare(batch, status.frame)
+    Some(shared.keeper.prepare(batch, rewind, status.frame).map_err(|error| (rewind.0, error)))
 }
 
 impl Emulator for Attached {
