@@ -1,17 +1,26 @@
-/* Leaves out the mixing of sound that nobody reads: a quarter of a GBA's frame.
+/* Leaves out the mixing of sound that nobody reads: a quarter of a frame.
  *
- * libmgba mixes samples, 2 to 16 at a time, whenever a window of 1,024 cycles is
- * over, and drops them while its buffer is full. The samples of the last windows of a
- * frame are part of its state; no others outlive their window. So within a frame,
- * while the buffer is full, a window advances the channels and mixes nothing. A Game
- * Boy mixes every sample, because each one depends on those before it. */
+ * libmgba mixes samples whenever a window of time is over, and drops them while its
+ * buffer is full.
+ *
+ * A GBA's window is 1,024 cycles, and has 2 to 16 samples. Those of the last windows of
+ * a frame are part of its state; no others outlive their window. So within a frame,
+ * while the buffer is full, a window advances the channels and mixes nothing.
+ *
+ * A Game Boy's window has 32 samples. They go through a filter that is part of the state, so
+ * that each sample depends on those before it. But between two changes of a channel, all
+ * samples are the same, and then the filter soon stays as it is. So, while the buffer is
+ * full, channels are looked at when they change, and the filter is run until it rests. */
 #include "internal.h"
 
 #ifndef FW_HAVE_AUDIO_BUFFER
 
 #include <mgba/core/blip_buf.h>
+#include <mgba/internal/gb/gb.h>
 #include <mgba/internal/gba/gba.h>
 #include <mgba/internal/gba/video.h>
+
+/* ---- the GBA ---- */
 
 enum { WINDOW = GBA_ARM7TDMI_FREQUENCY / 0x4000 };
 
@@ -27,7 +36,7 @@ static bool is_unread(const struct GBA* gba) {
 }
 
 /* In place of libmgba's own, which it calls when it has to. */
-static void end_window(struct mTiming* timing, void* context, uint32_t late) {
+static void end_gba_window(struct mTiming* timing, void* context, uint32_t late) {
 	struct fw_core* self = context;
 	struct GBA* gba = self->core->board;
 	struct GBAAudio* audio = &gba->audio;
@@ -49,15 +58,133 @@ static void end_window(struct mTiming* timing, void* context, uint32_t late) {
 	mTimingSchedule(timing, &audio->sampleEvent, WINDOW - late);
 }
 
+/* ---- the Game Boy ---- */
+
+enum {
+	/* Cycles of a sample, in libmgba's timing. */
+	SAMPLE = 64,
+	ALL_CHANNELS = 0x1F,
+	/* libmgba's filter, in parts of 0x10000. */
+	FILTER = 65368,
+	/* After this time, libmgba counts the cycles of a channel that makes no sound. */
+	LONG_TIME = 0x40000000
+};
+
+static int32_t since(uint32_t now, uint32_t then) {
+	return now - then;
+}
+
+/* The time until a channel may change its sample, at the time `now`. */
+static int64_t until_change(const struct GBAudio* audio, int32_t now) {
+	/* Changes of the noise within a sample are averaged when they are looked at. */
+	if (audio->ch4.nSamples > 1) {
+		return 0;
+	}
+	int64_t until = INT32_MAX;
+	if (!audio->enable) {
+		return until;
+	}
+	const struct GBAudioSquareChannel* squares[] = { &audio->ch1, &audio->ch2 };
+	const bool play[] = { audio->playingCh1, audio->playingCh2 };
+	for (int i = 0; i < 2; ++i) {
+		bool sounds = play[i] && squares[i]->envelope.dead != 2;
+		int64_t period = sounds ? 4 * (2048 - squares[i]->control.frequency) * (int) audio->timingFactor : LONG_TIME;
+		int64_t next = period - since(now, squares[i]->lastUpdate);
+		until = next < until ? next : until;
+	}
+	if (audio->playingCh3) {
+		/* In the first cycles after a change, a program can read the sample of a Game Boy without colours. */
+		bool just_changed = audio->style == GB_AUDIO_DMG && audio->ch3.readable;
+		int64_t next = just_changed ? 0 : since(audio->ch3.nextUpdate, now);
+		until = next < until ? next : until;
+	}
+	if (audio->playingCh4) {
+		int64_t period = (int64_t) (audio->ch4.ratio ? 2 * audio->ch4.ratio : 1) << audio->ch4.frequency;
+		int64_t next = 8 * audio->timingFactor * period - since(now, audio->ch4.lastEvent);
+		until = next < until ? next : until;
+	}
+	return until;
+}
+
+static int16_t filter(int32_t* state, int16_t sample) {
+	int16_t filtered = sample - (*state >> 16);
+	*state = ((uint32_t) sample << 16) - (uint32_t) (filtered * FILTER);
+	return filtered;
+}
+
+/* As libmgba's own does it. */
+static void mix(struct GBAudio* audio, int32_t now) {
+	int end = since(now, audio->lastSample) / SAMPLE;
+	if (end > GB_MAX_SAMPLES) {
+		end = GB_MAX_SAMPLES;
+	}
+	int at = audio->sampleIndex;
+	while (at < end) {
+		int32_t time = (uint32_t) audio->lastSample + at * SAMPLE;
+		GBAudioRun(audio, time, ALL_CHANNELS);
+		int64_t same = (until_change(audio, time) + SAMPLE - 1) / SAMPLE;
+		int stop = same <= 1 ? at + 1 : same >= end - at ? end : at + (int) same;
+		int16_t left;
+		int16_t right;
+		GBAudioSamplePSG(audio, &left, &right);
+		left = left * audio->masterVolume * 6 >> 7;
+		right = right * audio->masterVolume * 6 >> 7;
+		struct mStereoSample mixed = { 0 };
+		bool rests = false;
+		for (; at < stop; ++at) {
+			if (!rests) {
+				int32_t before[] = { audio->capLeft, audio->capRight };
+				mixed.left = filter(&audio->capLeft, left);
+				mixed.right = filter(&audio->capRight, right);
+				rests = audio->capLeft == before[0] && audio->capRight == before[1];
+			}
+			audio->currentSamples[at] = mixed;
+		}
+	}
+	audio->sampleIndex = at;
+	if (at == GB_MAX_SAMPLES) {
+		audio->lastSample += SAMPLE * GB_MAX_SAMPLES;
+		audio->sampleIndex = 0;
+	}
+}
+
+/* In place of libmgba's own. */
+static void end_gb_window(struct mTiming* timing, void* context, uint32_t late) {
+	struct fw_core* self = context;
+	struct GB* gb = self->core->board;
+	struct GBAudio* audio = &gb->audio;
+	bool unread = (size_t) blip_samples_avail(audio->left) >= audio->samples && !gb->stream && !gb->sync;
+	if (!unread || audio->timingFactor * 32 != SAMPLE) {
+		self->end_window(timing, audio, late);
+		return;
+	}
+	mix(audio, mTimingCurrentTime(timing));
+	mTimingSchedule(timing, &audio->sampleEvent, audio->sampleInterval * audio->timingFactor - late);
+}
+
+/* ---- both ---- */
+
+static struct mTimingEvent* window_event(struct mCore* core, void** context) {
+	if (core->platform(core) == mPLATFORM_GB) {
+		struct GBAudio* audio = &((struct GB*) core->board)->audio;
+		*context = audio;
+		return &audio->sampleEvent;
+	}
+	struct GBAAudio* audio = &((struct GBA*) core->board)->audio;
+	*context = audio;
+	return &audio->sampleEvent;
+}
+
 void fw_sound_begin_frame(struct fw_core* self) {
 	struct mCore* core = self->core;
 	/* Scripts and debuggers can look at the state within a frame. */
-	if (self->mixes_all || self->scripts || core->debugger || core->platform(core) != mPLATFORM_GBA) {
+	if (self->mixes_all || self->scripts || core->debugger) {
 		return;
 	}
-	struct mTimingEvent* event = &((struct GBA*) core->board)->audio.sampleEvent;
+	void* context;
+	struct mTimingEvent* event = window_event(core, &context);
 	self->end_window = event->callback;
-	event->callback = end_window;
+	event->callback = core->platform(core) == mPLATFORM_GB ? end_gb_window : end_gba_window;
 	event->context = self;
 }
 
@@ -65,9 +192,10 @@ void fw_sound_end_frame(struct fw_core* self) {
 	if (!self->end_window) {
 		return;
 	}
-	struct GBAAudio* audio = &((struct GBA*) self->core->board)->audio;
-	audio->sampleEvent.callback = self->end_window;
-	audio->sampleEvent.context = audio;
+	void* context;
+	struct mTimingEvent* event = window_event(self->core, &context);
+	event->callback = self->end_window;
+	event->context = context;
 	self->end_window = NULL;
 }
 

@@ -1,8 +1,8 @@
 //! Sound that nobody reads, and is not mixed.
 
-use framewire_libmgba::Core;
+use framewire_libmgba::{Core, Platform};
 
-use crate::support::gba;
+use crate::support::{gb, gba};
 
 const DEMO: &[u8] = include_bytes!("../../../../rom/framewire-demo.gba");
 
@@ -31,13 +31,35 @@ const NOISE: [u32; 21] = [
     1_013_904_223,
 ];
 
+/// The same for a Game Boy, all but the switch of the sound.
+const GB_NOISE: [u8; 46] = [
+    0x3E, 0x80, 0xE0, 0x26, // the sound is on
+    0x11, 0x34, 0x12, // ld de, 0x1234
+    0x62, 0x6B, 0x29, 0x29, 0x19, // again: hl = de * 5
+    0x11, 0x19, 0x36, 0x19, // add 0x3619
+    0x54, 0x5D, // ld de, hl
+    0x7C, 0xE6, 0x3F, 0xC6, 0x10, // a = h & 0x3F + 0x10: a register
+    0xFE, 0x40, 0x30, 0xEC, // jr nc, again
+    0x4F, 0x7D, 0x47, 0x79, // c = a, b = l
+    0xFE, 0x26, 0x78, 0x20, 0x02, 0xF6, 0x80, // the switch stays on
+    0xE2, // ldh [c], a
+    0x06, 0xC8, 0x05, 0x20, 0xFD, // wait
+    0x18, 0xD9, // jr again
+];
+/// Where a Game Boy ROM says that it is for a Color.
+const COLOR: usize = 0x143;
+
 /// Two cores of each game: the first mixes all sound.
 fn pairs() -> Vec<[Core; 2]> {
+    let mut gb_noise = gb("NOISE");
+    gb_noise[0x150..][..GB_NOISE.len()].copy_from_slice(&GB_NOISE);
+    let mut color_noise = gb_noise.clone();
+    color_noise[COLOR] = 0x80;
     let mut noise = gba("NOISE", "BNSE");
     for (at, word) in noise[0xC0..].chunks_exact_mut(4).zip(NOISE) {
         at.copy_from_slice(&word.to_le_bytes());
     }
-    [&noise, DEMO]
+    [&noise, DEMO, &gb_noise, &color_noise]
         .map(|rom| {
             let mut pair = [(); 2].map(|()| Core::from_bytes(rom).unwrap());
             pair[0].mix_all_sound(true);
@@ -46,9 +68,18 @@ fn pairs() -> Vec<[Core; 2]> {
         .into()
 }
 
-/// Now and then: another resolution of the samples, and a FIFO that DMA fills from the ROM at a timer's pace.
+/// Now and then: another resolution of the samples, and a FIFO that DMA fills from the ROM at a timer's pace. A Game Boy's
+/// sound is off for some frames.
 fn disturb(core: &mut Core, frame: u32) {
     let random = frame.wrapping_mul(2_654_435_761) >> 7;
+    if core.platform() == Platform::Gb {
+        match frame % 50 {
+            10 => core.write8(0xFF26, 0),
+            20 => core.write8(0xFF26, 0x80),
+            _ => {}
+        }
+        return;
+    }
     match frame % 50 {
         // SOUNDBIAS.
         10 => core.write16(0x0400_0088, 0x200 | ((random & 3) << 14) as u16),
