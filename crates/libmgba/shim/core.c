@@ -336,20 +336,21 @@ void fw_reset(struct fw_core* self) {
 /* Runs a frame without its picture, which takes much less time. The machine itself
  * is the same after it: nothing in it depends on the renderer. A Super Game Boy
  * does, as it gets colours and borders in pictures. */
-static bool run_undrawn(struct mCore* core) {
+static bool run_undrawn(struct fw_core* self) {
+	struct mCore* core = self->core;
 	if (core->platform(core) == mPLATFORM_GB) {
 		struct GB* gb = core->board;
 		if (gb->model & GB_MODEL_SGB) {
 			return false;
 		}
 		gb->video.frameskipCounter = 1;
-		core->runFrame(core);
+		fw_run_processor(self);
 		gb->video.frameskipCounter = 0;
 		gb->video.renderer->finishFrame(gb->video.renderer);
 	} else {
 		struct GBA* gba = core->board;
 		gba->video.frameskipCounter = 1;
-		core->runFrame(core);
+		fw_run_processor(self);
 		gba->video.frameskipCounter = 0;
 		/* The next picture begins as it does after a frame that was drawn. */
 		gba->video.renderer->finishFrame(gba->video.renderer);
@@ -359,8 +360,8 @@ static bool run_undrawn(struct mCore* core) {
 
 void fw_run_frame(struct fw_core* self) {
 	fw_sound_begin_frame(self);
-	if (!self->undrawn || !run_undrawn(self->core)) {
-		self->core->runFrame(self->core);
+	if (!self->undrawn || !run_undrawn(self)) {
+		fw_run_processor(self);
 	}
 	fw_sound_end_frame(self);
 	fw_clock_follow(self);

@@ -73,6 +73,8 @@ void fw_run_frame(struct fw_core*);
 void fw_set_drawing(struct fw_core*, bool draws);
 /* Whether sound is mixed that nobody reads. At first it is not. */
 void fw_mix_all_sound(struct fw_core*, bool all);
+/* Whether libmgba runs all instructions of a Game Boy, a cycle at a time. At first it does not. */
+void fw_step_all_cycles(struct fw_core*, bool all);
 /* Calls the scripts' `frame` callbacks, as belongs after each frame. */
 void fw_frame_over(struct fw_core*);
 /* One instruction. A processor that waits for an interrupt waits for a frame at most. */

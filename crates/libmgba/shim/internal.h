@@ -48,6 +48,7 @@ struct fw_core {
 	uint32_t* drawn; /* where the picture is: `pixels`, or what fw_draw_into was given */
 	bool undrawn; /* whether frames are run without their pictures */
 	bool mixes_all; /* whether sound is mixed that nobody reads */
+	bool steps_all; /* whether libmgba runs all instructions of a Game Boy */
 	/* sound.c: libmgba's own, during a frame in which sound may be left out; otherwise NULL */
 	void (*end_window)(struct mTiming*, void* context, uint32_t late);
 	struct fw_scripts* scripts; /* NULL until attached */
@@ -108,6 +109,16 @@ void fw_audio_setup(struct mCore*);
 /* sound.c: for around each frame */
 void fw_sound_begin_frame(struct fw_core*);
 void fw_sound_end_frame(struct fw_core*);
+
+struct GB;
+
+/* gb_events.c: for around each frame, and before events */
+void fw_gb_events_begin_frame(struct GB*);
+void fw_gb_events_look(struct GB*);
+void fw_gb_events_end_frame(struct GB*);
+
+/* sm83.c: runs until the end of the frame */
+void fw_run_processor(struct fw_core*);
 
 /* script.c; both do nothing without scripts */
 void fw_scripts_trigger(struct fw_core*, const char* callback);

@@ -21,10 +21,13 @@ calls! {
     /// takes much less time. The picture stays that of an earlier frame until one is drawn. A Super Game Boy draws all
     /// frames, because it gets its colours in pictures.
     fn set_drawing(self: &mut Core, draws: bool) = fw_set_drawing;
-    /// Whether a GBA also mixes sound that does not fit into the buffer, since nobody reads it. libmgba does so by itself; here
-    /// it is off at first, because it takes a quarter of a frame's time. The state of the machine and the sound that is read
-    /// are the same either way.
+    /// Whether the console also mixes sound that does not fit into the buffer, since nobody reads it. libmgba does so by
+    /// itself; here it is off at first, because it takes a quarter of a frame's time. The state of the machine and the sound
+    /// that is read are the same either way.
     fn mix_all_sound(self: &mut Core, all: bool) = fw_mix_all_sound;
+    /// Whether libmgba runs all instructions of a Game Boy, a cycle at a time. Here it is off at first: an instruction that
+    /// ends before anything else happens is run at once. The state of the machine is the same either way.
+    fn step_all_cycles(self: &mut Core, all: bool) = fw_step_all_cycles;
     /// Emulates one instruction of the processor. A processor that waits for an interrupt continues to wait, until the end
     /// of the frame at most. No `frame` callback is called, even if the instruction completes a frame.
     fn step(self: &mut Core) = fw_step;

@@ -104,6 +104,7 @@ unsafe extern "C" {
     pub fn fw_run_frame(core: *mut RawCore);
     pub fn fw_set_drawing(core: *mut RawCore, draws: bool);
     pub fn fw_mix_all_sound(core: *mut RawCore, all: bool);
+    pub fn fw_step_all_cycles(core: *mut RawCore, all: bool);
     pub fn fw_frame_over(core: *mut RawCore);
     pub fn fw_step(core: *mut RawCore);
 

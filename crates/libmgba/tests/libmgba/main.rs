@@ -5,6 +5,7 @@ mod cheats;
 mod domains;
 mod files;
 mod hardware;
+mod instructions;
 mod patches;
 mod running;
 mod saves;

@@ -1,0 +1,109 @@
+/* Events of a Game Boy that come hundreds of times in a frame, done in fewer steps than libmgba takes. */
+#include "internal.h"
+
+#ifndef FW_HAVE_AUDIO_BUFFER
+
+#include <mgba/internal/gb/gb.h>
+#include <mgba/internal/gb/io.h>
+
+#include <stdatomic.h>
+
+typedef void (*callback)(struct mTiming*, void* context, uint32_t late);
+
+/* libmgba's own functions, which only its events name. They are the same for all cores. */
+static _Atomic callback libmgba_timer;
+static _Atomic callback libmgba_mode2;
+static _Atomic callback libmgba_mode3;
+
+/* Threads that run cores share these, and writing takes them from each other. */
+static void learn(_Atomic callback* own, callback function) {
+	if (atomic_load_explicit(own, memory_order_relaxed) != function) {
+		atomic_store_explicit(own, function, memory_order_relaxed);
+	}
+}
+
+static callback known(_Atomic callback* own) {
+	return atomic_load_explicit(own, memory_order_relaxed);
+}
+
+/* Whether a counter passes a multiple of `period`, a power of 2, on its way. */
+static bool passes(uint32_t from, uint32_t to, uint32_t period) {
+	return (from ^ to) & ~(period - 1);
+}
+
+/* Counts the divider on, up to 16 at a time. libmgba counts one by one, because the timer and the sound may depend on it. */
+static void update_timer(struct mTiming* timing, void* context, uint32_t late) {
+	struct GBTimer* timer = context;
+	struct GB* gb = timer->p;
+	int32_t speed = 2 - gb->doubleSpeed;
+	int32_t time = timer->nextDiv + late;
+	uint32_t from = timer->internalDiv;
+	uint32_t to = from + time / (GB_DMG_DIV_PERIOD * speed);
+	uint32_t period = timer->timaPeriod;
+	if (time < 0 || (period & (period - 1)) || (period && passes(from, to, period)) ||
+		passes(from, to, 0x200 << gb->doubleSpeed)) {
+		known(&libmgba_timer)(timing, timer, late);
+		return;
+	}
+	timer->internalDiv = to;
+	gb->memory.io[GB_REG_DIV] = to >> 4;
+	int32_t until = 16 - (to & 15);
+	if (period && (int32_t) (period - (to & (period - 1))) < until) {
+		until = period - (to & (period - 1));
+	}
+	timer->nextDiv = GB_DMG_DIV_PERIOD * until * speed;
+	mTimingSchedule(timing, &timer->event, timer->nextDiv - late);
+}
+
+/* The sprites on a line, of which a console shows ten. */
+static int count_sprites(const struct GBVideo* video) {
+	uint8_t height = GBRegisterLCDCIsObjSize(video->p->memory.io[GB_REG_LCDC]) ? 16 : 8;
+	int count = 0;
+	for (int i = 0; i < GB_VIDEO_MAX_OBJ; ++i) {
+		/* Sprites begin 16 lines above the picture. */
+		count += (uint8_t) (video->ly + 16 - video->oam.obj[i].y) < height;
+	}
+	return count < GB_VIDEO_MAX_LINE_OBJ ? count : GB_VIDEO_MAX_LINE_OBJ;
+}
+
+/* The display has looked for a line's sprites, and begins to draw. No interrupt of its own belongs to that. */
+static void end_mode2(struct mTiming* timing, void* context, uint32_t late) {
+	struct GBVideo* video = context;
+	struct GBMemory* memory = &video->p->memory;
+	video->objMax = count_sprites(video);
+	video->x = -(memory->io[GB_REG_SCX] & 7);
+	video->dotClock = mTimingCurrentTime(timing) - late + 10 - video->x * 2;
+	int32_t length = GB_VIDEO_MODE_3_LENGTH_BASE + video->objMax * 6 - video->x;
+	video->mode = 3;
+	video->modeEvent.callback = known(&libmgba_mode3);
+	video->stat = GBRegisterSTATSetMode(video->stat, 3);
+	memory->io[GB_REG_STAT] = video->stat;
+	mTimingSchedule(timing, &video->modeEvent, length * 2 - late);
+}
+
+void fw_gb_events_begin_frame(struct GB* gb) {
+	struct mTimingEvent* event = &gb->timer.event;
+	learn(&libmgba_timer, event->callback);
+	event->callback = update_timer;
+}
+
+void fw_gb_events_look(struct GB* gb) {
+	struct mTimingEvent* event = &gb->video.modeEvent;
+	if (gb->video.mode == 3) {
+		learn(&libmgba_mode3, event->callback);
+	} else if (gb->video.mode == 2 && event->callback != end_mode2) {
+		learn(&libmgba_mode2, event->callback);
+		if (known(&libmgba_mode3)) {
+			event->callback = end_mode2;
+		}
+	}
+}
+
+void fw_gb_events_end_frame(struct GB* gb) {
+	gb->timer.event.callback = known(&libmgba_timer);
+	if (gb->video.modeEvent.callback == end_mode2) {
+		gb->video.modeEvent.callback = known(&libmgba_mode2);
+	}
+}
+
+#endif
