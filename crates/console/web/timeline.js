@@ -88,6 +88,8 @@ export class Timeline {
   #going;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
+  /** Whether something changed since the last request. */
+  #changed = false;
   /** @type {ReturnType<typeof setInterval> | undefined} */
   #holding;
   #shown = "";
@@ -148,13 +150,17 @@ export class Timeline {
     return !(target instanceof Element) || !target.closest("input:not(.scrub), select, textarea, dialog");
   }
 
-  /** Asks for the history, unless that was just done. */
+  /** Asks for the history; if that was just done, a moment later. */
   async #refresh() {
+    this.#changed = true;
     if (this.#timer !== undefined || this.#moving) return;
     const { emulator } = this.#app.status.value;
     if (!emulator?.connected || document.hidden) return;
+    this.#changed = false;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
+      // An emulator that stands still sends no other status.
+      if (this.#changed) void this.#refresh();
     }, EVERY_MS);
     try {
       const first = Math.max(0, emulator.frame - SPAN);

@@ -70,6 +70,14 @@ test("snapshots and held keys are on the timeline", async ({ console: page, serv
   await expect.poll(async () => (await state(server)).frame).toBe(300);
 });
 
+test("a change just after the history was shown is shown too", async ({ console: page, server }) => {
+  await server.holdAt(300);
+  const slider = page.page.getByRole("slider", { name: "Timeline" });
+  await expect(slider).toHaveValue("300");
+  await server.batch({ op: "advance", frames: 10 });
+  await expect(slider).toHaveValue("310");
+});
+
 test("a refusal is shown, and the game goes on", async ({ console: page, server }) => {
   await expect.poll(async () => (await state(server)).frame).toBeGreaterThan(60);
   await expect(page.page.locator(".timeline")).toBeVisible();
