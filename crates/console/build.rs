@@ -1,5 +1,5 @@
-//! Lists the files that the page consists of in a Rust table, in the build folder: the page, one script, one style sheet, and
-//! pictures. The script and the sheet have a hash in their names, so that browsers can keep them.
+//! Lists the files that the page consists of in a Rust table, in the build folder: the page, two scripts, one style
+//! sheet, and pictures. The scripts and the sheet have a hash in their names, so that browsers can keep them.
 
 #[path = "build/bundle.rs"]
 mod bundle;
@@ -13,10 +13,12 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use bundle::Sources;
+use bundle::{Scripts, Sources};
 
 /// The module that the page begins with.
 const ENTRY: &str = "main.js";
+/// The module that `/docs` uses as well, under its own name.
+const LIBRARY: &str = "code.js";
 
 /// One file as it is served.
 struct File {
@@ -60,9 +62,11 @@ fn files(sources: &Sources) -> Result<Vec<File>, String> {
         return Err(format!("{name}: index.html does not link it"));
     }
     let style = bundle::join_styles(sources, styles)?;
-    let script = bundle::join_modules(sources, ENTRY)?;
+    let scripts = Scripts::join(sources, ENTRY)?;
     let style = File::hashed("style", "css", "text/css; charset=utf-8", style);
-    let script = File::hashed("app", "js", "text/javascript; charset=utf-8", script);
+    let script = |name: &str, text: String| File::hashed(name, "js", "text/javascript; charset=utf-8", text);
+    let later = script("later", scripts.later.clone());
+    let script = script("app", scripts.first(&format!("./{}", later.path)));
     let mut text = String::new();
     for line in page.lines() {
         if line.contains(&format!("\"/console/{ENTRY}\"")) {
@@ -84,7 +88,13 @@ fn files(sources: &Sources) -> Result<Vec<File>, String> {
         bytes: text.into_bytes(),
         immutable: false,
     };
-    let mut files = vec![page, script, style];
+    let library = File {
+        path: LIBRARY.to_owned(),
+        content_type: "text/javascript; charset=utf-8",
+        bytes: bundle::join_library(sources, LIBRARY)?.into_bytes(),
+        immutable: false,
+    };
+    let mut files = vec![page, script, later, library, style];
     for (name, text) in sources {
         if name.ends_with(".svg") {
             let bytes = text.clone().into_bytes();

@@ -1,7 +1,9 @@
-//! Joins the modules of the page into one script, and its styles into one sheet.
+//! Joins the modules of the page into two scripts, and its styles into one sheet.
 //!
-//! The modules keep their code. Each becomes a function that returns what the module exports, and imports become constants. Only
-//! the forms of `import` and `export` that the page uses are known; anything else is an error of the build.
+//! The first script has the module that the page begins with, and what it imports. The second has the modules that `import()`
+//! loads when they are first needed. The modules keep their code. Each becomes a function that returns what the module
+//! exports, and imports become constants. Only the forms of `import` and `export` that the page uses are known; anything else
+//! is an error of the build.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -9,12 +11,65 @@ use std::fmt::Write;
 /// A file by its name, such as `dom.js` or `style/base.css`.
 pub type Sources = BTreeMap<String, String>;
 
-/// Joins `entry` and the modules that it imports.
-pub fn join_modules(sources: &Sources, entry: &str) -> Result<String, String> {
-    let mut joined =
-        Joined { sources, text: String::from("\"use strict\";\n"), done: Vec::new(), open: Vec::new() };
+/// How a module names another one that is loaded when it is first needed.
+const LATER: &str = "import(\"./";
+
+/// The scripts of the page.
+#[derive(Debug)]
+pub struct Scripts {
+    /// The modules that the page begins with.
+    first: String,
+    /// The script with the modules that are loaded later.
+    pub later: String,
+    /// The variables of modules in the first script that the later ones import.
+    shared: Vec<String>,
+}
+
+impl Scripts {
+    /// Joins `entry` and the modules that it needs.
+    pub fn join(sources: &Sources, entry: &str) -> Result<Scripts, String> {
+        let mut joined = Joined::new(sources);
+        joined.add(entry)?;
+        let (first, roots) = (std::mem::take(&mut joined.text), std::mem::take(&mut joined.later));
+        let here = joined.done.len();
+        for root in &roots {
+            joined.add(root)?;
+        }
+        if let Some(name) = joined.later.first() {
+            return Err(format!("{name} is loaded by a module that is itself loaded later"));
+        }
+        let imported = |name: &String| joined.text.contains(&format!(" = {name};\n"));
+        let shared: Vec<String> =
+            joined.done[..here].iter().map(|name| variable(name)).filter(imported).collect();
+        let names: Vec<String> = roots.iter().map(|root| format!("{root:?}: {}", variable(root))).collect();
+        let later = format!(
+            "\"use strict\";\nlet made;\nexport const modules = ({{ {} }}) => made ??= (() => {{\n{}return {{ {} }};\n}})();\n",
+            shared.join(", "),
+            joined.text,
+            names.join(", ")
+        );
+        Ok(Scripts { first, later, shared })
+    }
+
+    /// The script that the page begins with. It loads the other one from the URL `later`, relative to its own.
+    pub fn first(&self, later: &str) -> String {
+        let shared = self.shared.join(", ");
+        format!(
+            "\"use strict\";\nconst later = async (name) => (await import({later:?})).modules({{ {shared} }})[name];\n{}",
+            self.first
+        )
+    }
+}
+
+/// Joins `entry` and the modules that it imports into a module with the exports of `entry`.
+pub fn join_library(sources: &Sources, entry: &str) -> Result<String, String> {
+    let mut joined = Joined::new(sources);
     joined.add(entry)?;
-    Ok(joined.text)
+    if let Some(name) = joined.later.first() {
+        return Err(format!("{name} is loaded later, which a library cannot do"));
+    }
+    let exports = Module::read(&sources[entry])?.exports.join(", ");
+    Ok(format!("{}export const {{ {exports} }} = {};\n", joined.text, variable(entry)))
 }
 
 /// Joins styles in this order.
@@ -37,9 +92,15 @@ struct Joined<'a> {
     done: Vec<String>,
     /// The modules whose imports are being added, to find a circle.
     open: Vec<String>,
+    /// The modules that `import()` names.
+    later: Vec<String>,
 }
 
-impl Joined<'_> {
+impl<'a> Joined<'a> {
+    fn new(sources: &'a Sources) -> Joined<'a> {
+        Joined { sources, text: String::new(), done: Vec::new(), open: Vec::new(), later: Vec::new() }
+    }
+
     fn add(&mut self, name: &str) -> Result<(), String> {
         if self.done.iter().any(|done| done == name) {
             return Ok(());
@@ -55,6 +116,7 @@ impl Joined<'_> {
         }
         self.open.pop();
         self.done.push(name.to_owned());
+        self.later.extend(module.later);
         writeln!(self.text, "const {} = (() => {{", variable(name)).expect("a string can be written");
         for Import { what, from } in &module.imports {
             writeln!(self.text, "const {what} = {};", variable(from)).expect("a string can be written");
@@ -82,6 +144,8 @@ struct Import {
 struct Module {
     imports: Vec<Import>,
     exports: Vec<String>,
+    /// The modules that its code loads by `import()`.
+    later: Vec<String>,
     body: String,
 }
 
@@ -107,8 +171,14 @@ impl Module {
                 module.body.push('\n');
             }
         }
+        while let Some(at) = module.body.find(LATER) {
+            let rest = &module.body[at + LATER.len()..];
+            let name = rest.split_once("\")").ok_or("an import() does not end")?.0.to_owned();
+            module.body.replace_range(at..at + LATER.len(), "later(\"");
+            module.later.push(name);
+        }
         if module.body.contains("import(") || module.body.contains("import.meta") {
-            return Err("dynamic imports and import.meta are not known".to_owned());
+            return Err("import.meta, and import() of anything but \"./name\", are not known".to_owned());
         }
         Ok(module)
     }
@@ -185,12 +255,49 @@ mod tests {
             ),
             ("c.js", "export class x {}\nexport async function y() {}\n"),
         ]);
-        let text = join_modules(&files, "main.js").expect("known forms");
+        let scripts = Scripts::join(&files, "main.js").expect("known forms");
+        let text = scripts.first("later.js");
         let expected = "\"use strict\";\n\
+            const later = async (name) => (await import(\"later.js\")).modules({  })[name];\n\
             const module_c = (() => {\nclass x {}\nasync function y() {}\nreturn { x, y };\n})();\n\
             const module_b = (() => {\nconst { x } = module_c;\nfunction one() {\nreturn x;\n}\nconst two = 2;\nreturn { one, two };\n})();\n\
             const module_main = (() => {\nconst {one,two: second,} = module_b;\nconst c = module_c;\none(c);\nreturn {  };\n})();\n";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn modules_that_are_loaded_later_are_in_a_script_of_their_own() {
+        let files = sources(&[
+            ("main.js", "import { a } from \"./a.js\";\na(async () => await import(\"./tool.js\"));\n"),
+            ("a.js", "export function a() {}\n"),
+            ("b.js", "export const b = 1;\n"),
+            (
+                "tool.js",
+                "import { a } from \"./a.js\";\nimport { b } from \"./b.js\";\nexport const tool = a(b);\n",
+            ),
+        ]);
+        let scripts = Scripts::join(&files, "main.js").expect("known forms");
+        let first = "\"use strict\";\n\
+            const later = async (name) => (await import(\"./later-1.js\")).modules({ module_a })[name];\n\
+            const module_a = (() => {\nfunction a() {}\nreturn { a };\n})();\n\
+            const module_main = (() => {\nconst { a } = module_a;\na(async () => await later(\"tool.js\"));\nreturn {  };\n})();\n";
+        assert_eq!(scripts.first("./later-1.js"), first);
+        let later = "\"use strict\";\nlet made;\nexport const modules = ({ module_a }) => made ??= (() => {\n\
+            const module_b = (() => {\nconst b = 1;\nreturn { b };\n})();\n\
+            const module_tool = (() => {\nconst { a } = module_a;\nconst { b } = module_b;\nconst tool = a(b);\nreturn { tool };\n})();\n\
+            return { \"tool.js\": module_tool };\n})();\n";
+        assert_eq!(scripts.later, later);
+    }
+
+    #[test]
+    fn a_library_exports_what_its_module_exports() {
+        let files = sources(&[
+            ("code.js", "import { x } from \"./x.js\";\nexport const a = x;\nexport function b() {}\n"),
+            ("x.js", "export const x = 1;\n"),
+        ]);
+        let text = join_library(&files, "code.js").expect("known forms");
+        assert!(text.ends_with("\nexport const { a, b } = module_code;\n"), "{text}");
+        assert!(text.starts_with("const module_x = "), "{text}");
     }
 
     #[test]
@@ -201,12 +308,15 @@ mod tests {
             ("export default 1;\n", "this export is not known"),
             ("export { a };\n", "this export is not known"),
             ("export let a = 1;\n", "this export is not known"),
-            ("const a = await import(\"./b.js\");\n", "dynamic imports"),
+            ("const a = await import(name);\n", "are not known"),
+            ("const a = await import(\"./none.js\");\n", "none.js is imported but not there"),
+            ("const a = await import(\"./c.js\");\n", "is loaded by a module that is itself loaded later"),
             ("import { a } from \"./none.js\";\n", "none.js is imported but not there"),
             ("import { a } from \"./main.js\";\n", "main.js imports itself"),
         ] {
-            let error =
-                join_modules(&sources(&[("main.js", text), ("b.js", "")]), "main.js").expect_err(text);
+            let later = "const b = () => import(\"./b.js\");\n";
+            let files = sources(&[("main.js", text), ("b.js", ""), ("c.js", later)]);
+            let error = Scripts::join(&files, "main.js").expect_err(text);
             assert!(error.contains(says), "{text}: {error}");
         }
     }

@@ -1,34 +1,43 @@
 /** Gamepads as controllers. */
 
+import { isMapping } from "./keyboard.js";
+import { setting } from "./settings.js";
 import { Store } from "./store.js";
 
 /**
  * @import { Controller } from "./controller.js"
+ * @import { Mapping } from "./keyboard.js"
  * @import { Key } from "./keys.js"
  */
 
 /**
- * Buttons of the standard layout, by position: the right one of the four is A, the bottom one is B.
- * @type {readonly (Key | undefined)[]}
+ * Buttons (`b0`) and pushed sticks (`a0+`) of the standard layout, by position: the right one of the four buttons is A, the
+ * bottom one is B.
+ * @type {Mapping}
  */
-const BUTTONS = [
-  "B",
-  "A",
-  "B",
-  "A",
-  "L",
-  "R",
-  "L",
-  "R",
-  "Select",
-  "Start",
-  undefined,
-  undefined,
-  "Up",
-  "Down",
-  "Left",
-  "Right",
-];
+export const USUAL_BUTTONS = {
+  b1: "A",
+  b0: "B",
+  b3: "A",
+  b2: "B",
+  b4: "L",
+  b5: "R",
+  b6: "L",
+  b7: "R",
+  b8: "Select",
+  b9: "Start",
+  b12: "Up",
+  b13: "Down",
+  b14: "Left",
+  b15: "Right",
+  "a1-": "Up",
+  "a1+": "Down",
+  "a0-": "Left",
+  "a0+": "Right",
+};
+
+/** What the parts of a gamepad stand for. */
+export const padMapping = setting("gamepad", USUAL_BUTTONS, isMapping);
 
 /** How far a stick must be pushed to count as a direction. */
 const PUSHED = 0.5;
@@ -37,14 +46,49 @@ const PUSHED = 0.5;
 export const gamepads = new Store(/** @type {readonly string[]} */ ([]));
 
 /**
+ * Called with the next part that is pressed, which then does not play.
+ * @type {((part: string) => void) | undefined}
+ */
+let taker;
+/** Parts that do not play until they are released. */
+const ignored = new Set();
+
+/**
+ * Waits for a part of any gamepad. Meanwhile gamepads do not play. Returns what ends the wait.
+ * @param {(part: string) => void} take
+ * @returns {() => void}
+ */
+export function nextPart(take) {
+  taker = take;
+  return () => {
+    if (taker === take) taker = undefined;
+  };
+}
+
+/**
  * Connects all gamepads to `controller`. They are polled once per display frame, and only while one is connected.
  * @param {Controller} controller
  */
 export function playByGamepad(controller) {
+  /** @type {Map<number, Set<string>>} */
+  const before = new Map();
   let looking = false;
+  /** @param {Gamepad} pad */
+  const read = (pad) => {
+    const parts = partsHeld(pad);
+    const fresh = [...parts].find((part) => !before.get(pad.index)?.has(part));
+    before.set(pad.index, parts);
+    for (const part of ignored) if (!parts.has(part)) ignored.delete(part);
+    if (taker) {
+      for (const part of parts) ignored.add(part);
+      if (fresh !== undefined) taker(fresh);
+    }
+    const playing = [...parts].filter((part) => !ignored.has(part));
+    controller.hold(`gamepad ${pad.index}`, keysFor(playing, padMapping.value));
+  };
   const look = () => {
     const connected = navigator.getGamepads().filter((pad) => pad?.connected);
-    for (const pad of connected) if (pad) controller.hold(`gamepad ${pad.index}`, keysHeld(pad));
+    for (const pad of connected) if (pad) read(pad);
     looking = connected.length > 0;
     if (looking) requestAnimationFrame(look);
   };
@@ -55,27 +99,53 @@ export function playByGamepad(controller) {
   };
   addEventListener("gamepadconnected", changed);
   addEventListener("gamepaddisconnected", (event) => {
+    before.delete(event.gamepad.index);
     controller.hold(`gamepad ${event.gamepad.index}`, []);
     changed();
   });
 }
 
 /**
- * The keys that a gamepad holds.
+ * The buttons and sticks of a gamepad that are pressed or pushed.
  * @param {Pick<Gamepad, "buttons" | "axes">} pad
+ * @returns {Set<string>}
+ */
+export function partsHeld(pad) {
+  const buttons = pad.buttons.flatMap((button, index) => (button.pressed ? [`b${index}`] : []));
+  const sticks = pad.axes.flatMap((push, index) =>
+    Math.abs(push) > PUSHED ? [`a${index}${push > 0 ? "+" : "-"}`] : [],
+  );
+  return new Set([...buttons, ...sticks]);
+}
+
+/**
+ * The keys that parts of a gamepad stand for.
+ * @param {Iterable<string>} parts
+ * @param {Mapping} from
  * @returns {Set<Key>}
  */
-export function keysHeld(pad) {
-  /** @type {Set<Key>} */
-  const keys = new Set();
-  pad.buttons.forEach((button, index) => {
-    const key = BUTTONS[index];
-    if (key !== undefined && button.pressed) keys.add(key);
-  });
-  const [x = 0, y = 0] = pad.axes;
-  if (x > PUSHED) keys.add("Right");
-  if (x < -PUSHED) keys.add("Left");
-  if (y > PUSHED) keys.add("Down");
-  if (y < -PUSHED) keys.add("Up");
-  return keys;
+export function keysFor(parts, from) {
+  return new Set([...parts].flatMap((part) => from[part] ?? []));
+}
+
+/**
+ * The names of the parts that stand for `key`.
+ * @param {Key} key
+ * @param {Mapping} from
+ * @returns {string}
+ */
+export function partNames(key, from) {
+  const parts = Object.keys(from).filter((part) => from[part] === key);
+  return parts.map(partName).join(", ") || "none";
+}
+
+/**
+ * @param {string} part
+ * @returns {string}
+ */
+function partName(part) {
+  if (part.startsWith("b")) return part.slice(1);
+  const [, axis = "0", way] = /^a(\d+)(.)$/.exec(part) ?? [];
+  const arrow = Number(axis) % 2 === 0 ? (way === "+" ? "→" : "←") : way === "+" ? "↓" : "↑";
+  return `stick ${Math.floor(Number(axis) / 2) + 1} ${arrow}`;
 }

@@ -34,7 +34,7 @@ export const USUAL_MAPPING = {
  * @param {unknown} value
  * @returns {value is Mapping}
  */
-function isMapping(value) {
+export function isMapping(value) {
   return typeof value === "object" && value !== null && Object.values(value).every(isKey);
 }
 

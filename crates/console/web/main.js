@@ -5,15 +5,14 @@ import { Api } from "./api.js";
 import { commands } from "./commands.js";
 import { Controller } from "./controller.js";
 import { playAfterClicks } from "./controls.js";
-import { byId, el } from "./dom.js";
+import { byId } from "./dom.js";
 import { EmulatorClient } from "./emulation.js";
 import { takeDroppedFiles } from "./files.js";
 import { playByGamepad } from "./gamepad.js";
-import { GraphicsPanel } from "./graphics.js";
 import { header, selectEmulator } from "./header.js";
 import { playByKeyboard } from "./keyboard.js";
+import { LaterPanel } from "./later.js";
 import { Latency, linkPanel } from "./link.js";
-import { mappingPanel } from "./mapping.js";
 import { Marks } from "./marks.js";
 import { MemoryPanel } from "./memory.js";
 import { pad } from "./pad.js";
@@ -21,8 +20,6 @@ import { followLink } from "./pagelink.js";
 import { RecordingsPanel } from "./recordings.js";
 import { Rpc } from "./rpc.js";
 import { screen } from "./screen.js";
-import { sequencesPanel } from "./sequences.js";
-import { sharePanel } from "./share.js";
 import { SnapshotsPanel } from "./snapshots.js";
 import { StatusPoller } from "./status.js";
 import { Store } from "./store.js";
@@ -31,7 +28,6 @@ import { tabs } from "./tabs.js";
 import { Timeline } from "./timeline.js";
 import { toast } from "./toast.js";
 import { transport } from "./transport.js";
-import { Wall } from "./wall.js";
 import { WatchesPanel } from "./watches.js";
 
 /**
@@ -75,13 +71,27 @@ const reveal = (place) => {
   tools.open("memory");
   memory.reveal(place);
 };
-const graphics = new GraphicsPanel(app, emulation, reveal);
+const graphics = new LaterPanel(async () => {
+  const { GraphicsPanel } = await import("./graphics.js");
+  return new GraphicsPanel(app, emulation, reveal);
+});
 const snapshots = new SnapshotsPanel(app, { reveal, watch: watchIt });
 const recordings = new RecordingsPanel(app);
 /** @returns {number} */
 const losses = () => rpc.socket.losses.value + picture.video.socket.losses.value;
 
-const wall = new Wall(app, (name) => selectEmulator(app, name));
+const input = new LaterPanel(async () => {
+  const { inputPanel } = await import("./input.js");
+  return { element: inputPanel(app) };
+});
+const share = new LaterPanel(async () => {
+  const { sharePanel } = await import("./share.js");
+  return { element: sharePanel(app, picture.video.clip) };
+});
+const wall = new LaterPanel(async () => {
+  const { Wall } = await import("./wall.js");
+  return new Wall(app, (name) => selectEmulator(app, name));
+});
 const several = new Store(false);
 app.status.follow(({ emulators }) => several.set(emulators.length > 1));
 
@@ -106,8 +116,8 @@ const tools = tabs("Tools", [
     panel: recordings.element,
     shown: (visible) => recordings.shown(visible),
   },
-  { id: "input", label: "Input", panel: el("div", {}, sequencesPanel(app), mappingPanel()) },
-  { id: "share", label: "Share", panel: sharePanel(app, picture.video.clip) },
+  { id: "input", label: "Input", panel: input.element, shown: (visible) => input.shown(visible) },
+  { id: "share", label: "Share", panel: share.element, shown: (visible) => share.shown(visible) },
   {
     id: "emulators",
     label: "Emulators",

@@ -1,25 +1,50 @@
-/** The panel for key mappings and gamepads. */
+/** The panel for the mappings of the keyboard and of gamepads. */
 
 import { button } from "./controls.js";
 import { el, fill, freshId, setText } from "./dom.js";
-import { gamepads } from "./gamepad.js";
+import { gamepads, nextPart, padMapping, partNames, USUAL_BUTTONS } from "./gamepad.js";
 import { keyboardPlays, mapping, nameOf, remapped, USUAL_MAPPING } from "./keyboard.js";
 import { KEYS } from "./keys.js";
 
-/** @import { Key } from "./keys.js" */
+/**
+ * @import { Mapping } from "./keyboard.js"
+ * @import { Key } from "./keys.js"
+ * @import { Store } from "./store.js"
+ */
+
+/**
+ * What a game is played with.
+ * @typedef {object} Device
+ * @property {Store<Mapping>} mapping
+ * @property {(key: Key, from: Mapping) => string} nameOf What stands for a key.
+ * @property {string} prompt
+ * @property {(take: (part: string) => void) => () => void} [listen] Waits for its next part; the keyboard needs none.
+ */
+
+/** @type {Device} */
+const KEYBOARD = { mapping, nameOf, prompt: "press a key…" };
+/** @type {Device} */
+const GAMEPAD = { mapping: padMapping, nameOf: partNames, prompt: "press a button…", listen: nextPart };
 
 /** @returns {HTMLElement} */
 export function mappingPanel() {
   const plays = el("input", { type: "checkbox", id: freshId("field"), checked: keyboardPlays.value });
   plays.addEventListener("change", () => keyboardPlays.set(plays.checked));
-  const rows = el("div", { class: "mapping", "data-own-keys": true });
-  for (const key of KEYS) rows.append(row(key));
   const pads = el("p", { class: "about" });
+  const ofPads = el(
+    "div",
+    {},
+    rows("Buttons of the gamepad", GAMEPAD),
+    button({ label: "Reset the gamepad's buttons", icon: "reset" }, () => padMapping.set(USUAL_BUTTONS)),
+  );
   gamepads.follow((names) => {
     setText(
       pads,
-      names.length > 0 ? `Gamepad: ${names.join(", ")}` : "Press a button on a gamepad to use it.",
+      names.length > 0
+        ? `${names.join(", ")}. Select a key of the game, then press a button or push a stick.`
+        : "Press a button on a gamepad to use it.",
     );
+    ofPads.hidden = names.length === 0;
   });
   return el(
     "div",
@@ -30,31 +55,51 @@ export function mappingPanel() {
       { class: "about" },
       "Select a key of the game, then press the keyboard key for it. Escape cancels.",
     ),
-    rows,
+    rows("Keys of the keyboard", KEYBOARD),
     button({ label: "Reset to mGBA's keys", icon: "reset" }, () => mapping.set(USUAL_MAPPING)),
     el("h2", {}, "Gamepad"),
     pads,
+    ofPads,
   );
 }
 
 /**
- * @param {Key} key
+ * @param {string} label
+ * @param {Device} device
  * @returns {HTMLElement}
  */
-function row(key) {
+function rows(label, device) {
+  const all = KEYS.map((key) => row(key, device));
+  return el("div", { class: "mapping", role: "group", "aria-label": label, "data-own-keys": true }, ...all);
+}
+
+/**
+ * @param {Key} key
+ * @param {Device} device
+ * @returns {HTMLElement}
+ */
+function row(key, device) {
   const cap = el("kbd", {});
   const control = el("button", { type: "button", "data-map": key }, el("span", {}, key), " ", cap);
   let waiting = false;
+  let stop = () => {};
   const show = () => {
-    fill(cap, waiting ? "press a key…" : nameOf(key, mapping.value));
+    fill(cap, waiting ? device.prompt : device.nameOf(key, device.mapping.value));
     control.classList.toggle("waiting", waiting);
   };
   const end = () => {
     waiting = false;
+    stop();
     show();
+  };
+  /** @param {string} part */
+  const take = (part) => {
+    device.mapping.set(remapped(device.mapping.value, part, key));
+    end();
   };
   control.addEventListener("click", () => {
     waiting = true;
+    stop = device.listen?.(take) ?? stop;
     show();
   });
   control.addEventListener("blur", end);
@@ -63,9 +108,9 @@ function row(key) {
     if (!waiting || event.key === "Tab") return;
     event.preventDefault();
     event.stopPropagation();
-    if (event.key !== "Escape") mapping.set(remapped(mapping.value, event.code, key));
-    end();
+    if (event.key === "Escape") end();
+    else if (!device.listen) take(event.code);
   });
-  mapping.follow(show);
+  device.mapping.follow(show);
   return control;
 }

@@ -7,6 +7,11 @@ import { Store } from "./store.js";
 
 /** @import { Api } from "./api.js" */
 
+/** A picture that came this shortly before a display frame waits for the next one if there is an older picture to draw. */
+const EARLY_MS = 6;
+/** Messages that wait while the browser draws nothing, as in a window that is covered. */
+const UNDRAWN = 30;
+
 /**
  * Statistics of the stream in the last second.
  * @typedef {object} VideoRate
@@ -30,6 +35,9 @@ export class Video {
   /** @type {CanvasRenderingContext2D} */
   #context;
   #decoder = new Decoder();
+  /** Messages that are not decoded yet, oldest first, and when they came. @type {{ message: ArrayBuffer, at: number }[]} */
+  #waiting = [];
+  #drawing = false;
   /** @type {ImageData | undefined} */
   #image;
   #pictures = 0;
@@ -69,6 +77,7 @@ export class Video {
   /** Clears the picture, which belongs to another emulator. */
   forget() {
     this.#decoder = new Decoder();
+    this.#waiting = [];
     this.#image = undefined;
     this.clip.clear();
     this.#context.clearRect(0, 0, this.#canvas.width, this.#canvas.height);
@@ -77,21 +86,51 @@ export class Video {
 
   /** @param {ArrayBuffer} message */
   #receive(message) {
+    this.#waiting.push({ message, at: performance.now() });
+    this.#bytes += message.byteLength;
+    if (this.#waiting.length > UNDRAWN) this.#decodeNext();
+    if (this.#drawing) return;
+    this.#drawing = true;
+    requestAnimationFrame(() => this.#draw());
+  }
+
+  /**
+   * Draws the newest picture, once in each display frame. The pictures come in a rhythm of their own. Where it meets that of the
+   * display, one would come too late for its display frame and the next one just in time; so the newest one may wait.
+   */
+  #draw() {
+    const newest = this.#waiting.at(-1);
+    const waits = this.#waiting.length > 1 && newest && performance.now() - newest.at < EARLY_MS;
+    const left = waits ? 1 : 0;
+    this.#drawing = left > 0;
+    if (this.#drawing) requestAnimationFrame(() => this.#draw());
     const before = this.#decoder.tick;
+    let decoded = false;
+    while (this.#waiting.length > left) decoded = this.#decodeNext() || decoded;
+    if (!decoded || !this.#image) return;
+    this.#context.putImageData(this.#image, 0, 0);
+    this.#pictures += 1;
+    if (this.seen.value) this.#missed += Math.max(0, this.#decoder.tick - before - 1);
+    this.seen.set(true);
+  }
+
+  /**
+   * Decodes the oldest message that waits. Returns whether there is a picture.
+   * @returns {boolean}
+   */
+  #decodeNext() {
+    const next = this.#waiting.shift();
+    if (!next) return false;
+    const { message } = next;
     try {
       if (this.#decoder.decode(message) || !this.#image) this.#resize();
     } catch (error) {
       console.warn(error);
       this.socket.send("key");
-      return;
+      return false;
     }
     this.clip.add(message, this.#decoder);
-    if (!this.#image) return;
-    this.#context.putImageData(this.#image, 0, 0);
-    this.#pictures += 1;
-    this.#bytes += message.byteLength;
-    if (this.seen.value) this.#missed += Math.max(0, this.#decoder.tick - before - 1);
-    this.seen.set(true);
+    return true;
   }
 
   #resize() {

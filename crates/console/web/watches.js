@@ -16,6 +16,8 @@ import { WatchFeed } from "./feed.js";
 const KEPT = 600;
 /** Frames that a plot shows. */
 const SPAN = 600;
+/** Time from one drawing of the values and plots to the next. */
+const DRAW_MS = 50;
 
 /**
  * @param {unknown} value
@@ -168,7 +170,7 @@ export class WatchesPanel {
     this.#drawing = this.#visible;
     if (!this.#visible) return;
     for (const row of this.#rows.values()) row.draw(this.#frame);
-    requestAnimationFrame(() => this.#draw());
+    setTimeout(() => requestAnimationFrame(() => this.#draw()), DRAW_MS);
   }
 }
 
@@ -192,26 +194,29 @@ function watchRow(text, remove) {
     button({ icon: "close", label: `Stop watching ${text}`, compact: true, kind: "quiet" }, remove),
   );
   let drawn = -1;
+  let newest = "–";
   return {
     element,
     history,
     refuse(problem) {
       element.classList.add("refused");
-      setText(value, "–");
+      newest = "–";
+      setText(value, newest);
       setText(range, problem);
     },
     show(now, frame) {
       element.classList.remove("refused");
+      newest = now === null ? "no value" : String(now);
       const number = typeof now === "boolean" ? Number(now) : now;
-      setText(value, number === null ? "no value" : String(now));
-      if (typeof number !== "number") return;
-      history.add(frame, number);
-      const span = history.range();
-      setText(range, span ? `${span.least} … ${span.most}` : "");
+      if (typeof number === "number") history.add(frame, number);
+      drawn = -1;
     },
     draw(frame) {
-      if (frame === drawn) return;
+      if (frame === drawn || element.classList.contains("refused")) return;
       drawn = frame;
+      setText(value, newest);
+      const span = history.range();
+      setText(range, span ? `${span.least} … ${span.most}` : "");
       plot(canvas, history, frame, SPAN);
     },
   };

@@ -49,7 +49,7 @@ test("a key of the game and a field come before hotkeys", async ({ console: page
   await page.page.getByLabel("Frames to step").focus();
   await page.page.keyboard.press("2");
   await page.tab("Input");
-  await page.page.locator("[data-map=A]").click();
+  await page.page.getByRole("group", { name: "Keys of the keyboard" }).locator("[data-map=A]").click();
   await page.page.keyboard.press("Space");
   await page.screen.focus();
   await page.page.keyboard.down("Space");

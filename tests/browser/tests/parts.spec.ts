@@ -1,7 +1,7 @@
 /** Parts of the page that need no browser. */
 
 import { curl } from "../../../crates/console/web/curl.js";
-import { keysHeld } from "../../../crates/console/web/gamepad.js";
+import { keysFor, partNames, partsHeld, USUAL_BUTTONS } from "../../../crates/console/web/gamepad.js";
 import { keysOf, maskOf } from "../../../crates/console/web/keys.js";
 import { direction } from "../../../crates/console/web/pad.js";
 import { History } from "../../../crates/console/web/plot.js";
@@ -26,9 +26,13 @@ test("the cross has eight directions and a dead zone in the middle", () => {
 test("gamepads map their buttons by position, and their stick", () => {
   const buttons = (...down: number[]): GamepadButton[] =>
     Array.from({ length: 17 }, (_, index) => ({ pressed: down.includes(index), touched: false, value: 0 }));
+  const keysHeld = (pad: Pick<Gamepad, "buttons" | "axes">): Set<string> =>
+    keysFor(partsHeld(pad), USUAL_BUTTONS);
   expect(keysHeld({ buttons: buttons(1, 0, 12), axes: [0, 0] })).toEqual(new Set(["A", "B", "Up"]));
   expect(keysHeld({ buttons: buttons(), axes: [-0.9, 0.6] })).toEqual(new Set(["Left", "Down"]));
   expect(keysHeld({ buttons: buttons(), axes: [] })).toEqual(new Set());
+  expect(partNames("A", USUAL_BUTTONS)).toBe("1, 3");
+  expect(partNames("Up", { "a3-": "Up" })).toBe("stick 2 ↑");
 });
 
 test("commands are quoted for a shell", () => {

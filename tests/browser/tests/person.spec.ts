@@ -14,7 +14,7 @@ for (const [name, viewport, hasTouch] of [
   test.describe(name, () => {
     test.use({ viewport, hasTouch });
 
-    test(`a visit on a ${name}: play, go back, freeze, copy, record, replay, and another game`, async ({
+    test(`a visit on a ${name}: play, go back, search, freeze, copy, record, replay, share, and another game`, async ({
       console: page,
       context,
       server,
@@ -45,10 +45,41 @@ for (const [name, viewport, hasTouch] of [
         await expect.poll(async () => (await state()).run).toBe("running");
       });
 
+      await test.step("find the score by search", async () => {
+        const panel = await page.tab("Memory");
+        await panel.getByLabel("Search for a number").selectOption("u32");
+        await panel.getByRole("button", { name: "Search", exact: true }).click();
+        const left = panel.getByText(/place(s are| is) left\./);
+        /** Keeps the places with the score that the picture shows at this moment. */
+        const keep = async (): Promise<void> => {
+          const before = await left.innerText();
+          await panel.getByLabel("Keep the places whose number").selectOption("equal");
+          await panel.getByLabel("Value", { exact: true }).fill(String(await score()));
+          await panel.getByRole("button", { name: "Keep", exact: true }).click();
+          await expect(left).not.toHaveText(before);
+        };
+        await expect(left).toBeVisible();
+        await server.json("/v1/pause", {});
+        await keep();
+        await server.json("/v1/resume", {});
+        const first = await score();
+        await expect.poll(score, { timeout: 20_000 }).not.toBe(first);
+        await server.json("/v1/pause", {});
+        await keep();
+        await server.json("/v1/resume", {});
+        const found = panel.getByRole("list", { name: "Candidates" });
+        const place = found.getByRole("listitem").filter({ hasText: "02000044" });
+        await place.getByRole("button", { name: /^Watch/ }).click();
+        const watches = await page.tab("Watches");
+        await expect(watches.getByRole("button", { name: /^Stop watching/ })).toHaveCount(1);
+        await page.tab("Memory");
+        await place.getByRole("button").first().click();
+        await panel.getByRole("button", { name: "End", exact: true }).click();
+      });
+
       await test.step("freeze the score", async () => {
         const panel = await page.tab("Memory");
-        await panel.getByLabel("Address or symbol").fill(SCORE.toString(16));
-        await panel.getByLabel("Address or symbol").press("Enter");
+        await expect(panel.locator(".inspector")).toContainText("02000044");
         await panel.getByLabel("Type").selectOption("u32");
         await panel.getByLabel("New value").fill("99999");
         await panel.getByRole("button", { name: "Freeze", exact: true }).click();
@@ -83,6 +114,17 @@ for (const [name, viewport, hasTouch] of [
         await panel.getByLabel("Replay speed").selectOption("Max");
         await panel.getByRole("button", { name: "Replay visit" }).click();
         await expect(panel.getByText(/Replay matches/)).toBeVisible();
+      });
+
+      await test.step("share a clip", async () => {
+        const panel = await page.tab("Share");
+        await panel.getByLabel("The last").selectOption("5 seconds");
+        const waiting = page.page.waitForEvent("download");
+        await panel.getByRole("button", { name: "GIF" }).click();
+        const clip = readFileSync(await (await waiting).path());
+        expect(clip.subarray(0, 6).toString()).toBe("GIF89a");
+        expect(clip.length).toBeGreaterThan(1000);
+        await expect(panel.getByText(/^Saved clip\.gif/)).toBeVisible();
       });
 
       await test.step("drop another game", async () => {
