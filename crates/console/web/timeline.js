@@ -26,6 +26,7 @@ import { VIEW_ONLY } from "./transport.js";
  * @property {number[]} states
  * @property {number[]} pictures
  * @property {{ frame: number, keys: string[] }[]} keys
+ * @property {number[]} changes
  * @property {Mark[]} snapshots
  * @property {Mark[]} recordings
  */
@@ -57,6 +58,10 @@ const PICTURE_FRAMES = 60;
 const STEP = 12;
 /** Time between these steps. */
 const STEP_MS = 100;
+/** Changes of memory that are this close together are one mark. */
+const TOGETHER = 60;
+/** The newest marks of changes of memory that are shown. */
+const CHANGES = 20;
 /** The keyboard keys that go back while they are held. */
 const KEYS = new Set(["Comma", "Backquote"]);
 
@@ -274,10 +279,13 @@ export class Timeline {
       element.style.left = place(frame);
       return element;
     };
-    const marks = parts.flatMap(({ line, last }) => {
+    const marks = parts.flatMap(({ line, last }, number) => {
       /** @param {Mark} mark */
       const shown = ({ frame }) => frame >= first && frame <= last;
       return [
+        ...eventsOf(line, number === 0)
+          .filter(shown)
+          .map((mark) => eventMark(mark, place(mark.frame))),
         ...line.snapshots.filter(shown).map((mark) => flag("Snapshot", line, mark)),
         ...line.recordings.filter(shown).map((mark) => flag("Recording", line, mark)),
       ];
@@ -423,6 +431,36 @@ function pathOf({ lines, line: current }) {
     line = lines.find(({ line }) => line === follows?.line);
   }
   return parts;
+}
+
+/**
+ * What happened on a line: how it began, and when its memory was changed.
+ * @param {Line} line
+ * @param {boolean} isFirst Whether the lines before it are not shown.
+ * @returns {Mark[]}
+ */
+function eventsOf(line, isFirst) {
+  const begin = line.follows?.frame ?? line.states[0];
+  const name = { game: "Game loaded", reset: "Reset", state: "State loaded", rewind: "Went back" }[
+    line.began
+  ];
+  const began = begin === undefined || (isFirst && line.began === "rewind") ? [] : [{ name, frame: begin }];
+  const changes = line.changes
+    .filter((frame, number) => frame - (line.changes[number - 1] ?? -TOGETHER) >= TOGETHER)
+    .map((frame) => ({ name: "Memory changed", frame }));
+  return [...began, ...changes.slice(-CHANGES)];
+}
+
+/**
+ * @param {Mark} event
+ * @param {string} left
+ * @returns {HTMLElement}
+ */
+function eventMark({ name, frame }, left) {
+  const label = `${name} at frame ${frame.toLocaleString("en")}`;
+  const element = el("span", { class: "mark event", role: "img", "aria-label": label, title: label });
+  element.style.left = left;
+  return element;
 }
 
 /**

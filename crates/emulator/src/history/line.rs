@@ -176,6 +176,7 @@ impl Line {
             beginning: self.beginning,
             states: self.states.iter().filter(|state| state.frame >= first).map(kept).collect(),
             keys: self.keys.iter().skip(held).map(|keys| (keys.frame, keys.keys)).collect(),
+            changes: self.states.iter().filter_map(|state| state.changed).filter(|at| *at >= first).collect(),
         }
     }
 

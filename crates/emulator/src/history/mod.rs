@@ -65,6 +65,8 @@ pub struct LineOverview {
     pub states: Vec<KeptState>,
     /// The keys that were held: the frame counter before the first frame with them, and their mask.
     pub keys: Vec<(u32, u16)>,
+    /// After each state, the first frame at which something other than keys changed the game.
+    pub changes: Vec<u32>,
 }
 
 impl History {

@@ -70,6 +70,9 @@ struct Line {
     pictures: Vec<u32>,
     /// The keys that were held.
     keys: Vec<HeldKeys>,
+    /// Frames at which something other than keys changed the game, such as a write to memory or a frozen value; at most one after
+    /// each state. Empty for an mGBA in its window.
+    changes: Vec<u32>,
     /// The snapshots that were made of it.
     snapshots: Vec<Mark>,
     /// The recordings that began on it.
@@ -191,6 +194,7 @@ impl Line {
             states: line.states.iter().map(|state| state.frame).collect(),
             pictures: line.states.iter().filter(|state| state.pictured).map(|state| state.frame).collect(),
             keys: line.keys.iter().map(held).collect(),
+            changes: line.changes.clone(),
             snapshots: take_marks(&mut candidates.snapshots, line),
             recordings: take_marks(&mut candidates.recordings, line),
         }

@@ -40,6 +40,7 @@ fn a_game_goes_back_to_a_frame_and_the_line_that_it_left_is_kept() {
         json!({"frame": 140, "keys": []}),
     ];
     assert_eq!(lines[0]["keys"], json!(keys));
+    assert_eq!(lines[0]["changes"], json!([]));
     assert_eq!(lines[1]["began"], "rewind");
     assert_eq!(lines[1]["follows"], json!({"line": 1, "frame": 100}));
     let late = ok(&server.get("/v1/timeline?first=200"));
@@ -101,6 +102,21 @@ fn snapshots_and_recordings_are_on_the_line_that_they_were_made_of() {
     assert_eq!(timeline["lines"][0]["recordings"], json!([{"name": "run", "frame": 70}]));
     let timeline = ok(&server.get("/v1/timeline?marks=false"));
     assert_eq!(timeline["lines"][0]["snapshots"], json!([]));
+}
+
+#[test]
+fn changes_of_memory_are_on_the_line() {
+    let server = Server::paused();
+    for _ in 0..3 {
+        let frame = advance(&server, 100);
+        ok(&server.request("PUT", "/v1/memory/0x02000044", br#"{"value": 7, "type": "u32"}"#));
+        assert_eq!(frame % 100, 0);
+    }
+    advance(&server, 10);
+    let changes =
+        |query: &str| ok(&server.get(&format!("/v1/timeline{query}")))["lines"][0]["changes"].clone();
+    assert_eq!(changes(""), json!([100, 200, 300]));
+    assert_eq!(changes("?first=200"), json!([200, 300]));
 }
 
 #[test]
