@@ -67,14 +67,18 @@ async fn upload(
             "the folder for uploads has a name that is not UTF-8; choose another with --data DIR",
         )
     })?;
-    let place = path.clone();
+    let (place, shown) = (path.clone(), text.clone());
     let is_new = blocking(move || keep(&place, &rom, replace)).await?;
     let outcome = selected.perform(selected.keyed(Op::LoadRom { path: text })).await;
     let loaded = outcome.map_err(Problem::from).and_then(|outcome| {
         let frame = outcome.frame;
         match outcome.single() {
             Ok(Value::Bool(true)) => Ok(Json(AtFrame { frame })),
-            Err(error) => Err(not_taken(error)),
+            Err(mut error) => {
+                // Clients need not know where the server keeps its files.
+                error.message = error.message.replace(&shown, name.as_str());
+                Err(not_taken(error))
+            }
             Ok(_) => Err(Problem::new(
                 StatusCode::UNPROCESSABLE_ENTITY,
                 format!("{} is not a ROM of this console, or the emulator cannot read it; the game goes on as before", name.as_str()),
