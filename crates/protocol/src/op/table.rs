@@ -455,9 +455,10 @@ ops! {
         steps: Vec<u8>,
     }
 
-    /// Takes an embedded core back to a frame of its history, exactly as the game was then, and returns the frame counter. If
-    /// something other than keys changed the game between that frame and the state that is kept before it, the core goes to
-    /// the last frame before that change. The keys that are held stay held.
+    /// Takes an emulator back to a frame of its history, exactly as the game was then, and returns the frame counter. If
+    /// something other than keys changed the game between that frame and the state that is kept before it, an embedded core goes to
+    /// the last frame before that change. An attached mGBA goes to the last frame up to that one whose state the server keeps.
+    /// The keys that are held stay held.
     0x88 Rewind "rewind" Change -> Int {
         /// The frame counter.
         frame: u32,
