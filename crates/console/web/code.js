@@ -33,6 +33,7 @@ export const language = setting("language", /** @type {Language} */ ("curl"), is
  * @property {string} method
  * @property {string | undefined} json The body.
  * @property {boolean} file Whether the body is the contents of a file.
+ * @property {Record<string, string>} headers More header fields.
  * @property {boolean} token Whether it needs a token, from the environment.
  * @property {string | undefined} output The file for the answer.
  */
@@ -55,6 +56,7 @@ export function code(wanted, action, origin, token) {
     method: action.method,
     json: action.json === undefined ? undefined : JSON.stringify(action.json),
     file: action.file !== undefined,
+    headers: action.headers ?? {},
     token,
     output: action.output,
   });
@@ -113,9 +115,8 @@ function indented(code) {
  * @param {Parts} parts
  * @returns {string}
  */
-function python({ url, method, json, file, token, output }) {
-  /** @type {string[]} */
-  const headers = [];
+function python({ url, method, json, file, headers: more, token, output }) {
+  const headers = Object.entries(more).map((pair) => pair.map((text) => JSON.stringify(text)).join(": "));
   if (json !== undefined) headers.push('"Content-Type": "application/json"');
   if (token) headers.push('"Authorization": "Bearer " + os.environ["FRAMEWIRE_TOKEN"]');
   const words = [JSON.stringify(url), `method=${JSON.stringify(method)}`];
@@ -138,9 +139,8 @@ function python({ url, method, json, file, token, output }) {
  * @param {Parts} parts
  * @returns {string}
  */
-function javascript({ url, method, json, file, token, output }) {
-  /** @type {string[]} */
-  const headers = [];
+function javascript({ url, method, json, file, headers: more, token, output }) {
+  const headers = Object.entries(more).map((pair) => pair.map((text) => JSON.stringify(text)).join(": "));
   if (json !== undefined) headers.push('"Content-Type": "application/json"');
   if (token) headers.push("Authorization: `Bearer ${" + "process.env.FRAMEWIRE_TOKEN}`");
   const options = [`method: ${JSON.stringify(method)}`];
@@ -161,10 +161,11 @@ function javascript({ url, method, json, file, token, output }) {
  * @param {Parts} parts
  * @returns {string}
  */
-function lua({ url, method, json, file, token, output }) {
+function lua({ url, method, json, file, headers: more, token, output }) {
   const options = [`url = ${JSON.stringify(url)}`, `method = ${JSON.stringify(method)}`];
-  /** @type {string[]} */
-  const headers = [];
+  const headers = Object.entries(more).map(
+    ([name, value]) => `[${JSON.stringify(name)}] = ${JSON.stringify(value)}`,
+  );
   if (json !== undefined) headers.push('["Content-Type"] = "application/json"');
   if (token) headers.push('Authorization = "Bearer " .. os.getenv("FRAMEWIRE_TOKEN")');
   if (headers.length > 0) options.push(`headers = { ${headers.join(", ")} }`);

@@ -11,6 +11,7 @@
  * @property {Record<string, string | number | boolean | undefined>} [query]
  * @property {unknown} [json] The body: JSON, or else bytes of a file.
  * @property {Blob} [file]
+ * @property {Record<string, string>} [headers] More header fields.
  * @property {string} [output] The file name for a binary response, in the command.
  */
 
@@ -40,6 +41,8 @@ export function curl(action, origin, token) {
   const implied = action.json !== undefined || action.file ? "POST" : "GET";
   if (action.method !== implied) words.push("-X", action.method);
   if (token) words.push("-H", '"Authorization: Bearer $FRAMEWIRE_TOKEN"');
+  for (const [name, value] of Object.entries(action.headers ?? {}))
+    words.push("-H", quoted(`${name}: ${value}`));
   words.push(quoted(origin + target(action)));
   if (action.json !== undefined) {
     words.push("-H", quoted("Content-Type: application/json"), "-d", quoted(JSON.stringify(action.json)));

@@ -10,7 +10,7 @@ use crate::access::login::escaped;
 const DEPTH: usize = 6;
 
 /// A description as HTML: what is between backticks is code.
-fn with_code(text: &str) -> String {
+pub(super) fn with_code(text: &str) -> String {
     let mut html = String::new();
     for (index, part) in text.split('`').enumerate() {
         // Writing to a string cannot fail.
@@ -92,12 +92,15 @@ impl<'a> FormWriter<'a> {
                 kind = escaped(kind),
                 doc = with_code(body["description"].as_str().unwrap_or_default()),
             );
+            self.write_body_fields(out, &content["schema"]);
         }
         let _ = writeln!(
             out,
             "<button class=\"send\">Send</button><button type=\"button\" class=\"stop\">Stop</button><button \
-             type=\"button\" class=\"curl\">Copy as curl</button>\n<output></output>\n</form></details>"
+             type=\"button\" class=\"copy\">Copy</button>\n<output></output>\n</form>"
         );
+        self.write_replies(out, operation);
+        out.push_str("</details>\n");
     }
 
     fn write_parameter(&self, out: &mut String, id: &str, parameter: &Value) {
@@ -105,9 +108,10 @@ impl<'a> FormWriter<'a> {
         let place = parameter["in"].as_str().unwrap_or("query");
         let schema = self.without_null(&parameter["schema"]);
         let required = if parameter["required"] == true { " required" } else { "" };
+        let mark = if required.is_empty() { "" } else { " <span class=\"must\">required</span>" };
         let many = schema.get("items").is_some();
         let values = schema["enum"].as_array();
-        let _ = write!(out, "<div class=\"field\"><label for=\"{id}\">{name}</label>");
+        let _ = write!(out, "<div class=\"field\"><label for=\"{id}\">{name}{mark}</label>");
         let choices = match (values, schema["type"].as_str()) {
             (Some(values), _) => {
                 Some(values.iter().filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>())
@@ -144,16 +148,19 @@ impl<'a> FormWriter<'a> {
     }
 
     /// What a `$ref` stands for.
-    fn resolved(&self, value: &'a Value) -> &'a Value {
+    pub(super) fn resolved(&self, value: &'a Value) -> &'a Value {
         let place = value["$ref"].as_str().and_then(|place| place.strip_prefix('#'));
         place.and_then(|place| self.document.pointer(place)).unwrap_or(value)
     }
 
     /// The other type of a schema that may also be null.
-    fn without_null(&self, schema: &'a Value) -> &'a Value {
+    pub(super) fn without_null(&self, schema: &'a Value) -> &'a Value {
         let schema = self.resolved(schema);
-        let other = schema["oneOf"].as_array().and_then(|all| all.iter().find(|one| one["type"] != "null"));
-        other.map_or(schema, |other| self.resolved(other))
+        let mut others = schema["oneOf"].as_array().into_iter().flatten().filter(|one| one["type"] != "null");
+        match (others.next(), others.next()) {
+            (Some(other), None) => self.resolved(other),
+            _ => schema,
+        }
     }
 
     /// An example of a schema, with its required fields.

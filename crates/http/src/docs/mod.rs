@@ -1,5 +1,6 @@
 //! The documentation page: it describes every route, and can send requests. It is made from the OpenAPI document.
 
+mod fields;
 mod form;
 pub mod openapi;
 
@@ -65,10 +66,16 @@ fn write_page() -> String {
     }
     // mGBA-http's routes are the last, so that readers see Framewire's own routes first.
     groups.sort_by_key(|(_, rows)| !rows.contains("data-path=\"/v1"));
-    let mut text = String::new();
+    let (mut links, mut text) = (String::new(), String::new());
     for (name, rows) in groups.iter().filter(|(_, rows)| !rows.is_empty()) {
+        let name = escaped(name);
+        let id = format!("group-{}", name.replace(' ', "-"));
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "<section><h2>{}</h2>\n{rows}</section>", escaped(name));
+        let _ = writeln!(links, "<li><a href=\"#{id}\">{name}</a></li>");
+        let _ = writeln!(text, "<section id=\"{id}\"><h2>{name}</h2>\n{rows}</section>");
     }
-    include_str!("page.html").replace("{{version}}", env!("CARGO_PKG_VERSION")).replace("{{groups}}", &text)
+    include_str!("page.html")
+        .replace("{{version}}", env!("CARGO_PKG_VERSION"))
+        .replace("{{links}}", &links)
+        .replace("{{groups}}", &text)
 }

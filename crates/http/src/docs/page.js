@@ -1,5 +1,12 @@
-// Tries what the page describes, shows what came back, and writes it as a command for curl.
-"use strict";
+// Tries what the page describes, shows what came back, and writes it as a short program.
+import { code, isLanguage, LANGUAGES, language } from "/console/code.js";
+
+const languages = document.getElementById("language");
+for (const [name, label] of Object.entries(LANGUAGES)) languages.add(new Option(label, name));
+languages.value = language.value;
+languages.addEventListener("change", () => {
+  if (isLanguage(languages.value)) language.set(languages.value);
+});
 
 const emulator = document.getElementById("emulator");
 
@@ -16,7 +23,7 @@ document.getElementById("find").addEventListener("input", ({ target }) => {
   const words = target.value.toLowerCase().split(/\s+/).filter(Boolean);
   for (const section of document.querySelectorAll("section")) {
     let shown = 0;
-    for (const details of section.querySelectorAll("details")) {
+    for (const details of section.querySelectorAll(":scope > details")) {
       const text = details.textContent.toLowerCase();
       details.hidden = !words.every((word) => text.includes(word));
       shown += details.hidden ? 0 : 1;
@@ -47,14 +54,13 @@ function requestOf(form) {
   return { url: path + (text && `?${text}`), options: { method, headers, body: body || undefined } };
 }
 
-const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
-
-function asCurl({ url, options: { method, headers, body } }) {
-  const words = ["curl"];
-  if (method !== (body ? "POST" : "GET")) words.push("-X", method);
-  for (const [name, value] of Object.entries(headers)) words.push("-H", quoted(`${name}: ${value}`));
-  if (body) words.push("--data-raw", quoted(body));
-  return [...words, quoted(location.origin + url)].join(" ");
+/** The request as a short program. */
+function asCode({ url, options: { method, headers, body } }) {
+  const { "Content-Type": type = "", ...more } = headers;
+  const action = { title: "", method, path: url, headers: more };
+  if (body && type.includes("json")) action.json = JSON.parse(body);
+  else if (body) action.file = new Blob([body]);
+  return code(language.value, action, location.origin, false);
 }
 
 /** Shows a reply, and at most its beginning where it does not end by itself. */
@@ -109,10 +115,16 @@ for (const form of document.forms) {
       output.append(Object.assign(document.createElement("pre"), { textContent: `No reply: ${error.message}` }));
     }
   });
-  form.querySelector(".curl").addEventListener("click", async () => {
-    const command = asCurl(requestOf(form));
-    output.replaceChildren(Object.assign(document.createElement("pre"), { textContent: command }));
-    await navigator.clipboard?.writeText(command).catch(() => {});
+  form.querySelector(".copy").addEventListener("click", async () => {
+    const shown = document.createElement("pre");
+    output.replaceChildren(shown);
+    try {
+      shown.textContent = asCode(requestOf(form));
+    } catch (error) {
+      shown.textContent = `The body is not JSON: ${error.message}`;
+      return;
+    }
+    await navigator.clipboard?.writeText(shown.textContent).catch(() => {});
   });
   form.querySelector(".stop").addEventListener("click", () => running?.abort());
 }

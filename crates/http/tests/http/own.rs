@@ -262,6 +262,29 @@ fn the_page_for_people_shows_every_route() {
 }
 
 #[test]
+fn the_page_for_people_shows_groups_fields_and_replies() {
+    let server = Server::start();
+    let page = server.text("/docs");
+    let groups: Vec<&str> =
+        page.split("href=\"#").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    assert!(groups.len() > 10, "{groups:?}");
+    for group in groups {
+        assert!(page.contains(&format!("<section id=\"{group}\">")), "{group} is linked");
+    }
+    assert!(page.contains(">from <span class=\"must\">required</span></label>"), "of /v1/snapshots/diff");
+    let operation = |id: &str| {
+        let rest = page.split_once(&format!("<details id=\"{id}\"")).expect("the operation is there").1;
+        rest.split("<details id=").next().unwrap_or_default()
+    };
+    let narrow = operation("narrowSearch");
+    let (body, replies) = narrow.split_once("<summary>Replies</summary>").expect("it has replies");
+    assert!(body.contains("<summary>Fields of the body</summary>"), "{body}");
+    assert!(body.contains("<code>value</code> <span class=\"type\">integer, optional</span>"), "{body}");
+    assert!(replies.contains("<strong>200</strong> The narrowed search."), "{replies}");
+    assert!(replies.contains("<code>undoable</code> <span class=\"type\">integer</span>"), "{replies}");
+}
+
+#[test]
 fn the_page_for_people_is_made_of_files_of_this_server_only() {
     let server = Server::start();
     let page = server.text("/docs");

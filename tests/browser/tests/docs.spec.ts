@@ -1,0 +1,61 @@
+/** The page that describes the HTTP interface. */
+
+import { readFileSync } from "node:fs";
+import type { AxeResults } from "axe-core";
+import { expect, test } from "../support/test.ts";
+
+const AXE = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+
+test("the side bar leads to a group, and an operation shows its fields and replies", async ({
+  page,
+  server,
+}) => {
+  await page.goto(`${server.url}/docs`);
+  await page.getByRole("navigation", { name: "Groups" }).getByRole("link", { name: "search" }).click();
+  await expect(page.getByRole("heading", { name: "search", exact: true })).toBeInViewport();
+  const operation = page.locator("#narrowSearch");
+  await operation.locator("> summary").click();
+  await operation.getByText("Replies").click();
+  await expect(operation.getByText("undoable", { exact: true })).toBeVisible();
+  // The words of nested parts are found, and only operations without them are hidden.
+  await page.getByLabel("Find").fill("undoable");
+  await expect(operation).toBeVisible();
+  await expect(page.locator("#pause")).toBeHidden();
+});
+
+test("a request is copied in four languages", async ({ page, server }) => {
+  await page.goto(`${server.url}/docs#hold`);
+  const operation = page.locator("#hold");
+  await operation.locator("textarea").fill('{"keys": ["A"], "frames": 2}');
+  const output = operation.locator("output pre");
+  for (const [language, part] of [
+    ["curl", `curl ${server.url}/v1/hold -H`],
+    ["Python", "urllib.request.Request("],
+    ["JavaScript", "await fetch("],
+    ["Lua", 'require "framewire.http"'],
+  ] as const) {
+    await page.getByLabel("Copy as").selectOption(language);
+    await operation.getByRole("button", { name: "Copy", exact: true }).click();
+    await expect(output).toContainText(part);
+    await expect(output).toContainText("/v1/hold");
+  }
+  await operation.locator("textarea").fill("{");
+  await operation.getByRole("button", { name: "Copy", exact: true }).click();
+  await expect(output).toContainText("The body is not JSON");
+});
+
+for (const colorScheme of ["light", "dark"] as const) {
+  test(`axe finds no violation in the ${colorScheme} theme`, async ({ page, server }) => {
+    await page.emulateMedia({ colorScheme });
+    await page.goto(`${server.url}/docs#narrowSearch`);
+    await page.locator("#narrowSearch").getByText("Replies").click();
+    await page.evaluate(AXE);
+    const { violations } = await page.evaluate(() => {
+      const { axe } = window as unknown as { axe: { run(): Promise<AxeResults> } };
+      return axe.run();
+    });
+    expect(
+      violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target.join(" "))}`),
+    ).toEqual([]);
+  });
+}
