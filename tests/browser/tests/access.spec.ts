@@ -1,8 +1,10 @@
 /** Accessibility: axe, keyboard only, small screens, touch, reduced motion. */
 
-import { readFileSync } from "node:fs";
+import { copyFileSync, readFileSync } from "node:fs";
 import type { Page } from "@playwright/test";
 import type { AxeResults } from "axe-core";
+import { Console } from "../support/console.ts";
+import { repository } from "../support/server.ts";
 import { expect, test } from "../support/test.ts";
 
 const TABS = ["Memory", "Graphics", "Watches", "Snapshots", "Recordings", "Input", "Share", "Link", "Log"];
@@ -23,22 +25,41 @@ async function violations(page: Page, ...rules: string[]): Promise<string[]> {
   );
 }
 
-test("axe finds no violation in any panel, and enough contrast in the dark theme", async ({
-  page,
-  console: opened,
-}) => {
-  test.setTimeout(60_000);
-  await page.evaluate(AXE);
-  for (const name of TABS) {
-    await opened.tab(name);
-    await page.emulateMedia({ colorScheme: "light", reducedMotion: "reduce" });
-    expect(await violations(page), name).toEqual([]);
-    await page.emulateMedia({ colorScheme: "dark", reducedMotion: "reduce" });
-    expect(await violations(page, "color-contrast"), `${name}, dark`).toEqual([]);
-  }
-  await opened.button("Reset").click();
-  expect(await violations(page), "dialog").toEqual([]);
-});
+for (const [size, viewport] of [
+  ["a desktop", { width: 1440, height: 900 }],
+  ["a phone", { width: 360, height: 740 }],
+  ["a phone in landscape", { width: 844, height: 390 }],
+] as const) {
+  test.describe(`on ${size}`, () => {
+    test.use({ viewport });
+
+    test("axe finds no violation in any panel, and enough contrast in the dark theme", async ({
+      page,
+      serve,
+    }) => {
+      test.setTimeout(120_000);
+      // With two emulators, there is the tool that shows all of them.
+      const roms = ["one", "two"].flatMap((name) => {
+        const rom = test.info().outputPath(`${name}.gba`);
+        copyFileSync(repository("rom/framewire-demo.gba"), rom);
+        return ["--rom", `${name}=${rom}`];
+      });
+      const opened = new Console(page, await serve(roms));
+      await opened.open();
+      await page.evaluate(AXE);
+      for (const name of [...TABS, "Emulators"]) {
+        const panel = await opened.tab(name);
+        if (name === "Graphics") await expect(panel.getByText(/^Frame/)).toBeVisible();
+        await page.emulateMedia({ colorScheme: "light", reducedMotion: "reduce" });
+        expect(await violations(page), name).toEqual([]);
+        await page.emulateMedia({ colorScheme: "dark", reducedMotion: "reduce" });
+        expect(await violations(page, "color-contrast"), `${name}, dark`).toEqual([]);
+      }
+      await opened.button("Reset").click();
+      expect(await violations(page), "dialog").toEqual([]);
+    });
+  });
+}
 
 test("Tab reaches everything in order, with a visible focus, and leaves the page", async ({
   page,

@@ -1,9 +1,23 @@
 /** The look of the page, compared with reviewed pictures. The game is held in a frame that is always the same. */
 
+import type { Page } from "@playwright/test";
+import type { Console } from "../support/console.ts";
+import type { Server } from "../support/server.ts";
 import { expect, test } from "../support/test.ts";
 
 /** Content that differs every time. */
 const MOVING = ".badge .number, .timeline .branches, .strip .pictures";
+
+/** Holds the game, and waits until the page shows only that. */
+async function hold(page: Page, server: Server, opened: Console): Promise<void> {
+  await server.holdAt(300);
+  await expect(opened.button("Resume")).toBeVisible();
+  await expect.poll(() => opened.pixel(120, 60).then(String)).not.toBe("0,0,0");
+  await page.mouse.move(0, 0);
+  await page.locator(MOVING).evaluateAll((numbers) => {
+    for (const number of numbers) number.style.visibility = "hidden";
+  });
+}
 
 for (const [name, colorScheme, width, height] of [
   ["desktop-light", "light", 1440, 900],
@@ -14,17 +28,39 @@ for (const [name, colorScheme, width, height] of [
   test(`looks as it did: ${name}`, async ({ page, server, console: opened }) => {
     await page.setViewportSize({ width, height });
     await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-    await server.holdAt(300);
-    await expect(opened.button("Resume")).toBeVisible();
-    await expect.poll(() => opened.pixel(120, 60).then(String)).not.toBe("0,0,0");
+    await hold(page, server, opened);
     // No byte is highlighted as changed.
     await expect(page.locator(".changed")).toHaveCount(0);
     await expect(page.getByRole("gridcell").first()).toHaveText("46");
-    await page.mouse.move(0, 0);
-    await page.locator(MOVING).evaluateAll((numbers) => {
-      for (const number of numbers) number.style.visibility = "hidden";
-    });
     await expect(page).toHaveScreenshot(`${name}.png`, { fullPage: true });
+  });
+}
+
+for (const tool of ["Memory", "Graphics", "Input"]) {
+  test(`looks as it did in forced colours: ${tool}`, async ({ page, server, console: opened }) => {
+    await page.emulateMedia({ forcedColors: "active", reducedMotion: "reduce" });
+    const panel = await opened.tab(tool);
+    await hold(page, server, opened);
+    if (tool === "Graphics") await expect(panel).toContainText("Frame 300");
+    await expect(page.locator(".changed:visible")).toHaveCount(0);
+    await expect(page).toHaveScreenshot(`forced-${tool.toLowerCase()}.png`);
+  });
+
+  test.describe("at 200 % zoom", () => {
+    // What the browser makes of 1440 x 900.
+    test.use({ viewport: { width: 720, height: 450 }, deviceScaleFactor: 2 });
+
+    test(`looks as it did at 200 % zoom: ${tool}`, async ({ page, server, console: opened }) => {
+      await page.emulateMedia({ reducedMotion: "reduce" });
+      const panel = await opened.tab(tool);
+      await hold(page, server, opened);
+      if (tool === "Graphics") await expect(panel).toContainText("Frame 300");
+      await expect(page.locator(".changed:visible")).toHaveCount(0);
+      const wide = await page.evaluate(() => document.scrollingElement?.scrollWidth);
+      expect(wide).toBeLessThanOrEqual(720);
+      await page.locator("#tools").evaluate((tools) => tools.scrollIntoView());
+      await expect(page).toHaveScreenshot(`zoom-${tool.toLowerCase()}.png`);
+    });
   });
 }
 
