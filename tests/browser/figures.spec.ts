@@ -1,16 +1,20 @@
 /**
- * Measures what the console page costs: the first load, an idle page, and sound. Prints JSON.
+ * Measures what the console page costs: the first load, an idle page, sound, its pacing, and six watches. Prints JSON.
  *
- *     FRAMEWIRE_BIN=target/release/framewire npx playwright test --config figures.config.ts
+ *     FRAMEWIRE_BIN=../../target/release/framewire npx playwright test --config figures.config.ts
  */
 
 import { writeFileSync } from "node:fs";
-import { type CDPSession, type Page, test } from "@playwright/test";
+import { cpus } from "node:os";
+import { type Browser, type BrowserContext, type Page, test } from "@playwright/test";
 import { PROGRAM, Server } from "./support/server.ts";
 
 /** How long an idle page is watched. */
 const IDLE_MS = 20_000;
 const LOADS = 9;
+/** How long pacing and processor time are measured. */
+const RUN_MS = 15_000;
+const WATCHES = ["frame", "ball_x", "ball_y", "paddle_x", "score", "bricks_left"];
 
 /** What went over the network. */
 interface Traffic {
@@ -21,7 +25,7 @@ interface Traffic {
 }
 
 /** Counts the bytes as they are on the wire, headers of replies included. */
-async function count(page: Page): Promise<{ traffic: Traffic; session: CDPSession }> {
+async function count(page: Page): Promise<Traffic> {
   const session = await page.context().newCDPSession(page);
   await session.send("Network.enable");
   const traffic: Traffic = { requests: 0, bytes: 0, sockets: {} };
@@ -43,61 +47,187 @@ async function count(page: Page): Promise<{ traffic: Traffic; session: CDPSessio
         : Buffer.from(response.payloadData, "base64").length;
     traffic.sockets[path] = (traffic.sockets[path] ?? 0) + size;
   });
-  return { traffic, session };
+  return traffic;
 }
 
 function median(values: number[]): number {
   return values.sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 }
 
+/** Opens the page with this tool, and waits for its first picture. */
+async function open(context: BrowserContext, server: Server, tool: string): Promise<Page> {
+  const page = await context.newPage();
+  await page.addInitScript(
+    ([tab, watches]) => {
+      localStorage.setItem("framewire.tab", JSON.stringify(tab));
+      localStorage.setItem("framewire.watches", JSON.stringify(watches));
+    },
+    [tool, WATCHES] as const,
+  );
+  await load(page, server);
+  return page;
+}
+
+async function load(page: Page, server: Server): Promise<void> {
+  await page.goto(server.url);
+  await page.waitForFunction(() => document.querySelector(".veil")?.hasAttribute("hidden"));
+}
+
+interface Load {
+  requests: number;
+  bytes: number;
+  milliseconds: number;
+}
+
+async function firstLoad(browser: Browser, server: Server): Promise<Load> {
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  const traffic = await count(page);
+  const begun = Date.now();
+  await load(page, server);
+  const milliseconds = Date.now() - begun;
+  await page.waitForTimeout(1000);
+  const { requests, bytes } = traffic;
+  await context.close();
+  return { requests, bytes, milliseconds };
+}
+
+/** Requests in a second of a page that nobody uses. */
+async function idleRequests(browser: Browser, server: Server): Promise<number> {
+  const context = await browser.newContext();
+  const page = await open(context, server, "memory");
+  await page.waitForTimeout(5000);
+  const traffic = await count(page);
+  await page.waitForTimeout(IDLE_MS);
+  await context.close();
+  return traffic.requests / (IDLE_MS / 1000);
+}
+
+/** Bytes of sound in a second. */
+async function soundBytes(browser: Browser, server: Server): Promise<number> {
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  const traffic = await count(page);
+  await load(page, server);
+  await page.getByRole("button", { name: /^Sound/ }).click();
+  await page.waitForTimeout(2000);
+  const bytes = (): number => traffic.sockets["/v1/audio"] ?? 0;
+  const before = bytes();
+  await page.waitForTimeout(10_000);
+  const rate = (bytes() - before) / 10;
+  await context.close();
+  return Math.round(rate);
+}
+
+interface Pacing {
+  display_frames: number;
+  without_picture: number;
+  /** Pictures that were drawn in the display frame of another one, or not at all. */
+  unseen: number;
+}
+
+/** What the page shows in each display frame of `RUN_MS`. */
+async function pacing(browser: Browser, server: Server): Promise<Pacing> {
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  await page.addInitScript(() => {
+    const seen = { draws: 0, messages: 0 };
+    Object.assign(window, { seen });
+    const prototype = CanvasRenderingContext2D.prototype;
+    const put = prototype.putImageData;
+    prototype.putImageData = function (this: CanvasRenderingContext2D, ...rest: unknown[]) {
+      if (this.canvas.closest(".screen")) seen.draws += 1;
+      Reflect.apply(put, this, rest);
+    };
+    const Native = WebSocket;
+    window.WebSocket = class extends Native {
+      constructor(url: string | URL, protocols?: string | string[]) {
+        super(url, protocols);
+        if (!new URL(url, location.href).pathname.endsWith("/v1/video")) return;
+        this.addEventListener("message", () => {
+          seen.messages += 1;
+        });
+      }
+    };
+  });
+  await load(page, server);
+  await page.waitForTimeout(3000);
+  const measured = await page.evaluate(async (duration) => {
+    const { seen } = window as unknown as { seen: { draws: number; messages: number } };
+    const frame = (): Promise<number> => new Promise(requestAnimationFrame);
+    // The page draws in a frame of its own, before or after this one; the number of draws between two frames is the same.
+    const begun = await frame();
+    const first = { ...seen };
+    let [drawn, frames, without] = [seen.draws, 0, 0];
+    let now = begun;
+    while (now < begun + duration) {
+      now = await frame();
+      frames += 1;
+      if (seen.draws === drawn) without += 1;
+      drawn = seen.draws;
+    }
+    const shown = frames - without;
+    return {
+      display_frames: frames,
+      without_picture: without,
+      unseen: seen.messages - first.messages - shown,
+    };
+  }, RUN_MS);
+  await context.close();
+  return { ...measured, unseen: Math.max(0, measured.unseen) };
+}
+
+/** The processor time of all processes of the browser while a page shows a tool, in percent of one core. */
+async function processorTime(browser: Browser, server: Server, tool: string): Promise<number> {
+  const session = await browser.newBrowserCDPSession();
+  const seconds = async (): Promise<number> => {
+    const { processInfo } = await session.send("SystemInfo.getProcessInfo");
+    return processInfo.reduce((sum, { cpuTime }) => sum + cpuTime, 0);
+  };
+  const context = await browser.newContext();
+  const page = await open(context, server, tool);
+  await page.waitForTimeout(3000);
+  const before = await seconds();
+  const begun = performance.now();
+  await page.waitForTimeout(RUN_MS);
+  const share = (100_000 * ((await seconds()) - before)) / (performance.now() - begun);
+  await context.close();
+  await session.detach();
+  return Math.round(share * 10) / 10;
+}
+
 test("figures of the console page", async ({ browser }) => {
   test.setTimeout(300_000);
   const server = await Server.start();
-  const loads: { requests: number; bytes: number; milliseconds: number }[] = [];
-  for (let load = 0; load < LOADS; load += 1) {
-    const context = await browser.newContext();
-    const page = await context.newPage();
-    const { traffic } = await count(page);
-    const begun = Date.now();
-    await page.goto(server.url);
-    await page.waitForFunction(() => document.querySelector(".veil")?.hasAttribute("hidden"));
-    const milliseconds = Date.now() - begun;
-    await page.waitForLoadState("networkidle").catch(() => {});
-    loads.push({ requests: traffic.requests, bytes: traffic.bytes, milliseconds });
-    await context.close();
-  }
-  const context = await browser.newContext();
-  const page = await context.newPage();
-  await page.goto(server.url);
-  await page.waitForFunction(() => document.querySelector(".veil")?.hasAttribute("hidden"));
-  await page.waitForTimeout(5000);
-  const { traffic } = await count(page);
-  await page.waitForTimeout(IDLE_MS);
-  const idle = traffic.requests / (IDLE_MS / 1000);
-  const sounding = await context.newPage();
-  const sound = await count(sounding);
-  await sounding.goto(server.url);
-  await sounding.getByRole("button", { name: /^Sound/ }).click();
-  await sounding.waitForTimeout(2000);
-  const before = sound.traffic.sockets["/v1/audio"] ?? 0;
-  await sounding.waitForTimeout(10_000);
-  const soundRate = ((sound.traffic.sockets["/v1/audio"] ?? 0) - before) / 10;
+  const loads: Load[] = [];
+  for (let number = 0; number < LOADS; number += 1) loads.push(await firstLoad(browser, server));
+  const idle = await idleRequests(browser, server);
+  const sound = await soundBytes(browser, server);
+  const pictures = await pacing(browser, server);
+  const log = await processorTime(browser, server, "activity");
+  const watches = await processorTime(browser, server, "watches");
   const described = await fetch(`${server.url}/openapi.json`, { headers: { "accept-encoding": "gzip" } });
   const figures = {
     command: "npx playwright test --config figures.config.ts",
+    commit: process.env.COMMIT,
     browser: browser.version(),
+    processor: `${cpus().length} x ${cpus()[0]?.model}`,
     loads: LOADS,
     first_load_requests: median(loads.map(({ requests }) => requests)),
     first_load_bytes: median(loads.map(({ bytes }) => bytes)),
     first_picture_ms: median(loads.map(({ milliseconds }) => milliseconds)),
     idle_requests_per_second: idle,
-    sound_bytes_per_second: Math.round(soundRate),
+    sound_bytes_per_second: sound,
+    ...pictures,
+    judder_percent:
+      Math.round((1000 * (pictures.without_picture + pictures.unseen)) / pictures.display_frames) / 10,
+    browser_percent_log: log,
+    browser_percent_six_watches: watches,
     openapi_bytes: Number(
       described.headers.get("content-length") ?? (await described.arrayBuffer()).byteLength,
     ),
   };
   await server.stop();
-  await context.close();
   const text = `${JSON.stringify(figures, null, 2)}\n`;
   console.log(`${PROGRAM}\n${text}`);
   if (process.env.FIGURES) writeFileSync(process.env.FIGURES, text);
