@@ -190,6 +190,22 @@ export const saveSlot = (name) => ({
 /** @type {(file: Blob) => Action} */
 export const loadState = (file) => ({ title: "Load a state", method: "PUT", path: "/v1/state", file });
 
+/** @returns {Action} */
+export const batterySave = () => ({
+  title: "Download the battery save",
+  method: "GET",
+  path: "/v1/save",
+  output: "game.sav",
+});
+
+/** @type {(file: Blob) => Action} */
+export const loadBatterySave = (file) => ({
+  title: "Load a battery save",
+  method: "PUT",
+  path: "/v1/save",
+  file,
+});
+
 /** @type {(name: string, file: Blob, replace: boolean) => Action} */
 export const uploadRom = (name, file, replace) => ({
   title: `Play ${name}`,

@@ -1,9 +1,11 @@
-/** Files that are dropped on the page: games, states and recordings. And loads that can be undone. */
+/** Files that are dropped on the page or chosen: games, states, battery saves and recordings. And loads that can be undone. */
 
 import * as actions from "./actions.js";
 import { ApiError } from "./api.js";
 import { attempt } from "./app.js";
+import { button } from "./controls.js";
 import { confirm } from "./dialog.js";
+import { el } from "./dom.js";
 import { toast } from "./toast.js";
 
 /**
@@ -17,6 +19,33 @@ const GAME = /\.(gba|agb|gb|gbc|cgb|sgb)$/i;
 const RECORDING = /\.fwr$/i;
 /** mGBA's own names of states, and pictures with a state inside. */
 const STATE = /\.(ss\d?|state|png)$/i;
+
+/** A battery save. */
+const SAVE = /\.(sav|srm)$/i;
+
+/** What the dialog for files shows. */
+const ACCEPTED =
+  ".gba,.agb,.gb,.gbc,.cgb,.sgb,.fwr,.ss0,.ss1,.ss2,.ss3,.ss4,.ss5,.ss6,.ss7,.ss8,.ss9,.state,.png,.sav,.srm";
+
+/**
+ * A button that opens files as if they were dropped.
+ * @param {App} app
+ * @returns {HTMLElement}
+ */
+export function fileButton(app) {
+  const input = el("input", { type: "file", accept: ACCEPTED, multiple: true, hidden: true });
+  input.addEventListener("change", () => {
+    for (const file of input.files ?? []) void attempt(() => take(app, file));
+    input.value = "";
+  });
+  const hint = "Open a game, a state, a battery save or a recording. You can also drop it on the page.";
+  return el(
+    "span",
+    {},
+    button({ icon: "load", label: "Open a file", hint }, () => input.click()),
+    input,
+  );
+}
 
 /**
  * Loads the files that are dropped anywhere on the page.
@@ -49,9 +78,10 @@ export async function take(app, file) {
     toast(`Added the recording ${name}. Replay it in Recordings.`);
     return;
   }
+  if (SAVE.test(file.name)) return takeSave(app, file);
   if (STATE.test(file.name)) return loadState(app, actions.loadState(file), `Loaded the state ${file.name}.`);
   throw new ApiError(
-    `${file.name} is not known here; drop a game (.gba, .gb, .gbc), a state (.ss1, .png) or a recording (.fwr)`,
+    `${file.name} is not known here; use a game (.gba, .gb, .gbc), a state (.ss1, .png), a battery save (.sav) or a recording (.fwr)`,
     0,
   );
 }
@@ -71,6 +101,18 @@ async function takeGame(app, file) {
     await app.api.act(actions.uploadRom(name, file, true));
   }
   toast(`Playing ${name}.`);
+  await app.watch.refresh();
+}
+
+/**
+ * @param {App} app
+ * @param {File} file
+ */
+async function takeSave(app, file) {
+  const detail = "It replaces what this game has saved, and the game is reset. This cannot be undone.";
+  if (!app.api.copying.value && !(await confirm(`Load ${file.name}?`, detail, "Load"))) return;
+  await app.api.act(actions.loadBatterySave(file));
+  toast(`Loaded the battery save ${file.name}.`);
   await app.watch.refresh();
 }
 

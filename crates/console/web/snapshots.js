@@ -7,9 +7,10 @@ import { Comparison } from "./compare.js";
 import { button, empty, field } from "./controls.js";
 import { confirm, prompt } from "./dialog.js";
 import { el, fill } from "./dom.js";
-import { loadState } from "./files.js";
+import { fileButton, loadState } from "./files.js";
 import { fileName, freeName } from "./names.js";
 import { toast } from "./toast.js";
+import { saveFile } from "./transport.js";
 
 /**
  * @import { App } from "./app.js"
@@ -64,7 +65,19 @@ export class SnapshotsPanel {
       event.preventDefault();
       void this.#save();
     });
-    this.element = el("div", {}, form, this.#list, this.#comparison.element);
+    const files = el(
+      "div",
+      { class: "line" },
+      fileButton(app),
+      button({ icon: "download", label: "Battery save", hint: "Download what the game has saved" }, () =>
+        attempt(async () => {
+          /** @type {Blob} */
+          const save = await app.api.act(actions.batterySave());
+          saveFile(save, "game.sav");
+        }),
+      ),
+    );
+    this.element = el("div", {}, form, files, this.#list, this.#comparison.element);
     app.api.emulator.follow(() => {
       this.#shown = "";
     });

@@ -211,6 +211,24 @@ impl<'a> State<'a> {
         &self.core
     }
 
+    /// The battery save, if the state was made with it.
+    pub fn save(&self) -> Option<&[u8]> {
+        self.save.as_deref()
+    }
+
+    /// The state proper with this battery save, as a bare state.
+    pub fn with_save(&self, save: &[u8]) -> Vec<u8> {
+        // A list with one entry, and its end.
+        let at = (self.core.len() + 32) as u64;
+        let mut bytes = self.core.to_vec();
+        bytes.extend(SAVE_TAG.to_le_bytes());
+        bytes.extend((save.len() as u32).to_le_bytes());
+        bytes.extend(at.to_le_bytes());
+        bytes.extend([0; 16]);
+        bytes.extend(save);
+        bytes
+    }
+
     /// The memory in it by domain. The battery save is there if the state was made with it.
     pub fn memory(&self) -> impl Iterator<Item = Region<'_>> {
         let layout = self.layout();

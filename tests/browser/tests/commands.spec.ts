@@ -136,7 +136,26 @@ test("a dropped game, state and recording are loaded", async ({ console: page, s
   await drop(page.page, "from a friend.fwr", recorded);
   await expect(page.page.locator(".toast").last()).toContainText("Added the recording from-a-friend.");
   await drop(page.page, "notes.txt", new Uint8Array(3));
-  await expect(page.page.locator(".toast.bad")).toContainText("drop a game");
+  await expect(page.page.locator(".toast.bad")).toContainText("use a game");
+});
+
+test("the battery save is downloaded, and a file with one is opened", async ({ console: page, server }) => {
+  await server.holdAt(60);
+  const panel = await page.tab("Snapshots");
+  const waiting = page.page.waitForEvent("download");
+  await panel.getByRole("button", { name: "Battery save" }).click();
+  const file = await waiting;
+  expect(file.suggestedFilename()).toBe("game.sav");
+  const save = readFileSync(await file.path());
+  expect(save.length).toBe(0x8000);
+  save[100] = 0x5a;
+  const choosing = page.page.waitForEvent("filechooser");
+  await panel.getByRole("button", { name: "Open a file" }).click();
+  const other = { name: "other.sav", mimeType: "application/octet-stream", buffer: save };
+  await (await choosing).setFiles(other);
+  await page.page.getByRole("dialog").getByRole("button", { name: "Load" }).click();
+  await expect(page.page.locator(".toast")).toContainText("Loaded the battery save other.sav.");
+  expect(await server.batch({ op: "read8", address: 0x0e00_0064 })).toEqual([0x5a]);
 });
 
 test("an open page sends no request each second", async ({ console: page, server }) => {

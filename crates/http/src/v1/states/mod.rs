@@ -9,6 +9,7 @@ use crate::routing::prelude::*;
 use crate::transport::incoming::BodyReader;
 
 pub(super) mod diff;
+mod saves;
 mod snapshots;
 
 /// What is loaded by default: everything except the battery save, as mGBA does.
@@ -18,7 +19,7 @@ const MOST: u8 = 31;
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
     let own = OpenApiRouter::new().routes(routes!(save, restore));
-    own.merge(snapshots::router()).merge(diff::router())
+    own.merge(saves::router()).merge(snapshots::router()).merge(diff::router())
 }
 
 #[derive(Deserialize, IntoParams)]

@@ -32,6 +32,23 @@ fn a_state_goes_out_and_in_again() {
 }
 
 #[test]
+fn a_battery_save_goes_out_and_in_again() {
+    let server = Server::paused();
+    sent(&server, "POST", "/v1/advance", &json!({"frames": 30}), 200);
+    let save = server.get("/v1/save");
+    assert_eq!((save.status, save.header("content-type")), (200, Some("application/octet-stream")));
+    assert_eq!((save.header("framewire-frame"), save.body.len()), (Some("30"), 32 << 10));
+    let mut other = save.body.clone();
+    other[100] = 0x5A;
+    let loaded = body(&server.request("PUT", "/v1/save", &other), 200);
+    assert_eq!(loaded["frame"], 0, "it was reset");
+    assert_eq!(server.number("/core/read8?address=0x0E000064"), 0x5A);
+    assert!(server.get("/v1/save").body == other);
+    problem(&server.request("PUT", "/v1/save", b""), 400);
+    problem(&server.request("PUT", "/v1/save", &vec![0; 200 << 10]), 413);
+}
+
+#[test]
 fn an_invalid_state_or_flag_changes_nothing() {
     let server = Server::paused();
     write(&server, 0, 9);

@@ -1,0 +1,69 @@
+//! The game's battery save as a file of bytes.
+
+use axum::body::Body;
+use framewire_protocol::Op;
+use framewire_states::State as Savestate;
+
+use super::next;
+use crate::headers::FRAME;
+use crate::routing::prelude::*;
+use crate::transport::incoming::BodyReader;
+use crate::v1::control::{AtFrame, not_taken};
+
+/// mGBA's flag for the battery save in a state.
+const SAVE: u8 = 2;
+/// The largest save of a cartridge has 128 KiB; files of other emulators have some bytes for a clock after it.
+const LARGEST: usize = (128 << 10) + 64;
+
+pub(super) fn router() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(battery_save, load_battery_save))
+}
+
+/// The battery save of the game, as a `.sav` file has it.
+#[utoipa::path(get, path = "/v1/save", operation_id = "batterySave", tag = "states", params(EmulatorParam), responses(
+    (status = 200, description = "The save. The header Framewire-Frame has the frame counter.", body = Vec<u8>,
+        content_type = "application/octet-stream")))]
+async fn battery_save(selected: SelectedEmulator) -> Result<Response, Problem> {
+    let op = Op::SaveState { flags: SAVE };
+    let share = selected.share(&op)?;
+    let outcome = selected.perform(op).await?;
+    let frame = outcome.frame;
+    let state: Vec<u8> = outcome.single()?.try_into()?;
+    let save = Savestate::read(&state)?.save().unwrap_or_default().to_vec();
+    if save.is_empty() {
+        return Err(Problem::not_found("the game has no battery save, or has not saved yet"));
+    }
+    let reply = share.bytes("application/octet-stream", save);
+    Ok(([(FRAME, frame.to_string())], reply).into_response())
+}
+
+/// Replaces the battery save of the game, and resets.
+///
+/// The body is a `.sav` file of at most 128 KiB. It replaces the game's save file too.
+#[utoipa::path(put, path = "/v1/save", operation_id = "loadBatterySave", tag = "states", params(EmulatorParam),
+    request_body(content = Vec<u8>, content_type = "application/octet-stream"),
+    responses((status = 200, description = "The game has it.", body = AtFrame)))]
+async fn load_battery_save(
+    State(bodies): State<Arc<BodyReader>>,
+    selected: SelectedEmulator,
+    body: Body,
+) -> Result<Json<AtFrame>, Problem> {
+    let save = bodies.read_within(body, LARGEST).await?;
+    if save.is_empty() {
+        return Err(Problem::bad_request("the body is empty; send the bytes of a .sav file"));
+    }
+    // mGBA puts in a save only as a part of a state, so it gets its own state back with the save.
+    let now = selected.perform(Op::SaveState { flags: 0 }).await?.single()?;
+    let now: Vec<u8> = now.try_into()?;
+    let data = Savestate::read(&now)?.with_save(&save);
+    let batch = selected.keyed(vec![Op::LoadState { data, flags: SAVE }, Op::Reset {}]);
+    let outcome = selected.perform(batch).await?;
+    let frame = outcome.frame;
+    let mut results = outcome.results.into_iter();
+    let loaded = bool::try_from(next(&mut results).map_err(not_taken)?)?;
+    next(&mut results)?;
+    if loaded {
+        return Ok(Json(AtFrame { frame }));
+    }
+    Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "the emulator does not take this save"))
+}
