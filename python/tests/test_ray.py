@@ -183,6 +183,7 @@ def test_workers_are_received_one_by_one(second: Any) -> None:
     with Fleet(None, "memory", num_envs=ENVS) as fleet:
         fleet.send_reset(seed=5)
         steps = {group.rows.start: -1 for group in fleet._groups}
+        before: dict[int, tuple[Any, Any]] = {}
         assert len(steps) == 2
         while min(steps.values()) < 20:
             found, *_, info = fleet.recv()
@@ -191,6 +192,9 @@ def test_workers_are_received_one_by_one(second: Any) -> None:
             steps[first] += 1
             observations = expected[0] if steps[first] == 0 else expected[steps[first]][0]
             assert np.array_equal(found, observations[numbers])
+            # The observations of a step stay during the next one.
+            assert np.array_equal(*before.get(first, (0, 0)))
+            before[first] = (found, found.copy())
             if steps[first] < 20:
                 fleet.send(actions(steps[first])[numbers], numbers)
         assert fleet.state_hashes() == expected[-1]
@@ -242,6 +246,67 @@ memory = ["ball_x", "paddle_x"]
             assert sorted(found) == ["memory", "screen"]
             for name, values in found.items():
                 assert np.array_equal(values, expected[name]), (is_shared, name)
+
+
+def test_a_reset_of_some_environments_survives_the_loss_of_nodes(second: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    masks = [np.array([True, False, False, True]), np.array([False, True, False, False])]
+    for is_shared in (True, False):
+        if not is_shared:
+            monkeypatch.delattr(os, "memfd_create")
+        vector = framewire.envs.make_vec(scenario="memory", num_envs=ENVS)
+        vector.reset(seed=1)
+        with Fleet(None, "memory", num_envs=ENVS) as fleet:
+            fleet.reset(seed=1)
+            for step in range(90):
+                expected = vector.step(actions(step))
+                fleet.send(actions(step))
+                assert np.array_equal(received(fleet)[0], expected[0])
+            assert expected[-1]["lives"].all()
+            # The new workers begin with the reset, and know nothing of the environments that it leaves as they are.
+            fleet.checkpoint()
+            for group in fleet._groups:
+                kill_process(group)
+            expected_rows, expected_info = vector.reset(options={"reset_mask": masks[0]})
+            rows, info = fleet.reset(options={"reset_mask": masks[0]})
+            assert np.array_equal(rows, expected_rows), is_shared
+            assert info["lives"].tolist() == expected_info["lives"].tolist()
+            # They play the reset again.
+            for group in fleet._groups:
+                kill_process(group)
+            assert_same([fleet.step(actions(0))[:4]], [vector.step(actions(0))[:4]])
+            assert fleet.rescale(workers=1) == 1
+            fleet.send_reset(mask=masks[1])
+            rows, *_, info = fleet.recv()
+            expected_rows, expected_info = vector.reset(options={"reset_mask": masks[1]})
+            assert np.array_equal(rows, expected_rows), is_shared
+            assert info["lives"].tolist() == expected_info["lives"].tolist()
+
+
+def test_rewards_are_not_taken_for_observations(second: Any, tmp_path: Path) -> None:
+    # Both have eight bytes for each environment, and are so many that they are sent outside of the message.
+    data = framewire.envs.demo_game().parent
+    game = tmp_path / "two.toml"
+    game.write_text(
+        f"""
+[game]
+name = "Two numbers"
+rom = "{data / "framewire-demo.gba"}"
+symbols = ["{data / "memory-map.toml"}"]
+[scenario.two]
+actions = [".", "Left", "Right", "A"]
+observe.memory = ["ball_x", "paddle_x"]
+reward = "1"
+"""
+    )
+    count = _connection.LARGE // 8
+    vector = framewire.envs.make_vec(game, num_envs=count)
+    vector.reset(seed=1)
+    with Fleet(game, num_envs=count, workers=1) as fleet:
+        fleet.reset(seed=1)
+        expected, found = vector.step(actions(0, count)), fleet.step(actions(0, count))
+        assert_same([found[:4]], [expected[:4]])
+        assert found[1].all()
+        assert fleet._groups[0].shares
 
 
 def test_a_worker_accepts_only_its_program() -> None:

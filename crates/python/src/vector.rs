@@ -117,16 +117,22 @@ impl VectorEnv {
         })
     }
 
-    /// Arrays for steps of this many environments; all if left out.
-    #[pyo3(signature = (envs=None))]
-    fn batch(&self, py: Python<'_>, envs: Option<usize>) -> Batch {
+    /// Arrays for steps of this many environments; all if left out. Observations go into `screens` and `memory`, if given.
+    #[pyo3(signature = (envs=None, *, screens=None, memory=None))]
+    fn batch(
+        &self,
+        py: Python<'_>,
+        envs: Option<usize>,
+        screens: Option<Py<PyArray1<u8>>>,
+        memory: Option<Py<PyArray1<f32>>>,
+    ) -> Batch {
         let envs = envs.unwrap_or(self.num_envs);
         let screen = self.screen_shape.as_ref().map_or(0, |shape| shape.iter().product());
         let finals = if self.keeps_finals { envs } else { 0 };
         let infos = self.info_names.len();
         Batch {
-            screens: PyArray1::zeros(py, envs * screen, false).unbind(),
-            memory: PyArray1::zeros(py, envs * self.memory_len, false).unbind(),
+            screens: screens.unwrap_or_else(|| PyArray1::zeros(py, envs * screen, false).unbind()),
+            memory: memory.unwrap_or_else(|| PyArray1::zeros(py, envs * self.memory_len, false).unbind()),
             rewards: PyArray1::zeros(py, envs, false).unbind(),
             terminated: PyArray1::zeros(py, envs, false).unbind(),
             truncated: PyArray1::zeros(py, envs, false).unbind(),

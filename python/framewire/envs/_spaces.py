@@ -57,11 +57,21 @@ def button_masks(actions: npt.ArrayLike, bits: npt.NDArray[np.int64], *batch: in
 
 
 class Arrays:
-    """One set of arrays, with the shapes of the observations."""
+    """One set of arrays, with the shapes of the observations.
 
-    def __init__(self, native: _native.VectorEnv, envs: int | None = None) -> None:
+    Args:
+        native: The environments.
+        envs: For how many of them; all if left out.
+        observations: Where the observations go; into new arrays if left out. They must be contiguous.
+    """
+
+    def __init__(self, native: _native.VectorEnv, envs: int | None = None, observations: Observation | None = None) -> None:
         count = native.num_envs if envs is None else envs
-        self.batch = native.batch(count)
+        parts = observations if isinstance(observations, dict) else {}
+        if observations is not None and not parts:
+            parts = {"memory" if native.screen_shape is None else "screen": observations}
+        flat = {name: values.reshape(-1) for name, values in parts.items()}
+        self.batch = native.batch(count, screens=flat.get("screen"), memory=flat.get("memory"))
         self.observations = self._shaped(native, self.batch.screens, self.batch.memory)
         self.final_observations = self._shaped(native, self.batch.final_screens, self.batch.final_memory)
         self.rewards = self.batch.rewards

@@ -94,24 +94,24 @@ class SharedMemory:
             self.key = None
 
 
-def open_rows(key: MemoryKey | None, rows: Rows) -> list[Observation] | None:
-    """The rows of some environments in each set, or None if the program is on another machine."""
+def open_rows(key: MemoryKey | None, rows: Rows) -> list[Observation]:
+    """The rows of some environments in each set. There are no sets if the program is on another machine."""
     if key is None:
-        return None
+        return []
     try:
         file = os.open(f"/proc/{key.process}/fd/{key.file}", os.O_RDWR)
     except OSError:
-        return None
+        return []
     try:
         if os.fstat(file).st_size != key.size:
-            return None
+            return []
         block = mmap.mmap(file, key.size)
     except OSError:
-        return None
+        return []
     finally:
         os.close(file)
     if block[:_MARK_BYTES] != key.mark:
-        return None
+        return []
     return [rows_of(each, rows) for each in key.views(block)]
 
 

@@ -22,18 +22,18 @@ def arrays(observations: Observation) -> list[Array]:
     return list(in_order(observations).values()) if isinstance(observations, dict) else [observations]
 
 
-def rows_of(observations: Observation, rows: Rows) -> Observation:
-    """The observations of some environments."""
+def rows_of(observations: Observation, rows: Rows | Array) -> Observation:
+    """The observations of some environments: a part of the arrays for a slice, and a copy for a mask."""
     if isinstance(observations, dict):
         return {name: values[rows] for name, values in observations.items()}
     return observations[rows]
 
 
-def write(into: Observation, observations: Observation) -> None:
-    """Copies observations, unless they are there already."""
+def write(into: Observation, observations: Observation, mask: Array | None = None) -> None:
+    """Copies observations, unless they are there already. With a mask, they are those of its environments."""
     for target, values in zip(arrays(into), arrays(observations), strict=True):
         if not np.may_share_memory(target, values):
-            target[:] = values
+            target[slice(None) if mask is None else mask] = values
 
 
 def merge_infos(parts: Sequence[tuple[Rows, dict[str, Any]]], count: int) -> dict[str, Any]:

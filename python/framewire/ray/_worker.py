@@ -15,13 +15,13 @@ import ray
 
 import framewire
 from framewire import _native
-from framewire.envs._spaces import Array, Observation
+from framewire.envs._spaces import Array, Arrays, Observation
 from framewire.envs.vector import GameVectorEnv
 from framewire.errors import FramewireError
 from framewire.ray import _connection
 from framewire.ray._files import GameFiles
 from framewire.ray._memory import MemoryKey, open_rows
-from framewire.ray._merge import Rows, in_order, write
+from framewire.ray._merge import Rows, in_order, rows_of
 from framewire.ray.errors import FleetError
 
 
@@ -37,7 +37,7 @@ class Setup:
 
 
 class Result(NamedTuple):
-    """What a reset or a step returns."""
+    """What a reset or a step returns. After a reset of some environments, observations and info are those of these only."""
 
     observations: Observation | None
     """None if they are in memory that the worker shares with the program."""
@@ -56,6 +56,8 @@ class Started(NamedTuple):
     process: int
     host: str
     port: int
+    shares: bool
+    """Whether it writes observations into the memory of the program."""
 
 
 class Saved(NamedTuple):
@@ -71,12 +73,40 @@ class Call(NamedTuple):
     name: str
     arguments: tuple[Any, ...]
 
+    @property
+    def mask(self) -> Array | None:
+        """The environments that a reset begins again; None for all, and for a step."""
+        mask: Array | None = self.arguments[1] if self.name == "reset" else None
+        return mask
+
 
 # Arrays with more bytes are added up before they are checked.
 _LARGE = 65_536
 
 # States are saved among the calls of a log, as the environments continue from what was saved.
 SAVE = Call("save", ())
+
+
+class _Environments(GameVectorEnv):
+    """Environments that write their observations where the program wants them."""
+
+    _shared: Sequence[Arrays] = ()
+    _into: Arrays | None = None
+
+    def share(self, sets: Sequence[Observation]) -> None:
+        """Takes the sets of observations in the memory of the program. There are none if it is on another machine."""
+        self._shared = [Arrays(self._native, observations=each) for each in sets]
+
+    def write_into(self, into: int | None) -> bool:
+        """Chooses the set for the next observations, and returns whether the program shares it.
+
+        Without a number, or without sets, they go into arrays of their own.
+        """
+        self._into = None if into is None or not self._shared else self._shared[into]
+        return self._into is not None
+
+    def _next(self, *, keep: bool = False) -> Arrays:
+        return super()._next(keep=keep) if self._into is None else self._into
 
 
 class Worker:
@@ -92,7 +122,7 @@ class Worker:
         host = check_node(setup)
         with named_node(host), files.unpacked() as (game, rom):
             found = start_hash(game, setup.scenario, rom)
-            vector = GameVectorEnv(
+            vector = _Environments(
                 game,
                 setup.scenario,
                 num_envs=rows.stop - rows.start,
@@ -107,11 +137,12 @@ class Worker:
             )
         self._vector = vector
         self._masks = {f"_{name}" for name in vector._native.info_names}
-        self._shared = open_rows(setup.memory, rows)
+        shared = open_rows(setup.memory, rows)
+        vector.share(shared)
         host = ray.util.get_node_ip_address()
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._listener = socket.create_server((host, 0), family=family)
-        return Started(os.getpid(), host, self._listener.getsockname()[1])
+        return Started(os.getpid(), host, self._listener.getsockname()[1], bool(shared))
 
     def serve(self, secret: bytes, timeout: float) -> None:
         """Performs the other methods for the program, until it closes its connection.
@@ -133,6 +164,7 @@ class Worker:
             into: The set of shared observations, if there are any, that takes those of the result.
         """
         vector = self._vector
+        is_shared = vector.write_into(into)
         if call.name == "reset":
             seeds, mask = call.arguments
             observations, info = vector.reset(seed=seeds, options=None if mask is None else {"reset_mask": mask})
@@ -142,12 +174,13 @@ class Worker:
             result = Result(*vector.step(*call.arguments), 0)
         info = {name: values for name, values in result.info.items() if name not in self._masks}
         result = result._replace(info=info)
+        if call.mask is not None:
+            # A worker that replaced a lost one does not know the last results of the other environments.
+            chosen = {name: values[call.mask] for name, values in info.items()}
+            result = result._replace(observations=rows_of(result.observations, call.mask), info=chosen)
         result = result._replace(digest=_digest(result))
-        if into is None or self._shared is None:
-            # The program knows in this order which arrays it receives.
-            return result._replace(observations=in_order(result.observations))
-        write(self._shared[into], result.observations)
-        return result._replace(observations=None)
+        # The program knows in this order which arrays it receives.
+        return result._replace(observations=None if is_shared else in_order(result.observations))
 
     def replay(self, calls: Sequence[Call]) -> list[int | None]:
         """Plays calls again, and returns the checksum of each result."""

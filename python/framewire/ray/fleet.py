@@ -19,7 +19,7 @@ from gymnasium.vector.utils import batch_space
 
 import framewire
 from framewire.envs import GameVectorEnv, demo_game
-from framewire.envs._spaces import Array, Observation, copy
+from framewire.envs._spaces import Array, Observation
 from framewire.errors import InvalidRequest
 from framewire.ray import _actors, _nodes
 from framewire.ray._actors import LOST, Actors, Link
@@ -40,9 +40,9 @@ _log = logging.getLogger("framewire.ray")
 # The most calls that one request to a worker plays again, so that each request ends soon.
 _REPLAYED_AT_ONCE = 32
 
-# Sets of observations: two for `step`, which uses them in turn, and one for `recv`, which copies from it.
-_SETS = 3
-_RECV_SET = 2
+# Sets of observations: two for `step`, which uses them in turn, and two for `recv`, which does the same for each worker.
+_SETS = 4
+_RECV_SETS = (2, 3)
 
 
 @dataclass
@@ -67,6 +67,8 @@ class _Group:
     # What they continue from on another node: `log` after `saved`, or from the start if there is none.
     saved: Saved | None = None
     log: list[_Entry] = field(default_factory=list)
+    # Whether the worker writes observations into the memory of the program.
+    shares: bool = False
     # Whether the result of the last call has not been received, and the set of arrays for its observations.
     is_playing: bool = False
     into: int = 0
@@ -87,7 +89,8 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
     Each node has an actor with its own environments. The program keeps a saved state of each environment and the actions
     since then. So if a node is lost, its environments continue on another one, in the same step.
 
-    There are two sets of arrays, which the steps use in turn: the result of a step stays as it is during the next step.
+    There are two sets of arrays, which the steps use in turn: the result of a step stays as it is during the next step. The
+    observations of `recv` stay as they are during the next step of the same environments.
 
     Args:
         game: The game file; the demo game's if left out. Its ROM, symbols and start state are sent to each node once.
@@ -179,6 +182,8 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
             (np.zeros(num_envs), np.zeros(num_envs, dtype=np.bool_), np.zeros(num_envs, dtype=np.bool_)) for _ in range(2)
         )
         self._all = np.ones(num_envs, dtype=np.bool_)
+        # The last values of each environment, for resets of some environments.
+        self._infos = {name: np.zeros(num_envs) for name in self._info_names}
         # Which of the two sets of arrays the last step used.
         self._last = 0
 
@@ -235,9 +240,9 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     def send_reset(self, *, seed: int | Sequence[int | None] | None = None, mask: npt.ArrayLike | None = None) -> None:
         """Begins a reset, as `reset` does, without waiting. `recv` has the result of each worker."""
-        self._begin_reset(seed, mask, _RECV_SET)
+        self._begin_reset(seed, mask, None)
 
-    def _begin_reset(self, seed: int | Sequence[int | None] | None, mask: npt.ArrayLike | None, into: int) -> None:
+    def _begin_reset(self, seed: int | Sequence[int | None] | None, mask: npt.ArrayLike | None, into: int | None) -> None:
         self._check_idle("reset")
         chosen = None if mask is None else np.array(mask, dtype=np.bool_)
         if chosen is not None and chosen.shape != (self.num_envs,):
@@ -257,11 +262,12 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
             env_id: The numbers of the environments, as `recv` returned them in `info["env_id"]`; all if left out.
         """
         if env_id is None:
-            self._begin_steps(actions, _RECV_SET)
+            self._begin_steps(actions, None)
             return
         ids = np.asarray(env_id)
-        one = next((group for group in self._groups if np.array_equal(ids, _ids(group))), None)
-        if one is None:
+        first = ids.flat[0] if ids.size else -1
+        one = next((group for group in self._groups if group.rows.start == first), None)
+        if one is None or not np.array_equal(ids, _ids(one)):
             raise InvalidRequest(
                 "env_id does not name all environments of one worker; use info['env_id'] of recv", parameter="env_id"
             )
@@ -270,9 +276,9 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._check_begun()
         values = self._checked(actions, one.count)
         self._check_over(ids)
-        self._call(one, Call("step", (values,)), _RECV_SET)
+        self._call(one, Call("step", (values,)), None)
 
-    def _begin_steps(self, actions: npt.ArrayLike, into: int) -> None:
+    def _begin_steps(self, actions: npt.ArrayLike, into: int | None) -> None:
         values = self._checked(actions, self.num_envs)
         self._check_idle("step")
         self._check_begun()
@@ -283,7 +289,8 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def recv(self) -> tuple[Observation, Array, Array, Array, dict[str, Any]]:
         """Waits for the worker that finishes first, and returns what `step` returns of its environments.
 
-        `info["env_id"]` has the numbers of the environments, one for each row. The arrays are new ones each time.
+        `info["env_id"]` has the numbers of the environments, one for each row. The observations stay as they are during the
+        next step of these environments; copy them to keep them longer. The other arrays are new ones.
         """
         group = self._first()
         while group.saving is not None:
@@ -291,7 +298,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
             self._take_saved(group)
             group = self._first()
         _, rewards, terminated, truncated, info, _ = self._receive(group, has_come=True)
-        observations = copy(rows_of(self._memory.sets[_RECV_SET], group.rows))
+        observations = rows_of(self._memory.sets[group.into], group.rows)
         info = self._with_masks(info, group.count)
         return observations, rewards, terminated, truncated, {**info, "env_id": _ids(group)}
 
@@ -324,9 +331,12 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
             if group.saved is not None:
                 states += group.saved.states
                 hashes += group.saved.hashes
+            # The new workers have other rows, so all results must be in one set.
+            self._move_rows(group, self._last)
             self._end(group)
         self._start_all(places)
         for group in self._groups:
+            group.into = self._last
             group.saved = Saved(states[group.rows], hashes[group.rows])
         for group in self._groups:
             try:
@@ -391,11 +401,16 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         group.link.ask(name, *arguments)
         return group.link.answer()
 
-    def _call(self, group: _Group, call: Call, into: int) -> None:
+    def _call(self, group: _Group, call: Call, into: int | None) -> None:
+        """Begins a reset or a step. Its observations go into this set of arrays; None is the next one of `recv`."""
+        if into is None:
+            into = _RECV_SETS[1] if group.into == _RECV_SETS[0] else _RECV_SETS[0]
         if call.name == "reset" and call.arguments[1] is None and None not in call.arguments[0]:
             # After a reset of all environments with seeds, nothing depends on the calls before it.
             self._take_saved(group)
             group.saved, group.log, group.calls = None, [], 0
+        if call.mask is not None:
+            self._move_rows(group, into)
         group.log.append(_Entry(call))
         group.calls += 1
         group.into = into
@@ -407,6 +422,11 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         group.link.ask("play", group.log[-1].call, group.into)
         group.is_playing = True
 
+    def _move_rows(self, group: _Group, into: int) -> None:
+        """Copies the last observations of a worker's environments into another set of arrays."""
+        if group.into != into:
+            write(rows_of(self._memory.sets[into], group.rows), rows_of(self._memory.sets[group.into], group.rows))
+
     def _receive(self, group: _Group, *, has_come: bool = False) -> Result:
         """The result of the call that was begun. If the worker is lost, another one plays it.
 
@@ -417,11 +437,13 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
             has_come: Whether its worker is known to have answered or to be lost.
         """
         target = rows_of(self._memory.sets[group.into], group.rows)
-        places = [each for each in arrays(target) if each.nbytes >= LARGE]
+        mask = group.log[-1].call.mask
         self._take_saved(group)
         while True:
             try:
                 assert group.link is not None
+                is_sent = mask is None and not group.shares
+                places = [each for each in arrays(target) if each.nbytes >= LARGE] if is_sent else []
                 reply = group.link.reply(places, has_come=has_come)
                 break
             except LOST as error:
@@ -432,7 +454,8 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
             group.log.pop()
         result: Result = group.link.value(reply)
         if result.observations is not None:
-            write(target, result.observations)
+            write(target, result.observations, mask)
+        result = self._with_others(group, result, mask)
         group.log[-1].digest = result.digest
         self._metrics.stepped(group.place.node, group.count)
         if self._keeps_over:
@@ -442,6 +465,15 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
             # equal to one that did not.
             self._begin_saving(group)
         return result
+
+    def _with_others(self, group: _Group, result: Result, mask: Array | None) -> Result:
+        """The result of a worker. After a reset of some environments, the info has the last values of the others."""
+        chosen = slice(None) if mask is None else mask
+        for name, values in self._infos.items():
+            values[group.rows][chosen] = result.info[name]
+        if mask is None:
+            return result
+        return result._replace(info={name: values[group.rows].copy() for name, values in self._infos.items()})
 
     def _begin_saving(self, group: _Group) -> None:
         assert group.link is not None
@@ -487,6 +519,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def _started(self, group: _Group, reference: Any) -> None:
         started = self._pool.started(group.place.node, reference)
         group.process = started.process
+        group.shares = started.shares
         group.link = self._pool.link(group.place.node, group.actor, started)
 
     def _end(self, group: _Group) -> None:
