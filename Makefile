@@ -48,8 +48,8 @@ python: setup-test lint-python python-native
 	$(CARGO) build --locked --workspace --all-features --bin framewire --example window
 	cd python && ../target/python/bin/python -m pytest --quiet $(ARGS)
 
-# The environments with Gymnasium 1.2.2, and the checks of Stable-Baselines3 and RLlib: half a minute, and some minutes the first
-# time, which installs them. `make python` has the newest Gymnasium.
+# The environments with Gymnasium 1.2.2, the checks of Stable-Baselines3 and RLlib, and the metrics that Ray exports: a minute, and
+# some minutes the first time, which installs them. `make python` has the newest Gymnasium.
 test-python-checks: python-native
 	$(CARGO) build --locked --workspace --all-features --bin framewire
 	tools/python-checks.sh $(ARGS)

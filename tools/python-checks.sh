@@ -1,7 +1,7 @@
 #!/bin/sh
-# Tests the environments with Gymnasium 1.2.2, the version that RLlib 2.60 needs, and with the
-# checks of Stable-Baselines3 and RLlib. They go into target/python-checks, which takes 6 GB. `make test` has the newest Gymnasium,
-# and skips these checks because they need PyTorch.
+# Tests the environments with Gymnasium 1.2.2, the version that RLlib 2.60 needs, with the checks of Stable-Baselines3 and RLlib,
+# and the metrics that Ray exports of fleets. What they need goes into target/python-checks, which takes 6 GB. `make test` has the
+# newest Gymnasium, and skips these checks because they need PyTorch and `ray[default]`.
 #
 #     tools/python-checks.sh [ARGUMENT OF PYTEST...]
 set -eu
@@ -17,7 +17,7 @@ if [ "$(cat $folder/installed 2>/dev/null)" != "$wanted" ]; then
     echo "installing Gymnasium 1.2.2, Stable-Baselines3, RLlib and PyTorch"
     rm -rf $folder
     python3 -m venv $folder
-    $folder/bin/python -m pip --quiet --disable-pip-version-check install gymnasium==1.2.2 'ray[rllib]==2.60.0' \
+    $folder/bin/python -m pip --quiet --disable-pip-version-check install gymnasium==1.2.2 'ray[default,rllib]==2.60.0' \
         stable-baselines3==2.9.2 torch==2.15.0 'websockets>=15' 'pillow>=10' 'pytest>=9' 'pytest-asyncio>=1.5'
     # The package is used as it is in the checkout.
     for packages in $folder/lib/python3*/site-packages; do
@@ -26,4 +26,5 @@ if [ "$(cat $folder/installed 2>/dev/null)" != "$wanted" ]; then
     echo "$wanted" >$folder/installed
 fi
 cd python
-exec ../$folder/bin/python -m pytest --quiet tests/test_checks.py tests/test_envs.py tests/test_determinism.py "$@"
+exec ../$folder/bin/python -m pytest --quiet tests/test_checks.py tests/test_envs.py tests/test_determinism.py \
+    tests/test_ray_metrics.py "$@"
