@@ -18,7 +18,8 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from unittest.mock import patch
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 # Otherwise, every other program of the machine takes the cores of the workers.
@@ -31,6 +32,8 @@ from ray.cluster_utils import Cluster
 import framewire.envs
 from framewire.envs import GameVectorEnv
 from framewire.ray import Fleet
+from framewire.ray import fleet as fleet_module
+from framewire.ray._memory import SharedMemory
 from framewire.ray.sizing import Costs, Plan, predict
 
 NODES = (1, 2, 4)
@@ -88,26 +91,60 @@ def speeds(nodes: int, seconds: float) -> dict[str, float]:
     return found
 
 
-def call_seconds(workers: int, seconds: float) -> float:
-    """Seconds of a step with one environment for each worker, observed as seven numbers, without the step itself."""
-    one = framewire.envs.make_vec(scenario="memory", num_envs=workers, threads=workers)
-    alone = workers / rate(stepping(one), seconds)
+class Calls(NamedTuple):
+    """Seconds of a step with one environment for each worker: on the clock, and of processors."""
+
+    clock: float
+    program: float
+    worker: float
+
+
+def calls(workers: int, seconds: float) -> Calls:
+    """What a step of a fleet costs in addition to the step itself."""
+    one = framewire.envs.make_vec(scenario="memory", num_envs=1, threads=1)
+    clock, own = each_call(stepping(one), seconds, [])
     one.close()
     with Fleet(None, "memory", num_envs=workers, workers=workers) as fleet:
-        return workers / rate(stepping(fleet), seconds) - alone
+        processes = [group.process for group in fleet._groups]
+        fleet_clock, program, *used = each_call(stepping(fleet), seconds, processes)
+    return Calls(fleet_clock - clock, program, sum(used) / workers - own)
 
 
-def copied_bytes_per_second(seconds: float) -> float:
-    """How fast the program copies observations, which come from other processes and so are in no cache of its processor."""
-    batches = [np.full((ENVS, BYTES), number, np.uint8) for number in range(16)]
-    copy = np.empty_like(batches[0])
+def each_call(work: Callable[[], int], seconds: float, processes: list[int]) -> list[float]:
+    """Seconds of a call: on the clock, of this process, and of each of these processes."""
 
-    def work() -> int:
-        for batch in batches:
-            np.copyto(copy, batch)
-        return copy.nbytes * len(batches)
+    def now() -> list[float]:
+        return [time.perf_counter(), time.process_time(), *map(processor_seconds, processes)]
 
-    return rate(work, seconds)
+    work()
+    before, count = now(), 0
+    while time.perf_counter() - before[0] < seconds:
+        work()
+        count += 1
+    return [(end - begin) / count for begin, end in zip(before, now(), strict=True)]
+
+
+def processor_seconds(process: int) -> float:
+    """How long the threads of a process have run."""
+    numbers = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(numbers[11]) + int(numbers[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class Unshared(SharedMemory):
+    """As if all workers were on other machines."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.close()
+
+
+def received_bytes_per_second(seconds: float) -> float:
+    """How many bytes of observations the program receives in a second of its processor."""
+    with patch.object(fleet_module, "SharedMemory", Unshared):
+        fleet = Fleet(None, "pixels", num_envs=ENVS, workers=1)
+    with fleet:
+        _, program = each_call(stepping(fleet), seconds, [])
+    return ENVS * BYTES / program
 
 
 def kill(cluster: Cluster, node: Any, fleet: Fleet) -> None:
@@ -182,9 +219,7 @@ def main() -> None:
         stack.callback(ray.shutdown)
         if options.only != "losses":
             rounds = [{nodes: speeds(nodes, options.seconds) for nodes in NODES} for _ in range(ROUNDS)]
-            calls = [statistics.median(call_seconds(workers, 1.0) for _ in range(3)) for workers in (1, 2)]
-            copying = statistics.median(copied_bytes_per_second(0.5) for _ in range(3))
-            figures |= summary(rounds, calls, copying)
+            figures |= summary(rounds, measured_costs(rounds))
         if options.only != "speeds":
             figures["losses"] = [losses(cluster, workers, options.steps) for workers in NODES[1:]]
     if options.json is not None:
@@ -193,27 +228,41 @@ def main() -> None:
     print(json.dumps(figures, indent=2))
 
 
-def summary(rounds: list[dict[int, dict[str, float]]], calls: list[float], copying: float) -> dict[str, Any]:
+def median(rounds: list[dict[int, dict[str, float]]], nodes: int, name: str) -> float:
+    """Of one figure."""
+    return statistics.median(each[nodes][name] for each in rounds)
+
+
+def measured_costs(rounds: list[dict[int, dict[str, float]]]) -> Costs:
+    """The constants of the model. None of them comes from the fleets that it predicts."""
+    threads = min(max(NODES), os.cpu_count() or 1)
+    one, two = (
+        Calls(*map(statistics.median, zip(*(calls(workers, 1.0) for _ in range(3)), strict=True))) for workers in (1, 2)
+    )
+    program = two.program / 2
+    return Costs(
+        step_seconds=threads / median(rounds, max(NODES), "one_process"),
+        latency_seconds=max(one.clock - one.program - one.worker, 0.0),
+        worker_seconds=max(one.worker, 0.0),
+        call_seconds=program,
+        received_bytes_per_second=received_bytes_per_second(1.0),
+    )
+
+
+def summary(rounds: list[dict[int, dict[str, float]]], costs: Costs) -> dict[str, Any]:
     """The speeds, the constants of the model, and what it predicts for these fleets."""
-
-    def median(nodes: int, name: str) -> float:
-        return statistics.median(each[nodes][name] for each in rounds)
-
-    step_seconds = 1 / median(1, "one_process")
-    call = max(calls[1] - calls[0], 1e-5)
-    latency = max(calls[0] - call, 0.0)
-    costs = Costs(step_seconds, latency, call, copying)
     fleets = []
     for nodes in NODES:
-        expected = predict(costs, Plan(nodes, 1, ENVS // nodes, BYTES, None, os.cpu_count() or 1))
+        measured = {name: median(rounds, nodes, name) for name in ("one_process", "step", "send_recv")}
+        prediction = predict(costs, Plan(nodes, 1, ENVS // nodes, BYTES, None, os.cpu_count() or 1))
+        predicted = {"step": prediction.steps_per_second, "send_recv": prediction.steps_per_second_async}
         fleets.append(
             {
                 "nodes": nodes,
-                **{name: round(median(nodes, name)) for name in ("one_process", "step", "send_recv")},
-                "step_of_one_process": round(median(nodes, "step") / median(nodes, "one_process"), 3),
-                "send_recv_of_one_process": round(median(nodes, "send_recv") / median(nodes, "one_process"), 3),
-                "predicted_step": round(expected.steps_per_second),
-                "predicted_send_recv": round(expected.steps_per_second_async),
+                **{name: round(value) for name, value in measured.items()},
+                **{f"{name}_of_one_process": round(measured[name] / measured["one_process"], 3) for name in predicted},
+                **{f"predicted_{name}": round(value) for name, value in predicted.items()},
+                **{f"{name}_of_predicted": round(measured[name] / value, 3) for name, value in predicted.items()},
             }
         )
     return {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import io
+import json
 import os
 import re
 import signal
@@ -682,7 +683,9 @@ def test_rllib_gets_one_environment_or_a_vector() -> None:
 
 
 def test_the_prediction_names_what_limits_a_fleet() -> None:
-    costs = sizing.Costs(step_seconds=1e-3, latency_seconds=1e-3, call_seconds=2e-4, copy_bytes_per_second=2e9)
+    costs = sizing.Costs(
+        step_seconds=1e-3, latency_seconds=1e-3, worker_seconds=0, call_seconds=2e-4, received_bytes_per_second=2e9
+    )
     small = sizing.predict(costs, sizing.Plan(8, 8, envs_per_core=32, observation_bytes=28_000))
     assert (small.workers, small.limit) == (1, "cores")
     assert small.steps_per_second_async == pytest.approx(8000)
@@ -695,14 +698,25 @@ def test_the_prediction_names_what_limits_a_fleet() -> None:
     assert numbers.efficiency == 1
     many = sizing.predict(costs, sizing.Plan(1000, 1, envs_per_core=1, observation_bytes=28))
     assert many.limit == "program"
+    # Workers that share the cores of one machine with the program.
+    own = sizing.predict(costs, sizing.Plan(4, 1, envs_per_core=32, network_bytes_per_second=None))
+    one_machine = sizing.Plan(4, 1, envs_per_core=32, network_bytes_per_second=None, machine_cores=2)
+    shared = sizing.predict(costs, one_machine)
+    assert own.steps_per_second_async == pytest.approx(4000)
+    # For 128 steps, each of the two cores works 64 ms for the workers and half of 4 x 0.2 ms for the program.
+    assert shared.steps_per_second_async == pytest.approx(128 / 64.4e-3)
+    slower = dataclasses.replace(costs, worker_seconds=1e-3)
+    assert sizing.predict(slower, one_machine).steps_per_second_async == pytest.approx(128 / 66.4e-3)
 
 
 def test_the_table_of_sizes_is_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "fleets.json"
-    constants = '"step_seconds": 1e-3, "latency_seconds": 1e-3, "call_seconds": 2e-4, "copy_bytes_per_second": 2e9'
-    file.write_text('{"constants": {' + constants + "}}")
+    costs = sizing.Costs(
+        step_seconds=1e-3, latency_seconds=1e-3, worker_seconds=0, call_seconds=2e-4, received_bytes_per_second=2e9
+    )
+    file.write_text(json.dumps({"constants": vars(costs)}))
     monkeypatch.setattr("sys.argv", ["sizing", str(file), "--bytes", "28"])
     sizing.main()
     assert re.search(r"^ 1000 +125 +32000 +\d+ +1000000 +100% +cores$", capsys.readouterr().out, re.MULTILINE)

@@ -20,16 +20,18 @@ class Costs:
     """What was measured.
 
     Attributes:
-        step_seconds: A step of one environment on one core.
-        latency_seconds: From the program to a worker and back, without a step.
-        call_seconds: What a worker costs the program for each step.
-        copy_bytes_per_second: From a worker's arrays through the object store to the program's array.
+        step_seconds: A step of one environment on one core, while all cores of the machine are busy.
+        latency_seconds: From the program to a worker and back, without the work of both.
+        worker_seconds: The work of a worker for each step of all its environments, without the steps themselves.
+        call_seconds: The work of the program for each worker and step.
+        received_bytes_per_second: Observations that the program receives from other machines, if it does nothing else.
     """
 
     step_seconds: float
     latency_seconds: float
+    worker_seconds: float
     call_seconds: float
-    copy_bytes_per_second: float
+    received_bytes_per_second: float
 
     @classmethod
     def of(cls, measured: Mapping[str, float]) -> Costs:
@@ -84,10 +86,14 @@ def predict(costs: Costs, plan: Plan) -> Prediction:
     size = envs * plan.observation_bytes
     # Seconds for one step of all environments: what each part needs if nothing else holds it up.
     real_cores = plan.cores if plan.machine_cores is None else min(plan.cores, plan.machine_cores)
-    emulation = envs * costs.step_seconds / real_cores
-    program = workers * costs.call_seconds + size / costs.copy_bytes_per_second
-    network = 0.0 if plan.network_bytes_per_second is None else size / plan.network_bytes_per_second
-    # `step` begins when all results of the step before have arrived. Only the network works while the program copies.
+    emulation = (envs * costs.step_seconds + plan.cores * costs.worker_seconds) / real_cores
+    program = workers * costs.call_seconds
+    network = 0.0
+    if plan.network_bytes_per_second is not None:
+        # On one machine, workers write observations into memory that the program shares.
+        program += size / costs.received_bytes_per_second
+        network = size / plan.network_bytes_per_second
+    # `step` begins when all results of the step before have arrived. Only the network works while the program does.
     together = emulation + costs.latency_seconds + max(program, network)
     parts = {"cores": emulation, "program": program, "network": network}
     if plan.machine_cores is not None and plan.cores >= plan.machine_cores:
