@@ -14,7 +14,7 @@ const PARTS: &[&[&str]] = &[
     // The console.
     &["cartridgeram", "videoram", "memory", "code", "game", "emulator", "frozen"],
     // What can be done.
-    &["lockstep", "throttle", "watches", "optable", "operations", "readahead", "runs"],
+    &["lockstep", "throttle", "watches", "evaluate", "optable", "operations", "readahead", "runs"],
     // How a client asks for it.
     &["messages", "frames", "requests", "keyed", "sessions"],
     // Serving the clients.

@@ -32,6 +32,11 @@ local function read_settings()
   if not log.set_level(level) then
     log.error("log_level is debug, info, warn, error or none, not %q; it stays info", level)
   end
+  local allowed = tostring(setting("allow_script")):lower()
+  operations.scripts.allowed = allowed == "true" or allowed == "1"
+  if not operations.scripts.allowed and allowed ~= "false" and allowed ~= "0" then
+    log.error("allow_script is true or false, not %q; it stays false", allowed)
+  end
   server.address = tostring(setting("address"))
   server.port = math.tointeger(tonumber(setting("port")))
   if not server.port or server.port < 1 or server.port > 65535 then

@@ -3,6 +3,7 @@
 local arguments = require "arguments"
 local code = require "code"
 local emulator = require "emulator"
+local evaluate = require "evaluate"
 local frozen = require "frozen"
 local game = require "game"
 local limits = require "limits"
@@ -214,6 +215,21 @@ run.sensors, run.set_sensor = no_sensors, no_sensors
 run.layers, run.set_layer = no_layers, no_layers
 function run.rewind() refuse(UNSUPPORTED, "mGBA's Lua keeps no history; use snapshots, or hold the window's key for rewind") end
 
+-- Whether clients may send code; a setting.
+local scripts = { allowed = false }
+
+function run.script(source)
+  if not scripts.allowed then
+    refuse(UNSUPPORTED, "framewire.lua runs no code of clients in this window; set allow_script = true at its top, or "
+      .. "FRAMEWIRE_SCRIPT_ALLOW_SCRIPT=true in mGBA's environment, and load it again")
+  end
+  if watches.report_keys() then
+    refuse(refusal.BUSY, "the game is being recorded or replayed, and recordings do not hold scripts; end that first")
+  end
+  local reply, problem = evaluate(source)
+  return reply or refuse(refusal.BAD_ARGUMENT, "the code is not Lua: %s", refusal.sentence(problem))
+end
+
 local function set(...)
   local members = {}
   for _, name in ipairs { ... } do
@@ -224,7 +240,7 @@ end
 
 local NEEDS_NO_GAME = set("echo", "cycles", "pause", "resume", "set_speed", "console_log", "console_warn", "console_error",
   "cheats", "add_cheat", "load_cheats", "enable_cheat", "remove_cheat", "sensors", "set_sensor", "layers", "set_layer",
-  "rewind")
+  "rewind", "script")
 local LINKED = set("advance", "lockstep", "watch", "unwatch") -- for links only: `run` gets the connection first
 local LAST = set("advance") -- must be the last of its batch
 -- The argument that says how many bytes an operation moves.
@@ -298,4 +314,4 @@ local function attempt(op, client, a, b, c, d)
   return false, refusal.FAILED, "mGBA refused: " .. refusal.sentence(result)
 end
 
-return { by_code = by_code, by_name = by_name, attempt = attempt, moved_bytes = moved_bytes }
+return { by_code = by_code, by_name = by_name, attempt = attempt, moved_bytes = moved_bytes, scripts = scripts }

@@ -169,4 +169,6 @@ return {
     format = "<", arguments = {} },
   { code = 0xc8, name = "set_layer", change = true, result = "none",
     format = "<s4I1", arguments = { { "layer", "name" }, { "enabled", "bool" } } },
+  { code = 0xd0, name = "script", change = true, result = "text",
+    format = "<s4", arguments = { { "code", "name" } } },
 }

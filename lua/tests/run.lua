@@ -9,7 +9,7 @@ require "limits".log_lines = math.huge -- how many tests ran in a second is noth
 
 local PARTS = {
   "arguments", "messages", "frames", "keyed", "sessions", "holds", "timelines", "lockstep", "throttle", "readahead", "watches",
-  "inbox", "connection", "turn", "code", "runs", "files",
+  "inbox", "connection", "turn", "code", "runs", "files", "evaluate",
   "emulator", "steering", "stopwatch", "server", "events", "log",
 }
 

@@ -29,7 +29,7 @@ impl Settings {
         if files.is_some() {
             self.check_attached()?;
         }
-        Ok(Access { pages, tokens, files })
+        Ok(Access { pages, tokens, files, scripts: self.allow_script })
     }
 
     /// Whether `--files` can be enforced: whether the emulators see the same folders as this program.

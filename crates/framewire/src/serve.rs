@@ -71,8 +71,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let settings = args.settings()?;
     // Kept until the end; its drop sends the remaining traces.
     let _traces = start_log(&settings)?;
-    let connections =
-        if settings.lua.is_empty() { process::raise_limit() } else { process::limit_for_select() };
+    let has_scripts = !settings.lua.is_empty() || settings.allow_script;
+    let connections = if has_scripts { process::limit_for_select() } else { process::raise_limit() };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(serve(settings, connections))?;
     Ok(ExitCode::SUCCESS)

@@ -129,6 +129,10 @@ pub struct Settings {
     /// Let clients name only files in this folder [default: any file for clients on this machine, none for others]
     #[arg(long, value_name = "DIR", env = "FRAMEWIRE_FILES")]
     pub files: Option<PathBuf>,
+    /// Let clients run Lua code in the emulator (`POST /v1/script`), with all rights of the emulator's process: also over files
+    /// outside of --files. A token to read is not enough. An mGBA window needs `allow_script` in its script too
+    #[arg(long, env = "FRAMEWIRE_ALLOW_SCRIPT")]
+    pub allow_script: bool,
     /// Keep snapshots and recordings in this folder [default: the user data directory]
     #[arg(long, value_name = "DIR", env = "FRAMEWIRE_DATA")]
     pub data: Option<PathBuf>,

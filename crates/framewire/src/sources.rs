@@ -251,6 +251,7 @@ impl Settings {
             files: self.files.or(fallback.files),
             data: self.data.or(fallback.data),
             otlp: self.otlp.or(fallback.otlp),
+            allow_script: self.allow_script || fallback.allow_script,
             quiet: self.quiet || fallback.quiet,
             log_format: self.log_format.or(fallback.log_format),
         }

@@ -85,4 +85,5 @@ return {
   set_sensor = { code = 0xc6, types = { "text", "i32" } },
   layers = { code = 0xc7, types = {} },
   set_layer = { code = 0xc8, types = { "text", "bool" } },
+  script = { code = 0xd0, types = { "text" } },
 }

@@ -18,6 +18,7 @@ mod remote;
 mod replay;
 mod routes;
 mod saves;
+mod scripting;
 mod served;
 mod silence;
 mod snapshots;

@@ -80,7 +80,8 @@ impl Influence {
             | Op::LoadCheats { .. }
             | Op::EnableCheat { .. }
             | Op::RemoveCheat { .. }
-            | Op::SetSensor { .. } => Influence::Surroundings,
+            | Op::SetSensor { .. }
+            | Op::Script { .. } => Influence::Surroundings,
             Op::Reset {} | Op::LoadState { .. } | Op::LoadStateFile { .. } | Op::LoadStateSlot { .. } => {
                 Influence::Break
             }

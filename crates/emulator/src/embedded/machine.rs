@@ -16,6 +16,7 @@ use super::pace::Speed;
 use super::run::RunControl;
 use super::runs::Runs;
 use super::saves::Saves;
+use super::scripting::Scripting;
 use super::shared::EmbeddedState;
 use super::watches::Watches;
 use crate::{Clock, ClockTime, Discontinuity, Happening, Responder};
@@ -44,6 +45,8 @@ pub(super) struct Machine {
     pub answers: Vec<(Responder, Outcome)>,
     /// Receives the lines of the console operations and of scripts.
     pub console: Console,
+    /// Runs code of clients.
+    pub scripting: Scripting,
     pub shared: Arc<EmbeddedState>,
     /// The time source of the console's clock while no recording or replay needs one that counts frames.
     clock: Clock,
@@ -66,7 +69,7 @@ impl Machine {
         speed: Speed,
         paused: bool,
         clock: Clock,
-        console: Console,
+        scripting: Scripting,
         shared: Arc<EmbeddedState>,
     ) -> Machine {
         begin_clock(clock, &mut core);
@@ -84,7 +87,8 @@ impl Machine {
             run: RunControl::new(speed, paused),
             runs: Runs::default(),
             answers: Vec::new(),
-            console,
+            console: scripting.console(),
+            scripting,
             shared,
             games: 0,
             ticks: 0,

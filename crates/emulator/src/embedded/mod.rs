@@ -20,6 +20,7 @@ mod perform;
 mod run;
 mod runs;
 mod saves;
+mod scripting;
 mod sensors;
 mod shared;
 mod watches;
@@ -50,6 +51,7 @@ use machine::Machine;
 pub use pace::{Speed, SpeedError};
 use perform::is_quick;
 use saves::Saves;
+use scripting::Scripting;
 use shared::EmbeddedState;
 pub use watches::hash_of_memory;
 use worker::Worker;
@@ -159,13 +161,14 @@ fn machine(config: &Config) -> Result<Machine, StartError> {
     core.reset();
     let mut console = (config.console)();
     core.rom_problems().iter().for_each(|problem| console(Level::Warn, problem));
+    let scripting = Scripting::new(config.console);
     if !config.scripts.is_empty() {
-        core.attach_scripts((config.console)())?;
+        scripting.attach(&mut core)?;
     }
     for script in &config.scripts {
         core.load_script(script)?;
     }
-    let mut machine = Machine::new(core, saves, speed, config.paused, config.clock, console, shared);
+    let mut machine = Machine::new(core, saves, speed, config.paused, config.clock, scripting, shared);
     for file in &config.mods.cheats {
         machine.cheats.load(&mut machine.core, file).map_err(StartError::Cheats)?;
     }

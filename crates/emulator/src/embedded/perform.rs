@@ -130,6 +130,13 @@ impl Machine {
             return Outcome::refused(self.core.frame_counter(), index, error);
         }
         let (responder, _) = Pending::new();
+        if let Some(index) = batch.ops.iter().position(|op| matches!(op, Op::Script { .. })) {
+            let error = OpError::new(
+                Status::Unsupported,
+                "`script` is not available on a channel; use POST /v1/script of a server that was started with --allow-script",
+            );
+            return Outcome::refused(self.core.frame_counter(), index, error);
+        }
         match self.begin(batch, responder) {
             Begun::Refused(outcome, _) => outcome,
             Begun::Progress(mut progress) => {
@@ -494,6 +501,17 @@ impl Machine {
                 }
                 self.core.enable_layer(&layer, enabled);
                 Value::None
+            }
+
+            Op::Script { code } => {
+                self.check_may_change("scripts")?;
+                let before = self.core.frame_counter();
+                let reply = self.scripting.run(&mut self.core, &code);
+                // A state of this same frame is not detected.
+                if self.core.frame_counter() != before {
+                    self.discontinue(Discontinuity::State);
+                }
+                reply?
             }
 
             Op::Watch { id, every, flags, ranges } => {

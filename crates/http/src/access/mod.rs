@@ -28,4 +28,7 @@ pub struct Access {
     /// The folder in which callers may name files. Without one, callers on this machine may name any file, and others
     /// none.
     pub files: Option<Files>,
+    /// Whether callers may run Lua code in emulators, which has all rights of the emulator's process. A caller that may only read may
+    /// not.
+    pub scripts: bool,
 }

@@ -137,7 +137,7 @@ fn services(app: &App, stopping: Stopping) -> Services {
     let App { limits, data, .. } = app;
     let data = data.as_deref();
     let operations = Arc::new(Operations {
-        emulators: app.emulators.clone(),
+        emulators: app.emulators.allowing_scripts(app.access.scripts),
         deadline: app.deadline,
         replies: ReplyBudget::new(limits.max_replies),
         files: app.access.files.clone(),

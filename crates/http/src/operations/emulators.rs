@@ -29,6 +29,8 @@ pub struct Served {
     pub(crate) lockstep: LockstepHolder,
     /// What the caller may do with it; `None` if that is everything.
     permit: Option<Permit>,
+    /// Whether clients may run Lua code in it.
+    allows_scripts: bool,
 }
 
 /// Counts batches under way.
@@ -63,6 +65,7 @@ impl Served {
             waiting: Waiting::default(),
             lockstep: LockstepHolder::default(),
             permit: None,
+            allows_scripts: false,
         }
     }
 
@@ -95,14 +98,20 @@ impl Served {
         if permit.is_none() {
             return self.clone();
         }
-        Arc::new(Served {
+        Arc::new(Served { permit, ..self.copy() })
+    }
+
+    /// The same emulator.
+    fn copy(&self) -> Served {
+        Served {
             name: self.name.clone(),
             emulator: self.emulator.clone(),
             symbols: self.symbols.clone(),
             waiting: self.waiting.clone(),
             lockstep: self.lockstep.clone(),
-            permit,
-        })
+            permit: self.permit.clone(),
+            allows_scripts: self.allows_scripts,
+        }
     }
 
     /// Checks whether the caller may name files at all.
@@ -110,11 +119,22 @@ impl Served {
         self.permit.as_ref().map_or(Ok(()), Permit::may_name_files)
     }
 
+    /// Checks whether a batch runs Lua code, and may.
+    fn check_scripts(&self, batch: &Batch) -> Result<(), EmulatorError> {
+        if !self.allows_scripts && batch.ops.iter().any(|op| matches!(op, Op::Script { .. })) {
+            return Err(EmulatorError::Forbidden(
+                "this server runs no Lua code of clients; start framewire with --allow-script, or use the other requests"
+                    .to_owned(),
+            ));
+        }
+        Ok(())
+    }
+
     /// Submits a batch to the emulator, if the caller may do that. Every batch of this crate goes through this function.
     #[expect(clippy::disallowed_methods, reason = "the one place where batches are handed over")]
     pub(crate) fn submit(&self, mut batch: Batch, deadline: Instant) -> Pending {
         let permitted = self.permit.as_ref().map_or(Ok(()), |permit| permit.check(&mut batch));
-        match permitted {
+        match permitted.and_then(|()| self.check_scripts(&batch)) {
             Ok(()) => {
                 self.lockstep.note(&batch.ops);
                 self.emulator.submit(batch, deadline)
@@ -178,6 +198,12 @@ impl Emulators {
     pub(crate) fn names(&self) -> String {
         let names: Vec<&str> = self.iter().map(|served| served.name.as_str()).collect();
         names.join(", ")
+    }
+
+    /// The same emulators, in which clients may run Lua code if `allowed`.
+    pub(crate) fn allowing_scripts(&self, allowed: bool) -> Emulators {
+        let allow = |served: &Arc<Served>| Arc::new(Served { allows_scripts: allowed, ..served.copy() });
+        Emulators { all: self.iter().map(allow).collect() }
     }
 
     /// All of them in order.

@@ -23,6 +23,7 @@ mod recordings;
 mod rom;
 pub(crate) mod run;
 pub(crate) mod schemas;
+mod script;
 mod search;
 mod sensors;
 mod states;
@@ -40,7 +41,7 @@ use crate::routing::catalog;
 use crate::routing::state::AppState;
 
 /// The routers, in the order in which the page `/docs` shows their groups.
-fn routers() -> [OpenApiRouter<AppState>; 21] {
+fn routers() -> [OpenApiRouter<AppState>; 22] {
     [
         batch::router(),
         operations::router(),
@@ -63,6 +64,7 @@ fn routers() -> [OpenApiRouter<AppState>; 21] {
         recordings::router(),
         search::router(),
         states::router(),
+        script::router(),
     ]
 }
 

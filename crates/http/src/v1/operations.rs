@@ -92,7 +92,7 @@ impl From<&'static OpInfo> for Operation {
 }
 
 /// Operations that only the product itself asks for. Those of them that are conveniences too have another form there.
-const INTERNAL: [&str; 10] = [
+const INTERNAL: [&str; 11] = [
     "watch",
     "unwatch",
     "run",
@@ -103,6 +103,7 @@ const INTERNAL: [&str; 10] = [
     "freeze",
     "unfreeze",
     "frozen",
+    "script",
 ];
 
 /// The rows that users may ask for.

@@ -606,4 +606,11 @@ ops! {
         /// Whether it is on.
         enabled: bool,
     }
+
+    /// Runs Lua code in the emulator, if its settings allow that. The result is JSON: the `values` that the code returned, the
+    /// lines that it wrote as `output`, and `error` if it ended with one. What it did before an error stays done.
+    0xd0 Script "script" Change -> Text {
+        /// The code.
+        code: String,
+    }
 }

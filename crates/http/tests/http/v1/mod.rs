@@ -15,6 +15,7 @@ mod memory;
 mod problems;
 mod recordings;
 mod rom;
+mod script;
 mod search;
 mod sensors;
 mod states;

@@ -1,0 +1,258 @@
+-- Runs Lua code for a client, and writes what it returns as JSON. Embedded cores use this file too, so it needs no other part.
+
+local concat, format, gsub, tointeger = table.concat, string.format, string.gsub, math.tointeger
+
+-- Of one piece of code. mGBA stands still for them: about 15 ms. With videoSync, 50 ms in a callback stop it for good.
+local INSTRUCTIONS = 5000000
+local PERIOD = 100000 -- instructions between two looks at their count
+local DEPTH = 8 -- of tables in tables
+local ENTRIES = 10000 -- of all tables together
+local LENGTH = 262144 -- bytes of the JSON text
+local LINES = 1000 -- of output
+
+-- What would run frames or exchange the game in the middle of a request, and what to use for it.
+local ELSEWHERE = {
+  runFrame = "act or POST /v1/advance",
+  step = "POST /v1/step",
+  reset = "control or POST /v1/reset",
+  loadFile = "load or POST /v1/load",
+}
+
+local ESCAPES = { ['"'] = '\\"', ["\\"] = "\\\\", ["\n"] = "\\n", ["\t"] = "\\t", ["\r"] = "\\r" }
+
+local function escape(char)
+  return ESCAPES[char] or format("\\u%04x", char:byte())
+end
+
+-- Text as JSON. Bytes that are not UTF-8 become {"hex": "..."}.
+local function from_text(text)
+  if utf8.len(text) then
+    return '"' .. gsub(text, '[%c"\\]', escape) .. '"'
+  end
+  return '{"hex":"' .. gsub(text, ".", function(char)
+    return format("%02x", char:byte())
+  end) .. '"}'
+end
+
+local function from_number(number)
+  if math.type(number) == "integer" then
+    return format("%d", number)
+  end
+  if number ~= number or number == math.huge or number == -math.huge then
+    return '"' .. tostring(number) .. '"'
+  end
+  return format("%.17g", number)
+end
+
+local to_json
+
+local function from_table(value, depth, budget)
+  if depth == DEPTH then
+    error(format("the values have tables that are nested deeper than %d; return fewer levels", DEPTH), 0)
+  end
+  local names, is_list = {}, true
+  for key in next, value do
+    budget.entries = budget.entries - 1
+    if budget.entries < 0 then
+      error(format("the values have more than %d entries; return fewer", ENTRIES), 0)
+    end
+    names[#names + 1] = key
+  end
+  for key in next, value do
+    local index = tointeger(key)
+    if type(key) ~= "number" or not index or index < 1 or index > #names then
+      is_list = false
+      break
+    end
+  end
+  local parts = {}
+  if is_list then
+    for index = 1, #names do
+      parts[index] = to_json(value[index], depth + 1, budget)
+    end
+    return "[" .. concat(parts, ",") .. "]"
+  end
+  local by_name = {}
+  for index, key in ipairs(names) do
+    local name = type(key) == "string" and key or tostring(key)
+    names[index] = name
+    by_name[name] = rawget(value, key)
+  end
+  table.sort(names)
+  for index, name in ipairs(names) do
+    local written = utf8.len(name) and from_text(name) or '"' .. gsub(name, "[%c\"\\\128-\255]", escape) .. '"'
+    parts[index] = written .. ":" .. to_json(by_name[name], depth + 1, budget)
+  end
+  return "{" .. concat(parts, ",") .. "}"
+end
+
+function to_json(value, depth, budget)
+  local kind = type(value)
+  if kind == "table" then
+    return from_table(value, depth, budget)
+  end
+  local text
+  if kind == "nil" or kind == "boolean" then
+    text = value == nil and "null" or tostring(value)
+  elseif kind == "number" then
+    text = from_number(value)
+  elseif kind == "string" then
+    if #value > budget.bytes then
+      error(format("the values have more than %d bytes; return less", LENGTH), 0)
+    end
+    text = from_text(value)
+  else
+    text = from_text(tostring(value))
+  end
+  budget.bytes = budget.bytes - #text
+  if budget.bytes < 0 then
+    error(format("the values have more than %d bytes; return less", LENGTH), 0)
+  end
+  return text
+end
+
+-- The lines that the code writes.
+local output
+
+local function write(line)
+  if #output.lines == LINES or output.bytes + #line > LENGTH then
+    output.is_cut = true
+    return
+  end
+  output.bytes = output.bytes + #line
+  output.lines[#output.lines + 1] = line
+end
+
+local function print_line(...)
+  local parts = table.pack(...)
+  for index = 1, parts.n do
+    parts[index] = tostring(parts[index])
+  end
+  write(concat(parts, "\t"))
+end
+
+local console_lines = {}
+for _, level in ipairs { "log", "warn", "error" } do
+  console_lines[level] = function(_, text)
+    write(tostring(text))
+  end
+end
+setmetatable(console_lines, {
+  __index = function(_, name)
+    return function(_, ...)
+      return console[name](console, ...)
+    end
+  end,
+})
+
+local guarded_emu = setmetatable({}, {
+  __index = function(_, name)
+    if ELSEWHERE[name] then
+      error(format("emu:%s is not available here; use %s", name, ELSEWHERE[name]), 2)
+    end
+    local member = emu[name]
+    if name == "memory" then
+      return member
+    end
+    return function(_, ...)
+      return member(emu, ...)
+    end
+  end,
+})
+
+-- Ends code that does not end by itself, also in coroutines and within pcall.
+local left, evaluate
+local function count()
+  if debug.getinfo(2, "f").func == evaluate then
+    debug.sethook() -- the code has ended
+    return
+  end
+  left = left - PERIOD
+  if left > 0 then
+    return
+  end
+  debug.sethook(count, "", 1) -- so that what catches the error gets the next one at once
+  error(format("the code was stopped after %d instructions; do less in one request", INSTRUCTIONS), 0)
+end
+
+local function counted(create)
+  return function(body)
+    local thread = coroutine.create(body)
+    debug.sethook(thread, count, "", PERIOD)
+    return create(thread)
+  end
+end
+
+local threads = setmetatable({
+  create = counted(function(thread)
+    return thread
+  end),
+  wrap = counted(function(thread)
+    return function(...)
+      local results = table.pack(coroutine.resume(thread, ...))
+      if not results[1] then
+        error(results[2], 0)
+      end
+      return table.unpack(results, 2, results.n)
+    end
+  end),
+}, { __index = coroutine })
+
+-- The globals of the code: its own are kept for the next code, and do not reach other scripts.
+local own = { print = print_line, console = console_lines, coroutine = threads }
+setmetatable(own, {
+  __index = function(_, name)
+    if name == "emu" and emu then
+      return guarded_emu
+    end
+    return _G[name]
+  end,
+})
+
+local function message(problem)
+  local is_text = type(problem) == "string"
+  return is_text and problem or "the code raised an error that is not text: " .. tostring(problem)
+end
+
+local function reply(values, problem)
+  local parts, budget = {}, { entries = ENTRIES, bytes = LENGTH }
+  for index = 1, values.n do
+    parts[index] = to_json(values[index], 0, budget)
+  end
+  local lines = {}
+  for index, line in ipairs(output.lines) do
+    lines[index] = utf8.len(line) and from_text(line) or from_text(gsub(line, "[\128-\255]", "?"))
+  end
+  local text = '{"values":[' .. concat(parts, ",") .. '],"output":[' .. concat(lines, ",") .. "]"
+  if output.is_cut then
+    text = text .. ',"cut":true'
+  end
+  if problem then
+    problem = gsub(problem, "[\128-\255]", utf8.len(problem) and "%0" or "?")
+    text = text .. ',"error":' .. from_text(problem)
+  end
+  return text .. "}"
+end
+
+-- Runs code. Returns the reply as JSON, or nil and what is wrong if it is not Lua. What the code did before an error stays
+-- done, so the reply holds the error too.
+function evaluate(source)
+  local code, problem = load(source, "=script", "t", own)
+  if not code then
+    return nil, problem
+  end
+  output, left = { lines = {}, bytes = 0 }, INSTRUCTIONS
+  debug.sethook(count, "", PERIOD)
+  local values = table.pack(pcall(code))
+  debug.sethook()
+  if values[1] then
+    local written, text = pcall(reply, { n = values.n - 1, table.unpack(values, 2, values.n) })
+    if written then
+      return text
+    end
+    return reply({ n = 0 }, message(text))
+  end
+  return reply({ n = 0 }, message(values[2]))
+end
+
+return evaluate

@@ -1,0 +1,49 @@
+local evaluate = require "evaluate"
+local fake = require "fake"
+local harness = require "harness"
+local operations = require "operations"
+local test, eq = harness.test, harness.eq
+
+local function error_of(code)
+  return evaluate(code):match('"error":"(.*)"}$')
+end
+
+test("values and output are JSON", function()
+  emu = fake.emu()
+  eq(evaluate("print('a\\n', 1) return 1, 2.5, nil, true, {}, {1, 2}, {b = 1, a = {2}}, '\\xff', '\\u{e4}'"),
+    '{"values":[1,2.5,null,true,[],[1,2],{"a":[2],"b":1},{"hex":"ff"},"\u{e4}"],"output":["a\\n\\t1"]}')
+  eq(evaluate("return 1/0, math.mininteger"), '{"values":["inf",-9223372036854775808],"output":[]}')
+  eq(evaluate("x = 1 return x"), '{"values":[1],"output":[]}')
+  eq(evaluate("return x, _G.x"), '{"values":[1,null],"output":[]}', "globals are kept apart")
+end)
+
+test("an error has its line, and the output before it", function()
+  eq(evaluate("print(1)\nerror('no')"), '{"values":[],"output":["1"],"error":"script:2: no"}')
+  local reply, problem = evaluate("return 1 +")
+  eq(reply, nil)
+  eq(problem:match("^script:1: ") ~= nil, true)
+  eq(error_of("emu:reset()"), "script:1: emu:reset is not available here; use control or POST /v1/reset")
+end)
+
+test("code that does not end is stopped, and what it returns is bounded", function()
+  for _, code in ipairs { "while true do end", "while true do pcall(function() while true do end end) end",
+    "coroutine.wrap(function() while true do end end)()" } do
+    eq(error_of(code), "the code was stopped after 5000000 instructions; do less in one request", code)
+  end
+  eq(debug.gethook(), nil)
+  eq(error_of("local t = {} t.t = t return t"), "the values have tables that are nested deeper than 8; return fewer levels")
+  local long = "local t = {} for i = 1, 10001 do t[i] = i end return t"
+  eq(error_of(long), "the values have more than 10000 entries; return fewer")
+  eq(error_of("return ('x'):rep(300000)"), "the values have more than 262144 bytes; return less")
+  eq(evaluate("for i = 1, 1001 do print(i) end"):match('"cut":true') ~= nil, true)
+end)
+
+test("the operation needs its setting", function()
+  emu = fake.emu()
+  local script = operations.by_name.script
+  eq(harness.refusal(script.run, "return 1").text:match("allow_script = true") ~= nil, true)
+  operations.scripts.allowed = true
+  eq(script.run("return 1"), '{"values":[1],"output":[]}')
+  eq(harness.refusal(script.run, "=").text:match("^the code is not Lua: script:1: ") ~= nil, true)
+  operations.scripts.allowed = false
+end)
