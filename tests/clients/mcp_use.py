@@ -216,6 +216,24 @@ async def check_rights():
         assert connection.getresponse().status == 403, headers
 
 
+async def check_script(mode):
+    """Lua code is offered to a client that asks for it, if the server allows it."""
+    allowed = StdioServerParameters(command=PROGRAM, args=["mcp", ROM, "--symbols", SYMBOLS, "--allow-script"])
+    async with Client(allowed, mode=mode) as client:
+        tools = (await client.list_tools()).tools
+        assert tools[-1].name == "script" and len(tools) == 16, tools
+        hints = tools[-1].annotations
+        assert hints.destructive_hint and hints.open_world_hint and not hints.read_only_hint, hints
+        await call(client, "write", address="scratch", value=7)
+        reply = await call(client, "script", code="print('a') return emu:read8(0x02000100), {emu:getGameTitle()}")
+        assert (reply["values"], reply["output"]) == ([7, ["FRAMEWIRE"]], ["a"]), reply
+        assert "script:2: " in await refused(client, "script", code="local x\nreturn x.y")
+    async with Client(f"{URL}/mcp?toolsets=script", mode=mode) as client:
+        assert "--allow-script" in await refused(client, "script", code="emu:write8(0x02000100, 1)")
+    async with Client(f"{URL}/mcp", mode=mode) as client:
+        assert "not offered" in await refused(client, "script", code="emu:write8(0x02000100, 1)")
+
+
 def post(body, **headers):
     """The reply to a POST to /mcp, with its body read."""
     connection = http.client.HTTPConnection(URL.removeprefix("http://"))
@@ -258,6 +276,7 @@ async def main():
     for mode in ["legacy", "2026-07-28"]:
         await check_subscriptions(mode)
         await check_resume(mode)
+        await check_script(mode)
         for where in [STDIO, f"{URL}/mcp", REMOTE]:
             async with Client(where, mode=mode) as client:
                 assert client.protocol_version == ("2025-11-25" if mode == "legacy" else mode)

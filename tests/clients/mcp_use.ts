@@ -78,5 +78,5 @@ for (const mode of ["legacy" as const, { pin: "2026-07-28" }]) {
   assert.ok(refused.isError && /score/.test(JSON.stringify(refused.content)));
   await client.close();
 }
-await tokens("", 5000);
+await tokens("?toolsets=play,debug,files,script", 5000);
 await tokens("?toolsets=play", 2500);

@@ -339,12 +339,14 @@ impl ServerHandler for Server {
 }
 
 fn described(tool: &Tool) -> McpTool {
-    let annotations = ToolAnnotations::new().read_only(tool.effect == Effect::Read).open_world(false);
+    let annotations = ToolAnnotations::new()
+        .read_only(tool.effect == Effect::Read)
+        .open_world(tool.effect == Effect::Arbitrary);
     let annotations = match tool.effect {
         Effect::Read => annotations,
         Effect::Change => annotations.destructive(false),
         Effect::Set => annotations.destructive(true).idempotent(true),
-        Effect::Destroy => annotations.destructive(true),
+        Effect::Destroy | Effect::Arbitrary => annotations.destructive(true),
     };
     McpTool::new(tool.name, tool.description, tool.schema()).with_annotations(annotations)
 }

@@ -23,11 +23,16 @@ pub enum Toolset {
     Debug,
     /// To record, and to load games.
     Files,
+    /// To run Lua code in the emulator. Only a client that asks for it gets it, and the server has to allow it.
+    Script,
 }
 
 impl Toolset {
     /// All of them.
-    pub const ALL: [Toolset; 3] = [Toolset::Play, Toolset::Debug, Toolset::Files];
+    pub const ALL: [Toolset; 4] = [Toolset::Play, Toolset::Debug, Toolset::Files, Toolset::Script];
+
+    /// Those that a client gets if it does not choose.
+    pub const USUAL: [Toolset; 3] = [Toolset::Play, Toolset::Debug, Toolset::Files];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -35,6 +40,7 @@ impl Toolset {
             Toolset::Play => "play",
             Toolset::Debug => "debug",
             Toolset::Files => "files",
+            Toolset::Script => "script",
         }
     }
 
@@ -49,7 +55,7 @@ impl Toolset {
 
 /// A name that is not a toolset's.
 #[derive(Debug, thiserror::Error)]
-#[error("{0:?} is not a toolset; use play, debug and files, with commas between them")]
+#[error("{0:?} is not a toolset; use play, debug, files and script, with commas between them")]
 pub struct UnknownToolset(String);
 
 impl FromStr for Toolset {
@@ -75,7 +81,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { toolsets: Toolset::ALL.to_vec(), read_only: false, emulator: None, notes: None }
+        Options { toolsets: Toolset::USUAL.to_vec(), read_only: false, emulator: None, notes: None }
     }
 }
 

@@ -64,6 +64,10 @@ pub struct Args {
     /// Offer only tools that change nothing
     #[arg(long)]
     read_only: bool,
+    /// Also offer the tool `script`, which runs Lua code in the emulator, with all rights of the emulator's process. A window needs
+    /// `allow_script` in its script too; the server of --url needs --allow-script, and then `--toolsets script` offers the tool
+    #[arg(long, conflicts_with_all = ["url", "read_only"])]
+    allow_script: bool,
 }
 
 /// Serves one client until it closes stdin, or a signal arrives.
@@ -87,12 +91,22 @@ async fn serve_stdio(args: Args) -> anyhow::Result<()> {
         symbols: args.symbols,
         data: args.data,
         paused: true,
+        allow_script: args.allow_script,
         ..Settings::default()
     };
     let mut options = Options { read_only: args.read_only, ..Options::default() };
     options.notes = settings.data().map(|data| data.join("notes"));
     if let Some(list) = &args.toolsets {
         options.toolsets = Toolset::list(list).context("--toolsets")?;
+    }
+    if args.allow_script {
+        if !options.toolsets.contains(&Toolset::Script) {
+            options.toolsets.push(Toolset::Script);
+        }
+    } else if args.url.is_none() && options.toolsets.contains(&Toolset::Script) {
+        return Err(anyhow!(
+            "--toolsets: script needs --allow-script as well; it runs Lua code with the rights of the emulator"
+        ));
     }
     if let Some(url) = args.url {
         let token = server::token(args.token_file.as_deref()).map_err(|error| anyhow!("{error}"))?;
@@ -102,8 +116,9 @@ async fn serve_stdio(args: Args) -> anyhow::Result<()> {
         return converse(Arc::new(remote), options).await;
     }
     let started = choose::emulators(&settings).await?;
-    let app =
+    let mut app =
         App { data: settings.data(), ..App::new(serve::served(&settings, &started)?, settings.deadline()) };
+    app.access.scripts = settings.allow_script;
     let server = LocalServer::new(&app);
     let ended = converse(Arc::new(Local(server.calls())), options).await;
     server.close().await;

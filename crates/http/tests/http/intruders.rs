@@ -49,9 +49,14 @@ enum Wish {
     Mcp(&'static str),
     /// Play by a tool of MCP, at this path.
     McpAct(&'static str),
+    /// Change the game's memory by Lua code.
+    Script,
+    /// The same by a tool of MCP, at this path.
+    McpScript(&'static str),
 }
 use Wish::{
-    Batch, Get, Mcp, McpAct, Other, Peek, Picture, Poke, Post, Socket, Write as WriteTo, WriteInBatch,
+    Batch, Get, Mcp, McpAct, McpScript, Other, Peek, Picture, Poke, Post, Script, Socket, Write as WriteTo,
+    WriteInBatch,
 };
 
 struct Case {
@@ -188,6 +193,21 @@ const CASES: &[Case] = &[
     case("MCP with the read-only token, act", Guarded, McpAct("/mcp"), "host: {host}\r\nauthorization: Bearer {read}\r\n", 200),
     case("MCP with the read-only token, which asks for more", Guarded, Mcp("/mcp?read_only=false"), "host: {host}\r\nauthorization: Bearer {read}\r\n", 200),
     case("MCP with a read-only session", Guarded, Mcp("/mcp"), "host: {host}\r\ncookie: {cookie}={look}\r\norigin: http://{host}\r\n", 200),
+    // Lua code, on servers that allow it.
+    case("a script of another site", Usual, Script, "host: {host}\r\norigin: http://evil.example\r\n", 403),
+    case("a script of another site, as text", Usual, Script, "host: {host}\r\norigin: http://evil.example\r\ncontent-type: text/plain\r\n", 403),
+    case("a script under a rebound name", Usual, Script, "host: evil.example\r\nBROWSER", 403),
+    case("a script without a token", Guarded, Script, "host: {host}\r\n", 401),
+    case("a script with a wrong token", Guarded, Script, "host: {host}\r\nauthorization: Bearer 00000000000000000000000000000000\r\n", 401),
+    case("a script with a session, without origin", Guarded, Script, "host: {host}\r\ncookie: {cookie}={session}\r\n", 403),
+    case("a script with the read-only token", Guarded, Script, "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
+    case("a script with a read-only session", Guarded, Script, "host: {host}\r\ncookie: {cookie}={look}\r\norigin: http://{host}\r\n", 403),
+    case("a script in a batch", Usual, Post("/v1/batch", r#"{"ops":[{"op":"script","code":"emu:reset()"}]}"#), "host: {host}\r\n", 400),
+    case("MCP, a script of another site", Usual, McpScript("/mcp?toolsets=script"), "host: {host}\r\norigin: http://evil.example\r\n", 403),
+    case("MCP, a script for a client that did not ask for the tool", Usual, McpScript("/mcp"), "host: {host}\r\n", 200),
+    case("MCP, a script for a client that only reads", Usual, McpScript("/mcp?toolsets=script&read_only=true"), "host: {host}\r\n", 200),
+    case("MCP, a script without a token", Guarded, McpScript("/mcp?toolsets=script"), "host: {host}\r\n", 401),
+    case("MCP, a script with the read-only token", Guarded, McpScript("/mcp?toolsets=script"), "host: {host}\r\nauthorization: Bearer {read}\r\n", 200),
     // Files that are not for callers.
     case("an absolute path", Guarded, WriteTo("{outside}/p.png"), "host: {host}\r\nauthorization: Bearer {token}\r\n", 400),
     case("a path that climbs out", Guarded, WriteTo("../p.png"), "host: {host}\r\nauthorization: Bearer {token}\r\n", 400),
@@ -261,6 +281,11 @@ fn mcp_call(tool: &str, arguments: &str) -> String {
     )
 }
 
+/// Lua code that writes to the game's memory.
+fn script() -> String {
+    serde_json::json!({"code": format!("emu:write8({}, 99)", field("scratch"))}).to_string()
+}
+
 /// The servers, and what stands for the placeholders.
 struct Scene {
     usual: Server,
@@ -287,10 +312,14 @@ impl Scene {
         let guarded = Server::with(|app| {
             app.access.tokens = tokens;
             app.access.files = Some(Files::within(&files).unwrap());
+            app.access.scripts = true;
             app.front_end = Some(mcp());
         });
         let mut scene = Scene {
-            usual: Server::with(|app| app.front_end = Some(mcp())),
+            usual: Server::with(|app| {
+                app.access.scripts = true;
+                app.front_end = Some(mcp());
+            }),
             guarded,
             outside,
             token: token.reveal().to_owned(),
@@ -383,10 +412,12 @@ impl Scene {
                 ("POST", "/v1/batch".to_owned(), format!(r#"{{"ops":[{op}]}}"#))
             }
             Mcp(target) => ("POST", target.to_owned(), mcp_write()),
+            Script => ("POST", "/v1/script".to_owned(), script()),
+            McpScript(target) => ("POST", target.to_owned(), mcp_call("script", &script())),
             McpAct(target) => ("POST", target.to_owned(), mcp_call("act", r#"{"keys":"Select+L+R:5"}"#)),
         };
         let further = match case.wish {
-            Mcp(_) | McpAct(_) => MCP_HEADERS,
+            Mcp(_) | McpAct(_) | McpScript(_) => MCP_HEADERS,
             Socket => {
                 "connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n\
                  sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
@@ -442,7 +473,7 @@ fn clients_without_permission_change_and_learn_nothing() {
     let files = scene.files();
     let titles: Vec<&str> = CASES.iter().map(|case| case.name).collect();
     let unique: std::collections::HashSet<_> = titles.iter().collect();
-    assert!(unique.len() == titles.len() && titles.len() >= 95, "{} cases", titles.len());
+    assert!(unique.len() == titles.len() && titles.len() >= 109, "{} cases", titles.len());
     let faults: Vec<String> =
         CASES.iter().filter_map(|case| Some(format!("{}: {}", case.name, scene.fault(case)?))).collect();
     assert!(faults.is_empty(), "{} of {}:\n{}", faults.len(), CASES.len(), faults.join("\n"));
@@ -467,6 +498,33 @@ fn mcp_with_the_token_changes_memory() {
     assert!(reply.status == 200 && !reply.text().contains(r#""isError":true"#), "{}", reply.text());
     let scratch = format!("/core/read8?address={}", field("scratch"));
     assert_eq!(scene.guarded.request_with("GET", &scratch, &shown, b"").text(), "99");
+}
+
+/// What the cases that send Lua code would do if they were accepted, and what a server without `--allow-script` answers.
+#[test]
+fn scripts_with_the_token_change_memory_where_they_are_allowed() {
+    let scene = Scene::new();
+    let shown = format!("authorization: Bearer {}\r\n", scene.token);
+    let scratch = format!("/core/read8?address={}", field("scratch"));
+    let reply = scene.guarded.request_with("POST", "/v1/script", &shown, script().as_bytes());
+    assert_eq!(reply.status, 200, "{}", reply.text());
+    assert_eq!(scene.guarded.request_with("GET", &scratch, &shown, b"").text(), "99");
+    let headers = format!("{shown}{MCP_HEADERS}");
+    let body = mcp_call("script", r#"{"code":"return emu:currentFrame() >= 0"}"#);
+    let reply = scene.guarded.request_with("POST", "/mcp?toolsets=script", &headers, body.as_bytes());
+    assert!(reply.text().contains("true") && !reply.text().contains(r#""isError":true"#), "{}", reply.text());
+
+    let usual = Server::with(|app| app.front_end = Some(mcp()));
+    let reply = usual.request("POST", "/v1/script", script().as_bytes());
+    assert!(reply.status == 403 && reply.text().contains("--allow-script"), "{}", reply.text());
+    let body = mcp_call("script", &script());
+    let reply = usual.request_with("POST", "/mcp?toolsets=script", MCP_HEADERS, body.as_bytes());
+    assert!(
+        reply.text().contains(r#""isError":true"#) && reply.text().contains("--allow-script"),
+        "{}",
+        reply.text()
+    );
+    assert_eq!(usual.text(&scratch), "0");
 }
 
 /// What a read-only token may do with watches and searches: everything with its own.

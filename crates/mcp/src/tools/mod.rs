@@ -1,12 +1,13 @@
 //! The table of tools.
 //!
 //! - `acting`: act, observe, screenshot, wait, watch; `control`: pace, reset, snapshots, loading, recordings;
-//! - `memory`: read, write, search, symbols, text; `resuming`: resume.
+//! - `memory`: read, write, search, symbols, text; `resuming`: resume; `scripting`: script.
 
 mod acting;
 mod control;
 mod memory;
 mod resuming;
+mod scripting;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -53,6 +54,8 @@ pub(crate) enum Effect {
     Set,
     /// What it replaces or removes cannot be restored.
     Destroy,
+    /// Anything, also outside of the emulator.
+    Arbitrary,
 }
 
 /// A tool.
@@ -75,7 +78,7 @@ macro_rules! run {
 }
 
 /// All tools, in the order in which clients see them.
-pub(crate) const ALL: [Tool; 15] = [
+pub(crate) const ALL: [Tool; 16] = [
     Tool {
         name: "act",
         toolset: Toolset::Play,
@@ -215,6 +218,16 @@ pub(crate) const ALL: [Tool; 15] = [
         required: &["path"],
         run: run!(control::load),
     },
+    Tool {
+        name: "script",
+        toolset: Toolset::Script,
+        effect: Effect::Arbitrary,
+        description: "Run Lua in the emulator, between two frames, with mGBA's globals (emu, C). `return` values come back as JSON, and \
+            what print writes. Globals are kept. It cannot run frames: use act.",
+        arguments: scripting::SCRIPT,
+        required: &["code"],
+        run: run!(scripting::script),
+    },
 ];
 
 impl Tool {
@@ -306,6 +319,10 @@ mod tests {
         let offered: Vec<&str> =
             ALL.iter().filter(|tool| tool.is_offered(&session)).map(|tool| tool.name).collect();
         assert_eq!(offered, ["observe", "screenshot", "resume"]);
+        assert!(
+            Options::default().toolsets.iter().all(|set| *set != Toolset::Script),
+            "a client has to ask for it"
+        );
         for (query, says) in
             [("toolsets=ply", "\"ply\" is not a toolset"), ("tools=play", "tools=play is not accepted")]
         {
