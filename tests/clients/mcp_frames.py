@@ -78,6 +78,19 @@ async def check_frames(client, calls, seed):
         before = after
 
 
+async def check_running(client, calls, seed):
+    """The same while frames also run between the calls, at the emulator's own speed."""
+    chooser = random.Random(seed)
+    await call(client, "control", action="resume")
+    for number in range(calls):
+        keys, expected = sequence(chooser)
+        reply = await call(client, "act", keys=keys, values=[COUNTER])
+        after = reply["values"][COUNTER]
+        assert reply["frames"] == len(expected), (seed, number, keys, reply)
+        await check_log(client, after - len(expected), after, expected, (seed, number, keys))
+    await call(client, "control", action="pause")
+
+
 def message(method, params, number=None):
     body = {"jsonrpc": "2.0", "method": method, "params": params}
     return json.dumps(body if number is None else {**body, "id": number})
@@ -138,8 +151,12 @@ async def main(url, program):
             await begin(client)
             begun = time.monotonic()
             await check_frames(client, CALLS, seed)
-            print(f"{CALLS} calls, {time.monotonic() - begun:.1f} s, each key in its frames")
+            print(f"{CALLS} calls while paused, {time.monotonic() - begun:.1f} s, each key in its frames")
+            begun = time.monotonic()
+            await check_running(client, CALLS, seed)
+            print(f"{CALLS} calls while running, {time.monotonic() - begun:.1f} s, each key in its frames")
             await check_lost(client, cut, seed)
+            print(f"{CUTS} calls whose connection was cut, and that were repeated, were played once")
 
 
 if __name__ == "__main__":

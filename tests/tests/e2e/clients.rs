@@ -152,12 +152,12 @@ fn check_mcp_frames(server: Framewire) {
 
 #[test]
 fn mcp_presses_keys_once_in_exactly_their_frames_of_an_embedded_core() {
-    check_mcp_frames(Framewire::serve(&["--speed", "1"]).unwrap());
+    check_mcp_frames(Framewire::serve(&["--speed", "8"]).unwrap());
 }
 
 #[test]
 fn mcp_presses_keys_once_in_exactly_their_frames_of_a_window() {
-    let served = Served::stock();
+    let served = Served::unlimited_stock();
     // The rest of it has to live as long as the server.
     let Served { server, mgba: _mgba, folder: _folder, .. } = served;
     check_mcp_frames(server);

@@ -48,6 +48,15 @@ impl Served {
         Served::attached(folder, Some(mgba), None, port)
     }
 
+    /// The same, and its frames run as fast as mGBA can.
+    pub fn unlimited_stock() -> Served {
+        let folder = tempfile::tempdir().unwrap();
+        let rom = demo_copy(&folder);
+        let port = ports::free();
+        let options = StockOptions::new(&rom).script(&paths::script()).port(port).config("audioSync", "0");
+        Served::attached(folder, Some(StockMgba::start(&options).unwrap()), None, port)
+    }
+
     /// Our script in a core without a window.
     pub fn hosted() -> Served {
         let folder = tempfile::tempdir().unwrap();
