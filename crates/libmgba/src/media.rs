@@ -60,7 +60,34 @@ impl Frame<'_> {
 
 /// Copies pixels of four bytes without the fourth.
 fn drop_fourth_bytes(from: &[u8], to: &mut [u8]) {
-    // Four pixels are three words, which is several times faster than byte by byte.
+    #[cfg(target_arch = "x86_64")]
+    if let Some(simd) = pulp::x86::V3::try_new() {
+        return simd.vectorize(
+            #[inline(always)]
+            || drop_by_shuffles(simd, from, to),
+        );
+    }
+    drop_by_words(from, to);
+}
+
+/// Four pixels at a time, by an instruction that moves bytes.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn drop_by_shuffles(simd: pulp::x86::V3, from: &[u8], to: &mut [u8]) {
+    const ORDER: [u8; 16] = [0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 0x80, 0x80, 0x80, 0x80];
+    let order = pulp::cast(ORDER);
+    let (mut from, mut to) = (from, to);
+    // Each time, four bytes too many are written, and then the next pixels over them.
+    while let (Some((pixels, rest)), Some(packed)) = (from.split_first_chunk(), to.first_chunk_mut()) {
+        let pixels: [u8; 16] = *pixels;
+        *packed = pulp::cast::<_, [u8; 16]>(simd.ssse3._mm_shuffle_epi8(pulp::cast(pixels), order));
+        (from, to) = (rest, &mut to[12..]);
+    }
+    drop_by_words(from, to);
+}
+
+/// Four pixels are three words, which is several times faster than byte by byte.
+fn drop_by_words(from: &[u8], to: &mut [u8]) {
     let (pixels, rest) = from.as_chunks::<16>();
     let (words, rest_to) = to.as_chunks_mut::<12>();
     for (pixels, words) in pixels.iter().zip(words) {
@@ -127,11 +154,18 @@ mod tests {
 
     #[test]
     fn rgb_has_the_first_three_bytes_of_each_pixel() {
-        // A picture of 7x3 pixels in rows of 40 bytes: neither a multiple of four pixels nor without gaps.
-        let pixels: Vec<u8> = (0..120).collect();
-        let frame = Frame { width: 7, height: 3, stride: 40, pixels: &pixels };
-        let expected: Vec<u8> =
-            frame.rows().flat_map(|row| row.chunks_exact(4)).flat_map(|pixel| &pixel[..3]).copied().collect();
-        assert_eq!(frame.to_rgb(), expected);
+        // Three rows, wide and narrow ones, neither of multiples of four pixels nor without gaps.
+        for width in 1..40u32 {
+            let stride = width as usize * 4 + 12;
+            let pixels: Vec<u8> = (0..stride * 3).map(|at| at as u8).collect();
+            let frame = Frame { width, height: 3, stride, pixels: &pixels };
+            let pixels = frame.rows().flat_map(|row| row.chunks_exact(4));
+            let expected: Vec<u8> = pixels.flat_map(|pixel| &pixel[..3]).copied().collect();
+            assert_eq!(frame.to_rgb(), expected, "{width} pixels");
+            let mut words = vec![0; expected.len()];
+            let rows = frame.rows().zip(words.chunks_exact_mut(width as usize * 3));
+            rows.for_each(|(from, to)| drop_by_words(from, to));
+            assert_eq!(words, expected, "{width} pixels, without vector instructions");
+        }
     }
 }
