@@ -77,6 +77,7 @@ class Arrays:
         self.rewards = self.batch.rewards
         self.terminated = self.batch.terminated
         self.truncated = self.batch.truncated
+        self.results = (self.observations, self.rewards, self.terminated, self.truncated)
         names = native.info_names
         self.info = dict(zip(names, self.batch.info.reshape(count, -1).T, strict=True)) if names else {}
         everywhere = np.ones(count, dtype=np.bool_)

@@ -108,6 +108,9 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._mode = mode
         self._copy = copy
+        self._needs_more = copy or mode is AutoresetMode.SAME_STEP
+        """Whether a step returns more than its arrays as they are."""
+        self._has_buttons = self._native.button_names is not None
         self._arrays = (Arrays(self._native), Arrays(self._native))
         self._is_second = False
         self._bits = 1 << np.arange(len(self._native.button_names or []), dtype=np.int64)
@@ -131,10 +134,20 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     def step(self, actions: npt.ArrayLike) -> tuple[Observation, Array, Array, Array, dict[str, Any]]:
         """Plays a step in each environment."""
-        values = self._actions(actions, self.num_envs)
-        arrays = self._next()
-        self._native.step(values, arrays.batch)
-        return self._results(arrays)
+        # After a step of many cores, the processor's caches have nothing of the interpreter left: each object that is
+        # touched here costs time.
+        arrays = self._arrays[not self._is_second]
+        try:
+            if self._has_buttons:
+                actions = self._actions(actions, self.num_envs)
+            self._native.step(actions, arrays.batch)
+        except TypeError:
+            # It takes an array of 64-bit numbers as it is.
+            self._native.step(self._actions(actions, self.num_envs), arrays.batch)
+        self._is_second = not self._is_second
+        if self._needs_more:
+            return self._results(arrays)
+        return (*arrays.results, arrays.masked_info.copy())
 
     def send(self, actions: npt.ArrayLike, env_id: npt.ArrayLike | None = None) -> None:
         """Begins a step in some environments, and returns at once. Their results come from `recv`.
@@ -169,7 +182,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return observations, rewards, terminated, truncated, info
 
     def _actions(self, actions: npt.ArrayLike, count: int) -> npt.NDArray[np.int64]:
-        if self._native.button_names is not None:
+        if self._has_buttons:
             return button_masks(actions, self._bits, count)
         values = np.asarray(actions)
         if values.ndim != 1 or values.dtype.kind not in "iu":
