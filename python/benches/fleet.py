@@ -124,6 +124,17 @@ def each_call(work: Callable[[], int], seconds: float, processes: list[int]) -> 
     return [(end - begin) / count for begin, end in zip(before, now(), strict=True)]
 
 
+def of_one_process(worker_seconds: float) -> float:
+    """The processor time of a step in a worker, compared with the same step in one process."""
+    envs = ENVS // max(NODES)
+    one = framewire.envs.make_vec(scenario="pixels", num_envs=envs, threads=1)
+    _, own = each_call(stepping(one), 2.0, [])
+    one.close()
+    with Fleet(None, "pixels", num_envs=envs, workers=1) as fleet:
+        _, _, used = each_call(stepping(fleet), 2.0, [fleet._groups[0].process])
+    return max((used - worker_seconds) / own, 1.0)
+
+
 def processor_seconds(process: int) -> float:
     """How long the threads of a process have run."""
     numbers = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
@@ -234,17 +245,22 @@ def median(rounds: list[dict[int, dict[str, float]]], nodes: int, name: str) -> 
 
 
 def measured_costs(rounds: list[dict[int, dict[str, float]]]) -> Costs:
-    """The constants of the model. None of them comes from the fleets that it predicts."""
+    """The constants of the model. None of them comes from the fleets that it predicts.
+
+    The most nodes have to be as many as the cores of this machine, or more, to keep all cores busy.
+    """
     threads = min(max(NODES), os.cpu_count() or 1)
     one, two = (
         Calls(*map(statistics.median, zip(*(calls(workers, 1.0) for _ in range(3)), strict=True))) for workers in (1, 2)
     )
-    program = two.program / 2
+    worker = max(one.worker, 0.0)
+    more = statistics.median(of_one_process(worker) for _ in range(3))
     return Costs(
-        step_seconds=threads / median(rounds, max(NODES), "one_process"),
-        latency_seconds=max(one.clock - one.program - one.worker, 0.0),
-        worker_seconds=max(one.worker, 0.0),
-        call_seconds=program,
+        step_seconds=more / median(rounds, 1, "one_process"),
+        busy_step_seconds=more * threads / median(rounds, max(NODES), "one_process"),
+        latency_seconds=max(one.clock - one.program - worker, 0.0),
+        worker_seconds=worker,
+        call_seconds=two.program / 2,
         received_bytes_per_second=received_bytes_per_second(1.0),
     )
 

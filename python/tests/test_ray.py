@@ -684,7 +684,12 @@ def test_rllib_gets_one_environment_or_a_vector() -> None:
 
 def test_the_prediction_names_what_limits_a_fleet() -> None:
     costs = sizing.Costs(
-        step_seconds=1e-3, latency_seconds=1e-3, worker_seconds=0, call_seconds=2e-4, received_bytes_per_second=2e9
+        step_seconds=8e-4,
+        busy_step_seconds=1e-3,
+        latency_seconds=1e-3,
+        worker_seconds=0,
+        call_seconds=2e-4,
+        received_bytes_per_second=2e9,
     )
     small = sizing.predict(costs, sizing.Plan(8, 8, envs_per_core=32, observation_bytes=28_000))
     assert (small.workers, small.limit) == (1, "cores")
@@ -705,6 +710,9 @@ def test_the_prediction_names_what_limits_a_fleet() -> None:
     assert own.steps_per_second_async == pytest.approx(4000)
     # For 128 steps, each of the two cores works 64 ms for the workers and half of 4 x 0.2 ms for the program.
     assert shared.steps_per_second_async == pytest.approx(128 / 64.4e-3)
+    # One worker has a core for itself, and so has the program.
+    alone = sizing.predict(costs, dataclasses.replace(one_machine, cores=1))
+    assert alone.steps_per_second_async == pytest.approx(1250)
     slower = dataclasses.replace(costs, worker_seconds=1e-3)
     assert sizing.predict(slower, one_machine).steps_per_second_async == pytest.approx(128 / 66.4e-3)
 
@@ -714,7 +722,12 @@ def test_the_table_of_sizes_is_printed(
 ) -> None:
     file = tmp_path / "fleets.json"
     costs = sizing.Costs(
-        step_seconds=1e-3, latency_seconds=1e-3, worker_seconds=0, call_seconds=2e-4, received_bytes_per_second=2e9
+        step_seconds=8e-4,
+        busy_step_seconds=1e-3,
+        latency_seconds=1e-3,
+        worker_seconds=0,
+        call_seconds=2e-4,
+        received_bytes_per_second=2e9,
     )
     file.write_text(json.dumps({"constants": vars(costs)}))
     monkeypatch.setattr("sys.argv", ["sizing", str(file), "--bytes", "28"])

@@ -20,7 +20,8 @@ class Costs:
     """What was measured.
 
     Attributes:
-        step_seconds: A step of one environment on one core, while all cores of the machine are busy.
+        step_seconds: A step of one environment on one core of a machine whose other cores are idle.
+        busy_step_seconds: The same while all cores of the machine are busy.
         latency_seconds: From the program to a worker and back, without the work of both.
         worker_seconds: The work of a worker for each step of all its environments, without the steps themselves.
         call_seconds: The work of the program for each worker and step.
@@ -28,6 +29,7 @@ class Costs:
     """
 
     step_seconds: float
+    busy_step_seconds: float
     latency_seconds: float
     worker_seconds: float
     call_seconds: float
@@ -86,7 +88,9 @@ def predict(costs: Costs, plan: Plan) -> Prediction:
     size = envs * plan.observation_bytes
     # Seconds for one step of all environments: what each part needs if nothing else holds it up.
     real_cores = plan.cores if plan.machine_cores is None else min(plan.cores, plan.machine_cores)
-    emulation = (envs * costs.step_seconds + plan.cores * costs.worker_seconds) / real_cores
+    is_busy = plan.machine_cores is None or plan.cores >= plan.machine_cores
+    step_seconds = costs.busy_step_seconds if is_busy else costs.step_seconds
+    emulation = (envs * step_seconds + plan.cores * costs.worker_seconds) / real_cores
     program = workers * costs.call_seconds
     network = 0.0
     if plan.network_bytes_per_second is not None:
@@ -96,11 +100,11 @@ def predict(costs: Costs, plan: Plan) -> Prediction:
     # `step` begins when all results of the step before have arrived. Only the network works while the program does.
     together = emulation + costs.latency_seconds + max(program, network)
     parts = {"cores": emulation, "program": program, "network": network}
-    if plan.machine_cores is not None and plan.cores >= plan.machine_cores:
+    if plan.machine_cores is not None and is_busy:
         # The program takes its time from the cores of the workers.
         parts["cores"] += program / plan.machine_cores
     limit = max(parts, key=lambda name: parts[name])
-    alone = envs * costs.step_seconds / plan.cores
+    alone = envs * step_seconds / plan.cores
     return Prediction(workers, envs / together, envs / parts[limit], limit, alone / parts[limit])
 
 
