@@ -2,7 +2,6 @@
 
 import * as actions from "./actions.js";
 import { attempt } from "./app.js";
-import { el, fill, freshId } from "./dom.js";
 import { loadState } from "./files.js";
 import { keyboardPlays, mapping } from "./keyboard.js";
 import { FILTERS, filter, VOLUMES, volume } from "./look.js";
@@ -28,25 +27,32 @@ const SLOTS = [1, 2, 3, 4];
  */
 export function commands(app) {
   const fixed = [...emulation(app), ...slots(app), ...looks()];
-  const palette = () => openPalette([...fixed, ...onThePage()]);
+  const palette = async () => {
+    const { openPalette } = await import("./palette.js");
+    if (!document.querySelector("dialog[open]")) openPalette([...fixed, ...onThePage()]);
+  };
+  const help = async () => {
+    const { openHelp } = await import("./palette.js");
+    if (!document.querySelector("dialog[open]")) openHelp(all);
+  };
   /** @type {Command[]} */
   const all = [
     ...fixed,
     { title: "Search commands", keys: "Ctrl K", run: palette },
-    { title: "Show the keys", keys: "?", run: () => openHelp(all) },
+    { title: "Show the keys", keys: "?", run: help },
   ];
   /** @type {Map<string, Command>} */
   const held = new Map();
   addEventListener("keydown", (event) => {
     if ((event.ctrlKey || event.metaKey) && event.code === "KeyK" && !event.altKey) {
       event.preventDefault();
-      if (!document.querySelector("dialog[open]")) palette();
+      void palette();
       return;
     }
     if (!mayTake(event)) return;
     const code = (event.shiftKey ? "Shift+" : "") + event.code;
-    const help = event.key === "?";
-    const command = help ? all.at(-1) : fixed.find((one) => one.code === code);
+    const isHelp = event.key === "?";
+    const command = isHelp ? all.at(-1) : fixed.find((one) => one.code === code);
     if (!command) return;
     event.preventDefault();
     if (event.repeat) return;
@@ -186,100 +192,4 @@ function onThePage() {
   return [...tabs, ...buttons].flatMap(({ tab, title }) =>
     tab instanceof HTMLElement && !tab.hidden && title !== "" ? [{ title, run: () => tab.click() }] : [],
   );
-}
-
-/**
- * A dialog in which the user searches for a command.
- * @param {readonly Command[]} all
- */
-function openPalette(all) {
-  const list = el("ul", { role: "listbox", id: freshId("commands"), "aria-label": "Commands" });
-  const input = el("input", {
-    type: "search",
-    role: "combobox",
-    "aria-label": "Search commands",
-    "aria-controls": list.id,
-    "aria-expanded": "true",
-    autocomplete: "off",
-    placeholder: "Search commands",
-  });
-  const dialog = el("dialog", { class: "palette", "aria-label": "Commands" }, input, list);
-  /** @type {readonly Command[]} */
-  let found = [];
-  let chosen = 0;
-  /** @param {Command | undefined} command */
-  const run = (command) => {
-    dialog.close();
-    void command?.run();
-    void command?.release?.();
-  };
-  const show = () => {
-    const words = input.value.toLowerCase().split(/\s+/);
-    const titles = new Set();
-    found = all.filter(({ title }) => {
-      const matches = words.every((word) => title.toLowerCase().includes(word)) && !titles.has(title);
-      if (matches) titles.add(title);
-      return matches;
-    });
-    chosen = Math.max(0, Math.min(chosen, found.length - 1));
-    const options = found.map((command, number) =>
-      el(
-        "li",
-        {
-          role: "option",
-          id: `${list.id}-${number}`,
-          "aria-selected": String(number === chosen),
-          on: { click: () => run(command) },
-        },
-        el("span", {}, command.title),
-        command.keys ? el("kbd", {}, command.keys) : "",
-      ),
-    );
-    fill(list, ...options);
-    options[chosen]?.scrollIntoView({ block: "nearest" });
-    input.setAttribute("aria-activedescendant", found.length > 0 ? `${list.id}-${chosen}` : "");
-  };
-  input.addEventListener("input", () => {
-    chosen = 0;
-    show();
-  });
-  input.addEventListener("keydown", (event) => {
-    const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
-    if (step !== 0) {
-      event.preventDefault();
-      chosen += step;
-      show();
-    } else if (event.key === "Enter") {
-      event.preventDefault();
-      run(found[chosen]);
-    }
-  });
-  dialog.addEventListener("close", () => dialog.remove());
-  document.body.append(dialog);
-  dialog.showModal();
-  show();
-  input.focus();
-}
-
-/**
- * A dialog with the keys of all commands.
- * @param {readonly Command[]} all
- */
-function openHelp(all) {
-  const title = el("h2", { id: freshId("title") }, "Keys of the page");
-  const rows = all
-    .filter(({ keys }) => keys !== undefined)
-    .map(({ title, keys }) => el("div", {}, el("dt", {}, el("kbd", {}, keys ?? "")), el("dd", {}, title)));
-  const rewind = el("div", {}, el("dt", {}, el("kbd", {}, ", or `")), el("dd", {}, "Go back while held"));
-  const close = el("button", { type: "submit", class: "primary" }, "Close");
-  const note = el(
-    "p",
-    {},
-    "A key of the game (Input) comes first. Files that you drop on the page are loaded.",
-  );
-  const form = el("form", { method: "dialog" }, title, el("dl", {}, ...rows, rewind), note, close);
-  const dialog = el("dialog", { class: "keys", "aria-labelledby": title.id }, form);
-  dialog.addEventListener("close", () => dialog.remove());
-  document.body.append(dialog);
-  dialog.showModal();
 }

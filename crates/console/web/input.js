@@ -11,5 +11,5 @@ import { sequencesPanel } from "./sequences.js";
  * @returns {HTMLElement}
  */
 export function inputPanel(app) {
-  return el("div", { class: "parts" }, sequencesPanel(app), mappingPanel());
+  return el("div", {}, sequencesPanel(app), mappingPanel());
 }

@@ -45,6 +45,7 @@ export class LaterPanel {
       fill(this.element, el("p", { class: "note", role: "alert" }, text), again);
       return;
     }
+    this.#panel.element.classList.add("parts");
     fill(this.element, this.#panel.element);
     this.#panel.shown?.(this.#visible);
   }

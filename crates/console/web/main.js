@@ -1,6 +1,5 @@
 /** Puts the page together. */
 
-import { activity } from "./activity.js";
 import { Api } from "./api.js";
 import { commands } from "./commands.js";
 import { Controller } from "./controller.js";
@@ -17,10 +16,8 @@ import { Marks } from "./marks.js";
 import { MemoryPanel } from "./memory.js";
 import { pad } from "./pad.js";
 import { followLink } from "./pagelink.js";
-import { RecordingsPanel } from "./recordings.js";
 import { Rpc } from "./rpc.js";
 import { screen } from "./screen.js";
-import { SnapshotsPanel } from "./snapshots.js";
 import { StatusPoller } from "./status.js";
 import { Store } from "./store.js";
 import { Symbols } from "./symbols.js";
@@ -75,8 +72,18 @@ const graphics = new LaterPanel(async () => {
   const { GraphicsPanel } = await import("./graphics.js");
   return new GraphicsPanel(app, emulation, reveal);
 });
-const snapshots = new SnapshotsPanel(app, { reveal, watch: watchIt });
-const recordings = new RecordingsPanel(app);
+const snapshots = new LaterPanel(async () => {
+  const { SnapshotsPanel } = await import("./snapshots.js");
+  return new SnapshotsPanel(app, { reveal, watch: watchIt });
+});
+const recordings = new LaterPanel(async () => {
+  const { RecordingsPanel } = await import("./recordings.js");
+  return new RecordingsPanel(app);
+});
+const log = new LaterPanel(async () => {
+  const { activity } = await import("./activity.js");
+  return { element: activity(app) };
+});
 /** @returns {number} */
 const losses = () => rpc.socket.losses.value + picture.video.socket.losses.value;
 
@@ -126,7 +133,7 @@ const tools = tabs("Tools", [
     shown: (visible) => wall.shown(visible),
   },
   { id: "link", label: "Link", panel: linkPanel(app, latency, picture.video.rate, losses) },
-  { id: "activity", label: "Log", panel: activity(app) },
+  { id: "activity", label: "Log", panel: log.element, shown: (visible) => log.shown(visible) },
 ]);
 byId("tools").append(tools.element);
 followLink({

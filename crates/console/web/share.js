@@ -54,7 +54,7 @@ export function sharePanel(app, clip) {
   }
   return el(
     "div",
-    { class: "parts" },
+    {},
     el(
       "div",
       { class: "part" },

@@ -29,6 +29,8 @@ export function tabs(label, all) {
    */
   const isTab = (value) => all.some(({ id }) => id === value);
   const open = setting("tab", all[0]?.id ?? "", isTab);
+  /** The tab that the user had opened, while it is not present. @type {string | undefined} */
+  let missed;
   const buttons = all.map((tab) => {
     const control = el(
       "button",
@@ -40,7 +42,10 @@ export function tabs(label, all) {
       },
       tab.label,
     );
-    control.addEventListener("click", () => open.set(tab.id));
+    control.addEventListener("click", () => {
+      missed = undefined;
+      open.set(tab.id);
+    });
     tab.panel.id = `panel-${tab.id}`;
     tab.panel.classList.add("panel");
     tab.panel.setAttribute("role", "tabpanel");
@@ -68,7 +73,13 @@ export function tabs(label, all) {
   all.forEach(({ id, present }, index) => {
     present?.follow((is) => {
       buttons[index]?.toggleAttribute("hidden", !is);
-      if (!is && open.value === id) open.set(all[0]?.id ?? "");
+      if (!is && open.value === id) {
+        missed = id;
+        open.set(all[0]?.id ?? "");
+      } else if (is && missed === id) {
+        missed = undefined;
+        open.set(id);
+      }
     });
   });
   open.follow((id) => {
@@ -86,7 +97,8 @@ export function tabs(label, all) {
     element: root,
     opened: open,
     open: (id) => {
-      if (isTab(id)) open.set(id);
+      if (all.find((tab) => tab.id === id)?.present?.value === false) missed = id;
+      else if (isTab(id)) open.set(id);
     },
   };
 }

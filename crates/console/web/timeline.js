@@ -6,6 +6,7 @@ import { attempt } from "./app.js";
 import { button, disable } from "./controls.js";
 import { el, fill, setText } from "./dom.js";
 import { keyboardPlays, mapping } from "./keyboard.js";
+import { Thumbnails } from "./thumbnails.js";
 import { VIEW_ONLY } from "./transport.js";
 
 /** @import { App } from "./app.js" */
@@ -69,6 +70,7 @@ export class Timeline {
   /** @readonly @type {HTMLElement} */
   element;
   #app;
+  #thumbnails;
   #pictures = el("div", { class: "pictures", "aria-hidden": "true" });
   #held = el("div", { class: "held", "aria-hidden": "true" });
   #marks = el("div", { class: "marks" });
@@ -98,6 +100,8 @@ export class Timeline {
   /** @type {ReturnType<typeof setInterval> | undefined} */
   #holding;
   #shown = "";
+  /** How many times the history was asked for. */
+  #asked = 0;
   /** When the history came. */
   #at = 0;
 
@@ -107,6 +111,7 @@ export class Timeline {
    */
   constructor(app, focus) {
     this.#app = app;
+    this.#thumbnails = new Thumbnails(app);
     this.element = el(
       "section",
       { class: "timeline", "aria-label": "History", hidden: true },
@@ -135,6 +140,7 @@ export class Timeline {
     app.api.emulator.follow(() => {
       this.#history = undefined;
       this.#shown = "";
+      this.#thumbnails.forget();
       this.element.hidden = true;
     });
     app.api.viewOnly.follow((only) => {
@@ -167,13 +173,17 @@ export class Timeline {
       // An emulator that stands still sends no other status.
       if (this.#changed) void this.#refresh();
     }, EVERY_MS);
+    this.#asked += 1;
+    const asked = this.#asked;
     try {
       const first = Math.max(0, emulator.frame - SPAN);
       /** @type {History} */
       const history = await this.#ask(first);
-      if (!this.#moving) this.#show(history);
+      // An answer may come after that of a later request.
+      if (!this.#moving && asked === this.#asked) this.#show(history);
     } catch (error) {
       if (error instanceof ApiError && error.status === 501) this.element.hidden = true;
+      else this.#changed = true;
     }
   }
 
@@ -228,19 +238,14 @@ export class Timeline {
     const step = Math.max(1, Math.ceil((last - first) / PICTURES / PICTURE_FRAMES)) * PICTURE_FRAMES;
     const from = Math.ceil(first / step);
     const count = Math.max(1, Math.floor(last / step) - from + 1);
-    const pictures = Array.from({ length: count }, (_, number) => {
+    const shown = Array.from({ length: count }, (_, number) => {
       const middle = (from + number) * step;
-      const near = all.reduce(
+      return all.reduce(
         (best, one) => (best && Math.abs(best.frame - middle) <= Math.abs(one.frame - middle) ? best : one),
         all[0],
       );
-      // The address stays the same, so the browser does not load a picture again.
-      return (
-        near &&
-        el("img", { src: this.#app.api.url("/v1/timeline/picture", near), alt: "", draggable: "false" })
-      );
     });
-    fill(this.#pictures, ...pictures);
+    fill(this.#pictures, ...this.#thumbnails.of(shown.filter((one) => one !== undefined)));
   }
 
   /**

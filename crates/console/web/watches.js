@@ -17,7 +17,7 @@ const KEPT = 600;
 /** Frames that a plot shows. */
 const SPAN = 600;
 /** Time from one drawing of the values and plots to the next. */
-const DRAW_MS = 50;
+const DRAW_MS = 100;
 
 /**
  * @param {unknown} value

@@ -83,6 +83,10 @@ test("a wall shows all emulators live, and a click selects one", async ({ page, 
   await expect(page).toHaveURL(/\?emulator=two#tool=emulators$/);
   await opened.button("Pause").click();
   await expect(two).toContainText("Paused");
+  // The tool is still open after a reload, once the page knows that there are several emulators.
+  await page.reload();
+  await expect(wall.getByRole("listitem")).toHaveCount(3);
+  await expect(page.getByRole("tab", { name: "Emulators" })).toHaveAttribute("aria-selected", "true");
 });
 
 test("one emulator has no wall", async ({ console: opened, page }) => {

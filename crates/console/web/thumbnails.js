@@ -1,0 +1,79 @@
+/** The small pictures of the history. They come over the WebSocket that is open anyway. */
+
+import { el } from "./dom.js";
+
+/** @import { App } from "./app.js" */
+
+/**
+ * A frame of a line.
+ * @typedef {object} Moment
+ * @property {number} line
+ * @property {number} frame
+ */
+
+export class Thumbnails {
+  #app;
+  /** The pictures that are shown, by line and frame. @type {Map<string, HTMLImageElement>} */
+  #images = new Map();
+
+  /** @param {App} app */
+  constructor(app) {
+    this.#app = app;
+  }
+
+  /** Forgets all pictures, which belong to another emulator. */
+  forget() {
+    this.of([]);
+  }
+
+  /**
+   * The pictures of these frames, and no others. Those that were there already are not loaded again.
+   * @param {readonly Moment[]} moments
+   * @returns {HTMLImageElement[]}
+   */
+  of(moments) {
+    /** @type {Map<string, HTMLImageElement>} */
+    const images = new Map();
+    for (const moment of moments) {
+      const key = `${moment.line} ${moment.frame}`;
+      images.set(key, this.#images.get(key) ?? this.#load(moment));
+    }
+    for (const [key, image] of this.#images) if (!images.has(key)) URL.revokeObjectURL(image.src);
+    this.#images = images;
+    return [...images.values()];
+  }
+
+  /**
+   * @param {Moment} moment
+   * @returns {HTMLImageElement}
+   */
+  #load(moment) {
+    const image = el("img", { alt: "", draggable: "false" });
+    void this.#fill(image, moment);
+    return image;
+  }
+
+  /**
+   * @param {HTMLImageElement} image
+   * @param {Moment} moment
+   */
+  async #fill(image, moment) {
+    const { api, rpc } = this.#app;
+    if (!rpc.socket.connected.value) {
+      image.src = api.url("/v1/timeline/picture", { ...moment });
+      return;
+    }
+    const emulator = api.emulator.value;
+    try {
+      /** @type {{ type: string, data: string }} */
+      const { type, data } = await rpc.call("historyPicture", {
+        ...moment,
+        ...(emulator === undefined ? {} : { emulator }),
+      });
+      const bytes = Uint8Array.from(atob(data), (character) => character.charCodeAt(0));
+      image.src = URL.createObjectURL(new Blob([bytes], { type }));
+    } catch {
+      // The server has dropped it since, or the connection is lost.
+    }
+  }
+}
