@@ -45,9 +45,14 @@ async fn document(headers: HeaderMap) -> Response {
     (kind, openapi::json()).into_response()
 }
 
-async fn page() -> Html<&'static str> {
+async fn page(headers: HeaderMap) -> Response {
     static PAGE: LazyLock<String> = LazyLock::new(write_page);
-    Html(&PAGE)
+    static GZIP: LazyLock<Vec<u8>> = LazyLock::new(|| gzip(PAGE.as_bytes()));
+    let vary = [(VARY, "Accept-Encoding")];
+    if accepts_gzip(&headers) {
+        return (vary, [(CONTENT_ENCODING, "gzip")], Html(GZIP.as_slice())).into_response();
+    }
+    (vary, Html(PAGE.as_str())).into_response()
 }
 
 fn write_page() -> String {

@@ -67,6 +67,10 @@ fn the_document_is_compressed_for_clients_that_accept_it() {
     GzDecoder::new(&small.body[..]).read_to_end(&mut plain).unwrap();
     assert!(plain == whole.body);
     assert!(small.body.len() < 50_000, "{} of {} bytes", small.body.len(), whole.body.len());
+    let (whole, small) =
+        (server.get("/docs"), server.request_with("GET", "/docs", "accept-encoding: gzip\r\n", b""));
+    assert_eq!(small.header("content-encoding"), Some("gzip"));
+    assert!(small.body.len() < 120_000, "{} of {} bytes", small.body.len(), whole.body.len());
 }
 
 #[test]
