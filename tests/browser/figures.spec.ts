@@ -30,11 +30,13 @@ async function count(page: Page): Promise<Traffic> {
   await session.send("Network.enable");
   const traffic: Traffic = { requests: 0, bytes: 0, sockets: {} };
   const paths = new Map<string, string>();
-  session.on("Network.requestWillBeSent", () => {
-    traffic.requests += 1;
+  const local = new Set<string>();
+  session.on("Network.requestWillBeSent", ({ request, requestId }) => {
+    if (request.url.startsWith("blob:")) local.add(requestId);
+    else traffic.requests += 1;
   });
-  session.on("Network.loadingFinished", ({ encodedDataLength }) => {
-    traffic.bytes += encodedDataLength;
+  session.on("Network.loadingFinished", ({ encodedDataLength, requestId }) => {
+    if (!local.has(requestId)) traffic.bytes += encodedDataLength;
   });
   session.on("Network.webSocketCreated", ({ requestId, url }) => {
     paths.set(requestId, new URL(url).pathname);
