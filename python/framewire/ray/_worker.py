@@ -90,11 +90,9 @@ SAVE = Call("save", ())
 class _Environments(GameVectorEnv):
     """Environments that write their observations where the program wants them."""
 
-    _shared: Sequence[Arrays] = ()
-    _into: Arrays | None = None
-
     def share(self, sets: Sequence[Observation]) -> None:
         """Takes the sets of observations in the memory of the program. There are none if it is on another machine."""
+        self._own = self._arrays
         self._shared = [Arrays(self._native, observations=each) for each in sets]
 
     def write_into(self, into: int | None) -> bool:
@@ -102,11 +100,12 @@ class _Environments(GameVectorEnv):
 
         Without a number, or without sets, they go into arrays of their own.
         """
-        self._into = None if into is None or not self._shared else self._shared[into]
-        return self._into is not None
-
-    def _next(self, *, keep: bool = False) -> Arrays:
-        return super()._next(keep=keep) if self._into is None else self._into
+        if into is None or not self._shared:
+            self._arrays = self._own
+            return False
+        # Of the two that steps use in turn, the program chooses.
+        self._arrays = (self._shared[into], self._shared[into])
+        return True
 
 
 class Worker:
