@@ -123,13 +123,14 @@ impl Candidate {
         Some(Candidate { name: name.to_string(), frame, time })
     }
 
-    /// Whether it was made while the line was at its frame. A paused game stays at one for long.
+    /// Whether it was made while the line was at its frame. A paused game stays at one for long, and the state of that
+    /// frame is kept at any time of it: an embedded core keeps it when the game goes on.
     fn is_of(&self, line: &LineOverview) -> bool {
-        let after = line.states.partition_point(|state| state.frame <= self.frame);
-        let Some(before) = after.checked_sub(1) else { return false };
-        let next = line.states.get(after);
-        line.states[before].time <= self.time + SECOND
-            && next.is_none_or(|next| self.time <= next.time + SECOND)
+        let (before, rest) =
+            line.states.split_at(line.states.partition_point(|state| state.frame < self.frame));
+        let (same, after) = rest.split_at(rest.partition_point(|state| state.frame == self.frame));
+        let Some(from) = before.last().or(same.first()) else { return false };
+        from.time <= self.time + SECOND && after.first().is_none_or(|next| self.time <= next.time + SECOND)
     }
 }
 

@@ -1,5 +1,7 @@
 //! The history of an emulator over HTTP.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::live::script::{Place, ready};
@@ -102,6 +104,19 @@ fn snapshots_and_recordings_are_on_the_line_that_they_were_made_of() {
     assert_eq!(timeline["lines"][0]["recordings"], json!([{"name": "run", "frame": 70}]));
     let timeline = ok(&server.get("/v1/timeline?marks=false"));
     assert_eq!(timeline["lines"][0]["snapshots"], json!([]));
+}
+
+#[test]
+fn a_snapshot_is_on_its_line_if_the_game_waited_at_the_frame_of_a_kept_state() {
+    let server = Server::paused();
+    advance(&server, 60);
+    assert_eq!(post(&server, "/v1/snapshots", json!({"name": "here"})).status, 201);
+    // The state of this frame is kept when the game goes on, and times of snapshots are whole seconds.
+    std::thread::sleep(Duration::from_millis(2100));
+    advance(&server, 40);
+    let line = &ok(&server.get("/v1/timeline"))["lines"][0];
+    assert!(line["states"].as_array().unwrap().contains(&json!(60)), "{line}");
+    assert_eq!(line["snapshots"], json!([{"name": "here", "frame": 60}]));
 }
 
 #[test]
