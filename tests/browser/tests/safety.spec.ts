@@ -205,9 +205,11 @@ test("the page sends requests only to its own server, and keeps its policy", asy
   for (const name of ["Memory", "Watches", "Snapshots", "Recordings", "Input", "Link", "Log"])
     await opened.tab(name);
   await expect(page.locator(".veil")).toBeHidden();
-  expect(asked.length).toBeGreaterThan(20);
+  expect(asked.some((url) => url.startsWith("ws://"))).toBe(true);
+  expect(asked.some((url) => url.startsWith("http://"))).toBe(true);
   const own = new URL(server.url).host;
-  expect(asked.filter((url) => new URL(url).host !== own)).toEqual([]);
+  // The address of a picture that the page has received and keeps begins with `blob:` and names the page that made it.
+  expect(asked.filter((url) => new URL(url.replace(/^blob:/, "")).host !== own)).toEqual([]);
   expect(troubles).toEqual([]);
 });
 
