@@ -370,6 +370,8 @@ impl<'a, 'b> Measure<'a, 'b> {
         if change == Change::Garbage {
             let window = self.window_mut()?;
             window.set_collecting(false)?;
+            // A window that was just opened makes more garbage at first.
+            thread::sleep(UNASKED);
             let before = window.lua_bytes()?;
             let start = Instant::now();
             thread::sleep(UNASKED);
