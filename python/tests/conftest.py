@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import framewire
-import framewire.envs
+from tests.games import demo_scenario
 from tests.servers import Proxy, Server, serve, window
 
 
@@ -55,22 +55,15 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def short(tmp_path: Path) -> Path:
     """A scenario whose episodes end after ten steps."""
-    data = framewire.envs.demo_game().parent
-    path = tmp_path / "short.toml"
-    path.write_text(
-        f"""
-[game]
-name = "Short"
-rom = "{data / "framewire-demo.gba"}"
-symbols = ["{data / "memory-map.toml"}"]
-
-[scenario.short]
+    return demo_scenario(
+        tmp_path,
+        "short",
+        """
 actions = "buttons"
 frame_skip = 2
 max_frames = 20
-info = {{ game_frame = "frame" }}
+info = { game_frame = "frame" }
 [scenario.short.observe]
 memory = ["paddle_x"]
-"""
+""",
     )
-    return path

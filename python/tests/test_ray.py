@@ -37,24 +37,19 @@ from framewire.ray import Fleet, FleetError, FleetExplorer, _actors, _connection
 from framewire.ray import fleet as fleet_module
 from framewire.ray._files import GameFiles
 from framewire.search import Explorer, GoExplore, Job
+from tests.clusters import STORE, small_cluster
+from tests.games import demo_scenario
 
 # Ray's own code and the sockets that it leaves to its processes.
 pytestmark = [pytest.mark.filterwarnings("ignore")]
 
-STORE = 100 << 20
 ENVS = 4
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    cluster = Cluster(
-        initialize_head=True,
-        head_node_args={"num_cpus": 1, "include_dashboard": False, "object_store_memory": STORE},
-    )
-    ray.init(address=cluster.address, log_to_driver=False)
-    yield cluster
-    ray.shutdown()
-    cluster.shutdown()
+    with small_cluster() as cluster:
+        yield cluster
 
 
 @pytest.fixture
@@ -214,20 +209,14 @@ def test_workers_are_received_one_by_one(second: Any) -> None:
 def test_observations_have_the_same_order_on_every_way(
     second: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    data = framewire.envs.demo_game().parent
-    both = tmp_path / "both.toml"
-    both.write_text(
-        f"""
-[game]
-name = "Both"
-rom = "{data / "framewire-demo.gba"}"
-symbols = ["{data / "memory-map.toml"}"]
-[scenario.both]
+    both = demo_scenario(
+        tmp_path,
+        "both",
+        """
 actions = [".", "Left", "Right", "A"]
-[scenario.both.observe]
-screen = {{ size = [84, 84], grey = true }}
-memory = ["ball_x", "paddle_x"]
-"""
+observe.screen = { size = [84, 84], grey = true }
+observe.memory = ["ball_x", "paddle_x"]
+""",
     )
     vector = framewire.envs.make_vec(both, num_envs=ENVS)
     expected = [vector.reset(seed=2)[0], *(vector.step(actions(step))[0] for step in range(20))][-1]
@@ -285,19 +274,14 @@ def test_a_reset_of_some_environments_survives_the_loss_of_nodes(second: Any, mo
 
 def test_rewards_are_not_taken_for_observations(second: Any, tmp_path: Path) -> None:
     # Both have eight bytes for each environment, and are so many that they are sent outside of the message.
-    data = framewire.envs.demo_game().parent
-    game = tmp_path / "two.toml"
-    game.write_text(
-        f"""
-[game]
-name = "Two numbers"
-rom = "{data / "framewire-demo.gba"}"
-symbols = ["{data / "memory-map.toml"}"]
-[scenario.two]
+    game = demo_scenario(
+        tmp_path,
+        "two",
+        """
 actions = [".", "Left", "Right", "A"]
 observe.memory = ["ball_x", "paddle_x"]
 reward = "1"
-"""
+""",
     )
     count = _connection.LARGE // 8
     vector = framewire.envs.make_vec(game, num_envs=count)

@@ -24,6 +24,7 @@ from ray.cluster_utils import Cluster
 from framewire import search
 from framewire.errors import InvalidData
 from framewire.ray import Fleet, FleetError, FleetExplorer
+from tests.clusters import STORE, small_cluster
 
 pytest.importorskip("opentelemetry.exporter.prometheus", reason="make test-python-checks installs it")
 parser = pytest.importorskip("prometheus_client.parser", reason="make test-python-checks installs it")
@@ -31,26 +32,14 @@ parser = pytest.importorskip("prometheus_client.parser", reason="make test-pytho
 # Ray's own code and the sockets that it leaves to its processes.
 pytestmark = [pytest.mark.filterwarnings("ignore")]
 
-STORE = 100 << 20
 ENVS = 4
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    cluster = Cluster(
-        initialize_head=True,
-        head_node_args={
-            "num_cpus": 1,
-            "include_dashboard": False,
-            "object_store_memory": STORE,
-            "_system_config": {"metrics_report_interval_ms": 500},
-        },
-    )
-    cluster.add_node(num_cpus=1, object_store_memory=STORE)
-    ray.init(address=cluster.address, log_to_driver=False)
-    yield cluster
-    ray.shutdown()
-    cluster.shutdown()
+    with small_cluster(_system_config={"metrics_report_interval_ms": 500}) as cluster:
+        cluster.add_node(num_cpus=1, object_store_memory=STORE)
+        yield cluster
 
 
 Figures: TypeAlias = dict[str, dict[str, float]]

@@ -1,0 +1,31 @@
+"""Game files for tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import framewire.envs
+
+
+def demo_scenario(folder: Path, name: str, settings: str) -> Path:
+    """A game file with one scenario of the demo game.
+
+    Args:
+        folder: Where it is written.
+        name: The scenario, which also names the file.
+        settings: The keys of the scenario, in TOML.
+    """
+    data = framewire.envs.demo_game().parent
+    path = folder / f"{name}.toml"
+    path.write_text(
+        f"""
+[game]
+name = "Demo: {name}"
+rom = "{data / "framewire-demo.gba"}"
+symbols = ["{data / "memory-map.toml"}"]
+
+[scenario.{name}]
+{settings.strip()}
+"""
+    )
+    return path
