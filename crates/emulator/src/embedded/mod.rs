@@ -15,6 +15,7 @@ mod lease;
 mod machine;
 mod media;
 mod memory;
+mod operation;
 mod pace;
 mod perform;
 mod run;

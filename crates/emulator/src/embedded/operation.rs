@@ -1,0 +1,419 @@
+//! What each operation does to a core.
+
+use std::path::Path;
+
+use framewire_libmgba::{Core, Error, Level, Options};
+use framewire_protocol::{Keys, MAX_RANGE, Op, OpError, Status, Value, watch};
+
+use super::computed;
+use super::errors::{failed, unknown_domain, unknown_register};
+use super::expressions;
+use super::layers;
+use super::machine::Machine;
+use super::media;
+use super::saves::Saves;
+use super::sensors;
+use super::watches::OF_RECORDINGS;
+use crate::Discontinuity;
+
+type Result<T = Value> = std::result::Result<T, OpError>;
+
+/// Why no value can be frozen during a recording. The script has the same text.
+const RECORDED: &str = "a recording is being made, which holds keys and no writes to memory, so its replay would differ; stop \
+                        the recording first";
+
+impl Machine {
+    /// Does one operation; all but `run`, which batches begin themselves.
+    pub(super) fn operation(&mut self, op: Op) -> Result {
+        let core = &mut self.core;
+        Ok(match op {
+            Op::Echo { data } => Value::Bytes(data),
+
+            Op::CurrentFrame {} => int(core.frame_counter()),
+            Op::FrameCycles {} => int(core.frame_cycles()),
+            Op::Cycles {} => Value::Int(core.cycles() as i64),
+            Op::Frequency {} => int(core.frequency()),
+            Op::GameCode {} => Value::Text(core.code()),
+            Op::GameTitle {} => Value::Text(core.title()),
+            Op::Platform {} => int(core.platform().number()),
+            Op::RomSize {} => Value::Int(core.rom_size() as i64),
+            Op::Checksum {} => int(core.crc32()),
+
+            Op::Read8 { address } => int(core.read8(address)),
+            Op::Read16 { address } => int(core.read16(address)),
+            Op::Read32 { address } => int(core.read32(address)),
+            Op::ReadRange { address, length } => {
+                check_length(length as usize)?;
+                Value::Bytes(core.read_range(address, length as usize).map_err(failed)?)
+            }
+            Op::Write8 { address, value } => {
+                core.write8(address, value);
+                Value::None
+            }
+            Op::Write16 { address, value } => {
+                core.write16(address, value);
+                Value::None
+            }
+            Op::Write32 { address, value } => {
+                core.write32(address, value);
+                Value::None
+            }
+            Op::WriteRange { address, data } => {
+                check_length(data.len())?;
+                core.write_range(address, &data).map_err(failed)?;
+                Value::None
+            }
+
+            Op::Domains {} => {
+                Value::List(core.domains().iter().map(|domain| Value::Text(domain.name.clone())).collect())
+            }
+            Op::DomainBase { domain } => int(core.domains()[find_domain(core, &domain)?].base),
+            Op::DomainBound { domain } => int(core.domains()[find_domain(core, &domain)?].bound),
+            Op::DomainName { domain } => {
+                Value::Text(core.domains()[find_domain(core, &domain)?].short_name.clone())
+            }
+            Op::DomainSize { domain } => int(core.domains()[find_domain(core, &domain)?].size),
+            Op::DomainRead8 { domain, address } => {
+                let domain = find_domain(core, &domain)?;
+                int(core.domain_read8(domain, address).map_err(failed)?)
+            }
+            Op::DomainRead16 { domain, address } => {
+                let domain = find_domain(core, &domain)?;
+                int(core.domain_read16(domain, address).map_err(failed)?)
+            }
+            Op::DomainRead32 { domain, address } => {
+                let domain = find_domain(core, &domain)?;
+                int(core.domain_read32(domain, address).map_err(failed)?)
+            }
+            Op::DomainReadRange { domain, address, length } => {
+                check_length(length as usize)?;
+                let domain = find_domain(core, &domain)?;
+                Value::Bytes(core.domain_read_range(domain, address, length as usize).map_err(failed)?)
+            }
+            Op::DomainWrite8 { domain, address, value } => {
+                let domain = find_domain(core, &domain)?;
+                core.domain_write8(domain, address, value).map_err(failed)?;
+                Value::None
+            }
+            Op::DomainWrite16 { domain, address, value } => {
+                let domain = find_domain(core, &domain)?;
+                core.domain_write16(domain, address, value).map_err(failed)?;
+                Value::None
+            }
+            Op::DomainWrite32 { domain, address, value } => {
+                let domain = find_domain(core, &domain)?;
+                core.domain_write32(domain, address, value).map_err(failed)?;
+                Value::None
+            }
+
+            Op::ReadRegister { register } => match core.read_register(&register) {
+                Some(value) => Value::Int(i64::from(value)),
+                None => return Err(unknown_register(core, &register)),
+            },
+            Op::WriteRegister { register, value } => {
+                if !core.write_register(&register, value) {
+                    return Err(unknown_register(core, &register));
+                }
+                Value::None
+            }
+
+            Op::GetKeys {} => int(core.keys()),
+            Op::GetKey { key } => match key {
+                0..=9 => int(core.keys() >> key & 1),
+                _ => return Err(OpError::bad_argument("key: 0 to 9 are accepted")),
+            },
+            Op::SetKeys { keys } => {
+                self.set_keys(check_keys(keys)?);
+                Value::None
+            }
+            Op::AddKeys { keys } => {
+                let keys = check_keys(keys)?;
+                self.release(keys, 0);
+                self.core.add_keys(keys);
+                Value::None
+            }
+            Op::ClearKeys { keys } => {
+                let keys = check_keys(keys)?;
+                self.release(keys, self.core.keys() & keys);
+                self.core.clear_keys(keys);
+                Value::None
+            }
+            Op::HoldKeys { keys, frames } => {
+                let keys = check_keys(keys)?;
+                if keys == 0 {
+                    return Err(OpError::bad_argument("`keys` names no key"));
+                }
+                self.hold_keys(keys, frames)?;
+                Value::None
+            }
+
+            Op::PlayKeys { steps } => int(self.play_keys(&steps)?),
+            Op::AppendKeys { steps } => {
+                let (id, frames) = self.append_keys(&steps)?;
+                Value::List(vec![Value::Text(id.to_string()), Value::Text(frames.to_string())])
+            }
+            Op::CancelKeys { id } => Value::Bool(self.cancel_keys(id)),
+            Op::Timeline { id } => self.keypad.describe(id)?,
+
+            Op::SaveState { flags } => Value::Bytes(core.save_state(flags.into()).map_err(failed)?),
+            Op::LoadState { data, flags } => {
+                let loaded = core.load_state(&data, flags.into());
+                self.loaded(loaded, Discontinuity::State)?
+            }
+            Op::SaveStateFile { path, flags } => {
+                accepted(core.save_state_file(Path::new(&path), flags.into()))?
+            }
+            Op::LoadStateFile { path, flags } => {
+                let loaded = core.load_state_file(Path::new(&path), flags.into());
+                self.loaded(loaded, Discontinuity::State)?
+            }
+            Op::SaveStateSlot { slot, flags } => accepted(core.save_state_slot(slot, flags.into()))?,
+            Op::LoadStateSlot { slot, flags } => {
+                let loaded = core.load_state_slot(slot, flags.into());
+                self.loaded(loaded, Discontinuity::State)?
+            }
+
+            Op::LoadFile { path } => {
+                let loaded = core.load_file(Path::new(&path));
+                self.loaded(loaded, Discontinuity::Game)?
+            }
+            Op::LoadRom { path } => self.load_rom(Path::new(&path))?,
+            Op::LoadSaveFile { path, temporary: true } => {
+                Saves::load_temporary(core, Path::new(&path))?;
+                Value::Bool(true)
+            }
+            Op::LoadSaveFile { path, temporary: false } => {
+                self.saves.load(core, Path::new(&path))?;
+                Value::Bool(true)
+            }
+            Op::AutoloadSave {} => {
+                self.saves.autoload(core)?;
+                Value::Bool(true)
+            }
+
+            Op::Reset {} => {
+                self.reset();
+                Value::None
+            }
+            Op::Step {} => {
+                core.step();
+                Value::None
+            }
+            Op::Pause {} => {
+                self.run.paused = true;
+                Value::None
+            }
+            Op::Resume {} => {
+                self.run.resume();
+                Value::None
+            }
+            Op::SetSpeed { thousandths } => {
+                self.run.set_speed(thousandths)?;
+                Value::None
+            }
+            Op::Advance { frames } => int(self.advance(frames)?),
+            Op::Rewind { frame, line } => int(self.rewind(line, frame)?),
+            Op::Lockstep { timeout } => {
+                self.run.set_lockstep(timeout)?;
+                Value::None
+            }
+
+            Op::Screenshot {} => Value::Bytes(media::png(core)?),
+            Op::ScreenshotFile { path } => {
+                core.screenshot_file(Path::new(&path)).map_err(failed)?;
+                Value::None
+            }
+
+            Op::ConsoleLog { message } => {
+                (self.console)(Level::Info, &message);
+                Value::None
+            }
+            Op::ConsoleWarn { message } => {
+                (self.console)(Level::Warn, &message);
+                Value::None
+            }
+            Op::ConsoleError { message } => {
+                (self.console)(Level::Error, &message);
+                Value::None
+            }
+
+            Op::Cheats {} => {
+                self.cheats.follow(core);
+                self.cheats.list()
+            }
+            Op::AddCheat { name, kind, codes, enabled } => {
+                self.check_may_change("cheats")?;
+                int(self.cheats.add(&mut self.core, &name, &kind, &codes, enabled)?)
+            }
+            Op::LoadCheats { path } => {
+                self.check_may_change("cheats")?;
+                Value::Int(self.cheats.load(&mut self.core, Path::new(&path))? as i64)
+            }
+            Op::EnableCheat { id, enabled } => {
+                self.check_may_change("cheats")?;
+                self.cheats.enable(&mut self.core, id, enabled)?;
+                Value::None
+            }
+            Op::RemoveCheat { id } => {
+                self.check_may_change("cheats")?;
+                self.cheats.remove(&mut self.core, id)?;
+                Value::None
+            }
+
+            Op::Sensors {} => sensors::list(core),
+            Op::SetSensor { sensor, thousandths } => {
+                self.check_may_change("sensors")?;
+                sensors::set(&mut self.core, &sensor, thousandths)?;
+                Value::None
+            }
+            Op::Layers {} => layers::list(core),
+            Op::SetLayer { layer, enabled } => {
+                if layers::is_of_picture(core, &layer)? {
+                    self.check_may_change("layers")?;
+                }
+                self.core.enable_layer(&layer, enabled);
+                Value::None
+            }
+
+            Op::Script { code } => {
+                self.check_may_change("scripts")?;
+                let before = self.core.frame_counter();
+                let reply = self.scripting.run(&mut self.core, &code);
+                // A state of this same frame is not detected.
+                if self.core.frame_counter() != before {
+                    self.discontinue(Discontinuity::State);
+                }
+                reply?
+            }
+
+            Op::Watch { id, every, flags, ranges } => {
+                if flags & watch::FLAG_KEYS != 0
+                    && let Some(name) = self.frozen.first()
+                {
+                    return Err(OpError::bad_argument(computed::not_recorded(name)));
+                }
+                if flags & OF_RECORDINGS != 0 {
+                    self.check_recordable()?;
+                }
+                let base = self.watches.begin(&mut self.core, id, every, flags, &ranges)?;
+                self.settle_clock();
+                Value::Bytes(base)
+            }
+            Op::Unwatch { id } => {
+                self.watches.end(id);
+                Value::None
+            }
+            Op::Evaluate { expressions } => Value::Bytes(expressions::evaluate(core, &expressions)?),
+            Op::ReadAt { address, length } => Value::Bytes(computed::read_at(core, &address, length)?),
+            Op::WriteAt { address, data } => {
+                check_length(data.len())?;
+                int(computed::write_at(core, &address, &data)?)
+            }
+            Op::Freeze { name, kind, address, data } => {
+                if self.watches.belong_to_recording() {
+                    return Err(OpError::bad_argument(RECORDED));
+                }
+                self.frozen.add(core, name, kind, &address, data)?;
+                Value::None
+            }
+            Op::Unfreeze { name } => Value::Bool(self.frozen.remove(&name)),
+            Op::Frozen {} => self.frozen.list(),
+            Op::Run { .. } => return Err(OpError::failed("`run` was not begun")),
+        })
+    }
+
+    /// Refuses to begin a recording or a replay while something is in effect that recordings do not hold.
+    fn check_recordable(&mut self) -> Result<()> {
+        self.cheats.follow(&mut self.core);
+        let problem = if self.cheats.any_enabled() {
+            "a cheat is on, and recordings do not hold cheats; switch all cheats off first".to_owned()
+        } else if let Some(sensor) = sensors::not_at_rest(&self.core) {
+            format!(
+                "the sensor {sensor} is not 0, and recordings do not hold sensors; set all of them to 0 first"
+            )
+        } else if let Some(layer) = layers::hidden(&self.core) {
+            format!("the layer {layer} is off, and recordings do not hold layers; switch all layers on first")
+        } else if let Some(name) = self.frozen.first() {
+            format!("the value at {name} is kept (freeze), so a replay would differ; unfreeze it first")
+        } else {
+            return Ok(());
+        };
+        Err(OpError::new(Status::Busy, problem))
+    }
+
+    /// Refuses to change `what` while the game is recorded or replayed.
+    fn check_may_change(&mut self, what: &str) -> Result<()> {
+        self.cheats.follow(&mut self.core);
+        if self.watches.belong_to_recording() {
+            let message = format!(
+                "the game is being recorded or replayed, and recordings do not hold {what}; end that first"
+            );
+            return Err(OpError::new(Status::Busy, message));
+        }
+        Ok(())
+    }
+
+    /// A state or a game was loaded, or was not.
+    fn loaded(&mut self, loaded: std::result::Result<(), Error>, what: Discontinuity) -> Result {
+        if loaded.is_ok() {
+            self.discontinue(what);
+        }
+        accepted(loaded)
+    }
+
+    /// Loads and resets. For a ROM of the other console, this creates a new core.
+    fn load_rom(&mut self, path: &Path) -> Result {
+        match self.core.load_file(path) {
+            Ok(()) => {}
+            Err(Error::OtherPlatform { .. }) => {
+                let Options { patching, hardware } = self.core.options().clone();
+                let options = Options { patching, hardware: hardware.for_other_game() };
+                let mut other = Core::open_with(path, &options).map_err(failed)?;
+                other.set_clock(self.core.clock());
+                sensors::copy(&self.core, &mut other);
+                other.adopt_scripts(&mut self.core);
+                other.draw_into(self.core.draw_into(None));
+                self.saves.leave(&mut self.core);
+                self.core = other;
+            }
+            Err(error) => return Err(failed(error)),
+        }
+        self.saves.autoload_at_start(&mut self.core);
+        self.discontinue(Discontinuity::Game);
+        self.reset();
+        self.core.rom_problems().iter().for_each(|problem| (self.console)(Level::Warn, problem));
+        Ok(Value::Bool(true))
+    }
+
+    fn reset(&mut self) {
+        self.core.reset();
+        self.discontinue(Discontinuity::Reset);
+    }
+}
+
+fn int(value: impl Into<i64>) -> Value {
+    Value::Int(value.into())
+}
+
+/// The result of an action without a value. Where mGBA's script interface returns only `false`, this is an error with its
+/// reason.
+fn accepted(result: std::result::Result<(), Error>) -> Result {
+    result.map(|()| Value::Bool(true)).map_err(failed)
+}
+
+fn check_length(length: usize) -> Result<()> {
+    if length > MAX_RANGE as usize {
+        return Err(OpError::bad_argument(format!("length is {length}; use 0 to {MAX_RANGE} bytes")));
+    }
+    Ok(())
+}
+
+fn check_keys(keys: u16) -> Result<u16> {
+    Keys::from_mask(keys)
+        .map(Keys::mask)
+        .ok_or_else(|| OpError::bad_argument(format!("keys is {keys}; use a mask of 0 to {}", Keys::MASK)))
+}
+
+fn find_domain(core: &Core, name: &str) -> Result<usize> {
+    core.domain_index(name).ok_or_else(|| unknown_domain(core, name))
+}
