@@ -5,7 +5,6 @@ An `Operation` can stand alone or be part of a batch. A `Call` is a method of JS
 
 from __future__ import annotations
 
-import operator
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,9 +13,9 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from framewire._arguments import cheat_number, codes_text, dtype_of, whole
 from framewire.errors import InvalidRequest, WaitTimeout
 from framewire.model import (
-    DTYPES,
     Address,
     Cheat,
     Data,
@@ -107,14 +106,6 @@ def place(address: Address, domain: str | None = None) -> dict[str, Json]:
     return {"address": address} if domain is None else {"address": address, "domain": domain}
 
 
-def whole(value: object, name: str, accepts: str = "a whole number") -> int:
-    """A whole number, also of NumPy."""
-    try:
-        return operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        raise InvalidRequest(f"{name} is {value!r}; use {accepts}", parameter=name, accepts=accepts) from None
-
-
 # Memory.
 
 
@@ -138,20 +129,6 @@ def read_bytes(address: Address, length: int, domain: str | None) -> Operation[b
     """Reads bytes."""
     name = "read_range" if domain is None else "domain_read_range"
     return Operation(name, {**place(address, domain), "length": whole(length, "length")}, b64decode, changes=False)
-
-
-def dtype_of(type: NumberType | npt.DTypeLike) -> np.dtype[Any]:
-    """The NumPy type of a type of number; NumPy's own types are taken as little-endian."""
-    if isinstance(type, str) and type in DTYPES:
-        return DTYPES[type]
-    try:
-        dtype = np.dtype(type)
-    except TypeError:
-        dtype = np.dtype(object)
-    if dtype.hasobject or dtype.itemsize == 0:
-        accepts = f"{', '.join(DTYPES)} or a type of NumPy"
-        raise InvalidRequest(f"type is {type!r}; use {accepts}", parameter="type", accepts=accepts)
-    return dtype if dtype.byteorder == ">" else dtype.newbyteorder("<")
 
 
 def read_array(
@@ -227,11 +204,6 @@ def cheats() -> Call[list[Cheat]]:
     return Call("v1.cheats", {}, parse, changes=False)
 
 
-def codes_text(codes: str | Sequence[str]) -> str:
-    """Codes, one on each line."""
-    return codes if isinstance(codes, str) else "\n".join(codes)
-
-
 def add_cheat(codes: str | Sequence[str], name: str, kind: str, enabled: bool) -> Operation[int]:
     """Adds a cheat."""
     arguments = {"name": name, "kind": kind, "codes": codes_text(codes), "enabled": enabled}
@@ -251,13 +223,6 @@ def enable_cheat(id: int, enabled: bool) -> Operation[None]:
 def remove_cheat(id: int | None) -> Operation[None]:
     """Removes one cheat, or all."""
     return Operation("remove_cheat", {"id": 0 if id is None else cheat_number(id)}, nothing, changes=True)
-
-
-def cheat_number(id: int) -> int:
-    """The number of a cheat; there is no cheat 0."""
-    if whole(id, "id") < 1:
-        raise InvalidRequest(f"id is {id}; use the number of a cheat, from 1 on, or None for all", parameter="id")
-    return whole(id, "id")
 
 
 def registers() -> Call[dict[str, int]]:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from framewire import _native
-from framewire._calls import dtype_of, whole
+from framewire._arguments import dtype_of, whole
 from framewire.errors import InvalidRequest
 from framewire.model import Address, Data, Found, NumberType, as_bytes
 

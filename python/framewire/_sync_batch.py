@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy.typing as npt
 
 from framewire import _calls as calls
+from framewire._arguments import whole
 from framewire._result import Result
 from framewire._sync_transport import SyncTransport
 from framewire.errors import FramewireError, from_problem
@@ -93,7 +94,7 @@ class Batch:
 
     def advance(self, frames: int = 1) -> Result[int]:
         """Runs frames, up to 3,600 in a batch. In a window this must be the last operation."""
-        return self._add(calls.advance(calls.whole(frames, "frames")))
+        return self._add(calls.advance(whole(frames, "frames")))
 
     def reset(self) -> Result[None]:
         """Resets the console."""

@@ -17,6 +17,7 @@ import websockets.asyncio.client
 from websockets.exceptions import InvalidHandshake
 
 from framewire import _calls as calls
+from framewire._arguments import whole
 from framewire._async_batch import AsyncBatch
 from framewire._async_files import AsyncRecording, AsyncRecordings, AsyncSnapshots
 from framewire._async_memory import AsyncMemory
@@ -315,7 +316,7 @@ class AsyncClient:
 
     async def advance(self, frames: int = 1) -> int:
         """Runs frames now and returns the frame counter. A window does this in lockstep only."""
-        frames = calls.whole(frames, "frames")
+        frames = whole(frames, "frames")
         while frames > calls.MOST_FRAMES:
             await self._transport.perform(calls.advance(calls.MOST_FRAMES).call())
             frames -= calls.MOST_FRAMES

@@ -17,6 +17,7 @@ import websockets.sync.client
 from websockets.exceptions import InvalidHandshake
 
 from framewire import _calls as calls
+from framewire._arguments import whole
 from framewire._session import START_IT, authorization, refusal, socket_url
 from framewire._sync_batch import Batch
 from framewire._sync_files import Recording, Recordings, Snapshots
@@ -311,7 +312,7 @@ class Client:
 
     def advance(self, frames: int = 1) -> int:
         """Runs frames now and returns the frame counter. A window does this in lockstep only."""
-        frames = calls.whole(frames, "frames")
+        frames = whole(frames, "frames")
         while frames > calls.MOST_FRAMES:
             self._transport.perform(calls.advance(calls.MOST_FRAMES).call())
             frames -= calls.MOST_FRAMES

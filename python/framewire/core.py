@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from framewire import _native
-from framewire._calls import cheat_number, codes_text, whole
+from framewire._arguments import cheat_number, codes_text, whole
 from framewire._core_batch import CoreBatch
 from framewire._core_files import CoreRecording, CoreRecordings, CoreSnapshots
 from framewire._core_memory import CoreMemory, u32

@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeGuard, overload
 import numpy as np
 import numpy.typing as npt
 
-from framewire._calls import whole
+from framewire._arguments import whole
 from framewire.errors import InvalidRequest
 from framewire.model import Address, Data, NumberType, Symbol, as_bytes
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from framewire import _native
-from framewire._calls import whole
+from framewire._arguments import whole
 from framewire.errors import InvalidRequest
 
 Array: TypeAlias = npt.NDArray[Any]

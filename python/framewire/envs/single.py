@@ -10,7 +10,7 @@ import gymnasium
 import numpy as np
 
 from framewire import _native
-from framewire._calls import whole
+from framewire._arguments import whole
 from framewire.core import Core, EnvironmentCore
 from framewire.envs._spaces import (
     Array,

@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from framewire import _native
-from framewire._calls import whole
+from framewire._arguments import whole
 from framewire.envs._spaces import (
     Array,
     Arrays,

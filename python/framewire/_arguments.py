@@ -1,0 +1,47 @@
+"""Checks of arguments, which a client's emulator and one in this process share."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from framewire.errors import InvalidRequest
+from framewire.model import DTYPES, NumberType
+
+
+def whole(value: object, name: str, accepts: str = "a whole number") -> int:
+    """A whole number, also of NumPy."""
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise InvalidRequest(f"{name} is {value!r}; use {accepts}", parameter=name, accepts=accepts) from None
+
+
+def dtype_of(type: NumberType | npt.DTypeLike) -> np.dtype[Any]:
+    """The NumPy type of a type of number; NumPy's own types are taken as little-endian."""
+    if isinstance(type, str) and type in DTYPES:
+        return DTYPES[type]
+    try:
+        dtype = np.dtype(type)
+    except TypeError:
+        dtype = np.dtype(object)
+    if dtype.hasobject or dtype.itemsize == 0:
+        accepts = f"{', '.join(DTYPES)} or a type of NumPy"
+        raise InvalidRequest(f"type is {type!r}; use {accepts}", parameter="type", accepts=accepts)
+    return dtype if dtype.byteorder == ">" else dtype.newbyteorder("<")
+
+
+def codes_text(codes: str | Sequence[str]) -> str:
+    """Codes, one on each line."""
+    return codes if isinstance(codes, str) else "\n".join(codes)
+
+
+def cheat_number(id: int) -> int:
+    """The number of a cheat; there is no cheat 0."""
+    if whole(id, "id") < 1:
+        raise InvalidRequest(f"id is {id}; use the number of a cheat, from 1 on, or None for all", parameter="id")
+    return whole(id, "id")

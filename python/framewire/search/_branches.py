@@ -1,0 +1,145 @@
+"""Branches of a scenario: what a search asks for, what a branch did, and who plays it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
+
+Cell: TypeAlias = tuple[int, ...]
+"""The values of the expressions `cell`, rounded down."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A branch to play.
+
+    Attributes:
+        state: Where it begins: `Runner.start`, a state of an earlier branch, or its name.
+        actions: The actions to play; None for random ones.
+        seed: Decides the random actions.
+        steps: How many random actions.
+        repeat: The probability that a random step repeats the action of the step before.
+        keep: Whether to return the state at the end.
+        find: Whether to return states in new cells, and states that are better than the best known ones of their cells.
+    """
+
+    state: bytes = field(repr=False)
+    actions: tuple[int, ...] | None = None
+    seed: int = 0
+    steps: int = 0
+    repeat: float = 0.0
+    keep: bool = False
+    find: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A state in a new cell, or one that is better than the best known state of its cell.
+
+    Attributes:
+        cell: Its cell.
+        score: Its score.
+        frames: Frames since the start of the episode.
+        steps: How many of the branch's actions lead to it.
+        state: The state, or its name in `Runner.states`.
+    """
+
+    cell: Cell
+    score: float
+    frames: int
+    steps: int
+    state: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """What a branch did.
+
+    Attributes:
+        actions: The actions that were played; fewer than asked for if the episode ended or the goal was reached.
+        last_frames: The frames of the last action, which the end of the episode and the goal can cut short.
+        frames: Frames since the start of the episode.
+        score: The score at its end.
+        reached: Whether it reached the goal.
+        over: Whether the episode ended without reaching it.
+        found: States worth keeping, in the order of their steps.
+        state: The state at its end, if the job asked for it and the episode has not ended.
+        hash: The SHA-256 of the console's state at its end, in hexadecimal digits.
+    """
+
+    actions: tuple[int, ...]
+    last_frames: int
+    frames: int
+    score: float
+    reached: bool
+    over: bool
+    found: tuple[Found, ...]
+    state: bytes | None = field(repr=False)
+    hash: str
+
+    def played(self, frame_skip: int) -> int:
+        """The frames that it played."""
+        return (len(self.actions) - 1) * frame_skip + self.last_frames if self.actions else 0
+
+
+class States(Protocol):
+    """Where a runner keeps the states that its branches found. Each has a name, at which jobs can begin."""
+
+    def add(self, states: Sequence[tuple[Cell, bytes]]) -> list[bytes]:
+        """Keeps the states of some cells, and returns their names."""
+
+    def get(self, names: Sequence[bytes]) -> list[bytes]:
+        """The states with these names.
+
+        Raises:
+            StatesLost: Some are lost.
+        """
+
+    def lost(self, names: Sequence[bytes]) -> list[bytes]:
+        """Those of the names whose states are lost."""
+
+    def restore(self, states: Mapping[bytes, bytes]) -> None:
+        """Takes lost states again, by their names."""
+
+    def remove(self, names: Sequence[bytes]) -> None:
+        """Removes states at which no branch begins any more."""
+
+
+class Runner(Protocol):
+    """An object that plays branches: an `Explorer`, or a `framewire.ray` explorer on several machines."""
+
+    @property
+    def states(self) -> States:
+        """The states that its branches found."""
+
+    @property
+    def start(self) -> bytes:
+        """The state in which episodes begin."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for runners whose states and actions can be exchanged."""
+
+    @property
+    def frame_skip(self) -> int:
+        """The frames of an action."""
+
+    def rollouts(self, jobs: Sequence[Job]) -> list[Rollout]:
+        """Plays branches; the results are in the order of the jobs.
+
+        Raises:
+            StatesLost: Some begin at states that are lost.
+        """
+
+    def learn(self, cells: Iterable[tuple[Cell, float, int]]) -> None:
+        """Takes the best known states of some cells, each as cell, score and frames.
+
+        `rollouts` then returns only states that are better.
+        """
+
+    def forget(self) -> None:
+        """Forgets all cells."""
+
+    def action_name(self, action: int) -> str:
+        """The keys of an action, such as `Up+B`; `.` without keys."""

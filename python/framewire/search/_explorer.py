@@ -1,0 +1,142 @@
+"""An explorer plays branches on the processors of this machine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from framewire._data import demo_game
+from framewire.search._branches import Cell, Found, Job, Rollout, States
+from framewire.search._solution import Solution
+
+
+class _OwnNames:
+    """The states of one machine: the name of a state is the state itself, so there is nothing else to keep."""
+
+    def add(self, states: Sequence[tuple[Cell, bytes]]) -> list[bytes]:
+        return [state for _, state in states]
+
+    def get(self, names: Sequence[bytes]) -> list[bytes]:
+        return list(names)
+
+    def lost(self, names: Sequence[bytes]) -> list[bytes]:
+        del names
+        return []
+
+    def restore(self, states: Mapping[bytes, bytes]) -> None:
+        pass
+
+    def remove(self, names: Sequence[bytes]) -> None:
+        pass
+
+
+class Explorer:
+    """Plays branches of a scenario on the processors of this machine.
+
+    Branches have no random frames at the start and no sticky actions, even if the scenario does. Expressions have the
+    names and the syntax of the game file; `delta` and other functions that compare frames are not accepted.
+
+    Args:
+        game: The game file; the demo game's if left out.
+        scenario: The name of a scenario in it. It can be left out if there is only one.
+        score: How good a state is; the sum of the scenario's rewards if left out.
+        goal: A branch that reaches a frame in which this is true ends there, with success.
+        cell: One or several expressions. States with the same values, rounded down, belong to the same cell.
+        rom: The ROM, in place of the path in the game file.
+        threads: How many threads; 0 is one for each processor.
+    """
+
+    def __init__(
+        self,
+        game: str | os.PathLike[str] | None = None,
+        scenario: str | None = None,
+        *,
+        score: str | None = None,
+        goal: str | None = None,
+        cell: str | Sequence[str] = (),
+        rom: str | os.PathLike[str] | None = None,
+        threads: int = 0,
+    ) -> None:
+        from framewire import _native
+
+        game = demo_game() if game is None else game
+        self.cells = [cell] if isinstance(cell, str) else list(cell)
+        self._arguments: dict[str, Any] = {
+            "game": os.fspath(game),
+            "scenario": scenario,
+            "score": score,
+            "goal": goal,
+            "cell": self.cells,
+            "rom": None if rom is None else os.fspath(rom),
+            "threads": threads,
+        }
+        self._native = _native.Explorer(**self._arguments)
+        self.goal = goal
+        self.states: States = _OwnNames()
+        self.start = self._native.start()
+        self.fingerprint = self._native.fingerprint()
+        self.frame_skip = self._native.frame_skip
+
+    def rollouts(self, jobs: Sequence[Job]) -> list[Rollout]:
+        """Plays branches at the same time. The results are in the order of the jobs."""
+        rows = [
+            (
+                job.state,
+                None if job.actions is None else list(job.actions),
+                job.seed,
+                job.steps,
+                job.repeat,
+                job.keep,
+                job.find,
+            )
+            for job in jobs
+        ]
+        return [
+            Rollout(
+                tuple(each.actions),
+                each.last_frames,
+                each.frames,
+                each.score,
+                each.reached,
+                each.over,
+                tuple(Found(tuple(cell), score, frames, steps, state) for cell, score, frames, steps, state in each.found),
+                each.state,
+                each.hash.hex(),
+            )
+            for each in self._native.run(rows)
+        ]
+
+    def learn(self, cells: Iterable[tuple[Cell, float, int]]) -> None:
+        """Takes the best known states of some cells, each as cell, score and frames."""
+        self._native.learn([(list(cell), score, frames) for cell, score, frames in cells])
+
+    def forget(self) -> None:
+        """Forgets all cells."""
+        self._native.forget()
+
+    def action_name(self, action: int) -> str:
+        """The keys of an action, such as `Up+B`; `.` without keys."""
+        return self._native.action_name(action)
+
+    def record(self, solution: Solution, path: str | os.PathLike[str]) -> None:
+        """Writes a recording of a solution, which `framewire replay` and `Emulator.replay` play and compare."""
+        from framewire.core import load
+
+        with load(self._native.rom()) as core:
+            core.load_state(self._native.machine())
+            with core.record("solution", note="found by framewire.search"):
+                end = core.frame() + solution.frames
+                if any(press[0] != "." for press in solution.presses.split()):
+                    core.play(solution.presses, wait=True)
+                if core.frame() < end:
+                    core.advance(end - core.frame())
+            Path(path).write_bytes(core.recordings.file("solution"))
+
+    def __reduce__(self) -> tuple[Callable[..., Explorer], tuple[dict[str, Any]]]:
+        return _explorer, (self._arguments,)
+
+
+def _explorer(arguments: dict[str, Any]) -> Explorer:
+    return Explorer(**arguments)

@@ -1,0 +1,271 @@
+"""Go-Explore, which returns to known states and explores from there."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import random
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from framewire.errors import FramewireError, InvalidData, InvalidRequest, StatesLost
+from framewire.search._archive import Archive, Entry
+from framewire.search._branches import Cell, Job, Rollout, Runner
+from framewire.search._solution import Progress, Solution, rank, replay
+
+_T = TypeVar("_T")
+
+# How many states are in memory at the same time while a search is saved or loaded, and how often work is tried again whose
+# states are lost.
+_STATES_AT_ONCE = 256
+_ATTEMPTS = 5
+
+
+class GoExplore:
+    """Go-Explore: returns to the best known state of some cell, and explores from there.
+
+    `step` plays one batch of branches; `run` plays until the goal is reached. `save` and `load` continue a search later,
+    with the same result as without the interruption. States that are lost with a machine are played again.
+
+    Args:
+        runner: Plays the branches. It needs cells.
+        seed: Decides all random choices.
+        batch: How many branches are played before the archive takes their states.
+        steps: The random steps of a branch.
+        repeat: The probability that a step repeats the action of the step before.
+        greed: The fraction of the branches that begin in the tenth of the cells with the best scores.
+    """
+
+    def __init__(
+        self,
+        runner: Runner,
+        *,
+        seed: int = 0,
+        batch: int = 64,
+        steps: int = 50,
+        repeat: float = 0.8,
+        greed: float = 0.5,
+    ) -> None:
+        if not getattr(runner, "cells", True):
+            raise InvalidRequest(
+                f"the explorer has no cells; give it some, such as {type(runner).__name__}(..., cell=['level', 'x / 16'])",
+                parameter="cell",
+            )
+        for name, value in (("batch", batch), ("steps", steps)):
+            if value < 1:
+                raise InvalidRequest(f"{name} is {value}; use a whole number of at least 1", parameter=name)
+        for name, part in (("repeat", repeat), ("greed", greed)):
+            if not 0 <= part <= 1:
+                raise InvalidRequest(f"{name} is {part}; use a number from 0.0 to 1.0", parameter=name)
+        self._runner = runner
+        self._options: dict[str, Any] = {"batch": batch, "steps": steps, "repeat": repeat, "greed": greed}
+        self._chance = random.Random(seed)
+        self.archive = Archive(runner.start)
+        self.branches = 0
+        self.played = 0
+        self._best: tuple[bool, float, int] = (False, -math.inf, 0)
+        self._best_path: tuple[int, ...] = ()
+
+    @property
+    def reached(self) -> bool:
+        """Whether a branch has reached the goal."""
+        return self._best[0]
+
+    @property
+    def score(self) -> float:
+        """The best score."""
+        return self._best[1]
+
+    def jobs(self) -> tuple[list[int], list[Job]]:
+        """The entries at which the next branches begin, and the branches. Play them, and give both to `merge`."""
+        options = self._options
+        numbers = self.archive.choose(self._chance, options["batch"], options["greed"])
+        jobs = []
+        for number in numbers:
+            state = self.archive.entries[number].state
+            assert state is not None
+            seed = self._chance.getrandbits(63)
+            jobs.append(Job(state, None, seed, options["steps"], options["repeat"], find=True))
+        return numbers, jobs
+
+    def merge(self, numbers: Sequence[int], rollouts: Sequence[Rollout]) -> list[tuple[Cell, float, int]]:
+        """Takes what the branches found, in the order of the jobs. Returns the cells that are new or better."""
+        news: list[tuple[Cell, float, int]] = []
+        for number, rollout in zip(numbers, rollouts, strict=True):
+            self.branches += 1
+            self.played += rollout.played(self._runner.frame_skip)
+            news.extend(
+                (found.cell, found.score, found.frames)
+                for found in rollout.found
+                if self.archive.add(found, number, rollout.actions[: found.steps])
+            )
+            if rank(rollout) > self._best:
+                self._best = rank(rollout)
+                self._best_path = self.archive.path(number) + rollout.actions
+        self._runner.states.remove(self.archive.take_unused())
+        return news
+
+    def step(self) -> None:
+        """Plays one batch of branches."""
+        numbers, jobs = self.jobs()
+        rollouts = self._with_states(numbers, lambda: self._runner.rollouts(jobs))
+        self._runner.learn(self.merge(numbers, rollouts))
+
+    def _with_states(self, numbers: Sequence[int], work: Callable[[], _T]) -> _T:
+        """Does work that needs the states of entries. If the runner has lost some, they are played again."""
+        for attempt in range(_ATTEMPTS):
+            try:
+                if attempt > 0:
+                    self.archive.rebuild(self._runner, numbers)
+                return work()
+            except StatesLost:
+                if attempt == _ATTEMPTS - 1:
+                    raise
+        raise AssertionError("the last attempt returns or raises")
+
+    def _states(self) -> Iterator[tuple[int, bytes]]:
+        """The numbers and the states of the best entries, some at a time, as all of them may not fit in memory."""
+        entries = self.archive.entries
+        for numbers in _parts(sorted(self.archive.best.values())):
+            names = [state for number in numbers if (state := entries[number].state) is not None]
+            yield from zip(numbers, self._with_states(numbers, partial(self._runner.states.get, names)), strict=True)
+
+    def run(self, *, max_frames: int = 50_000_000, progress: Callable[[Progress], None] | None = None) -> Solution:
+        """Plays until the goal is reached, or `max_frames` frames were played. Returns the best inputs.
+
+        Args:
+            max_frames: The largest number of frames of all branches together.
+            progress: Called after each batch.
+        """
+        self._runner.learn(self.archive.known())
+        while not self.reached and self.played < max_frames:
+            self.step()
+            if progress is not None:
+                progress(Progress(self.branches, self.played, self.score, len(self.archive)))
+        return self.solution()
+
+    def solution(self) -> Solution:
+        """The best inputs so far, played again from the start."""
+        return replace(replay(self._runner, self._best_path), branches=self.branches, played=self.played)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the search to a file. An earlier file is replaced when the new one is complete."""
+        version, internal, gauss = self._chance.getstate()
+        head = {
+            "format": 1,
+            "fingerprint": self._runner.fingerprint,
+            "options": self._options,
+            "random": [version, list(internal), gauss],
+            "branches": self.branches,
+            "played": self.played,
+            "best": [self._best[0], _finite(self._best[1]), self._best[2]],
+            "best_path": self._best_path,
+            "entries": [
+                [each.cell, _finite(each.score), each.frames, each.parent, each.actions, each.chosen]
+                for each in self.archive.entries
+            ],
+        }
+        target = Path(path)
+        unfinished = target.with_name(f"{target.name}.{os.getpid()}.part")
+        try:
+            with zipfile.ZipFile(unfinished, "w") as file:  # states are compressed already
+                file.writestr("search.json", json.dumps(head))
+                for number, state in self._states():
+                    file.writestr(f"states/{number}", state)
+            os.replace(unfinished, target)
+        finally:
+            unfinished.unlink(missing_ok=True)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], runner: Runner) -> GoExplore:
+        """Continues a search that `save` wrote.
+
+        Raises:
+            InvalidData: The file is damaged, or its search used another scenario or ROM.
+        """
+        try:
+            with zipfile.ZipFile(path) as file:
+                head = json.loads(file.read("search.json"))
+                if head["format"] != 1:
+                    raise InvalidData(f"{os.fspath(path)} has the format {head['format']}; this version reads format 1")
+                if head["fingerprint"] != runner.fingerprint:
+                    raise InvalidData(
+                        f"the search in {os.fspath(path)} used another ROM, start, frame skip or list of actions; use "
+                        "the same game file and scenario"
+                    )
+                search = cls(runner, **head["options"])
+                version, internal, gauss = head["random"]
+                search._chance.setstate((version, tuple(internal), gauss))
+                search.branches, search.played = head["branches"], head["played"]
+                reached, score, frames = head["best"]
+                search._best = (reached, -math.inf if score is None else score, frames)
+                search._best_path = tuple(head["best_path"])
+                search.archive.entries = [
+                    Entry(
+                        tuple(cell),
+                        -math.inf if score is None else score,
+                        frames,
+                        None,
+                        parent,
+                        tuple(actions),
+                        chosen,
+                    )
+                    for cell, score, frames, parent, actions, chosen in head["entries"]
+                ]
+                entries = search.archive.entries
+                entries[0].state = runner.start
+                saved = (name.removeprefix("states/") for name in file.namelist() if name.startswith("states/"))
+                for numbers in _parts(sorted(number for number in map(int, saved) if number > 0)):
+                    states = [(entries[number].cell, file.read(f"states/{number}")) for number in numbers]
+                    for number, name in zip(numbers, runner.states.add(states), strict=True):
+                        entries[number].state = name
+                        search.archive.best[entries[number].cell] = number
+        except (zipfile.BadZipFile, KeyError, IndexError, ValueError, TypeError) as error:
+            if isinstance(error, FramewireError):
+                raise
+            raise InvalidData(f"{os.fspath(path)} is not a saved search, or is damaged: {error}") from None
+        return search
+
+
+def _parts(numbers: list[int]) -> Iterator[list[int]]:
+    """Some numbers at a time."""
+    for begin in range(0, len(numbers), _STATES_AT_ONCE):
+        yield numbers[begin : begin + _STATES_AT_ONCE]
+
+
+def _finite(score: float) -> float | None:
+    """JSON has no infinity."""
+    return None if math.isinf(score) else score
+
+
+def go_explore(
+    runner: Runner,
+    *,
+    seed: int = 0,
+    batch: int = 64,
+    steps: int = 50,
+    repeat: float = 0.8,
+    greed: float = 0.5,
+    max_frames: int = 50_000_000,
+    progress: Callable[[Progress], None] | None = None,
+) -> Solution:
+    """Searches with `GoExplore` until the goal is reached, or `max_frames` frames were played.
+
+    Args:
+        runner: Plays the branches. It needs cells.
+        seed: Decides all random choices.
+        batch: How many branches are played before the archive takes their states.
+        steps: The random steps of a branch.
+        repeat: The probability that a step repeats the action of the step before.
+        greed: The fraction of the branches that begin in the tenth of the cells with the best scores.
+        max_frames: The largest number of frames of all branches together.
+        progress: Called after each batch.
+    """
+    runner.forget()
+    search = GoExplore(runner, seed=seed, batch=batch, steps=steps, repeat=repeat, greed=greed)
+    return search.run(max_frames=max_frames, progress=progress)
