@@ -3,7 +3,7 @@
  * libmgba runs it in steps of four clocks, through two function pointers each, since an event
  * may fall into any of them. Most instructions end before the next event, and touch nothing that depends on the time.
  * Those are run here at once, and leave everything as libmgba does: registers, what was on the buses, and the time.
- * libmgba runs all others. */
+ * libmgba runs all others. Turns of a loop that wait for the next event are not run at all. */
 #include "internal.h"
 
 #ifndef FW_HAVE_AUDIO_BUFFER
@@ -231,6 +231,32 @@ static inline bool runs_rom(const struct GB* gb, const struct SM83Core* cpu, uin
 		cpu->memory.activeMask == GB_SIZE_CART_BANK0 - 1 && cpu->memory.cpuLoad8 != GBLoad8;
 }
 
+/* ---- loops that wait ---- */
+
+/* The machine after a jump back. */
+struct jump {
+	uint64_t registers; /* A, F, B, C, D, E, H and L */
+	uint16_t sp;
+	uint16_t pc;
+	int left;
+};
+
+static inline struct jump look(const struct SM83Core* cpu, uint16_t pc, int left) {
+	struct jump jump = { .sp = cpu->sp, .pc = pc, .left = left };
+	memcpy(&jump.registers, &cpu->regs, sizeof(jump.registers));
+	return jump;
+}
+
+/* The time that is left for instructions, after a jump back. Only events and stores change what instructions here read. So if
+ * a turn of a loop has changed neither a register nor memory, then all of its turns until the next event are the same. Those
+ * are left out. */
+static inline int skip_turns(struct jump* before, const struct jump* now, bool changed) {
+	int turn = before->left - now->left;
+	bool same = now->registers == before->registers && now->sp == before->sp && now->pc == before->pc;
+	*before = *now;
+	return same && !changed ? now->left % turn : now->left;
+}
+
 /* ---- instructions ---- */
 
 /* Each ends the function if it is longer than the time until the next event. */
@@ -272,6 +298,13 @@ static inline bool runs_rom(const struct GB* gb, const struct SM83Core* cpu, uin
 	uint8_t* place = find_ram(gb, address); \
 	if (!place) { \
 		goto out; \
+	}
+#define PUT(PLACE, VALUE) \
+	{ \
+		uint8_t* changing = (PLACE); \
+		uint8_t byte_put = (VALUE); \
+		changed |= *changing ^ byte_put; \
+		*changing = byte_put; \
 	}
 #define BYTE(AT) region[(pc + (AT)) & (GB_SIZE_CART_BANK0 - 1)]
 #define WORD (BYTE(1) | BYTE(2) << 8)
@@ -320,7 +353,7 @@ static inline bool runs_rom(const struct GB* gb, const struct SM83Core* cpu, uin
 	case CODE: { \
 		TAKES(2) \
 		STORES(cpu->hl) \
-		*place = SOURCE; \
+		PUT(place, SOURCE) \
 		ENDS(2, 1, CODE) \
 		LEAVES(address, SOURCE) \
 		break; \
@@ -341,7 +374,7 @@ static inline bool runs_rom(const struct GB* gb, const struct SM83Core* cpu, uin
 	case CODE: { \
 		TAKES(3) \
 		STORES(cpu->hl) \
-		*place = CHANGE(cpu, *place); \
+		PUT(place, CHANGE(cpu, *place)) \
 		ENDS(3, 1, CODE) \
 		LEAVES(address, *place) \
 		break; \
@@ -405,7 +438,7 @@ static inline bool runs_rom(const struct GB* gb, const struct SM83Core* cpu, uin
 	case CODE: { \
 		TAKES(2) \
 		STORES(ADDRESS) \
-		*place = cpu->a; \
+		PUT(place, cpu->a) \
 		AFTER; \
 		ENDS(2, 1, CODE) \
 		LEAVES(address, cpu->a) \
@@ -416,11 +449,17 @@ static inline bool runs_rom(const struct GB* gb, const struct SM83Core* cpu, uin
 #define JUMPS(TARGET) \
 	{ \
 		uint16_t target = (TARGET); \
+		bool back = target < pc; \
 		bool same = !((target ^ pc) & ~(GB_SIZE_CART_BANK0 - 1)); \
 		pc = target; \
 		if (!same) { \
 			cpu->memory.setActiveRegion(cpu, pc); \
 			goto in; \
+		} \
+		if (back) { \
+			struct jump now = look(cpu, pc, left); \
+			left = skip_turns(&jump, &now, changed); \
+			changed = 0; \
 		} \
 	}
 #define CASE_JUMP_NEAR(CODE, CONDITION) \
@@ -455,8 +494,8 @@ static inline bool runs_rom(const struct GB* gb, const struct SM83Core* cpu, uin
 	if (!high || !low) { \
 		goto out; \
 	} \
-	*high = pushed >> 8; \
-	*low = pushed; \
+	PUT(high, pushed >> 8) \
+	PUT(low, pushed) \
 	cpu->sp -= 2;
 #define POPS \
 	uint8_t* low = find_ram(gb, cpu->sp); \
@@ -546,6 +585,8 @@ static void run_instructions(struct GB* gb, struct SM83Core* cpu) {
 	int left = all;
 	uint8_t cart_bus = 0;
 	uint16_t cart_pc = 0;
+	struct jump jump = { .left = all };
+	uint8_t changed = 1; /* since that jump, if not 0 */
 	const uint8_t* region;
 	int end;
 in:
@@ -614,7 +655,7 @@ in:
 			STORES(cpu->hl)
 			uint8_t byte = BYTE(1);
 			ENDS(3, 2, byte)
-			*place = byte;
+			PUT(place, byte)
 			cpu->index = address;
 			break;
 		}
@@ -622,7 +663,7 @@ in:
 			TAKES(3)
 			uint8_t byte = BYTE(1);
 			STORES(0xFF00 | byte)
-			*place = cpu->a;
+			PUT(place, cpu->a)
 			ENDS(3, 2, byte)
 			LEAVES(address, cpu->a)
 			break;
@@ -639,7 +680,7 @@ in:
 		case 0xEA: {
 			TAKES(4)
 			STORES(WORD)
-			*place = cpu->a;
+			PUT(place, cpu->a)
 			ENDS(4, 3, address >> 8)
 			LEAVES(address, cpu->a)
 			break;
@@ -729,7 +770,7 @@ in:
 			if (tests) {
 				test_bit(cpu, operation, *place);
 			} else {
-				*place = change(cpu, operation, *place);
+				PUT(place, change(cpu, operation, *place))
 			}
 			ENDS(cycles, 2, operation)
 			if (cycles > 2) {

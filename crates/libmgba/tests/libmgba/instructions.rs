@@ -2,6 +2,7 @@
 
 use framewire_libmgba::Core;
 
+use crate::comparison::{Random, assert_equal, pair, seeds};
 use crate::support::{gb, program};
 
 const SCROLL: &str = include_str!("../../programs/scroll.hex");
@@ -12,15 +13,6 @@ const ILLEGAL: [u8; 11] = [0xD3, 0xDB, 0xDD, 0xE3, 0xE4, 0xEB, 0xEC, 0xED, 0xF4,
 const HALT: u8 = 0x76;
 const INTERRUPTS: u32 = 0xFF0F;
 const ENABLED_INTERRUPTS: u32 = 0xFFFF;
-
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u32 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as u32
-    }
-}
 
 /// A ROM in which everything but the header is random: code, data and handlers of interrupts.
 fn random_rom(random: &mut Random) -> Vec<u8> {
@@ -39,29 +31,11 @@ fn random_rom(random: &mut Random) -> Vec<u8> {
     rom
 }
 
-/// Two cores of a game: libmgba runs all of the first.
-fn pair(rom: &[u8]) -> [Core; 2] {
-    let mut pair = [(); 2].map(|()| Core::from_bytes(rom).unwrap());
-    pair[0].step_all_cycles(true);
-    pair[0].mix_all_sound(true);
-    pair
-}
-
-fn assert_equal(cores: &mut [Core; 2], what: &str) {
-    let [libmgba, ours] = cores.each_mut().map(|core| core.save_state(0).unwrap());
-    if libmgba != ours {
-        let at: Vec<_> = (0..libmgba.len()).filter(|&at| libmgba[at] != ours[at]).take(16).collect();
-        panic!("{what}: the states differ at {at:x?}");
-    }
-    let [libmgba, ours] = cores.each_ref().map(|core| core.frame().to_rgba());
-    assert!(libmgba == ours, "{what}: the pictures differ");
-}
-
 /// Every instruction that exists, with all kinds of operands, next to events of all kinds: random code writes to the
 /// registers of the display, the timer, the sound and DMA too.
 #[test]
 fn random_programs_run_as_in_libmgba() {
-    let seeds = std::env::var("FRAMEWIRE_SEEDS").map_or(150, |seeds| seeds.parse().unwrap());
+    let seeds = seeds(150);
     let mut ends = std::collections::HashSet::new();
     for seed in 0..seeds {
         let mut random = Random(seed);

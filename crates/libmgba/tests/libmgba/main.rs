@@ -2,6 +2,7 @@
 
 mod archives;
 mod cheats;
+mod comparison;
 mod domains;
 mod files;
 mod hardware;
@@ -16,3 +17,4 @@ mod support;
 mod threads;
 mod undrawn;
 mod unheard;
+mod waiting;
