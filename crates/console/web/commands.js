@@ -2,7 +2,6 @@
 
 import * as actions from "./actions.js";
 import { attempt } from "./app.js";
-import { loadState } from "./files.js";
 import { keyboardPlays, mapping } from "./keyboard.js";
 import { FILTERS, filter, VOLUMES, volume } from "./look.js";
 
@@ -142,7 +141,10 @@ function slots(app) {
       keys: String(number),
       code: `Digit${number}`,
       run: () =>
-        attempt(() => loadState(app, actions.loadSnapshot(`slot-${number}`), `Loaded slot ${number}.`)),
+        attempt(async () => {
+          const { loadState } = await import("./files.js");
+          await loadState(app, actions.loadSnapshot(`slot-${number}`), `Loaded slot ${number}.`);
+        }),
     },
     {
       title: `Save slot ${number}`,

@@ -1,4 +1,4 @@
-/** Files that are dropped on the page or chosen: games, states, battery saves and recordings. And loads that can be undone. */
+/** Loads the user's files: games, states, battery saves and recordings. And loads of states that can be undone. */
 
 import * as actions from "./actions.js";
 import { ApiError } from "./api.js";
@@ -45,23 +45,6 @@ export function fileButton(app) {
     button({ icon: "load", label: "Open a file", hint }, () => input.click()),
     input,
   );
-}
-
-/**
- * Loads the files that are dropped anywhere on the page.
- * @param {App} app
- */
-export function takeDroppedFiles(app) {
-  /** @type {(event: DragEvent) => boolean} */
-  const hasFiles = (event) => event.dataTransfer?.types.includes("Files") ?? false;
-  addEventListener("dragover", (event) => {
-    if (hasFiles(event)) event.preventDefault();
-  });
-  addEventListener("drop", (event) => {
-    if (!hasFiles(event)) return;
-    event.preventDefault();
-    for (const file of event.dataTransfer?.files ?? []) void attempt(() => take(app, file));
-  });
 }
 
 /**

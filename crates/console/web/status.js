@@ -82,7 +82,12 @@ export class StatusPoller {
 
   /** Also refreshes when the server reports an event (resets, states, pauses, stalls, connections) or is gone. */
   listen() {
-    this.#rpc.socket.connected.follow(() => void this.refresh());
+    let begun = false;
+    this.#rpc.socket.connected.follow(() => {
+      if (begun) void this.refresh();
+    });
+    // `start` asks for the first state.
+    begun = true;
     // If this fails, the state is still polled.
     new Subscription(this.#rpc, this.#api, {
       wanted: () => ({ events: true }),

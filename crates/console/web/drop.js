@@ -1,0 +1,27 @@
+/** Files that are dropped on the page. */
+
+import { attempt } from "./app.js";
+
+/** @import { App } from "./app.js" */
+
+/**
+ * Loads the files that are dropped anywhere on the page.
+ * @param {App} app
+ */
+export function takeDroppedFiles(app) {
+  /** @type {(event: DragEvent) => boolean} */
+  const hasFiles = (event) => event.dataTransfer?.types.includes("Files") ?? false;
+  addEventListener("dragover", (event) => {
+    if (hasFiles(event)) event.preventDefault();
+  });
+  addEventListener("drop", (event) => {
+    if (!hasFiles(event)) return;
+    event.preventDefault();
+    // The list is empty after the event.
+    const files = [...(event.dataTransfer?.files ?? [])];
+    void attempt(async () => {
+      const { take } = await import("./files.js");
+      for (const file of files) void attempt(() => take(app, file));
+    });
+  });
+}
