@@ -76,7 +76,11 @@ export function freshId(prefix) {
  * @param {string} text
  */
 export function setText(element, text) {
-  if (element.textContent !== text) element.textContent = text;
+  const { firstChild } = element;
+  if (firstChild instanceof Text && !firstChild.nextSibling) {
+    // The node stays, which is less work for the browser than another one.
+    if (firstChild.data !== text) firstChild.data = text;
+  } else if (element.textContent !== text) element.textContent = text;
 }
 
 /**

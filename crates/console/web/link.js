@@ -1,16 +1,12 @@
-/** The latency and quality of the connection to the emulator. */
+/** The round trip to the emulator. */
 
-import { el, setText } from "./dom.js";
-import { History, plot } from "./plot.js";
+import { History } from "./history.js";
 import { Store } from "./store.js";
-
-/**
- * @import { App } from "./app.js"
- * @import { VideoRate } from "./video.js"
- */
 
 const EVERY_MS = 500;
 const KEPT = 120;
+/** Time that the history holds. */
+export const LATENCY_SPAN_MS = KEPT * EVERY_MS;
 
 /** Measures the round trip from this page to the emulator, in milliseconds; `undefined` while there is no answer. */
 export class Latency {
@@ -43,83 +39,6 @@ export class Latency {
     }
     setTimeout(() => void this.#once(), EVERY_MS);
   }
-}
-
-/**
- * The panel. `reconnects` returns how often this page lost a connection.
- * @param {App} app
- * @param {Latency} latency
- * @param {Store<VideoRate>} rate
- * @param {() => number} reconnects
- * @returns {HTMLElement}
- */
-export function linkPanel(app, latency, rate, reconnects) {
-  const canvas = el("canvas", { class: "plot wide", "aria-hidden": "true" });
-  /** @type {Map<string, HTMLElement>} */
-  const facts = new Map();
-  const list = el("dl", { class: "facts" });
-  /** @param {string} name */
-  const fact = (name) => {
-    const value = el("dd", {}, "–");
-    facts.set(name, value);
-    list.append(el("div", {}, el("dt", {}, name), value));
-  };
-  const names = [
-    "Round trip",
-    "Median",
-    "Slowest",
-    "Emulator",
-    "Frame",
-    "Picture",
-    "Stream",
-    "Left out",
-    "Lost connections",
-    "Game",
-    "Where",
-    "Version",
-  ];
-  names.forEach(fact);
-  /** @type {(name: string, text: string) => void} */
-  const say = (name, text) => {
-    const place = facts.get(name);
-    if (place) setText(place, text);
-  };
-  latency.last.follow((last) => {
-    const times = latency.history.points.map(({ value }) => value).sort((a, b) => a - b);
-    say("Round trip", last === undefined ? "no answer" : milliseconds(last));
-    say("Median", times.length > 0 ? milliseconds(times[times.length >> 1] ?? 0) : "–");
-    say("Slowest", times.length > 0 ? milliseconds(times.at(-1) ?? 0) : "–");
-    plot(canvas, latency.history, performance.now(), KEPT * EVERY_MS);
-  });
-  rate.follow(({ pictures, bits, missed }) => {
-    say("Picture", `${pictures} a second`);
-    say("Stream", `${(bits / 1e6).toFixed(2)} Mbit/s`);
-    say("Left out", `${missed} frames a second`);
-    say("Lost connections", String(reconnects()));
-  });
-  app.status.follow(({ emulator }) => {
-    if (!emulator) return;
-    say("Emulator", `${emulator.frames_per_second.toFixed(1)} frames/s`);
-    say("Frame", emulator.frame.toLocaleString("en"));
-    say("Game", [emulator.title, emulator.code].filter(Boolean).join(" · ") || "–");
-    say(
-      "Where",
-      emulator.kind === "embedded" ? "embedded in the server" : `mGBA at ${emulator.address ?? "?"}`,
-    );
-    const version = emulator.kind === "embedded" ? emulator.library_version : emulator.script_version;
-    say("Version", version ? `${emulator.kind === "embedded" ? "libmgba" : "script"} ${version}` : "–");
-  });
-  return el(
-    "div",
-    {},
-    el(
-      "p",
-      { class: "about" },
-      "Round trip from this page through the server to the emulator in the last minute.",
-    ),
-    canvas,
-    list,
-  );
 }
 
 /**

@@ -11,7 +11,7 @@ import { playByGamepad } from "./gamepad.js";
 import { header, selectEmulator } from "./header.js";
 import { playByKeyboard } from "./keyboard.js";
 import { LaterPanel } from "./later.js";
-import { Latency, linkPanel } from "./link.js";
+import { Latency } from "./link.js";
 import { Marks } from "./marks.js";
 import { MemoryPanel } from "./memory.js";
 import { pad } from "./pad.js";
@@ -25,7 +25,7 @@ import { tabs } from "./tabs.js";
 import { Timeline } from "./timeline.js";
 import { toast } from "./toast.js";
 import { transport } from "./transport.js";
-import { WatchesPanel } from "./watches.js";
+import { watchExpression } from "./watchlist.js";
 
 /**
  * @import { App } from "./app.js"
@@ -56,10 +56,13 @@ stage.append(
 );
 
 const symbols = new Symbols(api);
-const watches = new WatchesPanel(app, symbols);
+const watches = new LaterPanel(async () => {
+  const { WatchesPanel } = await import("./watches.js");
+  return new WatchesPanel(app, symbols);
+});
 /** @param {string} expression */
 const watchIt = (expression) => {
-  watches.add(expression);
+  watchExpression(expression);
   toast(`Watching ${expression}.`);
 };
 const memory = new MemoryPanel(app, emulation, symbols, watchIt);
@@ -99,6 +102,10 @@ const wall = new LaterPanel(async () => {
   const { Wall } = await import("./wall.js");
   return new Wall(app, (name) => selectEmulator(app, name));
 });
+const link = new LaterPanel(async () => {
+  const { linkPanel } = await import("./linkpanel.js");
+  return { element: linkPanel(app, latency, picture.video.rate, losses) };
+});
 const several = new Store(false);
 app.status.follow(({ emulators }) => several.set(emulators.length > 1));
 
@@ -132,7 +139,7 @@ const tools = tabs("Tools", [
     present: several,
     shown: (visible) => wall.shown(visible),
   },
-  { id: "link", label: "Link", panel: linkPanel(app, latency, picture.video.rate, losses) },
+  { id: "link", label: "Link", panel: link.element, shown: (visible) => link.shown(visible) },
   { id: "activity", label: "Log", panel: log.element, shown: (visible) => log.shown(visible) },
 ]);
 byId("tools").append(tools.element);

@@ -1,115 +1,65 @@
 /** Small plots of a value over time. */
 
-/** The last points of a value, oldest first, up to a limit. */
-export class History {
-  #limit;
-  /** @type {{ at: number; value: number }[]} */
-  #points = [];
+/** @import { History } from "./history.js" */
 
-  /** @param {number} limit */
-  constructor(limit) {
-    this.#limit = limit;
-  }
+const SVG = "http://www.w3.org/2000/svg";
+/** The height of a plot in its own unit. */
+const HEIGHT = 100;
+/** The space above the largest value and below the smallest. */
+const MARGIN = 5;
 
-  /** @returns {readonly { at: number; value: number }[]} */
-  get points() {
-    return this.#points;
-  }
-
-  /** @returns {number | undefined} */
-  get last() {
-    return this.#points.at(-1)?.value;
-  }
-
-  /**
-   * @param {number} at
-   * @param {number} value
-   */
-  add(at, value) {
-    // Time goes back when the game was reset or a state was loaded: older points no longer apply.
-    if (at < (this.#points.at(-1)?.at ?? at)) this.#points = [];
-    this.#points.push({ at, value });
-    if (this.#points.length > this.#limit) this.#points.splice(0, this.#points.length - this.#limit);
-  }
-
-  clear() {
-    this.#points = [];
-  }
-
-  /**
-   * The smallest and largest value since `from`.
-   * @returns {{ least: number; most: number } | undefined}
-   */
-  range(from = -Infinity) {
-    let least = Infinity;
-    let most = -Infinity;
-    for (const { at, value } of this.#points) {
-      if (at < from) continue;
-      least = Math.min(least, value);
-      most = Math.max(most, value);
-    }
-    return least <= most ? { least, most } : undefined;
-  }
+/**
+ * A plot of the last `span` of a history as steps: a value lasts until the next one. It is a shape of the page and no canvas.
+ * The browser would put each canvas together with the page in every display frame, also if only the game's picture changed.
+ * @param {number} span
+ * @returns {{ element: SVGSVGElement, draw(history: History, now: number): void }}
+ */
+export function plot(span) {
+  const element = document.createElementNS(SVG, "svg");
+  element.setAttribute("class", "plot");
+  element.setAttribute("viewBox", `0 0 ${span} ${HEIGHT}`);
+  element.setAttribute("preserveAspectRatio", "none");
+  element.setAttribute("aria-hidden", "true");
+  const path = document.createElementNS(SVG, "path");
+  element.append(path);
+  let shown = "";
+  return {
+    element,
+    draw(history, now) {
+      const line = lineOf(history, now, span);
+      if (line === shown) return;
+      shown = line;
+      path.setAttribute("d", line);
+    },
+  };
 }
 
 /**
- * Draws the points of the last `span` before `now` as steps: a value lasts until the next one.
- * @param {HTMLCanvasElement} canvas
+ * The outline of the area below the values. Its sides and its lower edge are outside of the plot.
  * @param {History} history
  * @param {number} now
  * @param {number} span
+ * @returns {string}
  */
-export function plot(canvas, history, now, span) {
-  const context = fit(canvas);
-  if (!context) return;
-  const { width, height } = canvas;
-  context.clearRect(0, 0, width, height);
+function lineOf(history, now, span) {
   const range = history.range();
-  if (!range) return;
-  const spread = range.most - range.least || 1;
-  const margin = 2 * devicePixelRatio;
-  /** @type {(at: number) => number} */
-  const x = (at) => width * (1 - (now - at) / span);
+  const first = history.points[0];
+  if (!range || !first) return "";
+  const spread = range.most - range.least;
   /** @type {(value: number) => number} */
-  const y = (value) => height - margin - ((value - range.least) / spread) * (height - 2 * margin);
-  const middle = range.most === range.least;
-  context.beginPath();
-  /** @type {number | undefined} */
-  let before;
+  const y = (value) =>
+    spread === 0
+      ? HEIGHT / 2
+      : Math.round(HEIGHT - MARGIN - ((value - range.least) / spread) * (HEIGHT - 2 * MARGIN));
+  const begin = now - span;
+  let before = y(first.value);
+  const x = Math.round(first.at - begin);
+  let line = `M${x} ${2 * HEIGHT}V${before}`;
   for (const { at, value } of history.points) {
-    const top = middle ? height / 2 : y(value);
-    if (before === undefined) context.moveTo(x(at), top);
-    else context.lineTo(x(at), before);
-    context.lineTo(x(at), top);
+    const top = y(value);
+    if (top === before) continue;
+    line += `H${Math.round(at - begin)}V${top}`;
     before = top;
   }
-  if (before !== undefined) context.lineTo(width, before);
-  const style = getComputedStyle(canvas);
-  context.strokeStyle = style.color;
-  context.lineWidth = 1.5 * devicePixelRatio;
-  context.lineJoin = "round";
-  context.stroke();
-  context.lineTo(width, height);
-  context.lineTo(x(history.points[0]?.at ?? now), height);
-  context.closePath();
-  context.globalAlpha = 0.14;
-  context.fillStyle = style.color;
-  context.fill();
-  context.globalAlpha = 1;
-}
-
-/**
- * Sets the resolution of the canvas to its size on the screen.
- * @param {HTMLCanvasElement} canvas
- * @returns {CanvasRenderingContext2D | null}
- */
-function fit(canvas) {
-  const width = Math.round(canvas.clientWidth * devicePixelRatio);
-  const height = Math.round(canvas.clientHeight * devicePixelRatio);
-  if (width === 0 || height === 0) return null;
-  if (canvas.width !== width || canvas.height !== height) {
-    canvas.width = width;
-    canvas.height = height;
-  }
-  return canvas.getContext("2d");
+  return `${line}H${2 * span}V${2 * HEIGHT}`;
 }

@@ -3,9 +3,10 @@
 import { textOf } from "./app.js";
 import { button, empty, field } from "./controls.js";
 import { el, freshId, setText } from "./dom.js";
-import { History, plot } from "./plot.js";
-import { setting } from "./settings.js";
 import { WatchFeed } from "./feed.js";
+import { History } from "./history.js";
+import { plot } from "./plot.js";
+import { watched, watchExpression } from "./watchlist.js";
 
 /**
  * @import { App } from "./app.js"
@@ -16,16 +17,8 @@ import { WatchFeed } from "./feed.js";
 const KEPT = 600;
 /** Frames that a plot shows. */
 const SPAN = 600;
-/** Time from one drawing of the values and plots to the next. */
-const DRAW_MS = 100;
-
-/**
- * @param {unknown} value
- * @returns {value is readonly string[]}
- */
-function isTexts(value) {
-  return Array.isArray(value) && value.every((item) => typeof item === "string");
-}
+/** Time from one drawing of the values and plots to the next: where the page is drawn in software, each costs about 10 ms. */
+const DRAW_MS = 200;
 
 /**
  * @typedef {object} Row
@@ -39,7 +32,6 @@ function isTexts(value) {
 export class WatchesPanel {
   /** @readonly @type {HTMLElement} */
   element;
-  #watched = setting("watches", [], isTexts);
   /** @type {Map<string, Row>} */
   #rows = new Map();
   #list = el("ul", { class: "watches" });
@@ -75,7 +67,9 @@ export class WatchesPanel {
         ...all
           .filter(({ type, count }) => type !== undefined && count === 1)
           .slice(0, 12)
-          .map(({ name }) => button({ label: name, icon: "plus", kind: "quiet" }, () => this.add(name))),
+          .map(({ name }) =>
+            button({ label: name, icon: "plus", kind: "quiet" }, () => watchExpression(name)),
+          ),
       );
     });
     const form = el(
@@ -101,7 +95,7 @@ export class WatchesPanel {
     symbols.all.follow((all) => {
       suggestions.previousElementSibling?.toggleAttribute("hidden", all.length === 0);
     });
-    this.#watched.follow((watched) => this.#sync(watched));
+    watched.follow((texts) => this.#sync(texts));
   }
 
   /** Adds the expression in the field. A wrong one stays there, to be corrected. */
@@ -111,16 +105,8 @@ export class WatchesPanel {
     const problem = await this.#feed.problemOf(text);
     setText(this.#problem, problem ?? "");
     if (problem !== undefined) return;
-    this.add(text);
+    watchExpression(text);
     this.#input.value = "";
-  }
-
-  /**
-   * Adds an expression.
-   * @param {string} expression
-   */
-  add(expression) {
-    if (!this.#watched.value.includes(expression)) this.#watched.set([...this.#watched.value, expression]);
   }
 
   /**
@@ -129,32 +115,30 @@ export class WatchesPanel {
    */
   shown(visible) {
     this.#visible = visible;
-    this.#feed.watch(visible ? this.#watched.value : []);
+    this.#feed.watch(visible ? watched.value : []);
     if (visible && !this.#drawing) this.#draw();
   }
 
-  /** @param {readonly string[]} watched */
-  #sync(watched) {
+  /** @param {readonly string[]} texts */
+  #sync(texts) {
     setText(this.#problem, "");
     for (const [text, row] of this.#rows) {
-      if (watched.includes(text)) continue;
+      if (texts.includes(text)) continue;
       row.element.remove();
       this.#rows.delete(text);
     }
-    for (const text of watched) {
+    for (const text of texts) {
       if (this.#rows.has(text)) continue;
-      const row = watchRow(text, () =>
-        this.#watched.set(this.#watched.value.filter((other) => other !== text)),
-      );
+      const row = watchRow(text, () => watched.set(watched.value.filter((other) => other !== text)));
       this.#rows.set(text, row);
       this.#list.append(row.element);
     }
     this.#list.querySelector(".empty")?.parentElement?.remove();
-    if (watched.length === 0)
+    if (texts.length === 0)
       this.#list.append(
         el("li", {}, empty("No watches yet. Enter an expression, or select a symbol below.")),
       );
-    this.#feed.watch(this.#visible ? watched : []);
+    this.#feed.watch(this.#visible ? texts : []);
   }
 
   /**
@@ -183,13 +167,13 @@ function watchRow(text, remove) {
   const history = new History(KEPT);
   const value = el("span", { class: "value" }, "–");
   const range = el("span", { class: "range" });
-  const canvas = el("canvas", { class: "plot", "aria-hidden": "true" });
+  const curve = plot(SPAN);
   const element = el(
     "li",
     { class: "watch" },
     el("code", { class: "name" }, text),
     value,
-    canvas,
+    curve.element,
     range,
     button({ icon: "close", label: `Stop watching ${text}`, compact: true, kind: "quiet" }, remove),
   );
@@ -217,7 +201,7 @@ function watchRow(text, remove) {
       setText(value, newest);
       const span = history.range();
       setText(range, span ? `${span.least} … ${span.most}` : "");
-      plot(canvas, history, frame, SPAN);
+      curve.draw(history, frame);
     },
   };
 }

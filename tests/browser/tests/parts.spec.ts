@@ -4,7 +4,7 @@ import { curl } from "../../../crates/console/web/curl.js";
 import { keysFor, partNames, partsHeld, USUAL_BUTTONS } from "../../../crates/console/web/gamepad.js";
 import { keysOf, maskOf } from "../../../crates/console/web/keys.js";
 import { direction } from "../../../crates/console/web/pad.js";
-import { History } from "../../../crates/console/web/plot.js";
+import { History } from "../../../crates/console/web/history.js";
 import { expect, test } from "../support/test.ts";
 
 test("masks have the bits of the console's keys", () => {

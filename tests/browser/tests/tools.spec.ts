@@ -149,6 +149,8 @@ test("watches show values, and errors in expressions", async ({ console: page, s
     await expect(row.locator(".value")).toHaveText(String(value + 1));
   }
   await expect(row).toContainText("1 … 100");
+  // The plot goes from the smallest value up to the largest one.
+  await expect(row.locator(".plot path")).toHaveAttribute("d", /^M\S+ 200V95H\S+V5H1200V200$/);
   await input.fill("u32[");
   await input.press("Enter");
   // It is refused and stays in the field, to be corrected.

@@ -1,0 +1,53 @@
+/** The last values of something over time. */
+
+/** The last points of a value, oldest first, up to a limit. */
+export class History {
+  #limit;
+  /** @type {{ at: number; value: number }[]} */
+  #points = [];
+
+  /** @param {number} limit */
+  constructor(limit) {
+    this.#limit = limit;
+  }
+
+  /** @returns {readonly { at: number; value: number }[]} */
+  get points() {
+    return this.#points;
+  }
+
+  /** @returns {number | undefined} */
+  get last() {
+    return this.#points.at(-1)?.value;
+  }
+
+  /**
+   * @param {number} at
+   * @param {number} value
+   */
+  add(at, value) {
+    // Time goes back when the game was reset or a state was loaded: older points no longer apply.
+    if (at < (this.#points.at(-1)?.at ?? at)) this.#points = [];
+    this.#points.push({ at, value });
+    if (this.#points.length > this.#limit) this.#points.splice(0, this.#points.length - this.#limit);
+  }
+
+  clear() {
+    this.#points = [];
+  }
+
+  /**
+   * The smallest and largest value since `from`.
+   * @returns {{ least: number; most: number } | undefined}
+   */
+  range(from = -Infinity) {
+    let least = Infinity;
+    let most = -Infinity;
+    for (const { at, value } of this.#points) {
+      if (at < from) continue;
+      least = Math.min(least, value);
+      most = Math.max(most, value);
+    }
+    return least <= most ? { least, most } : undefined;
+  }
+}

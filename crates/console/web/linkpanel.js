@@ -1,0 +1,90 @@
+/** The panel with the latency and the quality of the connection to the emulator. */
+
+import { el, setText } from "./dom.js";
+import { LATENCY_SPAN_MS, milliseconds } from "./link.js";
+import { plot } from "./plot.js";
+
+/**
+ * @import { App } from "./app.js"
+ * @import { Latency } from "./link.js"
+ * @import { Store } from "./store.js"
+ * @import { VideoRate } from "./video.js"
+ */
+
+/**
+ * The panel. `reconnects` returns how often this page lost a connection.
+ * @param {App} app
+ * @param {Latency} latency
+ * @param {Store<VideoRate>} rate
+ * @param {() => number} reconnects
+ * @returns {HTMLElement}
+ */
+export function linkPanel(app, latency, rate, reconnects) {
+  const curve = plot(LATENCY_SPAN_MS);
+  curve.element.classList.add("wide");
+  /** @type {Map<string, HTMLElement>} */
+  const facts = new Map();
+  const list = el("dl", { class: "facts" });
+  /** @param {string} name */
+  const fact = (name) => {
+    const value = el("dd", {}, "–");
+    facts.set(name, value);
+    list.append(el("div", {}, el("dt", {}, name), value));
+  };
+  const names = [
+    "Round trip",
+    "Median",
+    "Slowest",
+    "Emulator",
+    "Frame",
+    "Picture",
+    "Stream",
+    "Left out",
+    "Lost connections",
+    "Game",
+    "Where",
+    "Version",
+  ];
+  names.forEach(fact);
+  /** @type {(name: string, text: string) => void} */
+  const say = (name, text) => {
+    const place = facts.get(name);
+    if (place) setText(place, text);
+  };
+  latency.last.follow((last) => {
+    const times = latency.history.points.map(({ value }) => value).sort((a, b) => a - b);
+    say("Round trip", last === undefined ? "no answer" : milliseconds(last));
+    say("Median", times.length > 0 ? milliseconds(times[times.length >> 1] ?? 0) : "–");
+    say("Slowest", times.length > 0 ? milliseconds(times.at(-1) ?? 0) : "–");
+    curve.draw(latency.history, performance.now());
+  });
+  rate.follow(({ pictures, bits, missed }) => {
+    say("Picture", `${pictures} a second`);
+    say("Stream", `${(bits / 1e6).toFixed(2)} Mbit/s`);
+    say("Left out", `${missed} frames a second`);
+    say("Lost connections", String(reconnects()));
+  });
+  app.status.follow(({ emulator }) => {
+    if (!emulator) return;
+    say("Emulator", `${emulator.frames_per_second.toFixed(1)} frames/s`);
+    say("Frame", emulator.frame.toLocaleString("en"));
+    say("Game", [emulator.title, emulator.code].filter(Boolean).join(" · ") || "–");
+    say(
+      "Where",
+      emulator.kind === "embedded" ? "embedded in the server" : `mGBA at ${emulator.address ?? "?"}`,
+    );
+    const version = emulator.kind === "embedded" ? emulator.library_version : emulator.script_version;
+    say("Version", version ? `${emulator.kind === "embedded" ? "libmgba" : "script"} ${version}` : "–");
+  });
+  return el(
+    "div",
+    {},
+    el(
+      "p",
+      { class: "about" },
+      "Round trip from this page through the server to the emulator in the last minute.",
+    ),
+    curve.element,
+    list,
+  );
+}
