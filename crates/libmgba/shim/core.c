@@ -287,6 +287,7 @@ int fw_open(const struct fw_rom* given, const struct fw_console* console, struct
 		return status;
 	}
 	core->reset(core);
+	fw_picture_setup(core);
 	*out = self;
 	return FW_OK;
 }

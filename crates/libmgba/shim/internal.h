@@ -105,6 +105,8 @@ void fw_sensors_reset(struct fw_core*);
 
 /* media.c */
 void fw_audio_setup(struct mCore*);
+/* For after the first reset, when libmgba has chosen what draws. */
+void fw_picture_setup(struct mCore*);
 
 /* sound.c: for around each frame */
 void fw_sound_begin_frame(struct fw_core*);
