@@ -4,7 +4,7 @@
 
 use framewire_game::Screen;
 use framewire_libmgba::Frame;
-use pulp::Arch;
+use pulp::{Arch, NullaryFnOnce};
 
 /// What the observation of the picture looks like.
 #[derive(Debug, Clone)]
@@ -74,8 +74,13 @@ impl Layout {
         shape
     }
 
+    /// Values of a row of the part.
+    fn row_len(&self) -> usize {
+        self.part[2] * self.channels
+    }
+
     fn part_len(&self) -> usize {
-        self.part[2] * self.part[3] * self.channels
+        self.part[3] * self.row_len()
     }
 
     fn step_len(&self) -> usize {
@@ -84,7 +89,7 @@ impl Layout {
 
     fn buffers(&self) -> Buffers {
         Buffers {
-            row: vec![0; self.part[2] * self.channels],
+            row: vec![0; self.row_len()],
             sums: vec![0; (self.part[2] + self.columns.each) * self.channels],
         }
     }
@@ -231,42 +236,12 @@ impl Pictures {
 
     /// Takes a picture that was drawn.
     pub(crate) fn take(&mut self, layout: &Layout, frame: Frame<'_>) {
-        let [x, y, width, _] = layout.part;
-        let row_of = |at: usize| &frame.row(y + at)[4 * x..4 * (x + width)];
-        let Pictures { newest, before, image, buffers, .. } = self;
-        layout.simd.dispatch(|| {
-            if layout.max == 2 {
-                std::mem::swap(newest, before);
-                for (at, to) in newest.chunks_exact_mut(width * layout.channels).enumerate() {
-                    take_row(row_of(at), layout.channels, to);
-                }
-            } else {
-                resize(layout, |at, to| take_row(row_of(at), layout.channels, to), buffers, image);
-            }
-        });
+        layout.simd.dispatch(Take { pictures: self, layout, frame });
     }
 
     /// Ends a step: its observation is the newest picture, or with `maximum` the greatest values of the newest two.
     pub(crate) fn end_step(&mut self, layout: &Layout, maximum: bool) {
-        let Pictures { newest, before, image, buffers, steps, oldest } = self;
-        let len = layout.step_len();
-        let to = &mut steps[*oldest..*oldest + len];
-        *oldest = (*oldest + len) % (len * layout.stack);
-        if layout.max == 1 {
-            to.copy_from_slice(image);
-            return;
-        }
-        let row_len = layout.part[2] * layout.channels;
-        layout.simd.dispatch(|| {
-            let read = |at: usize, to: &mut [u8]| {
-                let row = at * row_len..(at + 1) * row_len;
-                to.copy_from_slice(&newest[row.clone()]);
-                if maximum {
-                    to.iter_mut().zip(&before[row]).for_each(|(to, before)| *to = (*to).max(*before));
-                }
-            };
-            resize(layout, read, buffers, to);
-        });
+        layout.simd.dispatch(EndStep { pictures: self, layout, maximum });
     }
 
     /// Begins an episode: all steps of the stack are the newest picture.
@@ -298,16 +273,101 @@ impl Pictures {
     }
 }
 
-/// Converts a row of pixels of 4 bytes.
-#[inline(always)]
-fn take_row(row: &[u8], channels: usize, to: &mut [u8]) {
-    if channels == 1 {
-        for (pixel, to) in row.as_chunks().0.iter().zip(to) {
-            *to = luminance(u32::from_le_bytes(*pixel));
+/// [`Pictures::take`] for the processor's vector instructions. Here and below, `inline(always)` compiles the loops for these
+/// instructions, too. A closure may be compiled on its own, for the instructions that every processor has.
+struct Take<'a> {
+    pictures: &'a mut Pictures,
+    layout: &'a Layout,
+    frame: Frame<'a>,
+}
+
+impl NullaryFnOnce for Take<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Take { pictures: Pictures { newest, before, image, buffers, .. }, layout, frame } = self;
+        let rows = Drawn { frame, layout };
+        if layout.max == 2 {
+            std::mem::swap(newest, before);
+            for (at, to) in newest.chunks_exact_mut(layout.row_len()).enumerate() {
+                rows.read(at, to);
+            }
+        } else {
+            resize(layout, &rows, buffers, image);
         }
-    } else {
-        for (pixel, to) in row.chunks_exact(4).zip(to.chunks_exact_mut(3)) {
-            to.copy_from_slice(&pixel[..3]);
+    }
+}
+
+/// [`Pictures::end_step`], likewise.
+struct EndStep<'a> {
+    pictures: &'a mut Pictures,
+    layout: &'a Layout,
+    maximum: bool,
+}
+
+impl NullaryFnOnce for EndStep<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let EndStep { pictures, layout, maximum } = self;
+        let Pictures { newest, before, image, buffers, steps, oldest } = pictures;
+        let len = layout.step_len();
+        let to = &mut steps[*oldest..*oldest + len];
+        *oldest = (*oldest + len) % (len * layout.stack);
+        if layout.max == 1 {
+            to.copy_from_slice(image);
+        } else {
+            let before = if maximum { &before[..] } else { &newest[..] };
+            resize(layout, &Greatest { newest, before, layout }, buffers, to);
+        }
+    }
+}
+
+/// The observed part of a picture.
+trait Part {
+    /// Writes a row of it, [`Layout::row_len`] values.
+    fn read(&self, at: usize, to: &mut [u8]);
+}
+
+/// Of a picture of 4 bytes a pixel.
+struct Drawn<'a> {
+    frame: Frame<'a>,
+    layout: &'a Layout,
+}
+
+impl Part for Drawn<'_> {
+    #[inline(always)]
+    fn read(&self, at: usize, to: &mut [u8]) {
+        let [x, y, width, _] = self.layout.part;
+        let row = &self.frame.row(y + at)[4 * x..4 * (x + width)];
+        if self.layout.channels == 1 {
+            for (pixel, to) in row.as_chunks().0.iter().zip(to) {
+                *to = luminance(u32::from_le_bytes(*pixel));
+            }
+        } else {
+            for (pixel, to) in row.chunks_exact(4).zip(to.chunks_exact_mut(3)) {
+                to.copy_from_slice(&pixel[..3]);
+            }
+        }
+    }
+}
+
+/// The greatest values of two pictures.
+struct Greatest<'a> {
+    newest: &'a [u8],
+    before: &'a [u8],
+    layout: &'a Layout,
+}
+
+impl Part for Greatest<'_> {
+    #[inline(always)]
+    fn read(&self, at: usize, to: &mut [u8]) {
+        let len = self.layout.row_len();
+        let row = at * len..(at + 1) * len;
+        for ((to, newest), before) in to.iter_mut().zip(&self.newest[row.clone()]).zip(&self.before[row]) {
+            *to = (*newest).max(*before);
         }
     }
 }
@@ -319,28 +379,28 @@ fn luminance(pixel: u32) -> u8 {
     ((77 * red + 150 * green + 29 * blue + 128) >> 8) as u8
 }
 
-/// Writes a picture in the layout's size. `read` gives rows of the observed part, from the first to the last. Each pixel is the
-/// mean of those that it covers, rounded.
+/// Writes a part in the layout's size. Each pixel is the mean of those that it covers, rounded.
 #[inline(always)]
-fn resize(layout: &Layout, mut read: impl FnMut(usize, &mut [u8]), buffers: &mut Buffers, to: &mut [u8]) {
+fn resize(layout: &Layout, part: &impl Part, buffers: &mut Buffers, to: &mut [u8]) {
     let [_, _, width, height] = layout.part;
     let channels = layout.channels;
-    let len = width * channels;
     let rows = to.chunks_exact_mut(layout.width * channels);
     if (width, height) == (layout.width, layout.height) {
-        rows.enumerate().for_each(|(at, to)| read(at, to));
+        for (at, to) in rows.enumerate() {
+            part.read(at, to);
+        }
         return;
     }
     let Buffers { row: values, sums } = buffers;
     let mut known = None;
     for (source, to) in layout.rows.iter().zip(rows) {
         // At most 255 times the height, which is at most 224.
-        let sums_of_row = &mut sums[..len];
+        let sums_of_row = &mut sums[..layout.row_len()];
         sums_of_row.fill(0);
         for (at, weight) in (source.first..).zip(&source.weights) {
             // Two rows of the result may share one.
             if known.replace(at) != Some(at) {
-                read(at, values);
+                part.read(at, values);
             }
             for (sum, value) in sums_of_row.iter_mut().zip(&*values) {
                 *sum += weight * u16::from(*value);
@@ -360,9 +420,7 @@ mod tests {
 
     fn resized(layout: &Layout, from: &[u8]) -> Vec<u8> {
         let mut to = vec![0; layout.step_len()];
-        let len = layout.part[2] * layout.channels;
-        let read = |at: usize, row: &mut [u8]| row.copy_from_slice(&from[at * len..(at + 1) * len]);
-        resize(layout, read, &mut layout.buffers(), &mut to);
+        resize(layout, &Greatest { newest: from, before: from, layout }, &mut layout.buffers(), &mut to);
         to
     }
 
