@@ -174,7 +174,7 @@ def cores(figures: Figures, rom: Path, gb: Path, peer: Callable[[str], dict[str,
 
         def game_boy_frames(frames: int, render: bool) -> Callable[[float], float]:
             def tick() -> int:
-                game_boy.advance(frames)
+                game_boy.advance(frames, draw=render)
                 if render:
                     game_boy.screen()
                 return frames

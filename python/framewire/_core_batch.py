@@ -88,9 +88,9 @@ class CoreBatch:
         """Releases held keys, or all."""
         return self._add(lambda: self._core.release(keys))
 
-    def advance(self, frames: int = 1) -> Result[int]:
-        """Runs frames."""
-        return self._add(lambda: self._core.advance(frames))
+    def advance(self, frames: int = 1, *, draw: bool = True) -> Result[int]:
+        """Runs frames, and draws the last one or none."""
+        return self._add(lambda: self._core.advance(frames, draw=draw))
 
     def reset(self) -> Result[None]:
         """Resets the console."""

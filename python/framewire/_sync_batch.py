@@ -92,7 +92,7 @@ class Batch:
         """Releases held keys, or all."""
         return self._add(calls.release(keys))
 
-    def advance(self, frames: int = 1) -> Result[int]:
+    def advance(self, frames: int = 1, *, draw: bool = True) -> Result[int]:  # noqa: ARG002
         """Runs frames, up to 3,600 in a batch. In a window this must be the last operation."""
         return self._add(calls.advance(whole(frames, "frames")))
 

@@ -314,8 +314,14 @@ class AsyncClient:
         """The frame counter: frames since the last reset."""
         return await self._transport.perform(calls.frame().call())
 
-    async def advance(self, frames: int = 1) -> int:
-        """Runs frames now and returns the frame counter. A window does this in lockstep only."""
+    async def advance(self, frames: int = 1, *, draw: bool = True) -> int:  # noqa: ARG002
+        """Runs frames now and returns the frame counter. A window does this in lockstep only.
+
+        Args:
+            frames: The number of frames.
+            draw: For programs that also use `framewire.load`. A server draws the frames that somebody looks at, whatever
+                this says, and `screen()` is the picture of the last frame.
+        """
         frames = whole(frames, "frames")
         while frames > calls.MOST_FRAMES:
             await self._transport.perform(calls.advance(calls.MOST_FRAMES).call())

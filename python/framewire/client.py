@@ -310,8 +310,14 @@ class Client:
         """The frame counter: frames since the last reset."""
         return self._transport.perform(calls.frame().call())
 
-    def advance(self, frames: int = 1) -> int:
-        """Runs frames now and returns the frame counter. A window does this in lockstep only."""
+    def advance(self, frames: int = 1, *, draw: bool = True) -> int:  # noqa: ARG002
+        """Runs frames now and returns the frame counter. A window does this in lockstep only.
+
+        Args:
+            frames: The number of frames.
+            draw: For programs that also use `framewire.load`. A server draws the frames that somebody looks at, whatever
+                this says, and `screen()` is the picture of the last frame.
+        """
         frames = whole(frames, "frames")
         while frames > calls.MOST_FRAMES:
             self._transport.perform(calls.advance(calls.MOST_FRAMES).call())

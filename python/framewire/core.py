@@ -314,15 +314,21 @@ class Core(CoreMemory):
         """The frame counter: frames since the last reset."""
         return self._core.frame()
 
-    def advance(self, frames: int = 1) -> int:
-        """Runs frames and returns the frame counter. Only the last one is drawn."""
-        self._run(u32(frames, "frames", 1))
+    def advance(self, frames: int = 1, *, draw: bool = True) -> int:
+        """Runs frames and returns the frame counter.
+
+        Args:
+            frames: The number of frames.
+            draw: Whether the last frame is drawn; the others are not. Without it, frames take less time, and `screen()`
+                raises `Conflict` until a frame is drawn. The game does not depend on it.
+        """
+        self._run(u32(frames, "frames", 1), draw)
         return self._core.frame()
 
-    def _run(self, frames: int) -> None:
+    def _run(self, frames: int, draw: bool = True) -> None:
         while frames > 0:
             now = min(frames, _CHUNK)
-            self._core.advance(now)
+            self._core.advance(now, draw and now == frames)
             frames -= now
         self._report()
 

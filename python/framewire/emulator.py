@@ -140,7 +140,7 @@ class Batch(Protocol):
     def release(self, keys: Keys | None = None) -> Result[None]:
         """Releases held keys, or all."""
 
-    def advance(self, frames: int = 1) -> Result[int]:
+    def advance(self, frames: int = 1, *, draw: bool = True) -> Result[int]:
         """Runs frames."""
 
     def reset(self) -> Result[None]:
@@ -300,8 +300,8 @@ class Emulator(Protocol):
     def frame(self) -> int:
         """The frame counter: frames since the last reset."""
 
-    def advance(self, frames: int = 1) -> int:
-        """Runs frames now and returns the frame counter."""
+    def advance(self, frames: int = 1, *, draw: bool = True) -> int:
+        """Runs frames now and returns the frame counter. With `draw=False`, an emulator in this process draws none."""
 
     def pause(self) -> AbstractContextManager[Any]:
         """Pauses the game until `resume`, or the end of `with`."""

@@ -50,6 +50,31 @@ def test_keys_are_held_in_exactly_their_frames(game: Core) -> None:
     assert held == [1, 1, 0, 0, 0, 0x42, 0x20, 0x20, 0x10, 0]
 
 
+def test_frames_that_are_not_drawn_have_no_picture_and_the_same_state(game: Core) -> None:
+    start = game.save_state()
+    game.advance(30)
+    state, picture = game.save_state(), game.screen().array.tobytes()
+    game.load_state(start)
+    assert game.advance(29, draw=False) == game.frame()
+    with pytest.raises(Conflict, match=r"draw=False.*draw=True"):
+        game.screen()
+    game.advance()
+    assert (game.save_state(), game.screen().array.tobytes()) == (state, picture)
+    with game.batch() as batch:
+        batch.advance(5, draw=False)
+    with pytest.raises(Conflict, match="draw=False"):
+        game.screen()
+    game.load_state(state)
+    game.screen()
+
+
+def test_a_recording_has_the_pictures_of_frames_that_the_program_does_not_draw(game: Core) -> None:
+    with game.record("undrawn", every=10):
+        game.advance(60, draw=False)
+    report = game.replay("undrawn")
+    assert (report.equal, report.frames) == (True, 60)
+
+
 def test_a_wait_ends_in_the_first_frame_in_which_its_condition_is_true(game: Core) -> None:
     until = game.read("frame") + 7
     assert game.wait(f"frame >= {game.frame() + 5}").frames == 5

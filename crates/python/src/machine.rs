@@ -31,6 +31,8 @@ pub(crate) struct Machine {
     /// Timelines that ended and were not reported: id, frame, and whether they were cancelled.
     pub(crate) ended: VecDeque<(u32, u32, bool)>,
     next_id: u32,
+    /// The frame counter after a frame that was run without its picture, if that was the last one.
+    undrawn: Option<u32>,
 }
 
 /// The value of a watched expression.
@@ -158,6 +160,7 @@ impl Machine {
             frozen: Frozen::default(),
             ended: VecDeque::new(),
             next_id: 0,
+            undrawn: None,
         }
     }
 
@@ -173,6 +176,7 @@ impl Machine {
         let keys = self.core.keys();
         self.core.set_drawing(draws);
         self.core.run_frame();
+        self.undrawn = (!draws).then(|| self.core.frame_counter());
         if let Some(recorder) = &mut self.recorder {
             recorder.take(keys, &mut self.core);
         }
@@ -186,6 +190,11 @@ impl Machine {
         self.frozen.keep(&mut self.core);
         let change = self.keypad.advance();
         self.apply(change);
+    }
+
+    /// Whether the picture is that of an earlier frame, because the last one was not drawn.
+    pub(crate) fn has_old_picture(&self) -> bool {
+        self.undrawn == Some(self.core.frame_counter())
     }
 
     /// Plays a timeline. Returns its id, and how many frames after the next one its last key is released.
@@ -251,6 +260,7 @@ impl Machine {
 
     /// Ends a recording: what follows does not come from its frames and keys.
     pub(crate) fn discontinue(&mut self, what: &str) {
+        self.undrawn = None;
         if let Some(recorder) = &mut self.recorder {
             recorder.end(&format!("{what} after frame {}", recorder.frames()), None);
         }

@@ -48,6 +48,10 @@ type BusPlace = (Option<u32>, u32);
 /// The refusal of recordings and replays.
 const CHEATS: &str = "a cheat is on, and recordings do not hold cheats; switch all cheats off first";
 
+/// The refusal of a picture that would be that of an earlier frame.
+const UNDRAWN: &str =
+    "the last frame was run with draw=False, so it has no picture; run the frame to look at with draw=True";
+
 /// Most expressions that are kept compiled.
 const MAX_KEPT: usize = 1024;
 
@@ -364,10 +368,10 @@ impl Core {
             .collect()
     }
 
-    /// Runs frames. Only the last one is drawn.
-    fn advance(&self, py: Python<'_>, frames: u32) -> PyResult<()> {
+    /// Runs frames. Only the last one is drawn, and that only if `draw`.
+    fn advance(&self, py: Python<'_>, frames: u32, draw: bool) -> PyResult<()> {
         self.with(py, |machine| {
-            machine.run(frames, true);
+            machine.run(frames, draw);
             Ok(())
         })
     }
@@ -562,8 +566,11 @@ impl Core {
     /// The picture: rows, columns, and red, green and blue.
     fn screen<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<u8>>> {
         let inner = self.lock(py);
-        let core = &inner.machine.as_ref().ok_or_else(|| argument(py, CLOSED))?.core;
-        let frame = core.frame();
+        let machine = inner.machine.as_ref().ok_or_else(|| argument(py, CLOSED))?;
+        if machine.has_old_picture() {
+            return Err(errors::exception(py, errors::Kind::Conflict, UNDRAWN));
+        }
+        let frame = machine.core.frame();
         let shape = [frame.height as usize, frame.width as usize, 3];
         PyArray1::from_vec(py, frame.to_rgb()).reshape(shape)
     }
