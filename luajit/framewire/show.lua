@@ -59,7 +59,8 @@ local function write(value, depth, indent, parents)
   return "{\n" .. inner .. table.concat(parts, ",\n" .. inner) .. ",\n" .. indent .. "}"
 end
 
---- The text of a value. A table of strings, numbers, booleans and such tables gives Lua that makes it again.
+--- Returns a value as text. For a table that contains only strings, numbers, booleans and other such tables, the text is a Lua
+-- expression for the same table.
 ---@param value any
 ---@param depth? integer how many tables inside each other to show, 20 by default
 ---@return string

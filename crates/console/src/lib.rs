@@ -1,9 +1,10 @@
 //! The console page: a web page from which people watch and drive an emulator.
 //!
 //! `web` holds its files: one HTML file, styles, and JavaScript modules without a framework. Types are in JSDoc comments;
-//! `tsc` checks them in `make lint`. The build script joins the modules into two scripts, the second for the tools whose code is
-//! loaded when they are first opened, and the styles into one sheet. It leaves out comments and compresses the files; so
-//! `cargo build` needs only Rust. This crate serves nothing itself; the HTTP front end does.
+//! `tsc` checks them in `make lint`. The build script joins the modules into two scripts, and the styles into one sheet.
+//! The second script has the code of tools that the page loads when they are first opened. The build script also removes
+//! comments and compresses the files. It is written in Rust, so `cargo build` needs no other tools. This crate serves
+//! nothing itself; the HTTP front end does.
 
 #[cfg(test)]
 #[path = "../build/bundle.rs"]
@@ -18,7 +19,7 @@ pub struct Asset {
     pub content_type: &'static str,
     /// The value of the header `ETag`, with its quotes: a hash of the bytes.
     pub etag: &'static str,
-    /// Whether another version of it has another name, so that browsers need not ask for it again.
+    /// Whether its name changes with its contents, so that browsers never need to ask for it again.
     pub immutable: bool,
     /// The contents.
     pub bytes: &'static [u8],

@@ -118,7 +118,8 @@ export class Api {
   }
 
   /**
-   * Like `read`, with a body. For requests that change nothing, and those of a drag, which are too many for the log.
+   * Like `read`, with a body. Use it for requests that change nothing, and for the many requests of one drag; these would
+   * fill the log.
    * @template T
    * @param {string} path
    * @param {unknown} json

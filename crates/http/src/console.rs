@@ -13,7 +13,8 @@ use framewire_console::Asset;
 use crate::compressed;
 use crate::failure::Failure;
 
-/// What the page may do: use its own files and this server. No page may frame it, and it makes no code or markup from text.
+/// The page may use only its own files and this server. No other page may put it in a frame, and it cannot turn text into
+/// code or markup.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; \
     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
     require-trusted-types-for 'script'; trusted-types 'none'";
@@ -34,7 +35,7 @@ async fn file(Path(path): Path<String>, headers: HeaderMap) -> Response {
     }
 }
 
-/// Files accept GET only; other paths get a 404 with every method.
+/// The answer to other methods: files accept only GET, and a path without a file gets a 404.
 async fn no_get(Path(path): Path<String>) -> Response {
     let whole = format!("/console/{path}");
     match framewire_console::find(&path) {
@@ -43,7 +44,7 @@ async fn no_get(Path(path): Path<String>) -> Response {
     }
 }
 
-/// The file, or a 304 if the browser has it already. Each version of the program has its own tag.
+/// The file, or a 304 if the browser has it already. Each version of a file has its own tag.
 fn answer(asset: &'static Asset, headers: &HeaderMap) -> Response {
     let same = |tags: &str| tags.split(',').any(|tag| tag.trim().trim_start_matches("W/") == asset.etag);
     let known = headers.get(IF_NONE_MATCH).and_then(|tags| tags.to_str().ok()).is_some_and(same);

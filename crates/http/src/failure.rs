@@ -22,7 +22,7 @@ impl Failure {
         Failure { status, message: message.into(), header: None }
     }
 
-    /// The same with this header.
+    /// Adds a header to the reply.
     pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Failure {
         self.header = Some((name, value));
         self
@@ -38,7 +38,7 @@ impl Failure {
         (self.status, self.message, self.header)
     }
 
-    /// The request cannot be used as it is; `message` names the parameter and what it accepts.
+    /// The request is not valid. `message` names the parameter and says what it accepts.
     pub(crate) fn bad_request(message: impl Into<String>) -> Failure {
         Failure::new(StatusCode::BAD_REQUEST, message)
     }
@@ -50,18 +50,18 @@ impl Failure {
     /// Nothing is found at `path`.
     pub(crate) fn no_such_path(path: &str) -> Failure {
         let message =
-            format!("nothing is at {path}; GET /docs shows every path, GET /openapi.json describes them");
+            format!("there is no {path}; GET /docs shows every path, GET /openapi.json describes them");
         Failure::new(StatusCode::NOT_FOUND, message)
     }
 
-    /// The path is known, with the methods of `allow`.
+    /// The path exists, but accepts only the methods in `allow`.
     pub(crate) fn wrong_method(path: &str, allow: &'static str) -> Failure {
         let message = format!("{path} takes {allow}");
         let header = Some((ALLOW, HeaderValue::from_static(allow)));
         Failure { status: StatusCode::METHOD_NOT_ALLOWED, message, header }
     }
 
-    /// There is no capacity for it now.
+    /// The server has no capacity for the request now.
     pub(crate) fn busy(message: String) -> Failure {
         let header = Some((RETRY_AFTER, HeaderValue::from_static("1")));
         Failure { status: StatusCode::SERVICE_UNAVAILABLE, message, header }

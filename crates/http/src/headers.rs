@@ -31,7 +31,7 @@ pub(crate) fn shield(headers: &mut HeaderMap, shared: bool) {
     headers.entry(CONTENT_SECURITY_POLICY).or_insert(if is_page { OWN } else { NOTHING });
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     if is_page {
-        // Not "no-referrer": with that, browsers call the origin of a page's own forms `null`.
+        // With "no-referrer", browsers would send `null` as the origin of a page's own forms.
         headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     }
     let readers = if shared { "cross-origin" } else { "same-origin" };

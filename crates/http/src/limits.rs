@@ -1,59 +1,57 @@
-//! The limits of the server for clients.
+//! The server's limits on what clients may use.
 
 use std::time::Duration;
 
-/// The limits for clients.
+/// Limits on what clients may use. A request beyond a number or size gets a 503, unless a field says something else.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Largest request body in bytes; a larger one is answered with 413.
+    /// Largest request body in bytes. A larger one gets a 413.
     pub max_body: usize,
-    /// Largest message for `POST /mgbaendpoint` in bytes. In a URL, [`Limits::MAX_HEAD`] ends it sooner.
+    /// Largest message for `POST /mgbaendpoint` in bytes. A message in a URL must also fit into [`Limits::MAX_HEAD`].
     pub max_message: usize,
-    /// Bytes of large results that may be held at once, for all clients together; a request that would need more is
-    /// answered with 503.
+    /// How many bytes of large results the server holds at once, for all clients together.
     pub max_replies: usize,
-    /// Bytes of heads, bodies and messages of WebSockets that may be held at once, those under way included; what is
-    /// beyond is answered with 503. The first 16 KiB of each are not counted.
+    /// How many bytes of request heads, bodies and WebSocket messages the server holds at once, including those that are still
+    /// arriving. The first 16 KiB of each do not count.
     pub max_incoming: usize,
-    /// Of these, those of one address (for IPv6: of one /64 network).
+    /// How many of these bytes one address may use (for IPv6: one /64 network).
     pub max_incoming_per_address: usize,
-    /// The same for read-only callers and clients that have not sent a required token.
+    /// The same as `max_incoming`, for read-only callers and clients that have not sent a required token.
     pub max_incoming_limited: usize,
-    /// Of these, those of one address.
+    /// How many of these bytes one address may use.
     pub max_incoming_limited_per_address: usize,
-    /// Event streams, WebSockets and long waits open at once, for all clients together; a further one is answered with
-    /// 503.
+    /// How many event streams, WebSockets and long waits can be open at once, for all clients together.
     pub max_streams: usize,
-    /// Of these, those of one address (for IPv6: of one /64 network).
+    /// How many of these one address may open (for IPv6: one /64 network).
     pub max_streams_per_address: usize,
-    /// Watches at once, each of which may have any number of readers; a further one is answered with 503.
+    /// How many watches there can be at once. Each may have any number of readers.
     pub max_watches: usize,
-    /// Connections open at once; a further one is answered with 503 and closed.
+    /// How many connections can be open at once. A connection beyond this number gets a 503 and is closed.
     pub max_connections: usize,
-    /// Of these, those of one address on another machine (for IPv6: of one /64 network).
+    /// How many of these one address of another machine may open (for IPv6: one /64 network).
     pub max_connections_per_address: usize,
-    /// Viewers and listeners of pictures and sound at once; a further one is answered with 503.
+    /// How many clients can get pictures or sound at once.
     pub max_viewers: u32,
-    /// Values of `Idempotency-Key` that are remembered at once; a request with a further one is answered with 503.
+    /// How many values of `Idempotency-Key` are remembered at once.
     pub max_keys: usize,
-    /// For how long each is remembered, from the end of its request on.
+    /// How long each key is remembered after the end of its request.
     pub keyed_life: Duration,
-    /// Bytes of the replies that are kept under keys. When they are more, the oldest replies are dropped, and repeats of
-    /// their requests are answered with 410.
+    /// How many bytes of replies are kept for repeated requests. Beyond that, the oldest replies are dropped, and repeats of their
+    /// requests get a 410.
     pub max_keyed_bytes: usize,
-    /// Time for a request's head to arrive, from its first byte on.
+    /// How long a request's head may take to arrive after its first byte.
     pub head: Duration,
-    /// Time for a request's body to arrive, from its head on.
+    /// How long a request's body may take to arrive after the head.
     pub body: Duration,
-    /// Time a connection may lie idle between requests.
+    /// How long a connection may be idle between requests.
     pub idle: Duration,
-    /// Time a client may leave a reply unread.
+    /// How long a client may leave a reply unread.
     pub stall: Duration,
-    /// When the server is about to stop, requests that were sent before may still be on their way, several to a
-    /// connection. For this long the server works as before. Then, for as long again, replies say that their connection
-    /// ends. A client that is silent through both is not in the middle of anything.
+    /// When the server receives a stop signal, requests that were already sent may still arrive, several on a connection. The server
+    /// first works as before for this long. Then, for the same time again, each reply says that its connection ends. If a client
+    /// sends nothing during both times, the server closes its connection.
     pub last_call: Duration,
-    /// Time that requests under way then have to end.
+    /// After that, how long unfinished requests may still take.
     pub grace: Duration,
 }
 
@@ -83,7 +81,7 @@ impl Default for Limits {
             max_keyed_bytes: 64 * 1024 * 1024,
             head: Duration::from_secs(10),
             body: Duration::from_secs(30),
-            // Longer than the pools of common clients keep a connection, so that it is they who close it.
+            // Longer than the connection pools of common clients keep a connection, so that the client closes it first.
             idle: Duration::from_secs(130),
             stall: Duration::from_secs(30),
             last_call: Duration::from_millis(60),

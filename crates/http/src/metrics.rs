@@ -1,7 +1,8 @@
 //! Counters for Prometheus: `GET /metrics`.
 //!
-//! A request of mGBA-http's is counted without looking anything up: the counters of its route are found by the route's
-//! number. Those of other routes are found by their labels. The state of emulators is read when the counters are asked for.
+//! A request for one of mGBA-http's routes is counted without a lookup, because the route's number is the index of its
+//! counters. The counters of other routes are looked up by their labels. The state of emulators is read when a client
+//! requests the metrics.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -18,8 +19,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry, Unit};
 
-/// Upper bounds of the histograms of latency, in seconds: an embedded core answers within the first, a stalled emulator
-/// is given up at the last but one.
+/// Upper bounds of the histograms of latency, in seconds: an embedded core answers within the first bound; requests to a
+/// stalled emulator fail at the last but one.
 const SECONDS: [f64; 16] = [
     0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 3.0,
     10.0,
@@ -38,7 +39,7 @@ pub(crate) enum Answered {
     Compat(usize),
     /// One of Framewire's own, by its pattern.
     Own(MatchedPath),
-    /// None: the request was refused before, or asks for nothing that is there.
+    /// No route: the request was refused earlier, or its path does not exist.
     Nobody,
 }
 
@@ -52,17 +53,17 @@ pub(crate) struct Meter {
     seconds: Family<Labels<2>, Histogram, fn() -> Histogram>,
     /// mGBA-http's routes, in the order of their numbers.
     compat_routes: Vec<CompatRoute>,
-    /// The counters of those that were requested, by number.
+    /// The counters of the routes that were requested, by the route's number.
     compat: Vec<OnceLock<Handles>>,
     /// Requests that are being answered.
     in_flight: Gauge,
-    /// Connections that are open, those that became WebSockets left out.
+    /// Open connections, without those that became WebSockets.
     pub(crate) connections: Gauge,
     watches: Gauge,
     readers: Gauge,
     /// Events that readers of watches did not take in time.
     pub(crate) events_missed: Counter,
-    /// Pictures that viewers were not sent.
+    /// Pictures that were not sent to viewers.
     pub(crate) pictures_skipped: Counter,
     streams: Family<Labels<1>, Gauge>,
     turned_away: Family<Labels<1>, Counter>,
@@ -76,7 +77,7 @@ pub(crate) struct Meter {
 /// The path and the method of one of mGBA-http's routes.
 pub(crate) type CompatRoute = (&'static str, &'static str);
 
-/// A request that is being answered, or whose client went away meanwhile.
+/// A request that is being answered, even if its client has disconnected.
 pub(crate) struct InFlight<'a>(&'a Gauge);
 
 impl Drop for InFlight<'_> {
@@ -101,7 +102,7 @@ fn add<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &
 }
 
 impl Meter {
-    /// Counters for a server with these of mGBA-http's routes.
+    /// The counters of a server with these mGBA-http routes.
     pub(crate) fn new(compat_routes: Vec<CompatRoute>) -> Meter {
         let mut all = Registry::with_prefix("framewire");
         let answers = add(&mut all, "http_requests", "Requests answered, by route, method and status");
@@ -245,7 +246,7 @@ impl Meter {
     }
 }
 
-/// A route is a pattern of the routes' table, never what a client wrote; it is empty where no route answered.
+/// The label of a route is a pattern from the table of routes, never text from a client. It is empty if no route answered.
 fn route_labels(route: Cow<'static, str>, method: &'static str) -> Labels<2> {
     [("route", route), ("method", method.into())]
 }
@@ -258,7 +259,7 @@ fn gauge_value(count: usize) -> i64 {
     count.try_into().unwrap_or(i64::MAX)
 }
 
-/// A method's name; clients may invent others.
+/// The name of a method. Methods that clients invent share one name.
 fn method_name(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",
@@ -272,7 +273,7 @@ fn method_name(method: &Method) -> &'static str {
     }
 }
 
-/// The older format calls a counter by the whole name of its sample, and knows neither units nor an end.
+/// In the older format, the name of a counter is the whole name of its sample, and there are no units and no end marker.
 fn classic(open_metrics: &str) -> String {
     let mut written = String::with_capacity(open_metrics.len());
     let mut help = "";

@@ -60,7 +60,7 @@ async fn screen(
         }
         _ => Err(Failure::new(
             StatusCode::BAD_GATEWAY,
-            "the emulator answered with something else than a picture",
+            "the emulator answered with something other than a picture",
         )),
     }
 }

@@ -95,7 +95,7 @@ impl Problem {
         Problem::new(StatusCode::NOT_FOUND, detail)
     }
 
-    /// The request or its result is larger than is accepted.
+    /// The request or its result is too large.
     pub(crate) fn too_large(detail: impl Into<String>) -> Problem {
         Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
     }
@@ -105,7 +105,7 @@ impl Problem {
         Problem::new(StatusCode::NOT_IMPLEMENTED, detail)
     }
 
-    /// The path is known, with the methods of `allow`.
+    /// The path exists, but accepts only the methods in `allow`.
     pub(crate) fn wrong_method(path: &str, allow: HeaderValue) -> Problem {
         let methods = allow.to_str().unwrap_or_default().replace(',', ", ");
         let detail = format!("{path} takes {methods}");

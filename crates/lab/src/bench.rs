@@ -9,9 +9,9 @@ use framewire_loadtest::report::Report;
 use framewire_loadtest::{Stop, Strategy};
 use tempfile::TempDir;
 
-/// Time that a run may take beyond its length: late replies, and the program's own start.
+/// Time that the command may take in addition to the load: the program's start, and late replies.
 const SLACK: Duration = Duration::from_secs(60);
-/// Time between two checks whether it has ended.
+/// Time between two checks whether the command has ended.
 const PERIOD: Duration = Duration::from_millis(50);
 
 /// The load of the run.
@@ -23,7 +23,7 @@ pub enum Load {
     Clients(usize),
 }
 
-/// One run.
+/// A command line of `framewire bench`.
 #[derive(Debug, Clone)]
 pub struct Bench {
     /// The target's address, and options that belong to it.
@@ -34,13 +34,13 @@ pub struct Bench {
     pub load: Load,
     /// The payload, as `--payload` takes it.
     pub payload: String,
-    /// Its length.
+    /// How long the load lasts.
     pub length: Duration,
     /// Where the frame number is read, as `--emulator` takes it.
     pub counter: String,
     /// Further options.
     pub options: Vec<String>,
-    /// How many runs of that length there may be.
+    /// The largest number of times that the command repeats the load. It limits the time that the command may take.
     pub runs: u32,
 }
 
@@ -61,15 +61,15 @@ impl Bench {
         option("--payload", self.payload.clone());
         option("--emulator", self.counter.clone());
         words.extend(self.options.iter().cloned());
-        // A cold start is cold.
+        // Without the check, no request warms up the target before the load begins.
         words.extend(["--skip-check".to_owned(), "--quiet".to_owned()]);
         words
     }
 
-    /// Runs it to its end, or until it is stopped, which gives no report.
+    /// Runs the command to its end and returns its report, or `None` if `stop` ended it early.
     ///
     /// # Errors
-    /// If it does not write a report.
+    /// If the command does not write a report.
     pub fn run(&self, stop: &Stop) -> anyhow::Result<Option<Report>> {
         let folder = TempDir::new().context("no folder for a report")?;
         let mut command = self.command();

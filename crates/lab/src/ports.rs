@@ -8,7 +8,8 @@ use procfs::net::{TcpState, tcp};
 
 use crate::{Error, Result};
 
-/// Below the range from which Linux takes ports for outgoing connections, so that those never use one.
+/// The first port. All of the ports are below the range from which Linux takes ports for outgoing connections, so no
+/// outgoing connection uses one of them.
 const FIRST: u32 = 20_000;
 const COUNT: u32 = 12_000;
 
@@ -20,7 +21,7 @@ const COUNT: u32 = 12_000;
 #[must_use]
 pub fn free() -> u16 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    // Processes that run at the same time start with distant ports.
+    // Processes that run at the same time start at different places in the range.
     let start = process::id().wrapping_mul(197);
     for _ in 0..COUNT {
         let offset = start.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % COUNT;
@@ -36,7 +37,7 @@ pub fn free() -> u16 {
 ///
 /// # Errors
 ///
-/// [`Error::Io`] where there is no `/proc/net/tcp`.
+/// [`Error::Io`] if there is no `/proc/net/tcp`.
 pub fn is_listened_on(port: u16) -> Result<bool> {
     let sockets = tcp().map_err(|error| Error::io("read /proc/net/tcp")(io::Error::other(error)))?;
     let addresses = [Ipv4Addr::LOCALHOST, Ipv4Addr::UNSPECIFIED].map(|ip| SocketAddr::from((ip, port)));

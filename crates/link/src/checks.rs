@@ -42,8 +42,8 @@ impl DomainSizes {
         *self = DomainSizes::default();
     }
 
-    /// Forgets sizes that may be out of date. Call this between batches only; within a batch the sizes would be asked for
-    /// without end.
+    /// Forgets sizes that may be out of date. Call this only between batches. Within a batch, the link would ask for the
+    /// sizes again and again.
     pub fn forget_old(&mut self) {
         if self.since.elapsed() >= LIFE {
             self.forget();
@@ -59,7 +59,7 @@ impl DomainSizes {
     /// Refuses memory that does not exist, and numbers that the script would write to other addresses.
     ///
     /// # Errors
-    /// What is accepted.
+    /// If the operation is refused. The error says what is accepted.
     pub fn check(&self, op: &Op) -> Result<(), OpError> {
         let Some(access) = Access::of(op) else { return Ok(()) };
         match access.domain {
@@ -108,7 +108,7 @@ pub(crate) fn as_bytes(op: &Op) -> Option<Op> {
     }
 }
 
-/// The number of these bytes, the lowest first.
+/// Makes a number of its bytes. The first byte is the least significant one.
 pub(crate) fn number(value: Value) -> Result<Value, OpError> {
     match value {
         Value::Bytes(bytes) if bytes.len() <= 4 => {
@@ -122,7 +122,7 @@ pub(crate) fn number(value: Value) -> Result<Value, OpError> {
 /// not checked, because mGBA's working directory is unknown.
 ///
 /// # Errors
-/// What is accepted.
+/// If the path is refused. The error says what is accepted.
 pub(crate) fn check_path(op: &Op) -> Result<(), OpError> {
     if !op.info().args.iter().any(|argument| argument.name == "path") {
         return Ok(());

@@ -20,7 +20,7 @@ const SHARE: u32 = 8;
 /// After a pause the script answers all its connections at about the same time: within this time of each other.
 const SPREAD: Duration = Duration::from_millis(250);
 
-/// The problem with a dead connection.
+/// The error message for a dead connection.
 pub(crate) const DEAD: &str = "it is dead: the script answers on another connection, but not on this one";
 
 /// Ends a moment after the script at `address` has answered on another connection. Drop the future if anything arrives

@@ -12,8 +12,8 @@ pub struct Stamp {
     pub tick: u32,
 }
 
-/// Encodes messages. It keeps only its buffers between messages, nothing of the pictures, so one encoder can serve any
-/// number of streams.
+/// Encodes messages. Between messages it keeps its buffers, but no part of a picture, so one encoder can serve any number of
+/// streams.
 #[derive(Debug)]
 pub struct Encoder {
     palette: Palette,

@@ -4,18 +4,18 @@ use crate::error::OpError;
 use crate::key::Keys;
 use crate::wire::{DecodeError, Reader, Wire};
 
-/// The most steps of a timeline.
+/// The largest number of steps in a timeline.
 pub const MAX_STEPS: usize = 65_536;
 
-/// Bytes of a step.
+/// The size of an encoded step in bytes.
 const STEP: usize = 6;
 
-/// From this frame on exactly these of the timeline's keys are held.
+/// A change of the held keys: from the frame at `offset` on, the timeline holds `keys` and no others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyStep {
-    /// Frames after the next one.
+    /// The frame, counted from the next one, which is 0.
     pub offset: u32,
-    /// Mask of keys.
+    /// The keys as a mask.
     pub keys: u16,
 }
 
@@ -30,17 +30,17 @@ impl Wire for KeyStep {
     }
 }
 
-/// The bytes of these steps.
+/// Encodes the steps of a timeline.
 pub fn encode(steps: &[KeyStep]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(steps.len() * STEP);
     steps.iter().for_each(|step| step.encode(&mut bytes));
     bytes
 }
 
-/// The steps of these bytes, if they are a timeline.
+/// Decodes the steps of a timeline.
 ///
 /// # Errors
-/// Which rule they break.
+/// If the bytes are not a valid timeline. The error says which rule they break.
 pub fn decode(bytes: &[u8]) -> Result<Vec<KeyStep>, OpError> {
     if !bytes.len().is_multiple_of(STEP) {
         let message = format!("steps: {} bytes; a step has {STEP}", bytes.len());
@@ -57,10 +57,10 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<KeyStep>, OpError> {
     Ok(steps)
 }
 
-/// Checks that these steps are a timeline, except for their number.
+/// Checks that these steps are a valid timeline. Does not check their number.
 ///
 /// # Errors
-/// Which rule they break.
+/// If they are not valid. The error says which rule they break.
 pub fn check(steps: &[KeyStep]) -> Result<(), String> {
     if let Some(step) = steps.iter().find(|step| Keys::from_mask(step.keys).is_none()) {
         return Err(format!(
@@ -81,11 +81,11 @@ pub fn check(steps: &[KeyStep]) -> Result<(), String> {
     }
 }
 
-/// The timeline of presses one after the other: keys, and for how many frames. A pause at the end counts: the timeline is over
-/// after it.
+/// Makes a timeline of presses that follow each other. Each press is a set of keys and a number of frames. A pause at the end is
+/// part of the timeline.
 ///
 /// # Errors
-/// If they press nothing, or are too many; the error says so after the name of the argument.
+/// If no key is pressed, or there are too many steps. The error has no subject: put the name of the argument before it.
 pub fn of_presses(presses: &[(Keys, u32)]) -> Result<Vec<KeyStep>, String> {
     let mut steps: Vec<KeyStep> = Vec::new();
     let mut offset = 0;
@@ -105,7 +105,7 @@ pub fn of_presses(presses: &[(Keys, u32)]) -> Result<Vec<KeyStep>, String> {
     }
 }
 
-/// The keys of a timeline: all that its steps name.
+/// All keys that a timeline uses, as a mask.
 pub fn union(steps: &[KeyStep]) -> u16 {
     steps.iter().fold(0, |keys, step| keys | step.keys)
 }

@@ -1,8 +1,8 @@
-//! What differs between two memories, as ranges with old and new bytes.
+//! Compares two memories, and returns the ranges that differ with their old and new bytes.
 
 use crate::{Console, OnBus, Region, State};
 
-/// Bytes that differ, in a row.
+/// A range of bytes that differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference<'a> {
     /// The memory domain.
@@ -11,17 +11,17 @@ pub struct Difference<'a> {
     pub offset: u32,
     /// Where the first byte is on the bus; the others follow it, in the same bank.
     pub on_bus: Option<OnBus>,
-    /// What was there.
+    /// The old bytes.
     pub old: &'a [u8],
-    /// What is there.
+    /// The new bytes.
     pub new: &'a [u8],
 }
 
-/// Longest range of a diff in bytes; longer ones come in pieces.
+/// The largest length of a range in bytes. A longer difference is split.
 pub const LONGEST: usize = 4096;
 
 /// The ranges in which two states of a console differ, domain by domain. Differences with at most `join` equal bytes
-/// between them are one range. A domain that only one of them has is not compared.
+/// between them are one range. A domain that only one of the states has is not compared.
 pub fn differences<'a>(
     old: &'a State<'_>,
     new: &'a State<'_>,
@@ -59,7 +59,7 @@ fn in_region<'a>(
     })
 }
 
-/// The first range after `from`, within one bank. What one of the memories has more is not looked at.
+/// The first range at or after `from`, within one bank. If one of the memories is longer, the rest of it is not compared.
 fn next_range(
     old: &[u8],
     new: &[u8],
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(lengths, [LONGEST, LONGEST, LONGEST - 1]);
     }
 
-    /// Applied to the old memory, the ranges make the new one, whatever is joined.
+    /// Applying the ranges to the old memory gives the new memory, for every value of `join`.
     #[test]
     fn ranges_rebuild_the_new_memory() {
         let mut seed = 7u32;

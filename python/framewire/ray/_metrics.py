@@ -71,7 +71,7 @@ class Metrics:
         self._restarts.inc(1, {"node": stats.node})
 
     def mismatched(self, node: Node) -> None:
-        """This node computed something else than an undisturbed run."""
+        """This node computed something other than an undisturbed run."""
         stats = self._of(node)
         stats.mismatches += 1
         self._mismatches.inc(1, {"node": stats.node})

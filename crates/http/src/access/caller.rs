@@ -50,7 +50,7 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    /// The sender of a request, as the gate noted it. A request that passed no gate has the fewest rights.
+    /// The sender of a request, as the gate stored it in the extensions. Without it, the sender may only read.
     pub(crate) fn of(extensions: &Extensions) -> Caller {
         extensions.get().cloned().unwrap_or(Caller {
             reach: Reach::Remote,
@@ -91,7 +91,7 @@ impl Owner {
             return Ok(());
         }
         let message = format!(
-            "the token that was shown is read-only: it changes and ends what was made with it from the same address, and \
+            "the token of the request is read-only: it changes and ends what was made with it from the same address, and \
              {what} was made by another"
         );
         Err(Failure::new(StatusCode::FORBIDDEN, message))

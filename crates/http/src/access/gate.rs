@@ -22,7 +22,7 @@ pub(crate) const LOGOUT: &str = "/v1/logout";
 /// The challenge of a 401, in the header `WWW-Authenticate`.
 pub const CHALLENGE: &str = "Bearer realm=\"framewire\"";
 
-/// The rules of access, and what is remembered of callers.
+/// The rules of access, the browsers that are logged in, and the callers that sent wrong tokens.
 pub(crate) struct Gate {
     pages: Pages,
     tokens: Option<Tokens>,
@@ -52,12 +52,12 @@ impl<'a> RequestHead<'a> {
         *self.method == Method::POST && self.path() == path
     }
 
-    /// Whether it is for logging in or out.
+    /// Whether this is a request to log in or out.
     pub(crate) fn is_of_session(&self) -> bool {
         matches!(self.path(), LOGIN | LOGOUT)
     }
 
-    /// Whether it is for logging out.
+    /// Whether this is a request to log out.
     pub(crate) fn is_logout(&self) -> bool {
         self.is_post(LOGOUT)
     }
@@ -68,7 +68,7 @@ impl<'a> RequestHead<'a> {
 pub(crate) enum Admission<'a> {
     /// It continues to its route.
     Request(Caller, CorsPolicy),
-    /// It is a browser's preflight request: whether a page of this origin may send a request.
+    /// It is a browser's preflight request, which asks whether a page of this origin may send a request.
     Preflight(&'a HeaderValue),
     /// It is a login.
     Login,
@@ -79,9 +79,9 @@ pub(crate) enum Admission<'a> {
 pub(crate) enum CorsPolicy {
     /// Pages of this server.
     Own,
-    /// The page of this origin, which may also read it.
+    /// The page of this origin. It may also read the reply.
     Page(HeaderValue),
-    /// Any page, without reading it.
+    /// Any page may show it, but not read it.
     Any,
 }
 
@@ -97,7 +97,7 @@ impl Gate {
         }
     }
 
-    /// Judges a request by its head.
+    /// Decides by its head whether a request is accepted.
     pub(crate) fn enter<'a>(&self, head: RequestHead<'a>) -> Result<Admission<'a>, Failure> {
         let RequestHead { peer, headers, .. } = head;
         let origin = self.pages.judge(&head);
@@ -153,7 +153,8 @@ impl Gate {
 
     /// The rights of a caller that sends this token.
     pub(super) fn rights(&self, tokens: &Tokens, peer: &Peer, shown: &[u8]) -> Result<Rights, Failure> {
-        // A right token is accepted after any number of wrong ones from the same address: several people may share it.
+        // A valid token is accepted even after many wrong ones from the same address, because several people may share the
+        // address.
         tokens.rights(shown).ok_or_else(|| {
             let (now, origin) = (Instant::now(), peer.origin());
             if let Some(wait) = self.attempts.wait(origin, now) {
@@ -182,7 +183,7 @@ fn bearer(headers: &HeaderMap) -> Result<Option<&[u8]>, Failure> {
     Err(unauthorized("one header Authorization: Bearer TOKEN is accepted, and no other scheme"))
 }
 
-/// Whether a browser sends this for any page without naming it. A WebSocket is opened by GET.
+/// Whether this is a GET or HEAD that opens no WebSocket. A browser sends such requests without the origin of the page.
 fn is_read_only(head: RequestHead<'_>) -> bool {
     matches!(*head.method, Method::GET | Method::HEAD) && !head.headers.contains_key(UPGRADE)
 }

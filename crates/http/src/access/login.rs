@@ -20,13 +20,13 @@ use crate::failure::Failure;
 use crate::transport::connection::Peer;
 use crate::transport::incoming::BodyReader;
 
-/// Much longer than a token and an address.
+/// Much more than a token and an address need.
 const LARGEST_FORM: usize = 64 * 1024;
 
 const FORM: &str = "application/x-www-form-urlencoded";
 const PAGE: &str = include_str!("login.html");
 
-/// The page's own style, and nothing else.
+/// The page may use its own style, and nothing else.
 static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
     let style =
         PAGE.split("<style>").nth(1).and_then(|rest| rest.split("</style>").next()).unwrap_or_default();
@@ -121,15 +121,15 @@ fn with_cookie(cookie: &str, next: Option<&str>) -> Response {
     response
 }
 
-/// The address if it is one of this server, or else that of its first page. Browsers take `//` and `/\` for the beginning
-/// of another server's name.
+/// The address if it belongs to this server, or else the address of the first page. Browsers take `//` and `/\` for the
+/// beginning of another server's name.
 fn local(address: &str) -> &str {
     let plain = address.bytes().all(|byte| byte.is_ascii_graphic());
     let own = address.starts_with('/') && !address[1..].starts_with(['/', '\\']);
     if plain && own { address } else { "/" }
 }
 
-/// A text for HTML, in attributes too.
+/// Escapes a text for HTML, including attributes.
 pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;")
 }
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_addresses_of_this_server_are_gone_to() {
+    fn a_login_redirects_only_to_addresses_of_this_server() {
         for address in ["/", "/docs", "/screen.png?x=1&y=//2"] {
             assert_eq!(local(address), address);
         }
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_page_repeats_is_text() {
+    fn the_login_page_escapes_the_address() {
         let page = login_page(StatusCode::UNAUTHORIZED.into_response(), "<b>", "/\"><script>x</script>");
         assert_eq!(page.status(), StatusCode::UNAUTHORIZED);
         assert!(page.headers()[CONTENT_SECURITY_POLICY].to_str().unwrap().contains("style-src 'sha256-"));

@@ -21,7 +21,7 @@ pub use token::{Token, TokenError, Tokens};
 /// The rules of access to a server. By default, programs and the server's own pages can use it, on this machine only.
 #[derive(Debug, Clone, Default)]
 pub struct Access {
-    /// Which web pages may send requests.
+    /// The web pages that may send requests.
     pub pages: Pages,
     /// The tokens. Every caller must send one of them. Without tokens, only callers on this machine are accepted.
     pub tokens: Option<Tokens>,

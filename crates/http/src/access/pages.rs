@@ -2,9 +2,9 @@
 //!
 //! A browser sends a request for any page that is open in it, with all rights of the user. Headers that a page cannot forge
 //! show where such a request comes from: `Origin` names the page, and `Host` is the name under which the page knows this
-//! server. That is a foreign name if the page has its own name resolve to this machine (DNS rebinding). Browsers leave
-//! `Origin` out of simple GETs, such as those of `<img>`. No route changes anything by GET, and where the browser trusts
-//! the connection, `Sec-Fetch-Site` shows for those too whether a foreign page sent them.
+//! server. In a DNS rebinding attack, the page's own name resolves to this machine, so `Host` has that foreign name.
+//! Browsers leave `Origin` out of simple GETs, such as those of `<img>`. No route changes anything by GET. If the browser
+//! trusts the connection, `Sec-Fetch-Site` shows whether a foreign page sent such a GET.
 //!
 //! On mGBA-http's routes and `/healthz`, programs may call this server by any name, as with mGBA-http: there `Host` is checked
 //! only for browsers. Elsewhere it is checked for all clients.
@@ -24,7 +24,8 @@ const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 const SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
 
-/// What is accepted in addition to programs, the server's own pages, IP addresses and `localhost`: nothing by default.
+/// The origins and host names that are accepted in addition to programs, the server's own pages, IP addresses and
+/// `localhost`. By default there are none.
 #[derive(Debug, Clone, Default)]
 pub struct Pages {
     origins: Names,
@@ -34,7 +35,7 @@ pub struct Pages {
 /// A setting of [`Pages`] that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PageError {
-    /// Not the origin of a page.
+    /// The text is not the origin of a page.
     #[error(
         "{0:?} is not an origin; write it as browsers send it, such as http://localhost:3000, null or file:// for files, or * for any page"
     )]
@@ -68,16 +69,17 @@ impl Names {
 pub(crate) enum RequestOrigin<'a> {
     /// It comes from a program, from a page of this server, or from a person who followed a link.
     Own,
-    /// From an allowed page, which may read the reply if it is named there.
+    /// From an allowed page, which may read the reply.
     Page(&'a HeaderValue),
     /// From an allowed page that shows the reply, such as in an `<img>`, and cannot read it.
     Embedded,
-    /// A browser's preflight request: whether that page may send a request.
+    /// A browser's preflight request, which asks whether that page may send a request.
     Preflight(&'a HeaderValue),
 }
 
 impl Pages {
-    /// Accepts requests of pages of this origin, such as `http://localhost:3000`, or of any for `*`.
+    /// Accepts requests of pages of this origin, such as `http://localhost:3000`. With `*`, it accepts requests of all
+    /// pages.
     ///
     /// # Errors
     /// [`PageError::Origin`].
@@ -89,7 +91,7 @@ impl Pages {
         Ok(())
     }
 
-    /// Accepts requests that know this server under this name, or under any for `*`.
+    /// Accepts requests with this host name. With `*`, it accepts any host name.
     ///
     /// # Errors
     /// [`PageError::Host`].
@@ -101,12 +103,12 @@ impl Pages {
         Ok(())
     }
 
-    /// Judges a request by its head.
+    /// Decides by its head whether a request is accepted.
     pub(crate) fn judge<'a>(&self, head: &RequestHead<'a>) -> Result<RequestOrigin<'a>, Failure> {
         let RequestHead { method, headers, .. } = *head;
         let host = headers.get(HOST);
         if !head.any_name || is_of_browser(headers) {
-            // A target in absolute form takes the place of the header (RFC 9112, 3.2.2).
+            // A request target in absolute form replaces the header `Host` (RFC 9112, 3.2.2).
             if let Some(name) = head.target.host() {
                 self.check_name(name)?;
             }
@@ -126,7 +128,7 @@ impl Pages {
         Ok(if asks { RequestOrigin::Preflight(origin) } else { RequestOrigin::Page(origin) })
     }
 
-    /// Judges a request without `Origin`. A page cannot forge `Referer`, only leave it out.
+    /// Decides whether a request without `Origin` is accepted. A page cannot forge `Referer`; it can only leave it out.
     fn judge_unnamed<'a>(&self, method: &Method, headers: &HeaderMap) -> Result<RequestOrigin<'a>, Failure> {
         let says = |name: &HeaderName, wanted: &[u8]| {
             headers.get(name).is_some_and(|value| value.as_bytes() == wanted)
@@ -160,7 +162,7 @@ impl Pages {
     }
 }
 
-/// Lets the page read the reply. The answer to a browser's preflight request is in `headers` alone.
+/// Adds the headers that let the page read the reply. They are also the whole answer to a browser's preflight request.
 pub(crate) fn allow_page(origin: &HeaderValue, headers: &mut HeaderMap) {
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
     headers.insert(VARY, HeaderValue::from_static("origin"));
@@ -177,7 +179,8 @@ pub(crate) fn allow_page(origin: &HeaderValue, headers: &mut HeaderMap) {
     headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));
 }
 
-/// Whether a browser may have sent this. Any of these headers shows it; a page cannot leave out the language and the origin.
+/// Whether a browser may have sent this request. Each of these headers is a sign of that; a page cannot leave out the
+/// language and the origin.
 fn is_of_browser(headers: &HeaderMap) -> bool {
     let names_itself =
         || headers.get(USER_AGENT).is_some_and(|agent| agent.as_bytes().starts_with(b"Mozilla/"));
@@ -221,7 +224,7 @@ fn forbidden(message: String) -> Failure {
     Failure::new(StatusCode::FORBIDDEN, message)
 }
 
-/// Whether a page of `origin` was served under `host`. Where this server has no TLS, a proxy in front of it may have.
+/// Whether a page of `origin` was served under `host`. If this server has no TLS, a proxy in front of it may still use TLS.
 fn is_of(origin: &HeaderValue, host: &HeaderValue, tls: bool) -> bool {
     let origin = origin.as_bytes();
     let plain = if tls { None } else { origin.strip_prefix(b"http://") };
@@ -229,7 +232,7 @@ fn is_of(origin: &HeaderValue, host: &HeaderValue, tls: bool) -> bool {
     at.is_some_and(|at| at.eq_ignore_ascii_case(host.as_bytes()))
 }
 
-/// The origin of an address, such as `http://localhost:3000` of `http://localhost:3000/tool?x=1`.
+/// The origin of an address: that of `http://localhost:3000/tool?x=1` is `http://localhost:3000`.
 fn origin_of(address: &str) -> Option<&str> {
     let host = address.find("://")? + 3;
     let end = address[host..].find(['/', '?', '#']).map_or(address.len(), |end| host + end);
@@ -250,7 +253,7 @@ fn is_address(name: &str) -> bool {
     }
 }
 
-/// `localhost` and names under it, which browsers resolve to this machine themselves (RFC 6761, 6.3).
+/// Whether a name is `localhost` or a name under it. Browsers resolve these to this machine themselves (RFC 6761, 6.3).
 fn is_localhost(name: &str) -> bool {
     let name = name.strip_suffix('.').unwrap_or(name);
     let last = name.rsplit('.').next();

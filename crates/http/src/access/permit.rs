@@ -33,7 +33,7 @@ impl Permit {
         {
             let name = change.info().name;
             return Err(EmulatorError::Forbidden(format!(
-                "the token that was shown is read-only, and {name} changes something"
+                "the token of the request is read-only, and {name} changes something"
             )));
         }
         batch.trace = self.caller.trace.as_deref().map(str::to_owned);
@@ -60,7 +60,7 @@ impl Permit {
     }
 }
 
-/// The folder for games that callers send.
+/// The folder, inside [`Files`], for games that callers send.
 pub(crate) const UPLOADS: &str = "uploads";
 
 /// A folder that callers cannot leave.
@@ -80,7 +80,7 @@ pub struct FilesError {
 }
 
 impl Files {
-    /// Callers may name files in this folder, which must exist.
+    /// Lets callers name files in this folder, which must exist.
     ///
     /// # Errors
     /// If there is no folder at `path`, or it cannot be read.
@@ -93,7 +93,7 @@ impl Files {
         Err(failed(ErrorKind::NotADirectory.into()))
     }
 
-    /// Where games are kept that callers send.
+    /// The folder in which games from callers are kept.
     pub(crate) fn uploads(&self) -> PathBuf {
         self.root.join(UPLOADS)
     }
@@ -121,8 +121,8 @@ impl Files {
     }
 }
 
-/// The file to which a path leads after following all links. Only the last part of the path may not exist. A path
-/// can continue after a file, because a game in an archive is named that way: `pack.zip/game.gba`.
+/// The file to which a path leads after following all links. Only the last part of the path may be missing. A path can
+/// continue after a file, because a game in an archive is named that way: `pack.zip/game.gba`.
 fn follow(path: &Path) -> Option<PathBuf> {
     match path.canonicalize() {
         Ok(found) => Some(found),

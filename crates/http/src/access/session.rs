@@ -15,9 +15,9 @@ use crate::transport::connection::Peer;
 
 /// How long a login lasts.
 pub(crate) const LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
-/// The most logins at once. Another login ends the oldest one.
+/// The largest number of logins at the same time. Another login ends the oldest one.
 const SESSIONS: usize = 256;
-/// Bytes of randomness in an id.
+/// The number of random bytes in an id.
 const RANDOM: usize = 32;
 
 #[derive(Debug)]
@@ -62,8 +62,8 @@ impl Sessions {
     }
 }
 
-/// The cookie's name. Cookies know no ports, so two servers on one machine must not call theirs the same. Behind TLS the
-/// prefix has browsers take it from this very host over TLS only (RFC 6265bis, 4.1.3).
+/// The cookie's name. Cookies do not distinguish ports, so each server on a machine needs a name of its own. With TLS, the
+/// name has a prefix. Browsers then accept the cookie only over TLS from exactly this host (RFC 6265bis, 4.1.3).
 fn name(peer: &Peer, port: u16) -> String {
     let prefix = if peer.tls { "__Host-" } else { "" };
     format!("{prefix}framewire-{port}")

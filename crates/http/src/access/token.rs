@@ -15,7 +15,7 @@ use subtle::{Choice, ConstantTimeEq};
 use super::caller::Rights;
 use crate::transport::tls::check_owner_only;
 
-/// Bytes of randomness in a token that [`Token::random`] makes.
+/// The number of random bytes in a token that [`Token::random`] makes.
 const RANDOM: usize = 32;
 /// Accepted lengths of a token. The shortest holds 128 bits even if it is written in hex.
 const SHORTEST: usize = 32;
@@ -33,7 +33,7 @@ pub enum TokenError {
     /// The file cannot be read.
     #[error("cannot read the token file {}", .0.display())]
     Unreadable(PathBuf, #[source] std::io::Error),
-    /// Its permissions let others know the token.
+    /// The file's permissions let other users read or change the token.
     #[error(
         "other users can read or change the token file {} (mode {mode:03o}); type: chmod 600 {}", path.display(), path.display()
     )]
@@ -51,8 +51,8 @@ pub enum TokenError {
         /// What is wrong with it.
         reason: String,
     },
-    /// The full and the read-only token are the same, so one of them is not what it seems.
-    #[error("the token and the read-only token are the same; give each file a token of its own")]
+    /// The full and the read-only token are the same, so one of them has the wrong rights.
+    #[error("the token and the read-only token are the same; put a different token into each file")]
     Same,
     /// The system gives no random numbers.
     #[error("the system gives no random numbers")]
@@ -82,7 +82,7 @@ impl Token {
         Token::parse(&text).map_err(|reason| TokenError::Unfit { path: path.to_owned(), reason })
     }
 
-    /// The characters are those that RFC 6750 lets a header carry.
+    /// RFC 6750 allows these characters in the header.
     fn parse(text: &str) -> Result<Token, String> {
         let token = text.trim();
         if !(SHORTEST..=LONGEST).contains(&token.len()) {
@@ -124,7 +124,7 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// These tokens: one that may do everything and a read-only one; `None` if there is neither.
+    /// The tokens of a server: one for full rights, and a read-only one. Returns `None` if there is neither.
     ///
     /// # Errors
     /// [`TokenError::Same`].
@@ -167,8 +167,8 @@ const REFILL: Duration = Duration::from_secs(6);
 /// Addresses that are remembered at once.
 const ADDRESSES: usize = 4096;
 
-/// Counts wrong tokens by address. After a few, a caller must wait before the next, and the log gets no more lines. The
-/// length of a token makes guessing hopeless.
+/// Counts wrong tokens by address. After a few, a caller must wait before it sends another, and they are no longer logged.
+/// Tokens are too long to be guessed.
 #[derive(Debug, Default)]
 pub(crate) struct Attempts {
     /// For each address, the time at which its wrong tokens no longer count.
@@ -176,7 +176,7 @@ pub(crate) struct Attempts {
 }
 
 impl Attempts {
-    /// How long a caller from this address must wait before the next wrong token, if too many came.
+    /// How long a caller from this address must wait before its next wrong token. `None` if it does not have to wait.
     pub(crate) fn wait(&self, address: IpAddr, now: Instant) -> Option<Duration> {
         let forgiven = *self.forgiven.lock().get(&address)?;
         let debt = forgiven.saturating_duration_since(now);
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_very_token_gives_its_rights() {
+    fn only_the_exact_token_gives_its_rights() {
         let tokens = Tokens::new(Some(token(FULL)), Some(token(READ))).unwrap().unwrap();
         assert_eq!(tokens.rights(FULL.as_bytes()), Some(Rights::Full));
         assert_eq!(tokens.rights(READ.as_bytes()), Some(Rights::Read));

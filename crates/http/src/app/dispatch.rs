@@ -145,7 +145,7 @@ impl Dispatcher {
             Ok(Admission::Request(caller, cors)) => (caller, cors),
         };
         activity.introduce(caller.rights == Rights::Full);
-        // A larger body is refused where it would be read.
+        // A larger body is refused later, where it is read.
         let length = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
         if length <= self.bodies.limit && activity.expect_body(length).is_err() {
             return Err(refuse(Failure::busy(OutOfMemory.to_string()), &head));
@@ -171,7 +171,7 @@ impl Dispatcher {
                         request.extensions_mut().insert(ClientAddress(peer.origin()));
                         request.extensions_mut().insert(Outflow::new(activity.clone()));
                     }
-                    // In a box: these futures are large, and hyper copies the whole future of each request.
+                    // The futures are boxed because they are large, and hyper copies the whole future of each request.
                     match key {
                         None => Box::pin(self.respond(routes, caller, request)).await,
                         Some(key) => {

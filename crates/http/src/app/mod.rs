@@ -27,7 +27,7 @@ pub use serve::{LocalServer, serve};
 pub use span::SPANS;
 
 /// A front end that another crate adds to a server. Its requests pass the same checks of `Host`, `Origin` and tokens as all
-/// others. Read-only callers may use it; it calls with their rights, by [`LocalCalls::for_sender`].
+/// others. Read-only callers may use it. It gets the rights of a caller from [`LocalCalls::for_sender`].
 #[derive(Clone)]
 pub struct FrontEnd {
     /// Its path, such as `/mcp`.
@@ -41,7 +41,7 @@ pub struct FrontEnd {
 pub struct App {
     /// The emulators; mGBA-http's routes act on the first.
     pub emulators: Emulators,
-    /// How long a request may wait for the emulator before it is answered with 504.
+    /// How long a request may wait for the emulator before it gets a 504.
     pub deadline: Duration,
     /// The limits for clients.
     pub limits: Limits,
@@ -49,7 +49,7 @@ pub struct App {
     pub access: Access,
     /// The certificate for HTTPS. Without one, the server uses HTTP.
     pub tls: Option<Tls>,
-    /// The folder for snapshots and recordings, which need not exist yet; without one, none are kept.
+    /// The folder for snapshots and recordings. It does not have to exist yet. Without a folder, none can be made.
     pub data: Option<PathBuf>,
     /// Makes the allocator return free memory to the system. It is called on its own thread after large requests.
     pub release_memory: Option<fn()>,

@@ -25,7 +25,7 @@ pub(crate) struct RequestId {
 /// Gives ids to requests that come without one.
 #[derive(Debug)]
 pub(crate) struct Ids {
-    /// Differs from one run of the server to the next.
+    /// The first id, which is different in each run of the server.
     first: u64,
     count: AtomicU64,
 }
@@ -36,8 +36,7 @@ impl Ids {
         Ids { first: RandomState::new().hash_one(0), count: AtomicU64::new(0) }
     }
 
-    /// The id of a request: the one in `X-Request-Id`, or that of the trace which it is part of (W3C Trace Context), or a
-    /// new one.
+    /// The id of a request: the one in `X-Request-Id`, or the id of its trace (W3C Trace Context), or a new one.
     pub(crate) fn of(&self, headers: &HeaderMap) -> RequestId {
         if let Some(id) = headers.get(X_REQUEST_ID).filter(|id| is_sound(id.as_bytes())) {
             return RequestId { value: id.clone(), given: true };
@@ -49,7 +48,7 @@ impl Ids {
         let number = self.first.wrapping_add(self.count.fetch_add(1, Relaxed));
         let digits: [u8; 16] =
             std::array::from_fn(|place| b"0123456789abcdef"[(number >> (60 - 4 * place)) as usize & 15]);
-        // Hex digits are always fit for a header.
+        // Hex digits are always allowed in a header.
         let value = HeaderValue::from_bytes(&digits).unwrap_or(HeaderValue::from_static("0"));
         RequestId { value, given: false }
     }
@@ -60,7 +59,8 @@ impl RequestId {
         self.value.to_str().unwrap_or_default()
     }
 
-    /// The id for the emulator's own log: one that the sender chose, or any if `all` are wanted there.
+    /// The id for the emulator's own log: the one that the sender chose. If `all` is true, ids that the server made are
+    /// logged too.
     pub(crate) fn to_pass_on(&self, all: bool) -> Option<Arc<str>> {
         if self.given || all { Some(self.as_str().into()) } else { None }
     }

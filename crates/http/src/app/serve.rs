@@ -91,9 +91,9 @@ async fn close_storage(recordings: &Storage<Recordings>, replays: &Replays, grac
     }
 }
 
-/// Serves `app` on `socket` until `shutdown` ends. Then requests under way are answered, for at most
-/// [`Limits::grace`](crate::Limits::grace), and the connections are closed.
-/// A problem with one connection does not affect the others.
+/// Serves `app` on `socket` until `shutdown` ends. Then it answers the requests under way for at most
+/// [`Limits::grace`](crate::Limits::grace), and the connections are closed. An error on one connection does not affect the
+/// others.
 pub async fn serve(socket: TcpListener, app: App, shutdown: impl Future<Output = ()>) {
     let Limits { last_call, grace, .. } = app.limits;
     let (stop, stopped) = watch::channel(false);
@@ -120,7 +120,7 @@ pub async fn serve(socket: TcpListener, app: App, shutdown: impl Future<Output =
     let _ = stop.send(true);
     let ended = async {
         while connections.join_next().await.is_some() {}
-        // A WebSocket is not a connection any more.
+        // WebSockets no longer count as connections, so they are awaited separately.
         streams.all_closed().await;
     };
     if timeout(grace, ended).await.is_err() {
@@ -227,7 +227,7 @@ pub(crate) fn router(state: AppState, front_end: Option<&FrontEnd>) -> (Router, 
     (router, catalog)
 }
 
-/// Notes in the reply which route answered, for the counters.
+/// Notes in the reply's extensions which route answered. The counters need it.
 async fn note_route(path: MatchedPath, request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     response.extensions_mut().insert(path);

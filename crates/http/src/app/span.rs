@@ -28,7 +28,7 @@ pub(crate) fn begin(method: &Method, path: &str, id: &RequestId, headers: &Heade
     if !span.is_disabled()
         && let Some(parent) = headers.get(TRACEPARENT).and_then(|parent| parent_of(parent.to_str().ok()?))
     {
-        // It fails only for a span that is not recorded.
+        // This fails only if the span is not recorded.
         let _ = span.set_parent(Context::new().with_remote_span_context(parent));
     }
     span

@@ -6,11 +6,11 @@ use framewire_protocol::marker::parse_hex_pairs;
 
 use crate::failure::Failure;
 
-/// Longer texts are read on another thread, so that they do not delay other requests.
+/// Texts longer than this are read on another thread, so that they do not delay other requests.
 const LONG: usize = 64 * 1024;
 
-/// Reads a savestate as `savestatebuffer` writes it: hex pairs joined by commas, in brackets or not, with white space
-/// anywhere.
+/// Reads a savestate as `savestatebuffer` writes it: hex pairs joined by commas. Brackets around them are optional, and
+/// white space is allowed anywhere.
 pub(super) async fn savestate(body: Bytes) -> Result<Vec<u8>, Failure> {
     if body.len() <= LONG {
         return parse(&body);
@@ -35,7 +35,7 @@ fn parse(body: &[u8]) -> Result<Vec<u8>, Failure> {
     if pairs.trim().is_empty() {
         return Err(refusal("is empty"));
     }
-    parse_hex_pairs(pairs).ok_or_else(|| refusal("holds something else than hex pairs joined by commas"))
+    parse_hex_pairs(pairs).ok_or_else(|| refusal("holds something other than hex pairs joined by commas"))
 }
 
 #[cfg(test)]

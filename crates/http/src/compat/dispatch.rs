@@ -29,7 +29,7 @@ pub(crate) struct RoutesAt {
     post: Option<Numbered>,
 }
 
-/// A route with its number, which is its place in [`numbered`].
+/// A route with its number, which is its index in [`numbered`].
 #[derive(Debug, Clone, Copy)]
 struct Numbered {
     number: usize,
@@ -100,7 +100,7 @@ impl RoutesAt {
 pub(crate) struct CompatServices {
     pub(crate) operations: Arc<Operations>,
     pub(crate) bodies: Arc<BodyReader>,
-    /// The most bytes of a message.
+    /// The largest length of a message in bytes.
     pub(crate) max_message: usize,
 }
 
@@ -132,7 +132,7 @@ async fn run(
     let op = build(services, route, head.uri.query().unwrap_or(""), body).await?;
     let share = services.operations.replies.share(&op)?;
     let value = match services.operations.call(caller, op, key).await {
-        // mGBA-http's clients do not expect a reason.
+        // mGBA-http's clients do not expect a reason in the reply, so it is only logged.
         Err(EmulatorError::Refused(error))
             if route.op.result == ResultKind::Bool
                 && matches!(error.status, Status::Failed | Status::NotFound) =>

@@ -16,7 +16,7 @@ pub struct Param {
     pub name: &'static str,
     /// What it accepts.
     pub kind: Kind,
-    /// The value it has when it is left out or empty; without one it must be given.
+    /// The value of a parameter that is absent or empty. Without a default, the parameter is required.
     pub default: Option<i64>,
     /// What it means.
     pub doc: &'static str,
@@ -47,7 +47,7 @@ pub enum Kind {
     Path,
     /// The name of a button, spelled exactly as [`Key::name`] does.
     Button,
-    /// Names of buttons, the parameter repeated for each; at least one.
+    /// Names of buttons, at least one. The parameter is repeated for each of them.
     Buttons,
 }
 
@@ -184,7 +184,7 @@ impl Param {
 }
 
 impl Kind {
-    /// What it accepts, in words that follow "it takes".
+    /// What the parameter accepts, as the end of a sentence that begins with "it takes".
     pub fn accepts(&self) -> String {
         match self {
             Kind::Integer { min, max } => format!("a whole number from {min} to {max}, in decimal"),
@@ -198,7 +198,7 @@ impl Kind {
             Kind::Button => format!("one of {}, spelled so", all_buttons()),
             Kind::Buttons => {
                 format!(
-                    "one of {}, spelled so, and is repeated for further ones (buttons=A&buttons=B)",
+                    "one of {}, in this spelling; repeat the parameter for several buttons (buttons=A&buttons=B)",
                     all_buttons()
                 )
             }
@@ -219,7 +219,7 @@ fn quoted(text: &str) -> String {
     }
 }
 
-/// A request's query, before its encoding is undone. Parameters that no one reads are ignored.
+/// A request's query, not yet decoded. Unknown parameters are ignored.
 #[derive(Clone, Copy)]
 pub(crate) struct Query<'a>(pub(super) &'a str);
 
@@ -243,7 +243,7 @@ fn is_called(name: &str, wanted: &str) -> bool {
         || (name.contains('%') && decode(name).is_some_and(|name| name.eq_ignore_ascii_case(wanted)))
 }
 
-/// Undoes the encoding of URLs and forms: `%2B`, and `+` for a space. `None` if the result is not UTF-8.
+/// Decodes the encoding of URLs and forms: `%2B`, and `+` for a space. `None` if the result is not UTF-8.
 fn decode(text: &str) -> Option<Cow<'_, str>> {
     if !text.bytes().any(|byte| matches!(byte, b'%' | b'+')) {
         return Some(Cow::Borrowed(text));
@@ -259,7 +259,7 @@ fn not_utf8(name: &str) -> Failure {
     ))
 }
 
-/// The values of one parameter. Nearly always there is one, which is kept without an allocation.
+/// The values of one parameter. There is nearly always exactly one, which is stored without an allocation.
 #[derive(Default)]
 struct ParamValues<'a> {
     first: Option<Cow<'a, str>>,

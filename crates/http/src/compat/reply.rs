@@ -20,8 +20,8 @@ use crate::operations::budget::BudgetShare;
 /// How the result of a route is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reply {
-    /// By its type: nothing, `true` or `false`, a number in decimal, text unchanged, bytes as lower-case hex pairs joined
-    /// by commas, names joined by commas.
+    /// In a form that depends on its type: nothing, `true` or `false`, a number in decimal, text unchanged, bytes as
+    /// lower-case hex pairs joined by commas, names joined by commas.
     Plain(ResultKind),
     /// A mask of keys as the names of its buttons, joined by commas.
     Buttons,
@@ -30,7 +30,7 @@ pub enum Reply {
 }
 
 impl Reply {
-    /// Writes a result, which keeps its share of the memory until it is sent.
+    /// Writes a result as a reply. The reply holds its share of the memory until it is sent.
     pub(crate) fn response(self, value: Value, share: BudgetShare) -> Response {
         let body = match (self, value) {
             (_, Value::None) => Body::empty(),
@@ -66,7 +66,7 @@ fn no_keys(mask: i64) -> Failure {
     )
 }
 
-/// Bytes that are written at once; a result up to this size is written as a whole.
+/// How many bytes are written at a time. A result up to this size is written as a whole.
 const PIECE: usize = 16 * 1024;
 
 /// A reply of `bytes` as hex pairs.

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 /// A route: how a request becomes an operation, and how its result is written.
 #[derive(Debug, Clone, Copy)]
 pub struct Route {
-    /// The method it answers; one that answers GET answers HEAD too.
+    /// The method of the route. A route for GET also answers HEAD.
     pub verb: Verb,
     /// Its path as mGBA-http's documents spell it; any letter case is accepted.
     pub path: &'static str,
@@ -92,7 +92,8 @@ impl Route {
     }
 }
 
-/// A row: method, path, message key, parameters with a name for each value, and the operation with those values.
+/// A row of the table: method, path, message key, parameters with a name for each value, and the operation with those
+/// values.
 macro_rules! route {
     ($verb:ident $path:literal $message:literal ($($arg:ident: $param:expr),*) $(body $body:ident($data:ident))?
         => $op:ident $fields:tt) => {
@@ -149,7 +150,7 @@ const KEY_BITMASK: Typed<u16> = key_mask("keyBitmask");
 const KEYS: Typed<u16> = key_mask("keys");
 const ADDRESS: Typed<u32> = lua_number("address", u32::MAX, "Bus address, such as 0x02000000.");
 const OFFSET: Typed<u32> =
-    lua_number("address", u32::MAX, "Offset in the memory domain; past its end it wraps.");
+    lua_number("address", u32::MAX, "Offset in the memory domain. An offset past its end wraps around.");
 const LENGTH: Typed<u32> = lua_number("length", MAX_RANGE, "Number of bytes.");
 const VALUE8: Typed<u8> = value(u8::MAX as u32);
 const VALUE16: Typed<u16> = value(u16::MAX as u32);
@@ -159,7 +160,7 @@ const REGISTER: Typed<String> =
 const REGISTER_VALUE: Typed<i32> = integer(
     "value",
     (i32::MIN as i64, u32::MAX as i64),
-    // A value above the signed range keeps its bits.
+    // A value above the range of an `i32` keeps its bits.
     |number| Some(number as i32),
     None,
     "The value, signed or unsigned: -1 and 4294967295 are the same bits.",
@@ -264,7 +265,8 @@ pub static ROUTES: [Route; 62] = [
 
 const ECHO_DOC: &str = "Sends a message through the emulator and back.";
 
-/// The echo of the load-test study: in the URL as the study had it, and as a body for what is too long for a URL.
+/// The echo route of the load-test study: with the message in the URL, as in the study, and with the message in the body,
+/// for messages that are too long for a URL.
 #[rustfmt::skip]
 pub static ECHO: [Route; 2] = [
     route!(Get "/mgbaendpoint" "" (message: MESSAGE) => Echo { data: message.into_bytes() })

@@ -1,4 +1,4 @@
-//! Bodies and replies of operations, field by field, from their schemas.
+//! Describes the bodies and replies of operations, field by field, from their schemas.
 
 use std::fmt::Write;
 
@@ -7,9 +7,9 @@ use serde_json::Value;
 use super::form::{FormWriter, with_code};
 use crate::access::login::escaped;
 
-/// How many schemas within schemas are described.
+/// How many levels of nested schemas are described.
 const DEPTH: usize = 4;
-/// A choice of more forms than this is not described; `/openapi.json` has all of them.
+/// If a schema allows more forms than this, they are not described; `/openapi.json` has all of them.
 const FORMS: usize = 6;
 
 impl<'a> FormWriter<'a> {
@@ -97,7 +97,7 @@ impl<'a> FormWriter<'a> {
         out.push_str("</ul>\n");
     }
 
-    /// A description next to a reference says more than that of what it refers to.
+    /// A description next to a reference is more specific than the description of the schema that it refers to.
     fn description(&self, schema: &'a Value) -> &'a str {
         let own = schema["description"].as_str();
         own.or_else(|| self.without_null(schema)["description"].as_str()).unwrap_or_default()

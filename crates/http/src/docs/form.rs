@@ -9,7 +9,7 @@ use crate::access::login::escaped;
 /// How many levels of nested schemas an example shows.
 const DEPTH: usize = 6;
 
-/// A description as HTML: what is between backticks is code.
+/// A description as HTML. Text between backticks becomes code.
 pub(super) fn with_code(text: &str) -> String {
     let mut html = String::new();
     for (index, part) in text.split('`').enumerate() {
@@ -50,7 +50,7 @@ impl<'a> FormWriter<'a> {
             operation["parameters"].as_array().into_iter().flatten().map(|one| self.resolved(one)).collect();
         let chosen = parameters.iter().any(|parameter| parameter["name"] == "emulator");
         let body = self.resolved(&operation["requestBody"]);
-        // A text where the schema accepts one, because a field of a form contains only text.
+        // If the schema accepts text, the form uses text, because a field of a form can contain nothing else.
         let content = body["content"].as_object().and_then(|all| {
             let text = all.iter().find(|(kind, _)| kind.starts_with("text/"));
             text.or_else(|| all.iter().next())
@@ -153,7 +153,7 @@ impl<'a> FormWriter<'a> {
         place.and_then(|place| self.document.pointer(place)).unwrap_or(value)
     }
 
-    /// The other type of a schema that may also be null.
+    /// The other type of a schema that accepts null too.
     pub(super) fn without_null(&self, schema: &'a Value) -> &'a Value {
         let schema = self.resolved(schema);
         let mut others = schema["oneOf"].as_array().into_iter().flatten().filter(|one| one["type"] != "null");

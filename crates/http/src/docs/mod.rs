@@ -56,7 +56,7 @@ async fn page(headers: HeaderMap) -> Response {
 }
 
 fn write_page() -> String {
-    // Broken JSON is ruled out by the tests of the document.
+    // The tests of the document make sure that it is valid JSON.
     let document: Value = serde_json::from_slice(&openapi::json()).unwrap_or_default();
     let page = FormWriter::new(&document);
     let mut groups: Vec<(String, String)> =
@@ -69,7 +69,7 @@ fn write_page() -> String {
         });
         page.write(&mut groups[index].1, path, method, operation);
     }
-    // mGBA-http's routes are the last, so that readers see Framewire's own routes first.
+    // mGBA-http's routes come last, so that readers see Framewire's own routes first.
     groups.sort_by_key(|(_, rows)| !rows.contains("data-path=\"/v1"));
     let (mut links, mut text) = (String::new(), String::new());
     for (name, rows) in groups.iter().filter(|(_, rows)| !rows.is_empty()) {

@@ -17,9 +17,9 @@ use super::registry::Feeds;
 use crate::failure::STOPPING;
 use crate::transport::Stopping;
 
-/// How long a feed lives without a reader, for readers that come back.
+/// How long a feed continues without a reader, so that readers can come back.
 pub(crate) const UNREAD: Duration = Duration::from_secs(60);
-/// The same for a feed that a client made by `POST /v1/watches`.
+/// The same for a feed that a client created with `POST /v1/watches`.
 pub(crate) const UNREAD_KEPT: Duration = Duration::from_secs(600);
 
 /// Fills a feed.
@@ -27,18 +27,18 @@ pub(crate) struct Collector {
     pub(crate) feed: Arc<Feed>,
     pub(crate) memory: WatchedMemory,
     pub(crate) values: Vec<Json>,
-    /// `None` where no memory is watched.
+    /// `None` if no memory is watched.
     pub(crate) watch: Option<Watch>,
-    /// `None` where the feed has only changes of memory.
+    /// `None` if the feed has only changes of memory.
     pub(crate) events: Option<broadcast::Receiver<Event>>,
     /// How long it continues without a reader; `None` means without a limit.
     pub(crate) patience: Option<Duration>,
-    /// Dropped last, when the emulator knows that the watch is over.
+    /// Dropped last, after the emulator has ended the watch.
     pub(crate) over: watch::Sender<()>,
 }
 
 impl Collector {
-    /// Runs until the feed is deleted or has no reader for long, the emulator is gone, or the server stops.
+    /// Runs until the feed is deleted, has had no reader for a long time, the emulator is gone, or the server stops.
     pub(crate) async fn run(mut self, feeds: Arc<Feeds>, stopping: Stopping) {
         let feed = self.feed.clone();
         let (mut deleted, patience) = (feed.updates(), self.patience);
@@ -76,7 +76,7 @@ impl Collector {
                         let frame = self.feed.values().0;
                         self.feed.publish("missed", self.missed(count.into(), frame), frame, Vec::new());
                     }
-                    // Without memory to watch there is nothing left.
+                    // The feed watches no memory either, so it ends.
                     Err(RecvError::Closed) if self.watch.is_none() => return "the emulator is gone",
                     Err(RecvError::Closed) => self.events = None,
                 },
@@ -84,7 +84,7 @@ impl Collector {
         }
     }
 
-    /// Why there are no more changes.
+    /// Says why there are no more changes.
     fn end(&self) -> &'static str {
         match self.watch.as_ref().and_then(Watch::end) {
             Some(WatchEnd::OtherGame) => {
@@ -117,7 +117,7 @@ impl Collector {
         self.feed.publish("change", data, frame, changed);
     }
 
-    /// What readers get in place of lost events: their number, and the current values.
+    /// The event that readers get in place of lost events. It has the number of lost events and the current values.
     fn missed(&self, count: Json, frame: u32) -> Json {
         let mut data = json!({"missed": count, "frame": frame});
         if !self.feed.definition.watch.is_empty() {
@@ -169,7 +169,7 @@ async fn happening(events: &mut Option<broadcast::Receiver<Event>>) -> Result<Ev
 async fn unread(feed: &Feed, patience: Option<Duration>) {
     let Some(patience) = patience else { return std::future::pending().await };
     let mut readers = feed.readers();
-    // This keeps the feed alive.
+    // If a reader comes back within `patience`, the wait begins again.
     while let Ok(left) = readers.wait_for(|readers| readers.count == 0).await.map(|left| *left) {
         let back = readers.wait_for(|readers| readers.count > 0);
         if left.given_up || timeout(patience, back).await.is_err() {

@@ -14,9 +14,9 @@ use utoipa::ToSchema;
 use crate::problem::Problem;
 use crate::reading::fields::{Encoding, name_problem};
 
-/// The most subjects of one watch.
+/// The largest number of subjects of a watch.
 const MAX_SUBJECTS: usize = 64;
-/// Events that are kept where a client does not say how many: 17 s of one each frame.
+/// How many events are kept by default: 17 s with one event in each frame.
 pub(crate) const BUFFER: usize = 1024;
 /// The largest number that a client may choose.
 const MAX_BUFFER: usize = 16_384;
@@ -36,7 +36,7 @@ pub(crate) struct Definition {
     /// How the bytes of `bytes[…]` are written.
     #[serde(default)]
     pub(crate) encoding: Encoding,
-    /// Events that are kept for readers who are slow or come back. A MiB of them is the bound in any case.
+    /// How many events are kept for readers that are slow or come back. At most 1 MiB of them is kept.
     #[serde(default = "default_buffer")]
     #[schema(minimum = 1, maximum = 16_384)]
     pub(crate) buffer: usize,
@@ -61,7 +61,7 @@ impl Definition {
     /// Reads its expressions.
     ///
     /// # Errors
-    /// A problem that names the field, and for an expression the column.
+    /// If the definition is not valid. The problem names the field, and the column of an expression.
     pub(crate) fn compile(&self, symbols: &Symbols) -> Result<Subjects, Problem> {
         if self.watch.is_empty() && !self.events {
             let accepts =
@@ -101,9 +101,9 @@ pub(crate) struct Subjects {
     pub(crate) ranges: Vec<MemoryRange>,
     /// The characters of texts.
     characters: Option<Arc<TextTable>>,
-    /// Whether any changes with the frame counter.
+    /// Whether any of them depends on the frame counter.
     pub(crate) uses_frame: bool,
-    /// The parameter that holds it, if that is not one of `watch`.
+    /// The parameter that contains the expression, if that is not `watch`.
     parameter: Option<&'static str>,
 }
 
@@ -118,10 +118,10 @@ pub(crate) enum Watched {
 }
 
 impl Subjects {
-    /// The condition in this parameter.
+    /// Compiles the condition in this parameter.
     ///
     /// # Errors
-    /// A problem that names the column.
+    /// If it is not a valid condition. The problem names the column.
     pub(crate) fn only(text: &str, symbols: &Symbols, parameter: &'static str) -> Result<Subjects, Problem> {
         let mut subjects = Subjects { parameter: Some(parameter), ..Subjects::default() };
         subjects.add_text(text, symbols, parameter)?;
@@ -149,7 +149,7 @@ impl Subjects {
                 return Ok(());
             }
             Ok(_) => error,
-            // For an expression with pointers, the other error would be about the pointers.
+            // The second attempt would only complain about the pointers, so this is the more useful error.
             Err(error) => error,
         };
         Err(name_problem(symbols, Problem::in_body(place, &error.to_string())))
@@ -168,7 +168,7 @@ impl Subjects {
         self.all.push(watched);
     }
 
-    /// The index of a range, new or known.
+    /// The index of a range. Adds the range if it is new.
     fn range(&mut self, Range { domain, address, length }: Range) -> usize {
         self.memory(MemoryRange::new(domain, address, length))
     }
@@ -227,7 +227,7 @@ pub(crate) struct WatchedMemory {
 }
 
 impl WatchedMemory {
-    /// The ranges' bytes, joined; what is missing counts as 0.
+    /// Splits `joined`, the bytes of all ranges. Missing bytes count as 0.
     pub(crate) fn new(subjects: Subjects, mut joined: &[u8]) -> WatchedMemory {
         let ranges = subjects.ranges.iter().map(|range| {
             let mut bytes = vec![0; range.length.into()];
@@ -239,7 +239,7 @@ impl WatchedMemory {
         WatchedMemory { ranges: ranges.collect(), subjects }
     }
 
-    /// Takes what changed.
+    /// Applies changes.
     pub(crate) fn apply(&mut self, changes: Vec<Change>) {
         for change in changes {
             if let Some(range) = self.ranges.get_mut(change.range) {
@@ -248,7 +248,7 @@ impl WatchedMemory {
         }
     }
 
-    /// The number of this subject in this frame, if it is a number and has a value.
+    /// The value of this subject in this frame, if it is a number.
     pub(crate) fn number(&self, index: usize, frame: u32) -> Option<i64> {
         match self.subjects.all.get(index)? {
             Watched::Number(expression, ranges) => {
@@ -276,7 +276,7 @@ impl WatchedMemory {
     }
 }
 
-/// A value in JSON: that of a condition is true or false.
+/// A value in JSON. The value of a condition is true or false.
 fn written(value: Option<i64>, is_condition: bool) -> Json {
     match value {
         Some(number) if is_condition => (number != 0).into(),

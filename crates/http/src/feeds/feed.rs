@@ -22,12 +22,12 @@ pub(crate) struct Feed {
     /// What is watched.
     pub(crate) definition: Definition,
     ring: Mutex<Ring>,
-    /// Says that there is something new to read; `Some` is the reason of the end.
+    /// Tells readers that there is something new to read. `Some` means that the feed has ended, and contains the reason.
     updates: watch::Sender<Option<&'static str>>,
     readers: watch::Sender<Readers>,
-    /// Events that readers did not take in time, all together.
+    /// How many events the readers of this feed did not take in time.
     missed: AtomicU64,
-    /// The same, of all feeds.
+    /// The same for all feeds.
     all_missed: Counter,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Reader {
     feed: Arc<Feed>,
     /// Number of the event seen last.
     seen: u64,
-    /// What comes before anything else.
+    /// The event that the reader gets first.
     opening: Option<ReaderEvent>,
     updates: watch::Receiver<Option<&'static str>>,
     over: bool,
@@ -68,19 +68,19 @@ impl Feed {
         Feed { id, definition, ring, updates, readers, missed: AtomicU64::new(0), all_missed }
     }
 
-    /// Adds an event for all readers, and waits for none of them.
+    /// Adds an event for all readers. It does not wait for any of them.
     pub(crate) fn publish(&self, name: &'static str, data: Json, frame: u32, values: Vec<(usize, Json)>) {
         let entry = FeedEvent { name, data: data.to_string().into() };
         self.ring.lock().push(entry, frame, values);
         self.updates.send_modify(|_| {});
     }
 
-    /// Nothing more comes; readers take what there is and then the reason.
+    /// Ends the feed. Readers get the remaining events and then the reason.
     pub(crate) fn end(&self, reason: &'static str) {
         self.updates.send_modify(|end| *end = end.or(Some(reason)));
     }
 
-    /// Turns `Some` when it ends.
+    /// Becomes `Some` when the feed ends.
     pub(crate) fn updates(&self) -> watch::Receiver<Option<&'static str>> {
         self.updates.subscribe()
     }
@@ -90,13 +90,13 @@ impl Feed {
         self.readers.subscribe()
     }
 
-    /// The value of each subject, by its text.
+    /// The values of the subjects, each under its expression.
     pub(crate) fn values(&self) -> (u32, Json) {
         let ring = self.ring.lock();
         (ring.now().frame, self.named(ring.now()))
     }
 
-    /// How many events are kept, how many there were, and how many were not taken in time.
+    /// How many events are kept, how many there have been, and how many were not taken in time.
     pub(crate) fn counts(&self) -> (usize, u64, u64) {
         let ring = self.ring.lock();
         (ring.len(), ring.last(), self.missed.load(Relaxed))
@@ -110,7 +110,7 @@ impl Feed {
         let resumed = last_id.and_then(|id| self.number(id)).filter(|number| *number <= ring.last());
         let opening = match (resumed, last_id) {
             (Some(_), _) => None,
-            // The number is not known: its feed is gone.
+            // The id belongs to a feed that is gone, so the number of missed events is unknown.
             (None, Some(_)) => Some(self.missed_text(Json::Null, ring.now())),
             (None, None) if self.definition.watch.is_empty() => None,
             (None, None) => Some(self.values_text(ring.now())),
@@ -153,7 +153,7 @@ impl Feed {
 }
 
 impl Reader {
-    /// The next event, once there is one. After `end`, which says why, there is none.
+    /// Waits for the next event. Returns `None` after the event that says why the feed ended.
     pub(crate) async fn next(&mut self) -> Option<ReaderEvent> {
         loop {
             if self.over {
@@ -162,7 +162,7 @@ impl Reader {
             if let Some(opening) = self.opening.take() {
                 return Some(opening);
             }
-            // Events after this line wake it.
+            // From this line on, a new event wakes the reader.
             let end = *self.updates.borrow_and_update();
             if let Some(event) = self.take() {
                 return Some(event);
@@ -181,12 +181,12 @@ impl Reader {
         ReaderEvent { id: self.feed.event_id(self.seen), name: "end", data }
     }
 
-    /// Ends reading; the reader will not return.
+    /// Ends the reader, which will not come back.
     pub(crate) fn give_up(mut self) {
         self.gives_up = true;
     }
 
-    /// Names its feed for clients.
+    /// The id of its feed for clients.
     pub(crate) fn feed_id(&self) -> &str {
         &self.feed.id
     }
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reader_begins_with_the_values_and_goes_on_with_changes() {
+    async fn a_reader_gets_the_values_first_and_then_the_changes() {
         let feed = feed(8);
         let mut reader = feed.read(None);
         publish(&feed, 11);
@@ -275,7 +275,7 @@ mod tests {
         }
     }
 
-    /// Readers that wait are woken, each by each event.
+    /// Each event wakes every reader that waits.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn readers_that_keep_up_miss_nothing() {
         const EVENTS: u32 = 2000;

@@ -24,7 +24,7 @@ use crate::problem::Problem;
 /// Why a feed without readers ended before its time.
 const NO_ROOM: &str = "nobody read it, and others needed its place";
 
-/// Read-only callers can make one part in this many of all watches by `POST /v1/watches`.
+/// Read-only callers can create at most the limit divided by this number of watches with `POST /v1/watches`.
 const READ_ONLY_PART: usize = 4;
 
 /// The feeds of a server.
@@ -32,7 +32,7 @@ pub(crate) struct Feeds {
     operations: Arc<Operations>,
     /// Counts events that readers did not take in time.
     events_missed: Counter,
-    /// The most feeds at once.
+    /// The largest number of feeds at the same time.
     limit: usize,
     feeds: Mutex<Vec<Listed>>,
     /// Distinguishes the ids of this run of the server from those of other runs.
@@ -48,12 +48,12 @@ pub(crate) struct Listed {
     pub(crate) emulator: String,
     /// The caller that created it with `POST /v1/watches`; `None` for a feed that all watches of the same values share.
     pub(crate) owner: Option<Owner>,
-    /// Closes when its watch is over.
+    /// Closes when the feed's watch is over.
     over: watch::Receiver<()>,
 }
 
 impl Listed {
-    /// Whether it is only kept for readers that may come back.
+    /// Whether the feed has no readers now, and is only kept for readers that may come back.
     fn is_spare(&self) -> bool {
         self.owner.is_none()
             && !self.feed.definition.watch.is_empty()
@@ -106,7 +106,7 @@ impl Feeds {
         self.feeds.lock().iter().filter(|listed| listed.emulator == emulator).cloned().collect()
     }
 
-    /// How many feeds there are, and how many read them.
+    /// The number of feeds, and the number of their readers.
     pub(crate) fn counts(&self) -> (usize, usize) {
         let feeds = self.feeds.lock();
         (feeds.len(), feeds.iter().map(|listed| listed.feed.readers().borrow().count).sum())
@@ -117,8 +117,8 @@ impl Feeds {
         let found = self.feeds.lock().iter().find(|listed| listed.feed.id == id).cloned();
         found.ok_or_else(|| {
             Problem::not_found(format!(
-                "no watch has the id {id:?}; GET /v1/watches lists them, and one ends when another game is loaded, or when nobody reads \
-                 it for {} minutes",
+                "no watch has the id {id:?}; GET /v1/watches lists all watches. A watch ends when another game is loaded, or when \
+                 nobody reads it for {} minutes",
                 UNREAD_KEPT.as_secs() / 60
             ))
         })
@@ -130,7 +130,8 @@ impl Feeds {
         match listed.owner {
             Some(owner) => caller.check_change(&owner, id)?,
             None if caller.is_read_only() => {
-                let message = format!("the token that was shown is read-only, and others may read {id} too");
+                let message =
+                    format!("the token of this request is read-only, and other clients may read {id} too");
                 return Err(Problem::new(StatusCode::FORBIDDEN, message));
             }
             None => {}
@@ -174,7 +175,7 @@ impl Feeds {
         Ok((watch, frame, WatchedMemory::new(subjects, &bytes)))
     }
 
-    /// Ends the feeds of an emulator that have no readers. False if there was none.
+    /// Ends the feeds of an emulator that have no readers. Returns false if there was no such feed.
     async fn end_spare(&self, emulator: &str) -> bool {
         let is_it = |listed: &mut Listed| listed.emulator == emulator && listed.is_spare();
         let spare: Vec<Listed> = self.feeds.lock().extract_if(.., is_it).collect();
@@ -182,7 +183,7 @@ impl Feeds {
             listed.feed.end(NO_ROOM);
         }
         for listed in &spare {
-            // It fails when the other end is gone. The task waits for that.
+            // Waits until the collector's task drops the sender; then `changed` returns an error.
             let _ = listed.over.clone().changed().await;
         }
         !spare.is_empty()
@@ -192,7 +193,7 @@ impl Feeds {
     async fn begin(&self, served: &Served, definition: Definition) -> Result<Collector, Problem> {
         let symbols = served.symbols().await;
         let subjects = definition.compile(&symbols)?;
-        // This begins before the first values, so that no change is lost.
+        // Events are collected before the first values are read, so that no change is lost.
         let events = if definition.events { Some(served.emulator.events()) } else { None };
         let patience = if definition.watch.is_empty() { None } else { Some(UNREAD) };
         let constant = subjects.ranges.is_empty() && !subjects.uses_frame;
@@ -260,7 +261,7 @@ impl Feeds {
             Value::Bytes(bytes) => Ok((watch, frame, bytes)),
             _ => Err(Problem::new(
                 StatusCode::BAD_GATEWAY,
-                "the emulator answered with something else than memory",
+                "the emulator answered with something other than memory",
             )),
         }
     }

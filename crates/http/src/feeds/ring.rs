@@ -1,12 +1,12 @@
-//! The last events of a feed, for readers at their own pace. A reader is a number: that of the event it saw last. So a slow
-//! reader delays nothing and costs nothing. It learns how many events it missed.
+//! The last events of a feed, for readers at their own pace. A reader is only a number: the number of the last event that it
+//! saw. So a slow reader delays nobody and takes no memory. It learns how many events it missed.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-/// What an event costs in addition to its text and values.
+/// The memory of an event in addition to its text and values, in bytes.
 const OVERHEAD: usize = 96;
 
 /// An event as it is sent: written once for all readers.
@@ -21,9 +21,9 @@ pub(crate) struct FeedEvent {
 /// The values of the subjects at one time.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Values {
-    /// The emulator's frame counter then.
+    /// The emulator's frame counter at that time.
     pub(crate) frame: u32,
-    /// In the order of the subjects.
+    /// The values in the order of the subjects.
     pub(crate) values: Vec<Json>,
 }
 
@@ -39,7 +39,8 @@ struct Update {
 pub(crate) enum Next {
     /// The event of this number.
     Event(u64, FeedEvent),
-    /// This many events are gone. `then` has the values of the subjects after the last of them, which has this number.
+    /// This many events are gone. `number` is the number of the last lost event, and `then` has the values of the subjects
+    /// after it.
     Missed { count: u64, number: u64, then: Values },
     /// Nothing: it has seen all events.
     Nothing,
@@ -67,7 +68,7 @@ impl Ring {
         Ring { entries: VecDeque::new(), last: 0, bytes: 0, max_entries, max_bytes, then, now }
     }
 
-    /// Adds an event. It gives the subjects with these indices these values.
+    /// Adds an event, which sets the subjects with these indices to these values.
     pub(crate) fn push(&mut self, entry: FeedEvent, frame: u32, values: Vec<(usize, Json)>) {
         let update = Update { frame, values };
         update.apply(&mut self.now);

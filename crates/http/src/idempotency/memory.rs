@@ -1,8 +1,8 @@
 //! The requests that are remembered by their keys, with their replies.
 //!
-//! A key is remembered for a stated time after its request was done, and never forgotten sooner: when there are too many, new
-//! ones are refused. When the replies take too much memory, the oldest replies are dropped and their keys are not, so that a
-//! repeat is refused rather than done again.
+//! A key is always remembered for a fixed time after its request was performed. When there are too many keys, requests with
+//! new keys are refused. When the replies take too much memory, the oldest replies are dropped, but not their keys. So a
+//! repeated request is refused, and never performed again.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::access::caller::{Reach, Rights};
 use crate::failure::Failure;
 use crate::limits::Limits;
 
-/// Requests with a key that may be under way at once.
+/// How many requests with a key may be under way at once.
 const UNDER_WAY: usize = 1024;
 /// Read-only callers have a separate part of the memory: this fraction of it.
 const READERS: usize = 32;
@@ -38,7 +38,7 @@ pub(super) struct KeyId {
     pub(super) key: String,
 }
 
-/// How much is remembered, and for how long.
+/// Limits on what is remembered, and for how long.
 #[derive(Debug, Clone, Copy)]
 struct KeyLimits {
     keys: usize,
@@ -46,7 +46,7 @@ struct KeyLimits {
     life: Duration,
 }
 
-/// The requests that are remembered.
+/// The remembered requests.
 pub(crate) struct KeyedReplies {
     full: Mutex<KeyMemory>,
     read: Mutex<KeyMemory>,
@@ -62,13 +62,13 @@ pub(super) enum Known {
     New(Turn),
 }
 
-/// The end of a request under way.
+/// A signal that arrives when a request under way has ended.
 pub(super) struct EndSignal(watch::Receiver<()>);
 
 impl EndSignal {
     /// Waits for it.
     pub(super) async fn wait(mut self) {
-        // Nothing is ever sent: the other end is dropped.
+        // No value is ever sent. The wait ends when the sender is dropped.
         let _ = self.0.changed().await;
     }
 }
@@ -84,7 +84,7 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    /// Keeps the reply, if anything was done.
+    /// Keeps the reply, if the request changed anything.
     pub(super) async fn end(mut self, response: Response) -> Response {
         let nothing_done = response.extensions().get::<NothingDone>().is_some();
         if nothing_done || !response.status().is_success() {
@@ -107,7 +107,7 @@ impl Drop for Turn {
 }
 
 impl KeyedReplies {
-    /// A memory within these limits.
+    /// Creates an empty memory with these limits.
     pub(crate) fn new(limits: &Limits) -> KeyedReplies {
         let Limits { max_keys, max_keyed_bytes, keyed_life, .. } = *limits;
         let memory = |share: usize| {
@@ -165,7 +165,7 @@ struct KeyMemory {
     entries: HashMap<Arc<KeyId>, KeyEntry>,
     /// The requests that were done, the oldest first.
     done: VecDeque<(Instant, Arc<KeyId>)>,
-    /// How many of these have lost their reply.
+    /// How many of these no longer have their reply.
     dropped: usize,
     /// Bytes of the replies that are kept.
     bytes: usize,
@@ -178,7 +178,7 @@ struct KeyEntry {
 
 enum KeyState {
     UnderWay(watch::Receiver<()>),
-    /// `None` where the reply was dropped.
+    /// `None` if the reply was dropped.
     Done(Option<Arc<KeptReply>>),
 }
 
@@ -239,7 +239,7 @@ impl KeyMemory {
         self.entries.remove(name);
     }
 
-    /// Forgets what was done long enough ago.
+    /// Forgets requests that were performed long enough ago.
     fn expire(&mut self, now: Instant) {
         while let Some((done, _)) = self.done.front()
             && now.duration_since(*done) >= self.bounds.life
@@ -259,12 +259,13 @@ pub(super) struct KeptReply {
     status: StatusCode,
     headers: Box<[(HeaderName, HeaderValue)]>,
     body: Bytes,
-    /// The route that gave it, for those who count replies.
+    /// The route that made the reply, for the metrics.
     route: Option<MatchedPath>,
 }
 
 impl KeptReply {
-    /// A copy of a reply, next to the reply itself. `None` if its body is larger than `most` or cannot be read.
+    /// Copies a reply. Returns the reply and its copy; the copy is `None` if the body is larger than `most` or cannot be
+    /// read.
     pub(super) async fn of(response: Response, most: usize) -> (Response, Option<KeptReply>) {
         if response.body().size_hint().lower() > most as u64 {
             return (response, None);
@@ -279,7 +280,7 @@ impl KeptReply {
         let kept = KeptReply {
             status: parts.status,
             headers: parts.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
-            // The bytes themselves may hold a share of the memory for replies, which belongs to those under way.
+            // A copy, because the original bytes may hold a share of the memory that is reserved for replies under way.
             body: Bytes::copy_from_slice(&body),
             route: parts.extensions.get().cloned(),
         };
@@ -292,7 +293,7 @@ impl KeptReply {
         self.body.len() + headers
     }
 
-    /// The reply once more.
+    /// Makes the reply again.
     pub(super) fn response(&self) -> Response {
         let mut response = Response::new(Body::from(self.body.clone()));
         *response.status_mut() = self.status;

@@ -1,9 +1,9 @@
-//! The header `Idempotency-Key`: a caller that never got the answer repeats the request with the same key, and the request
-//! takes effect once (IETF draft-ietf-httpapi-idempotency-key-header).
+//! The header `Idempotency-Key`: a caller that got no reply repeats the request with the same key, and the request takes
+//! effect only once (IETF draft-ietf-httpapi-idempotency-key-header).
 //!
-//! All requests with a key pass [`once`], over HTTP and JSON-RPC alike, so a route needs nothing of its own for it. A route
-//! that changes an emulator also hands the key on ([`Batch::key`](framewire_protocol::Batch)): the emulator's own memory
-//! outlives this server where a script holds it.
+//! All requests with a key pass [`once`], over HTTP and JSON-RPC, so routes do not deal with keys themselves. A route that
+//! changes an emulator also passes the key on ([`Batch::key`](framewire_protocol::Batch)): a script that remembers the key
+//! still knows it after a restart of this server.
 //!
 //! `memory` holds the requests that are remembered, with their replies.
 
@@ -33,11 +33,11 @@ use crate::transport::incoming::BodyReader;
 /// The header that carries a key.
 pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// Put among a reply's extensions by a route whose request turned out to change nothing: its reply is not kept.
+/// A route adds this to a reply's extensions if the request changed nothing. Such a reply is not kept.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NothingDone;
 
-/// The key of a request, if it has one; `takes_key` is asked whether its route takes keys.
+/// The key of a request, if it has one. `takes_key` says whether its route accepts keys.
 ///
 /// # Errors
 /// If the key cannot be used, or does not apply to such a request.
@@ -89,7 +89,7 @@ pub(crate) fn is_key(text: &str) -> bool {
 pub(crate) struct Idempotency {
     replies: Arc<KeyedReplies>,
     bodies: Arc<BodyReader>,
-    /// Name of the emulator that a request means if it names none.
+    /// The name of the emulator for requests that name none.
     first_emulator: String,
 }
 
@@ -99,11 +99,12 @@ impl Idempotency {
         Idempotency { replies: Arc::new(KeyedReplies::new(limits)), bodies, first_emulator }
     }
 
-    /// Answers a request with a key: from memory if it was done before, and otherwise by `work`, which continues even if the
-    /// caller leaves. `held` counts the memory that the request takes; it is dropped at the end of the work.
+    /// Answers a request with a key: from memory if the request was performed before, and otherwise with `work`. The work
+    /// continues even if the caller disconnects. `held` counts the memory that the request takes; it is dropped at the end
+    /// of the work.
     ///
     /// # Errors
-    /// If the key came with another request, its reply is not kept any more, there is no room for another key, or the
+    /// If the key was used for a different request, its reply is no longer kept, there is no room for another key, or the
     /// body cannot be read.
     pub(crate) async fn once<W>(
         &self,
@@ -127,7 +128,7 @@ impl Idempotency {
         let turn = loop {
             match self.replies.find(&name, digest)? {
                 Known::Done(reply) => return Ok(reply.response()),
-                // If it ends without a reply that is kept, it is this request's turn.
+                // If the other request ends without a reply to keep, this request is performed.
                 Known::UnderWay(over) => over.wait().await,
                 Known::New(turn) => break turn,
             }
@@ -147,7 +148,7 @@ impl Idempotency {
 pub(crate) struct Digest([u64; 2]);
 
 impl Digest {
-    /// The digest of these parts of a request.
+    /// The digest of the parts of a request.
     pub(crate) fn of(parts: &[&[u8]]) -> Digest {
         static HASHERS: LazyLock<[RandomState; 2]> = LazyLock::new(Default::default);
         Digest(HASHERS.each_ref().map(|state| {
@@ -174,7 +175,7 @@ impl<F: Future + Send + 'static> Future for Unfinished<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        // Removed first, so that work that panics is not continued.
+        // The work is taken out first, so that it is not continued if it panics.
         let Some(mut work) = self.0.take() else { return Poll::Pending };
         let polled = work.as_mut().poll(context);
         if polled.is_pending() {

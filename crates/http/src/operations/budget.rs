@@ -1,4 +1,4 @@
-//! Limits the memory that large replies of all connections use together.
+//! Limits the memory that the large replies of all connections use together.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use crate::failure::Failure;
 /// The budget is counted in units of this many bytes.
 const UNIT: usize = 1024;
 
-/// Results up to this size are not counted: all connections together cannot hold much of them.
+/// Results up to this size do not count, because even all connections together cannot hold much memory with them.
 const SMALL: usize = 16 * 1024;
 
 /// The memory that is left for replies.
 #[derive(Debug, Clone)]
 pub(crate) struct ReplyBudget(Arc<Semaphore>);
 
-/// A part of a [`ReplyBudget`], given back when it is dropped.
+/// A part of a [`ReplyBudget`], which is returned to the budget when it is dropped.
 #[derive(Debug)]
 pub(crate) struct BudgetShare {
     _permit: Option<OwnedSemaphorePermit>,
@@ -34,12 +34,12 @@ impl ReplyBudget {
         ReplyBudget(Arc::new(Semaphore::new((bytes / UNIT).min(Semaphore::MAX_PERMITS))))
     }
 
-    /// Reserves the largest size that the result of `op` can have. Called before the operation is sent.
+    /// Reserves the largest size that the result of `op` can have. Call it before the operation is sent.
     pub(crate) fn share(&self, op: &Op) -> Result<BudgetShare, Failure> {
         self.share_bytes(op.largest_result())
     }
 
-    /// Reserves the largest size that the results of `ops` can have together. Called before they are sent.
+    /// Reserves the largest size that the results of `ops` can have together. Call it before they are sent.
     pub(crate) fn share_all(&self, ops: &[Op]) -> Result<BudgetShare, Failure> {
         self.share_bytes(ops.iter().map(Op::largest_result).sum())
     }
@@ -53,7 +53,7 @@ impl ReplyBudget {
         match self.0.clone().try_acquire_many_owned(units) {
             Ok(permit) => Ok(BudgetShare { _permit: Some(permit) }),
             Err(_) => Err(Failure::busy(format!(
-                "other large replies are on their way and leave no room for {bytes} bytes more; read those, or ask for \
+                "other large replies are being sent and leave no room for {bytes} more bytes; read those, or ask for \
                  less at a time, and try again"
             ))),
         }
@@ -61,17 +61,17 @@ impl ReplyBudget {
 }
 
 impl BudgetShare {
-    /// A body that gives the share back when it is sent.
+    /// A body that returns the share when it has been sent.
     pub(crate) fn body(self, bytes: Vec<u8>) -> Body {
         Body::from(Bytes::from_owner(CountedBytes { bytes, _share: self }))
     }
 
-    /// A reply of bytes that gives the share back when it is sent.
+    /// A reply of bytes that returns the share when it has been sent.
     pub(crate) fn bytes(self, kind: &'static str, bytes: Vec<u8>) -> Response {
         ([(CONTENT_TYPE, kind), (CACHE_CONTROL, "no-store")], self.body(bytes)).into_response()
     }
 
-    /// A reply in JSON that gives the share back when it is sent.
+    /// A reply in JSON that returns the share when it has been sent.
     pub(crate) fn json(self, value: &impl Serialize) -> Response {
         match serde_json::to_vec(value) {
             Ok(text) => ([(CONTENT_TYPE, "application/json")], self.body(text)).into_response(),
@@ -80,7 +80,7 @@ impl BudgetShare {
     }
 }
 
-/// Bytes with the share that they take.
+/// Bytes with the share of the budget that they use.
 struct CountedBytes {
     bytes: Vec<u8>,
     _share: BudgetShare,

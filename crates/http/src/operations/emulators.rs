@@ -27,13 +27,13 @@ pub struct Served {
     pub(crate) waiting: Waiting,
     /// Who began its lockstep.
     pub(crate) lockstep: LockstepHolder,
-    /// What the caller may do with it; `None` if that is everything.
+    /// What the caller may do with it; `None` if the caller may do everything.
     permit: Option<Permit>,
     /// Whether clients may run Lua code in it.
     allows_scripts: bool,
 }
 
-/// Counts batches under way.
+/// Counts the batches under way.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Waiting(Arc<AtomicUsize>);
 
@@ -42,7 +42,7 @@ impl Waiting {
         self.0.load(Relaxed).try_into().unwrap_or(i64::MAX)
     }
 
-    /// Counts one more until the guard is dropped.
+    /// Counts a batch until the guard is dropped.
     pub(crate) fn begin(&self) -> impl Drop + use<> {
         struct Guard(Arc<AtomicUsize>);
         impl Drop for Guard {
@@ -56,7 +56,7 @@ impl Waiting {
 }
 
 impl Served {
-    /// An emulator under this name, whose addresses have no names.
+    /// An emulator with this name and without symbols.
     pub fn new(name: impl Into<String>, emulator: Arc<dyn Emulator>) -> Served {
         Served {
             name: name.into(),
@@ -69,7 +69,7 @@ impl Served {
         }
     }
 
-    /// The same with names for its addresses.
+    /// Adds names for its addresses.
     pub fn with_symbols(self, symbols: impl Into<Arc<SymbolFiles>>) -> Served {
         Served { symbols: symbols.into(), ..self }
     }
@@ -93,7 +93,7 @@ impl Served {
         })
     }
 
-    /// The same emulator as a caller may use it.
+    /// The same emulator with the rights of a caller.
     pub(crate) fn for_caller(self: &Arc<Served>, permit: Option<Permit>) -> Arc<Served> {
         if permit.is_none() {
             return self.clone();
@@ -119,7 +119,7 @@ impl Served {
         self.permit.as_ref().map_or(Ok(()), Permit::may_name_files)
     }
 
-    /// Checks whether a batch runs Lua code, and may.
+    /// Refuses a batch that runs Lua code, if that is not allowed.
     fn check_scripts(&self, batch: &Batch) -> Result<(), EmulatorError> {
         if !self.allows_scripts && batch.ops.iter().any(|op| matches!(op, Op::Script { .. })) {
             return Err(EmulatorError::Forbidden(
@@ -130,7 +130,7 @@ impl Served {
         Ok(())
     }
 
-    /// Submits a batch to the emulator, if the caller may do that. Every batch of this crate goes through this function.
+    /// Submits a batch to the emulator, if the caller is allowed to. Every batch of this crate goes through this function.
     #[expect(clippy::disallowed_methods, reason = "the one place where batches are handed over")]
     pub(crate) fn submit(&self, mut batch: Batch, deadline: Instant) -> Pending {
         let permitted = self.permit.as_ref().map_or(Ok(()), |permit| permit.check(&mut batch));
@@ -157,7 +157,7 @@ pub enum NameError {
     #[error("{0:?} cannot name an emulator: 1 to {MAX_NAME} letters, digits and any of - _ . : are accepted")]
     Unfit(String),
     /// Another emulator has it.
-    #[error("two emulators are called {0:?}; give each a name of its own")]
+    #[error("two emulators have the name {0:?}; give each a different name")]
     Taken(String),
 }
 
@@ -194,19 +194,19 @@ impl Emulators {
         self.all.iter().find(|served| served.name == name)
     }
 
-    /// The names of all, joined by commas.
+    /// The names of all emulators, joined by commas.
     pub(crate) fn names(&self) -> String {
         let names: Vec<&str> = self.iter().map(|served| served.name.as_str()).collect();
         names.join(", ")
     }
 
-    /// The same emulators, in which clients may run Lua code if `allowed`.
+    /// The same emulators. Clients may run Lua code in them if `allowed` is true.
     pub(crate) fn allowing_scripts(&self, allowed: bool) -> Emulators {
         let allow = |served: &Arc<Served>| Arc::new(Served { allows_scripts: allowed, ..served.copy() });
         Emulators { all: self.iter().map(allow).collect() }
     }
 
-    /// All of them in order.
+    /// All emulators, in order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Served>> {
         self.all.iter()
     }
@@ -227,10 +227,11 @@ task_local! {
     static CONNECTION: u64;
 }
 
-/// Number of the WebSocket that began an emulator's lockstep last; 0 if that was another client, or it was ended.
+/// The number of the WebSocket that last began an emulator's lockstep; 0 if a client without a WebSocket began it, or it has
+/// ended.
 ///
-/// Lockstep ends with the WebSocket that began it: no client is left that would ask for frames. HTTP requests have no lasting
-/// connection, so lockstep that one of them began ends by its time-out.
+/// Lockstep ends with the WebSocket that began it, because no other client asks for frames. Lockstep that an HTTP request
+/// began ends with its time-out, because such a client has no lasting connection.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LockstepHolder(Arc<AtomicU64>);
 

@@ -21,7 +21,7 @@ use crate::transport::Stopping;
 pub(crate) mod budget;
 pub(crate) mod emulators;
 
-/// The emulator that a request is about, as its sender may use it.
+/// The emulator that a request is about, with the rights of its sender.
 pub(crate) struct SelectedEmulator {
     pub(crate) served: Arc<Served>,
     pub(crate) operations: Arc<Operations>,
@@ -38,7 +38,7 @@ impl Deref for SelectedEmulator {
 }
 
 impl SelectedEmulator {
-    /// Performs operations within the usual deadline.
+    /// Performs operations within the server's deadline.
     pub(crate) async fn perform(&self, batch: impl Into<Batch>) -> Result<Outcome, EmulatorError> {
         self.operations.perform(&self.served, batch.into()).await
     }
@@ -48,12 +48,12 @@ impl SelectedEmulator {
         Ok(self.perform(op).await?.single()?)
     }
 
-    /// A batch that is performed once under the request's key.
+    /// A batch that is performed only once for the request's key.
     pub(crate) fn keyed(&self, batch: impl Into<Batch>) -> Batch {
         Batch { key: self.key.clone(), ..batch.into() }
     }
 
-    /// Reserves memory for the result of an operation. Called before the operation is sent.
+    /// Reserves memory for the result of an operation. Call it before the operation is sent.
     pub(crate) fn share(&self, op: &Op) -> Result<BudgetShare, Failure> {
         self.operations.replies.share(op)
     }
@@ -74,13 +74,13 @@ pub(crate) struct Operations {
 }
 
 impl Operations {
-    /// An emulator as this caller may use it.
+    /// An emulator with the rights of this caller.
     pub(crate) fn for_caller(&self, served: &Arc<Served>, caller: &Caller) -> Arc<Served> {
         served.for_caller(Permit::of(caller, self.files.as_ref()))
     }
 
-    /// Performs one operation for `caller` on the first emulator. An operation with a key is performed once, however often
-    /// it is asked for. Any address is accepted, as in mGBA.
+    /// Performs one operation for `caller` on the first emulator. An operation with a key is performed only once, even if
+    /// the request is repeated. Any address is accepted, as in mGBA.
     pub(crate) async fn call(
         &self,
         caller: &Caller,
@@ -92,7 +92,7 @@ impl Operations {
         Ok(self.perform(&served, batch).await?.single()?)
     }
 
-    /// Performs a batch within the usual deadline.
+    /// Performs a batch within the server's deadline.
     pub(crate) async fn perform(&self, served: &Served, batch: Batch) -> Result<Outcome, EmulatorError> {
         self.perform_until(served, batch, Instant::now() + self.deadline).await
     }
@@ -115,8 +115,8 @@ impl Operations {
         }
     }
 
-    /// The outcome of a batch with runs. Its frames may take long, so this fails only if no frame runs during the usual
-    /// time of a request. The run is given up then, as it is if this future is dropped.
+    /// Waits for the outcome of a batch with runs. The frames may take long, so this fails only if no frame runs for the
+    /// length of the server's deadline. In that case the run ends. It also ends if this future is dropped.
     pub(crate) async fn outcome_of_run(
         &self,
         served: &Served,
@@ -140,7 +140,7 @@ impl Operations {
             if !served.lockstep.is_left_by(connection) {
                 continue;
             }
-            // It may be over by now, or the emulator gone.
+            // The error is ignored: lockstep may have ended already, or the emulator may be gone.
             let end = Op::Lockstep { timeout: 0 }.into();
             let _ = served.submit(end, Instant::now() + self.deadline).await;
         }
@@ -156,7 +156,7 @@ impl Served {
     /// The current frame.
     ///
     /// # Errors
-    /// If it is still the frame `last`, which the error says with the reason.
+    /// If it is still the frame `last`. The error says why no frame ran.
     pub(crate) fn check_alive(&self, last: u32) -> Result<u32, EmulatorError> {
         let state = self.emulator.state();
         if state.frame != last {

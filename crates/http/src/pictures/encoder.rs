@@ -17,7 +17,8 @@ use crate::operations::emulators::Served;
 use crate::problem::Problem;
 use crate::transport::streams::OpenStream;
 
-/// The newest picture of an emulator; pictures that are not taken in time are skipped. It ends when the emulator is gone.
+/// The newest picture of an emulator; pictures that are not taken in time are skipped. The channel closes when the emulator
+/// is gone.
 pub(crate) type Newest = watch::Receiver<Option<Arc<SharedPicture>>>;
 
 /// Encodes the pictures of each emulator that has viewers, once for all of them.
@@ -34,7 +35,7 @@ impl PictureEncoders {
         PictureEncoders { patience, open: Mutex::default() }
     }
 
-    /// The pictures of an emulator. A picture that is there already counts as new.
+    /// The pictures of an emulator. If there is already a picture, it counts as new.
     pub(crate) async fn watch(self: &Arc<Self>, served: &Arc<Served>) -> Result<Newest, Problem> {
         if let Some(sender) = self.open.lock().get(&served.name) {
             return Ok(subscribe(sender));
@@ -77,7 +78,7 @@ impl PictureEncoders {
             drop(open);
             match SharedPicture::new(picture, number, encoder.clone()) {
                 Ok(picture) => drop(sender.send_replace(Some(Arc::new(picture)))),
-                Err(error) => warn!("{name}: a picture was left out: {error}"),
+                Err(error) => warn!("{name}: a picture was skipped: {error}"),
             }
         }
     }
@@ -139,7 +140,7 @@ impl ViewerLimit {
         match self.free.clone().try_acquire_owned() {
             Ok(permit) => Ok(ViewerPlace { _permit: permit, _stream: stream }),
             Err(_) => Err(Failure::busy(format!(
-                "{} viewers and listeners are here, as many as are served at once; close one and try again",
+                "there are {} viewers and listeners, which is the limit; close one and try again",
                 self.all
             ))
             .into()),

@@ -5,12 +5,12 @@ use framewire_emulator::Picture;
 use framewire_media::{Checked, Encoder, Image, ImageError, Stamp, jpeg, png};
 use parking_lot::Mutex;
 
-/// A picture in all forms that viewers have needed so far. Each form is made when the first viewer needs it; others get the
-/// same bytes.
+/// A picture, and its encodings for viewers. Each encoding is made when the first viewer needs it; others get the same
+/// bytes.
 pub(crate) struct SharedPicture {
     picture: Arc<Picture>,
     checked: Checked<Pixels>,
-    /// Its number among the pictures of its emulator.
+    /// The number of the picture. The pictures of an emulator are numbered in order.
     number: u64,
     encoder: Arc<Mutex<Encoder>>,
     key: OnceLock<Bytes>,
@@ -20,7 +20,7 @@ pub(crate) struct SharedPicture {
     jpeg: OnceLock<Bytes>,
 }
 
-/// The pixels of a picture that is shared.
+/// The pixels of a shared picture.
 struct Pixels(Arc<Picture>);
 
 impl AsRef<[u8]> for Pixels {
@@ -30,12 +30,12 @@ impl AsRef<[u8]> for Pixels {
 }
 
 impl SharedPicture {
-    /// How many pictures came between an earlier one and this.
+    /// How many pictures there were between an earlier picture and this one.
     pub(crate) fn skipped_since(&self, before: &SharedPicture) -> u64 {
         self.number.saturating_sub(before.number + 1)
     }
 
-    /// A picture of an emulator whose pictures share this encoder.
+    /// Creates a shared picture. All pictures of an emulator use the same encoder.
     pub(crate) fn new(
         picture: Arc<Picture>,
         number: u64,
@@ -51,7 +51,7 @@ impl SharedPicture {
         self.key.get_or_init(|| self.encoder.lock().key(self.image(), self.stamp()).into()).clone()
     }
 
-    /// What differs from `before`, as a message.
+    /// The difference from `before`, as a message.
     pub(crate) fn delta(&self, before: &SharedPicture) -> Bytes {
         let mut deltas = self.deltas.lock();
         if let Some((_, delta)) = deltas.iter().find(|(number, _)| *number == before.number) {
@@ -84,7 +84,7 @@ impl SharedPicture {
     }
 
     fn stamp(&self) -> Stamp {
-        // The stream counts with 32 bits and wraps.
+        // The counters of the stream have 32 bits and wrap around.
         Stamp { frame: self.picture.frame, tick: self.picture.ticks as u32 }
     }
 }

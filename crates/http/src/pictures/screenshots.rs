@@ -33,13 +33,13 @@ pub(crate) async fn screenshot(served: &Served, deadline: Instant) -> Result<Scr
         Some(Ok(Value::Bytes(png))) => Ok(Screenshot { frame: outcome.frame, png: png.into() }),
         Some(Err(error)) => Err(error.into()),
         _ => {
-            let message = "the emulator answered with something else than a picture";
+            let message = "the emulator answered with something other than a picture";
             Err(OpError::new(Status::Failed, message).into())
         }
     }
 }
 
-/// Screenshots one after another, as many as the emulator can make without missing frames.
+/// Takes screenshots one after another, as many as the emulator can make without missing frames.
 pub(crate) struct Screenshots {
     served: Arc<Served>,
     /// The last one, and its picture.
@@ -61,7 +61,7 @@ impl Screenshots {
         Ok(Screenshots { served, last: (first, Arc::new(picture)), fresh: true, due: now, tempo })
     }
 
-    /// The next picture of another frame than the last; `None` when the emulator is gone.
+    /// The next picture of a different frame; `None` when the emulator is gone.
     pub(crate) async fn next(&mut self) -> Option<Arc<Picture>> {
         if !std::mem::take(&mut self.fresh) {
             while !self.ask().await? {}
@@ -88,7 +88,7 @@ impl Screenshots {
         if same && new.frame == last.frame {
             return Some(false);
         }
-        // If the counter was set back, the number of frames is unknown; it counts as one.
+        // If the counter went back, the number of frames is unknown. It counts as one frame.
         let frames = new.frame.checked_sub(last.frame).unwrap_or(1).max(1);
         let ticks = before.ticks + u64::from(frames);
         let picture = if same {
@@ -97,7 +97,7 @@ impl Screenshots {
             match picture(&new, ticks) {
                 Ok(picture) => picture,
                 Err(error) => {
-                    debug!("a screenshot was left out: {error}");
+                    debug!("a screenshot was skipped: {error}");
                     return Some(false);
                 }
             }

@@ -55,7 +55,7 @@ impl Catalog {
         }
         Err(Failure::new(
             StatusCode::FORBIDDEN,
-            format!("the token that was shown is read-only, and {method} {path} changes something"),
+            format!("the token of the request is read-only, and {method} {path} changes something"),
         ))
     }
 

@@ -48,7 +48,7 @@ impl Refused {
         Refused { id, error: RpcError::invalid_request(problem) }
     }
 
-    /// A field holds something else than is accepted there, or nothing.
+    /// A field holds something other than is accepted there, or nothing.
     fn field(id: Json, name: &str, value: Option<&Json>, accepts: &str) -> Refused {
         let problem = value.map_or("is missing".to_owned(), |value| format!("is {}", shown(value)));
         Refused::new(id, Problem::parameter(name, &problem, accepts))

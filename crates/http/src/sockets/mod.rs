@@ -21,7 +21,7 @@ use crate::transport::activity::Outflow;
 use crate::transport::closing::linger;
 use crate::transport::incoming::OutOfMemory;
 
-/// How long the other end may take to answer a closing.
+/// How long the other end may take to answer a close frame.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The extractor with which a handler opens a WebSocket. Other requests get a [`Problem`].

@@ -13,14 +13,14 @@ use crate::failure::STOPPING;
 use crate::transport::Stopping;
 use crate::transport::activity::Outflow;
 
-/// For how long the other end may leave a ping without an answer.
+/// How long the other end may take to answer a ping.
 const SILENCE: Duration = Duration::from_secs(120);
-/// When nothing was sent for this time, a ping finds out whether the other end is still there.
+/// After this time without a message, a ping finds out whether the other end is still there.
 const KEEP_ALIVE: Duration = Duration::from_secs(20);
-/// Longest message of the other end, in bytes.
+/// The largest message that the other end may send, in bytes.
 const MAX_HEARD: usize = 1024;
 
-/// A WebSocket that sends pictures or sound. A sender first asks [`is_open`](PacedSocket::is_open).
+/// A WebSocket that sends pictures or sound. Call [`is_open`](PacedSocket::is_open) before each message.
 pub(crate) struct PacedSocket {
     socket: WebSocket,
     stopping: Stopping,
@@ -32,7 +32,7 @@ pub(crate) struct PacedSocket {
 
 /// What happened on a [`PacedSocket`].
 pub(crate) enum Heard {
-    /// An answer to a ping: it may be open again.
+    /// An answer to a ping. The socket may be open again.
     Pong,
     /// The other end sent a text.
     Text(String),
@@ -66,7 +66,7 @@ impl PacedSocket {
         PacedSocket { socket, stopping, outflow, pings: PingWindow::new(now), sent: now }
     }
 
-    /// Whether the other end reads what it is sent. If not, the next answer to a ping may open it again.
+    /// Whether the other end has read enough that more may be sent. If not, the next answer to a ping may open the socket again.
     pub(crate) fn is_open(&self) -> bool {
         self.pings.is_open(Instant::now())
     }
@@ -95,7 +95,7 @@ impl PacedSocket {
         }
     }
 
-    /// Waits for the next event. The future may be dropped and called again.
+    /// Waits for the next event. This is cancel safe: if the future is dropped, no event is lost.
     pub(crate) async fn next(&mut self) -> Result<Heard, SocketEnd> {
         loop {
             let now = Instant::now();
@@ -150,13 +150,13 @@ impl PacedSocket {
     }
 }
 
-/// How much longer than the best round trip a ping may be under way before nothing more is sent.
+/// A ping may take this much longer than the best round trip. If it takes longer, nothing more is sent until the answer comes.
 const SLACK: Duration = Duration::from_millis(100);
-/// The same before any ping has come back.
+/// How long a ping may take while no ping has been answered yet.
 const FIRST: Duration = Duration::from_secs(1);
-/// The most pings under way.
+/// The largest number of pings without an answer.
 const MOST: usize = 128;
-/// The best round trip is that of the last one or two of these windows, because the network may change.
+/// The best round trip is that of the last one or two windows of this length, because the network may change.
 const WINDOW: Duration = Duration::from_secs(10);
 
 /// Finds out how much of what was sent over a WebSocket has been read.
@@ -167,7 +167,7 @@ const WINDOW: Duration = Duration::from_secs(10);
 pub(crate) struct PingWindow {
     /// Number of the next ping.
     next: u64,
-    /// Those that were not answered, with when they were sent.
+    /// The pings without an answer: their numbers, and when they were sent.
     out: VecDeque<(u64, Instant)>,
     /// The best round trip of this window and of the one before.
     best: [Option<Duration>; 2],
@@ -187,7 +187,7 @@ impl PingWindow {
         self.out.len() < MOST && self.silence(now) <= patience
     }
 
-    /// For how long the oldest ping has waited for its answer.
+    /// How long the oldest ping has waited for its answer.
     pub(crate) fn silence(&self, now: Instant) -> Duration {
         self.out.front().map_or(Duration::ZERO, |(_, sent)| now.saturating_duration_since(*sent))
     }
@@ -200,7 +200,7 @@ impl PingWindow {
         number.to_le_bytes()
     }
 
-    /// A ping came back. Pings before it need no answers of their own (RFC 6455, 5.5.3). Data that was never sent is
+    /// Notes the answer to a ping, which also answers the pings before it (RFC 6455, 5.5.3). A payload that no ping had is
     /// ignored.
     pub(crate) fn answered(&mut self, payload: &[u8], now: Instant) {
         let Ok(number) = payload.try_into().map(u64::from_le_bytes) else { return };
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn one_answer_stands_for_those_before_and_inventions_for_none() {
+    fn one_answer_also_answers_earlier_pings_and_an_unknown_payload_none() {
         let start = Instant::now();
         let mut pings = PingWindow::new(start);
         pings.ping(start);

@@ -15,14 +15,14 @@ use crate::failure::STOPPING;
 use crate::limits::Limits;
 use crate::problem::{MEDIA_TYPE, Problem};
 
-/// How much a client that was refused may still send before it must read.
+/// How many bytes of a refused client the server still reads and discards.
 const LINGER_BYTES: usize = 64 * 1024 * 1024;
-/// And for how long.
+/// How long the server reads from a refused client.
 const LINGER: Duration = Duration::from_secs(5);
-/// And once the server stops.
+/// How long it reads after the server begins to stop.
 const LAST_LINGER: Duration = Duration::from_millis(100);
 
-/// Sends a reply outside of hyper and makes sure that it arrives. Under `/v1` it is a problem.
+/// Sends a reply without hyper and makes sure that it arrives. Under `/v1`, the body is a problem document (RFC 9457).
 pub(crate) async fn last_reply(
     stream: &mut ClientStream,
     refusal: Refusal,
@@ -54,8 +54,8 @@ pub(crate) async fn last_reply(
     }
 }
 
-/// Reads and forgets what a client still sends: closing over unread bytes would reset the connection, and the client
-/// might lose the reply that lies in its own buffer.
+/// Reads and discards what a client still sends. Closing a connection with unread bytes would reset it, and the client
+/// might lose the reply that is already in its own buffer.
 pub(crate) async fn linger(stream: &mut ClientStream, stopping: &Stopping) {
     let drain = async {
         let mut buffer = vec![0; 64 * 1024];
@@ -95,7 +95,7 @@ impl Refusal {
         "the URL is too long: it and the headers may have 65534 bytes together; a longer message goes as the body of \
          POST /mgbaendpoint",
     );
-    /// The same under `/v1`.
+    /// The URL is too long, under `/v1`.
     pub(crate) const LONG_TARGET: Refusal = Refusal::new(
         StatusCode::PAYLOAD_TOO_LARGE,
         "the URL is too long: it and the headers may have 65534 bytes together; what is longer goes as the body of \
@@ -109,7 +109,7 @@ impl Refusal {
         Refusal::new(StatusCode::REQUEST_TIMEOUT, "the request did not arrive in time");
     /// For a request that had not arrived when the server stopped.
     pub(crate) const STOPPING: Refusal = Refusal::new(StatusCode::REQUEST_TIMEOUT, STOPPING);
-    /// For a client that speaks HTTP where HTTPS is spoken.
+    /// For a client that speaks HTTP to a server that expects HTTPS.
     pub(crate) const HTTPS_ONLY: Refusal = Refusal::new(StatusCode::BAD_REQUEST, HTTPS_ONLY);
     pub(crate) const TWO_LENGTHS: Refusal =
         Refusal::new(StatusCode::BAD_REQUEST, "a request has one Content-Length header at most");
@@ -117,7 +117,7 @@ impl Refusal {
         StatusCode::PAYLOAD_TOO_LARGE,
         "Content-Length, or the size of a chunk, is larger or longer than that of any body",
     );
-    /// For what arrives when other clients' requests fill the memory.
+    /// For a request that arrives while other clients' requests fill the memory.
     pub(crate) const OUT_OF_MEMORY: Refusal = Refusal::busy(
         "other large requests are arriving and leave no memory for this one; send it again in a second",
     );

@@ -41,7 +41,7 @@ pub(crate) struct Done {
     pub(crate) frame: u32,
     /// One result for each operation, in order. An error is the last.
     pub(crate) results: Vec<OpResult>,
-    /// Which operation failed, counted from 0; left out if none did.
+    /// Which operation failed, counted from 0. Absent if none did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) failed: Option<usize>,
 }

@@ -6,7 +6,7 @@ use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema,
 use super::control::{AtFrame, change, not_taken};
 use crate::routing::prelude::*;
 
-/// Texts for each cheat in the result of the operation `cheats`.
+/// How many strings the result of the operation `cheats` has for each cheat.
 const TEXTS: usize = 5;
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
@@ -16,7 +16,7 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
 /// Cheats.
 #[derive(Serialize, ToSchema)]
 struct CheatList {
-    /// In the order in which they were added, which is the order in which their codes are applied.
+    /// The cheats in the order in which they were added. Their codes are applied in the same order.
     cheats: Vec<Cheat>,
 }
 
@@ -35,7 +35,7 @@ struct Cheat {
 }
 
 impl Cheat {
-    /// Reads the texts of a cheat.
+    /// Reads the strings that describe a cheat.
     fn read(texts: &[Value]) -> Option<Cheat> {
         let text = |index: usize| match texts.get(index)? {
             Value::Text(text) => Some(text.as_str()),
@@ -53,7 +53,7 @@ impl Cheat {
 
 /// The cheats of the game. They are removed when another game is loaded; resets and states do not change them.
 ///
-/// An mGBA in its window answers 501: its scripts have no cheats.
+/// A stock mGBA answers 501, because its scripts cannot use cheats.
 #[utoipa::path(get, path = "/v1/cheats", operation_id = "cheats", tag = "cheats", params(EmulatorParam),
     responses((status = 200, description = "All of them.", body = CheatList)))]
 async fn list(selected: SelectedEmulator) -> Result<Json<CheatList>, Problem> {
@@ -70,17 +70,17 @@ async fn list(selected: SelectedEmulator) -> Result<Json<CheatList>, Problem> {
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"name": "Nine lives", "kind": "raw", "codes": ["0200004C:0009"]}))]
 struct NewCheat {
-    /// A file of cheats as mGBA writes it, on the emulator's machine, in place of all other fields.
+    /// The path of a file of cheats in mGBA's format, on the emulator's machine. It excludes all other fields.
     path: Option<String>,
-    /// Its name for people; left out, `cheat`.
+    /// Its name for people. Default: `cheat`.
     name: Option<String>,
     /// The device that its codes are for: `auto`, `gameshark`, `gameshark_raw`, `action_replay`, `action_replay_raw`,
-    /// `codebreaker`, `game_genie` or `raw`; left out, `auto`.
+    /// `codebreaker`, `game_genie` or `raw`. Default: `auto`.
     kind: Option<String>,
-    /// Its codes: a list, or a text with one on each line.
+    /// Its codes: a list, or a string with one code on each line.
     #[schema(schema_with = codes_schema)]
     codes: Option<Codes>,
-    /// Whether it is on; left out, it is.
+    /// Whether it is on. Default: true.
     enabled: Option<bool>,
 }
 
@@ -99,12 +99,12 @@ fn codes_schema() -> Schema {
 /// The cheats that were added.
 #[derive(Serialize, ToSchema)]
 struct Added {
-    /// The number of the cheat; left out for a file.
+    /// The number of the cheat. Absent for a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<i64>,
     /// How many cheats were added.
     count: i64,
-    /// The frame counter then.
+    /// The frame counter at that time.
     frame: u32,
 }
 

@@ -1,4 +1,5 @@
-//! Operations that a batch takes in addition to those of the table. Each becomes one or more operations of the table.
+//! Operations for convenience, which a batch accepts in addition to those of the emulator's table. Each becomes one or more
+//! operations of the table.
 
 use std::sync::Arc;
 
@@ -17,16 +18,22 @@ use crate::problem::Problem;
 use crate::reading::fields::{self, Address, Context, Encoding, Fields, Object, Target, shown};
 use crate::reading::{self, Whole};
 
-/// Their names, with a word on each.
+/// The names of the operations, with descriptions.
 pub(crate) const ALL: [(&str, &str); 12] = [
-    ("read", "A number of type u8, u16, u32, i8, i16 or i32 at `address`, on the bus or in `domain`."),
-    ("read_many", "The numbers at each of `addresses`, which are of one type or each of its symbol's."),
+    ("read", "Reads a number of type u8, u16, u32, i8, i16 or i32 at `address`, on the bus or in `domain`."),
+    (
+        "read_many",
+        "Reads the numbers at `addresses`. All have the given type, or each has the type of its symbol.",
+    ),
     ("write", "Writes `value` of a type to `address`, on the bus or in `domain`."),
-    ("write_many", "Does `writes`, each with address, value and, if need be, type."),
-    ("tap", "Holds `keys` for `frames` frames (1) from the next one on, and names those frames."),
+    ("write_many", "Performs `writes`, each with an address, a value and optionally a type."),
+    (
+        "tap",
+        "Holds `keys` for `frames` frames (default: 1), beginning with the next frame, and returns the numbers of those frames.",
+    ),
     (
         "input",
-        "Plays a `sequence`, `presses` or `steps` as POST /v1/input does, and names the frames of each press; with `append`, \
+        "Plays a `sequence`, `presses` or `steps` as POST /v1/input does, and returns the frames of each press; with `append`, \
          after everything that plays or waits.",
     ),
     (
@@ -36,23 +43,26 @@ pub(crate) const ALL: [(&str, &str); 12] = [
     ),
     (
         "evaluate",
-        "The `values` of expressions by name, or of a list of expressions; null for one without a value.",
+        "Evaluates `values`, an object or a list of expressions, and returns their values; null if an expression has no value.",
     ),
     (
         "read_text",
-        "The text in `length` bytes at `address`, up to its end: in the character table, or else in UTF-8.",
+        "Reads text in `length` bytes at `address`, up to the end of the text, with the character table or else as UTF-8.",
     ),
-    ("freeze", "Writes `value` of a type to `address`, now and again after each frame."),
-    ("unfreeze", "Ends the `freeze` of `address`, or without it all; the result says whether there was one."),
-    ("frozen", "The values that `freeze` keeps."),
+    ("freeze", "Writes `value` of a type to `address` now, and again after each frame."),
+    (
+        "unfreeze",
+        "Ends the `freeze` of `address`, or of all addresses; the result says whether a value was frozen.",
+    ),
+    ("frozen", "Returns the values that `freeze` keeps."),
 ];
 
-/// The most bytes of a text.
+/// The largest length of a text in bytes.
 const MAX_TEXT: i64 = 4096;
 
 /// How the results of an operation are written.
 pub(crate) enum Form {
-    /// One operation's result as it is.
+    /// The unchanged result of one operation.
     Plain,
     /// One number of this form.
     Number(NumberForm),
@@ -60,9 +70,9 @@ pub(crate) enum Form {
     Numbers(Vec<NumberForm>),
     /// Bytes at an address that was computed.
     BytesAt(Encoding),
-    /// The text in bytes, with the game's character table.
+    /// The text that the bytes stand for in the game's character table.
     Text(Option<Arc<TextTable>>),
-    /// This many results without a value that is shown.
+    /// This many results that are not returned.
     Nothing(usize),
     /// The frame counter and the number of a timeline.
     Played(Timeline),
@@ -70,7 +80,7 @@ pub(crate) enum Form {
     Ran(RunTexts),
     /// The values of expressions with these names.
     Evaluated(Vec<String>),
-    /// The values that are kept in memory.
+    /// The frozen values.
     Frozen,
 }
 
@@ -123,7 +133,7 @@ pub(crate) struct NumberForm {
 }
 
 impl NumberForm {
-    /// The number of the type that a caller gives, or else the one that the memory map describes, or else a byte.
+    /// The type comes from the caller, or else from the memory map; without both, it is a byte.
     pub(super) fn of(given: Option<Type>, target: &Target) -> NumberForm {
         match (given, target.kind) {
             (None, Some(kind)) => NumberForm { kind, format: target.format },
@@ -132,7 +142,7 @@ impl NumberForm {
     }
 }
 
-/// A number that was read unsigned.
+/// The value of a number that was read without its sign.
 pub(super) fn number(form: NumberForm, value: &Value) -> Json {
     let bits = match value {
         Value::Int(number) => *number as u32,
@@ -152,7 +162,8 @@ pub(super) fn number(form: NumberForm, value: &Value) -> Json {
     }
 }
 
-/// Refuses to write a number of which the memory map says that it stands for something else, unless its type is given.
+/// Refuses to write a number that the memory map describes as something else, such as fixed point, unless the caller gives a
+/// type.
 pub(super) fn check_plain(given: Option<Type>, target: &Target) -> Result<(), Problem> {
     let (None, Some(kind)) = (given, target.kind.filter(|_| target.format != Format::Plain)) else {
         return Ok(());
@@ -294,7 +305,7 @@ fn input(object: Object, ops: &mut Vec<Op>) -> Result<Form, Problem> {
     Ok(play(input.try_into()?, append, ops))
 }
 
-/// The frame counter is asked for just before, because an operation of the same batch may move it.
+/// An operation that reads the frame counter comes just before, because the same batch may have changed it.
 fn play(timeline: Timeline, append: bool, ops: &mut Vec<Op>) -> Form {
     ops.extend([Op::CurrentFrame {}, timeline.op(append)]);
     Form::Played(timeline)
@@ -360,7 +371,7 @@ pub(super) fn read_at(result: &[u8]) -> Option<(u32, &[u8])> {
     Some((u32::from_le_bytes(*address), bytes))
 }
 
-/// Reads an operation of the table on the bus whose address is computed; `None` if it is another operation or address.
+/// Reads an operation of the table whose address on the bus is computed. Returns `None` for all other operations and addresses.
 pub(crate) fn read_computed(
     name: &str,
     object: &Object,

@@ -1,4 +1,4 @@
-//! Values that an emulator keeps in memory.
+//! Frozen values: numbers and bytes that an emulator keeps in memory.
 
 use framewire_expression::Type;
 use framewire_protocol::hex::parse_hex_pairs;
@@ -17,35 +17,35 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(list, unfreeze_all)).routes(routes!(freeze, unfreeze))
 }
 
-/// The name that stands for all values.
+/// The address that stands for all frozen values.
 pub(super) const ALL: &str = "*";
 
-/// A value that is kept.
+/// A frozen value.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct FrozenValue {
     /// The address, as it was given.
     address: String,
-    /// The type of the number; left out for bytes.
+    /// The type of the number. Absent for bytes.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     kind: Option<&'static str>,
     /// The number.
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<i64>,
-    /// The bytes as base64 text, if that is what is kept.
+    /// The bytes as base64 text; absent for a number.
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<String>,
 }
 
-/// Values that are kept.
+/// The frozen values.
 #[derive(Serialize, ToSchema)]
 struct FrozenValues {
     /// The frame counter now.
     frame: u32,
-    /// In the order in which that began.
+    /// The values in the order in which they were frozen.
     frozen: Vec<FrozenValue>,
 }
 
-/// The operation that keeps `content` at an address.
+/// The operation that freezes `content` at an address.
 pub(super) fn freeze_op(address: &Json, target: &Target, content: Content) -> Op {
     let (kind, data) = match content {
         Content::Number(kind, bits) => (kind.name(), bytes_of(kind, bits)),
@@ -54,7 +54,7 @@ pub(super) fn freeze_op(address: &Json, target: &Target, content: Content) -> Op
     Op::Freeze { name: name_of(address), kind: kind.to_owned(), address: target.address.code(), data }
 }
 
-/// What a value at this address is called: a number always in the same way, and other texts as they were given.
+/// The name of a frozen value: its address. A number is always written in the same way; any other address is kept as it was given.
 pub(super) fn name_of(address: &Json) -> String {
     let number = match address {
         Json::String(text) => lua_integer(text.trim()),
@@ -85,7 +85,7 @@ pub(super) fn values(result: &Value) -> Vec<FrozenValue> {
     words.chunks(3).filter_map(value).collect()
 }
 
-/// The values that are kept in memory.
+/// Lists the frozen values.
 #[utoipa::path(get, path = "/v1/freeze", operation_id = "frozenMemory", tag = "memory", params(EmulatorParam),
     responses((status = 200, description = "The values.", body = FrozenValues)))]
 async fn list(selected: SelectedEmulator) -> Result<Body<FrozenValues>, Problem> {
@@ -94,10 +94,10 @@ async fn list(selected: SelectedEmulator) -> Result<Body<FrozenValues>, Problem>
     Ok(Body(FrozenValues { frame, frozen: values(&outcome.single()?) }))
 }
 
-/// Keeps a value in memory: writes it now and again after each frame.
+/// Freezes a value: writes it to memory now, and again after each frame.
 ///
-/// The address is one of readMemory; one that is read from memory is read again each time. While an emulator is recorded,
-/// this is refused, because a recording holds no writes.
+/// The address is written as for readMemory. If it is an expression that reads memory, it is evaluated again each time. While
+/// a recording is made, the request is refused, because a recording does not contain writes.
 #[utoipa::path(put, path = "/v1/freeze/{address}", operation_id = "freezeMemory", tag = "memory",
     params(("address" = String, Path, description = "The address."), EmulatorParam), request_body = NewContent,
     responses((status = 200, description = "It is kept.", body = AtFrame)))]
@@ -117,10 +117,10 @@ async fn freeze(
     Ok(Body(AtFrame { frame }))
 }
 
-/// Keeps a value no longer; the game may change it again.
+/// Unfreezes a value. The game can change it again.
 #[utoipa::path(delete, path = "/v1/freeze/{address}", operation_id = "unfreezeMemory", tag = "memory",
     params(("address" = String, Path, description = "The address, as it was given."), EmulatorParam),
-    responses((status = 200, description = "It is not kept any more.", body = AtFrame)))]
+    responses((status = 200, description = "The value is not frozen any more.", body = AtFrame)))]
 async fn unfreeze(selected: SelectedEmulator, Path(text): Path<String>) -> Result<Body<AtFrame>, Problem> {
     let name = name_of(&Json::String(text));
     let outcome = selected.perform(selected.keyed(Op::Unfreeze { name: name.clone() })).await?;
@@ -132,9 +132,9 @@ async fn unfreeze(selected: SelectedEmulator, Path(text): Path<String>) -> Resul
     Ok(Body(AtFrame { frame }))
 }
 
-/// Keeps no value any longer.
+/// Unfreezes all values.
 #[utoipa::path(delete, path = "/v1/freeze", operation_id = "unfreezeAllMemory", tag = "memory", params(EmulatorParam),
-    responses((status = 200, description = "Nothing is kept any more.", body = AtFrame)))]
+    responses((status = 200, description = "No value is frozen any more.", body = AtFrame)))]
 async fn unfreeze_all(selected: SelectedEmulator) -> Result<Body<AtFrame>, Problem> {
     change(&selected, Op::Unfreeze { name: ALL.to_owned() }).await
 }

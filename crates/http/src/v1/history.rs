@@ -1,4 +1,4 @@
-//! The history of an emulator: what it keeps of the past, and going back in it.
+//! The history of an emulator: the past frames to which it can go back.
 
 use std::time::{Duration, SystemTime};
 
@@ -17,14 +17,14 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(history)).routes(routes!(picture)).routes(routes!(rewind))
 }
 
-/// Times of snapshots and recordings are whole seconds.
+/// The times of snapshots and recordings are rounded to whole seconds.
 const SECOND: Duration = Duration::from_secs(1);
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct HistoryQuery {
-    /// Only what is kept of the frames from this one on.
+    /// Leaves out the frames before this one.
     #[serde(default)]
     #[param(default = 0)]
     first: u32,
@@ -38,44 +38,44 @@ fn yes() -> bool {
     true
 }
 
-/// What is kept of the past.
+/// The history of an emulator.
 #[derive(Serialize, ToSchema)]
 #[schema(as = History)]
 struct HistoryResponse {
     /// The frame counter now.
     frame: u32,
-    /// The number of the line that the emulator is on; null if nothing is kept yet.
+    /// The number of the current line; null if nothing is kept yet.
     line: Option<u32>,
-    /// Most bytes of memory that all of it may take. The oldest states are dropped first.
+    /// The largest number of bytes that the history may use. The oldest states are dropped first.
     budget: usize,
-    /// How many bytes it takes.
+    /// How many bytes it uses.
     used: usize,
     /// The lines, the oldest first.
     lines: Vec<Line>,
 }
 
-/// Frames that follow from one another.
+/// A sequence of frames without gaps.
 #[derive(Serialize, ToSchema)]
 #[schema(as = HistoryLine)]
 struct Line {
     /// Its number.
     line: u32,
-    /// Why it does not follow from the frame before it: `game`, `reset`, `state` or `rewind`.
+    /// Why a new line began: `game`, `reset`, `state` or `rewind`.
     began: &'static str,
-    /// After `rewind`: the frame that it follows from.
+    /// If the line began with `rewind`: the frame after which it begins.
     follows: Option<Place>,
     /// The frames whose states are kept.
     states: Vec<u32>,
-    /// Those of them that have a small picture, for GET /v1/timeline/picture.
+    /// The frames that also have a small picture, for GET /v1/timeline/picture.
     pictures: Vec<u32>,
     /// The keys that were held.
     keys: Vec<HeldKeys>,
     /// Frames at which something other than keys changed the game, such as a write to memory or a frozen value; at most one after
-    /// each state. Empty for an mGBA in its window.
+    /// each state. Empty for a stock mGBA.
     changes: Vec<u32>,
-    /// The snapshots that were made of it.
+    /// The snapshots of frames of this line.
     snapshots: Vec<Mark>,
-    /// The recordings that began on it.
+    /// The recordings that began on this line.
     recordings: Vec<Mark>,
 }
 
@@ -89,11 +89,11 @@ struct Place {
     frame: u32,
 }
 
-/// From this frame on exactly these keys were held.
+/// A change of the keys: after the frame `frame`, exactly these keys were held.
 #[derive(Serialize, ToSchema)]
 #[schema(as = HistoryKeys)]
 struct HeldKeys {
-    /// The frame counter before the first such frame.
+    /// The frame counter before the first frame with these keys.
     frame: u32,
     /// The keys.
     #[schema(value_type = Vec<String>)]
@@ -110,7 +110,7 @@ struct Mark {
     frame: u32,
 }
 
-/// A file that may be of a frame of the history.
+/// A snapshot or a recording that may belong to a frame of the history.
 struct Candidate {
     name: String,
     frame: u32,
@@ -123,8 +123,8 @@ impl Candidate {
         Some(Candidate { name: name.to_string(), frame, time })
     }
 
-    /// Whether it was made while the line was at its frame. A paused game stays at one for long, and the state of that
-    /// frame is kept at any time of it: an embedded core keeps it when the game goes on.
+    /// Whether the file was made while the line was at the file's frame. A paused game can stay at a frame for a long time, and the
+    /// history may keep the state of that frame at any moment of this time. An embedded core keeps it when the game continues.
     fn is_of(&self, line: &LineOverview) -> bool {
         let (before, rest) =
             line.states.split_at(line.states.partition_point(|state| state.frame < self.frame));
@@ -170,7 +170,7 @@ impl Candidates {
     }
 }
 
-/// Takes those out that are of this line.
+/// Removes the files that belong to this line, and returns them.
 fn take_marks(candidates: &mut Vec<Candidate>, line: &LineOverview) -> Vec<Mark> {
     let taken = candidates.extract_if(.., |candidate| candidate.is_of(line));
     taken.map(|Candidate { name, frame, .. }| Mark { name, frame }).collect()
@@ -210,12 +210,12 @@ fn history_of(selected: &SelectedEmulator) -> Result<Arc<History>, Problem> {
     })
 }
 
-/// What is kept of the past: states, small pictures, and keys.
+/// Returns the history of the emulator: states, small pictures, and keys.
 ///
-/// Of an embedded core, a state is kept each half second of the game, a picture each second, and the keys of each frame. Of an mGBA
-/// in its window, a state with a picture is kept each second of time, and the keys of its frame. Frames that follow from one
-/// another are a *line*. A reset, a state that is loaded, or going back begins a line; the lines before it are kept until there is
-/// no memory for them.
+/// The history of an embedded core has a state for each half second of the game, a picture for each second, and the keys of each
+/// frame. The history of a stock mGBA has a state for each second of real time, with a picture and the keys of that frame. A
+/// sequence of frames without gaps is a *line*. A reset, loading a state, or going back begins a new line. Earlier lines are kept
+/// until there is no memory for them.
 #[utoipa::path(get, path = "/v1/timeline", operation_id = "history", tag = "history",
     params(EmulatorParam, HistoryQuery), responses((status = 200, description = "What is kept.", body = HistoryResponse)))]
 async fn history(
@@ -233,7 +233,7 @@ async fn history(
         _ => Candidates::default(),
     };
     let Overview { budget, used, current, lines } = history.overview(first);
-    // What could be of several lines is of the newest.
+    // A file that could belong to several lines belongs to the newest.
     let mut lines: Vec<Line> = lines.iter().rev().map(|line| Line::new(line, &mut candidates)).collect();
     lines.reverse();
     Ok(Json(HistoryResponse { frame: selected.emulator.state().frame, line: current, budget, used, lines }))
@@ -249,7 +249,7 @@ struct PictureQuery {
     frame: u32,
 }
 
-/// The small picture of a frame of the history.
+/// Returns the small picture of a frame of the history.
 ///
 /// It has a third of the width and the height of the screen.
 #[utoipa::path(get, path = "/v1/timeline/picture", operation_id = "historyPicture", tag = "history",
@@ -268,25 +268,25 @@ async fn picture(
     let pixels = picture.to_rgb();
     let image = Image::new(picture.width, picture.height, &pixels);
     let image = image.map_err(|error| Problem::new(StatusCode::BAD_GATEWAY, error.to_string()))?;
-    // The number of a line is not used again while the server runs.
+    // While the server runs, no other line gets the same number.
     let headers = [("content-type", "image/png"), (CACHE_CONTROL.as_str(), "private, max-age=600")];
     Ok((headers, png::encode(image)).into_response())
 }
 
-/// Where to go back to.
+/// The frame to go back to.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = RewindTo, example = json!({"frame": 600}))]
 struct RewindTo {
     /// The frame counter.
     frame: u32,
-    /// Number of the line; left out, the one that the emulator is on, with those that it follows from.
+    /// Number of the line. Default: the current line and the lines that it continues.
     #[serde(default)]
     #[schema(minimum = 1)]
     line: Option<u32>,
 }
 
-/// Where the emulator is.
+/// The frame that the emulator reached.
 #[derive(Serialize, ToSchema)]
 struct WentBack {
     /// The frame counter now.
@@ -297,10 +297,10 @@ struct WentBack {
 
 /// Takes the emulator back to a frame of its history, exactly as the game was then.
 ///
-/// An embedded core loads the state that is kept before the frame, and runs the frames up to it with the keys that they had. If
-/// something else changed the game in these frames, such as a write to memory, it goes to the last frame before that. An mGBA in
-/// its window goes to the last frame up to the one that was asked for whose state is kept. Keys that are held stay held, and a game
-/// that runs goes on from there. While a recording, a replay or a timeline of keys is under way, the reply is 409.
+/// An embedded core loads the last state before the frame, and then runs the frames up to it with the same keys. If something
+/// else changed the game in these frames, such as a write to memory, it goes to the last frame before that change. A stock mGBA
+/// goes to the requested frame if its state is kept, or else to the last frame before it that has a state. Keys that are held stay
+/// held, and a running game continues from there. While a recording, a replay or a timeline of keys is under way, the reply is 409.
 #[utoipa::path(post, path = "/v1/rewind", operation_id = "rewind", tag = "history", params(EmulatorParam),
     request_body = RewindTo, responses((status = 200, description = "It is there.", body = WentBack)))]
 async fn rewind(

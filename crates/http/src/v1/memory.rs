@@ -21,21 +21,21 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(scattered)).routes(routes!(read, write)).routes(routes!(domains))
 }
 
-/// An address in a path or query, or with a domain an offset there.
+/// An address in a path or query. With a domain, it is an offset in that domain.
 fn target(text: &str, domain: Option<&str>, symbols: &Symbols) -> Result<Target, Problem> {
     fields::target(&text.into(), domain, symbols, "address")
 }
 
-/// How bytes are given back.
+/// How a reply contains bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum BytesFormat {
     /// In JSON, as text.
     #[default]
     Json,
-    /// As they are.
+    /// Unchanged, as the body of the reply.
     Raw,
-    /// As a text, in the game's character table, or else in UTF-8.
+    /// As the text that they stand for, in the game's character table or else in UTF-8.
     Text,
 }
 
@@ -43,20 +43,20 @@ enum BytesFormat {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct ReadQuery {
-    /// The type of the number; left out, that of the symbol, or u8.
+    /// The type of the number. Default: the type of the symbol, or u8.
     #[serde(rename = "type")]
     #[param(inline)]
     kind: Option<Type>,
     /// Number of bytes to read instead of a number.
     #[param(minimum = 0, maximum = 16777216)]
     length: Option<u32>,
-    /// The memory domain, such as wram; left out, the bus.
+    /// The memory domain, such as wram. Default: the bus.
     domain: Option<String>,
     /// How bytes are written in JSON.
     #[serde(default)]
     #[param(inline)]
     encoding: Encoding,
-    /// Whether bytes come in JSON, as they are, or as a text up to its end.
+    /// Whether the reply has bytes in JSON, unchanged bytes as its body, or the text that they stand for.
     #[serde(default)]
     #[param(inline)]
     format: BytesFormat,
@@ -73,22 +73,22 @@ struct MemoryContent {
     /// The type of the number.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     kind: Option<&'static str>,
-    /// The number: whole, unless the memory map says that it is a fraction.
+    /// The number. It is a whole number, unless the memory map says that it is a fraction.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<f64>)]
     value: Option<serde_json::Value>,
     /// The bytes, in the requested encoding.
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<String>,
-    /// The text that the bytes are.
+    /// The text that the bytes stand for.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
 }
 
 /// Reads a number, or bytes if `length` is given.
 ///
-/// The address is decimal, hex after 0x, or a symbol such as score, score+2 or presses\[1\], or an address that is
-/// itself read from memory, such as u32\[0x03005D8C\] + 4.
+/// The address is a decimal number, a hex number after 0x, a symbol such as score, score+2 or presses\[1\], or an expression
+/// that reads the address from memory, such as u32\[0x03005D8C\] + 4.
 #[utoipa::path(get, path = "/v1/memory/{address}", operation_id = "readMemory", tag = "memory",
     params(("address" = String, Path, description = "The address."), EmulatorParam, ReadQuery),
     responses((status = 200, description = "What is there.", content(
@@ -167,29 +167,30 @@ fn address_of(address: &Address, result: &Value) -> u32 {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct ScatteredQuery {
-    /// An address, repeated for each: decimal, hex after 0x, or a symbol such as score, score+2 or presses[1].
+    /// An address. Repeat the parameter for each address: a decimal number, a hex number after 0x, or a symbol such as score,
+    /// score+2 or presses[1].
     #[serde(default)]
     #[param(min_items = 1, max_items = 4096)]
     address: Vec<String>,
-    /// The type of all of them; left out, that of each symbol, or u8.
+    /// The type of all of them. Default: the type of each symbol, or u8.
     #[serde(rename = "type")]
     #[param(inline)]
     kind: Option<Type>,
-    /// The memory domain, such as wram; left out, the bus.
+    /// The memory domain, such as wram. Default: the bus.
     domain: Option<String>,
 }
 
 /// Numbers read at one frame.
 #[derive(Serialize, ToSchema)]
 struct Numbers {
-    /// The frame counter then.
+    /// The frame counter at that time.
     frame: u32,
-    /// One for each address, in order.
+    /// One number for each address, in order.
     #[schema(value_type = Vec<f64>)]
     values: Vec<serde_json::Value>,
 }
 
-/// Reads numbers at scattered addresses, all at one frame.
+/// Reads numbers at several addresses, all at the same frame.
 #[utoipa::path(get, path = "/v1/memory", operation_id = "readScattered", tag = "memory", params(EmulatorParam, ScatteredQuery),
     responses((status = 200, description = "The numbers.", body = Numbers)))]
 async fn scattered(
@@ -222,7 +223,7 @@ async fn scattered(
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct WriteQuery {
-    /// The memory domain, such as wram; left out, the bus.
+    /// The memory domain, such as wram. Default: the bus.
     domain: Option<String>,
 }
 
@@ -231,23 +232,22 @@ struct WriteQuery {
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"value": 1}))]
 pub(super) struct NewContent {
-    /// A number, or text in hex such as 0x1f.
+    /// A number, or a string in hex such as 0x1f.
     #[schema(value_type = Number, required = false)]
     value: Option<serde_json::Value>,
-    /// The type of the number; left out, that of the symbol, or u8.
+    /// The type of the number. Default: the type of the symbol, or u8.
     #[serde(rename = "type")]
     kind: Option<Type>,
-    /// Bytes as text.
+    /// Bytes, encoded as text.
     data: Option<String>,
-    /// How the bytes are written.
+    /// The encoding of the bytes.
     #[serde(default)]
     encoding: Encoding,
 }
 
 /// Writes a number, or bytes.
 ///
-/// The address is decimal, hex after 0x, a symbol, or read from memory as of readMemory. A body of type
-/// application/octet-stream is written as it is.
+/// The address is written as for readMemory. A body of type application/octet-stream is written to memory unchanged.
 #[utoipa::path(put, path = "/v1/memory/{address}", operation_id = "writeMemory", tag = "memory",
     params(("address" = String, Path, description = "The address."), EmulatorParam, WriteQuery),
     request_body(description = "What to write.", content(
@@ -331,9 +331,9 @@ fn write_bytes(address: Address, domain: Option<String>, data: Vec<u8>) -> Resul
 /// A memory domain.
 #[derive(Serialize, ToSchema)]
 struct Domain {
-    /// What `domain` calls it.
+    /// The name that the parameter `domain` accepts.
     id: String,
-    /// What it is called for people.
+    /// The name to display.
     name: String,
     /// The bus address at which it begins.
     base: u32,
@@ -344,11 +344,11 @@ struct Domain {
 /// Memory domains.
 #[derive(Serialize, ToSchema)]
 struct Domains {
-    /// In the emulator's order.
+    /// The domains, in the emulator's order.
     domains: Vec<Domain>,
 }
 
-/// The memory domains of the game's console.
+/// Lists the memory domains of the game's console.
 #[utoipa::path(get, path = "/v1/domains", operation_id = "domains", tag = "memory", params(EmulatorParam),
     responses((status = 200, description = "The domains.", body = Domains)))]
 async fn domains(selected: SelectedEmulator) -> Result<Json<Domains>, Problem> {

@@ -379,7 +379,7 @@ pub(crate) struct RunDone {
     /// The requested values, by name; null for an expression without a value.
     #[schema(value_type = std::collections::HashMap<String, Option<i64>>)]
     values: Map<String, Json>,
-    /// The operation that failed, such as `then[1]`; left out if none did.
+    /// The operation that failed, such as `then[1]`. Absent if none did.
     #[serde(skip_serializing_if = "Option::is_none")]
     failed: Option<String>,
 }

@@ -1,4 +1,5 @@
-//! What POST /v1/batch takes, as one schema: a component for each row of the table and each convenience.
+//! The OpenAPI schemas of the operations of a batch. Each operation is a component: those in the emulator's table
+//! ([`OPS`]), and those for convenience ([`super::convenience`]).
 
 use std::borrow::Cow;
 
@@ -18,7 +19,7 @@ use super::operations::{in_domain, public, range};
 use super::run::{Conditions, Expressions, RunStep};
 use super::timeline::{Input, KeySet, Press, Step};
 
-/// An operation of a batch, for documents: one of the components [`operations`] gives, by the name in `op`.
+/// The schema of an operation of a batch: one of the components for [`operations`]. The field `op` says which one.
 pub(crate) struct BatchOp;
 
 impl PartialSchema for BatchOp {
@@ -30,7 +31,7 @@ impl PartialSchema for BatchOp {
             discriminator.mapping.insert(name.to_owned(), component.ref_location.clone());
             all = all.item(component);
         }
-        all.discriminator(Some(discriminator)).description(Some("An operation, by the name in `op`.")).into()
+        all.discriminator(Some(discriminator)).description(Some("An operation. `op` is its name.")).into()
     }
 }
 
@@ -56,13 +57,13 @@ impl ToSchema for BatchOp {
     }
 }
 
-/// The operations of a batch by name: the rows of the table and the conveniences.
+/// All operations of a batch with their names: those of the table, and those for convenience.
 fn operations() -> impl Iterator<Item = (&'static str, Object)> {
     public(OPS).map(|info| (info.name, row(info))).chain(conveniences())
 }
 
-/// The name of an operation's component, such as `OpReadMany`. Generators make types of these names, and `Tap` or
-/// `Domains` alone are others.
+/// The name of an operation's component, such as `OpReadMany`. Generated clients have a type with this name. Without `Op`, some
+/// names would be those of other components, such as `Tap` and `Domains`.
 fn component_name(name: &str) -> String {
     let mut component = "Op".to_owned();
     for word in name.split('_') {
@@ -73,7 +74,7 @@ fn component_name(name: &str) -> String {
     component
 }
 
-/// An address, for documents.
+/// The schema of an address.
 pub(crate) struct Address;
 
 impl PartialSchema for Address {
@@ -85,8 +86,8 @@ impl PartialSchema for Address {
             "score+2",
             "u32[0x03005D8C] + 4",
         ]);
-        let description = "A number, the same as text in decimal or hex after 0x, or a symbol of GET /v1/symbols with or \
-                           without an offset or index, or an address that is read from memory when it is used.";
+        let description = "A number; a number as a string, in decimal, or in hex after 0x; a symbol of GET /v1/symbols, with or \
+                           without an offset or index; or an expression that reads the address from memory.";
         OneOfBuilder::new().item(number).item(text).description(Some(description)).into()
     }
 }
@@ -97,13 +98,13 @@ impl ToSchema for Address {
     }
 }
 
-/// A number to write, for documents: its type says which are accepted.
+/// The schema of a number to write. Its type decides which numbers are accepted.
 pub(crate) struct Number;
 
 impl PartialSchema for Number {
     fn schema() -> RefOr<Schema> {
         number(i32::MIN.into(), u32::MAX.into())
-            .description(Some("A number in the range of its type, or text in hex after 0x."))
+            .description(Some("A number in the range of its type, or a string in hex after 0x."))
             .into()
     }
 }
@@ -114,7 +115,7 @@ impl ToSchema for Number {
     }
 }
 
-/// The name of a key, for documents.
+/// The schema of the name of a key.
 pub(crate) struct KeyName;
 
 impl PartialSchema for KeyName {
@@ -131,7 +132,7 @@ impl ToSchema for KeyName {
 
 /// An object with this name in `op`, as a constant that generated clients fill in themselves.
 fn named(name: &str, doc: &str) -> ObjectBuilder {
-    // utoipa knows no `const`; its extensions are written as they are.
+    // utoipa does not support `const`, but writes extensions into the document unchanged.
     let constant = Extensions::from_iter([("const", name)]);
     let op =
         ObjectBuilder::new().schema_type(Type::String).default(Some(name.into())).extensions(Some(constant));
@@ -149,7 +150,7 @@ fn row(info: &'static OpInfo) -> Object {
         .iter()
         .fold(object, |object, arg| object.property(arg.name, argument(info, arg)).required(arg.name));
     match in_domain(info.name) {
-        Some(_) => object.property("domain", text("Name of a memory domain; left out, the bus.")).build(),
+        Some(_) => object.property("domain", text("The name of a memory domain. Default: the bus.")).build(),
         None => object.build(),
     }
 }
@@ -183,7 +184,7 @@ fn integer(min: i64, max: i64) -> ObjectBuilder {
     ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(min)).maximum(Some(max))
 }
 
-/// What is read as a number: in hex as text too.
+/// The schema of a number, or of a string that contains the number in hex.
 fn number(min: i64, max: i64) -> OneOfBuilder {
     let digits = format!("{max:x}").len();
     let pattern = format!("^0x[0-9a-fA-F]{{1,{digits}}}$");
@@ -198,7 +199,7 @@ fn text(doc: &str) -> ObjectBuilder {
 fn kind() -> Ref {
     RefBuilder::new()
         .ref_location_from_schema_name(<NumberType as ToSchema>::name())
-        .description(Some("Left out, that of the symbol, or u8."))
+        .description(Some("Default: the type of the symbol, or u8."))
         .build()
 }
 
@@ -235,7 +236,7 @@ fn conveniences() -> impl Iterator<Item = (&'static str, Object)> {
                 let one = one.property("value", value()).required("value").property("type", kind());
                 let one = one.additional_properties(Some(AdditionalProperties::FreeForm(false)));
                 let writes = ArrayBuilder::new().items(one).max_items(Some(4096));
-                let domain = text("Name of a memory domain; left out, the bus.");
+                let domain = text("Name of a memory domain. Default: the bus.");
                 object.property("writes", writes).required("writes").property("domain", domain)
             }
             "tap" => {
@@ -265,5 +266,5 @@ fn conveniences() -> impl Iterator<Item = (&'static str, Object)> {
 }
 
 fn in_some_domain(object: ObjectBuilder) -> ObjectBuilder {
-    object.property("type", kind()).property("domain", text("Name of a memory domain; left out, the bus."))
+    object.property("type", kind()).property("domain", text("Name of a memory domain. Default: the bus."))
 }

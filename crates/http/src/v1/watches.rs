@@ -48,7 +48,7 @@ struct Parameters {
     /// How the bytes of `bytes[…]` are written.
     #[serde(default)]
     encoding: Encoding,
-    /// Events that are kept for readers who are slow or come back; 1024 if it is left out.
+    /// How many events are kept for readers that are slow or come back. Default: 1024.
     #[param(minimum = 1, maximum = 16_384)]
     buffer: Option<usize>,
     /// Reads the watch that POST /v1/watches made, in place of all others.

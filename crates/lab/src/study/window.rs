@@ -1,4 +1,4 @@
-//! A stock mGBA with one of the scripts, kept over many steps.
+//! A stock mGBA with one of the scripts. The study uses it for many measurements before it closes it.
 
 use std::time::{Duration, Instant};
 
@@ -10,14 +10,14 @@ use super::counter::Counter;
 use super::results::Idle;
 use crate::setup::{Place, Script, Setup};
 
-/// Longest that a script in good health takes to answer a new client.
+/// A script that takes longer than this to answer a new client counts as broken.
 const HEALTHY: Duration = Duration::from_secs(3);
-/// Longest wait for the reply on the idle connection.
+/// The longest wait for a reply on the idle connection.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Requests that follow the first one after the idle time.
+/// How many requests follow the first one after the idle time.
 const FURTHER: usize = 5;
 
-/// The window.
+/// A window of mGBA, with a connection that stays idle.
 #[derive(Debug)]
 pub struct StudyWindow {
     /// The emulator in it.
@@ -35,7 +35,7 @@ struct IdleConnection {
 }
 
 impl StudyWindow {
-    /// Opens it.
+    /// Opens the window.
     ///
     /// # Errors
     /// If mGBA does not start, or the script does not answer.
@@ -50,12 +50,12 @@ impl StudyWindow {
         Ok(StudyWindow { setup, counter, idle })
     }
 
-    /// What it runs.
+    /// The script that the window runs.
     pub fn script(&self) -> Script {
         self.setup.script()
     }
 
-    /// Where the frame number is read.
+    /// The URL of the frame number.
     pub fn counter(&self) -> String {
         self.counter.url()
     }
@@ -65,7 +65,7 @@ impl StudyWindow {
         self.setup.first_answer(HEALTHY).is_some()
     }
 
-    /// How mGBA itself ended, if it did.
+    /// If mGBA has ended, how it ended.
     pub fn end(&mut self) -> Option<String> {
         let mgba = self.setup.window().ok()?;
         mgba.expect_running().err().map(|error| error.to_string())
@@ -74,15 +74,15 @@ impl StudyWindow {
     /// Lines of the script's console so far.
     ///
     /// # Errors
-    /// Without a window.
+    /// If there is no window.
     pub fn console(&mut self) -> anyhow::Result<Vec<String>> {
         Ok(self.setup.window()?.console().lines().map(str::to_owned).collect())
     }
 
-    /// Makes the study's script write about its connections, or not.
+    /// Switches the messages of the study's script about its connections on or off.
     ///
     /// # Errors
-    /// If the window does not take it.
+    /// If the window does not run the Lua code.
     pub fn set_talking(&mut self, talking: bool) -> anyhow::Result<()> {
         self.setup.window()?.lua(&format!("study_talks = {talking}"))?;
         Ok(())
@@ -91,17 +91,17 @@ impl StudyWindow {
     /// Makes the study's script keep the sockets that it closes, or leave them to the garbage collector.
     ///
     /// # Errors
-    /// If the window does not take it.
+    /// If the window does not run the Lua code.
     pub fn set_keeping(&mut self, keeping: bool) -> anyhow::Result<()> {
-        // The sockets that it closed before are collected now, while no client is connected.
+        // Lua collects the sockets that the script closed before now, while no client is connected.
         self.setup.window()?.lua(&format!("collectgarbage() collectgarbage() study_keeps = {keeping}"))?;
         Ok(())
     }
 
-    /// Makes the study's script send back each piece as it comes, or wait for the mark at a message's end.
+    /// Makes the study's script send back each piece as it arrives, or wait for the marker at the end of a message.
     ///
     /// # Errors
-    /// If the window does not take it.
+    /// If the window does not run the Lua code.
     pub fn set_unframed(&mut self, unframed: bool) -> anyhow::Result<()> {
         self.setup.window()?.lua(&format!("study_unframed = {unframed}"))?;
         Ok(())
@@ -110,27 +110,27 @@ impl StudyWindow {
     /// Stops Lua's garbage collector, or starts it again.
     ///
     /// # Errors
-    /// If the window does not take it.
+    /// If the window does not run the Lua code.
     pub fn set_collecting(&mut self, collecting: bool) -> anyhow::Result<()> {
         let word = if collecting { "restart" } else { "stop" };
         self.setup.window()?.lua(&format!("collectgarbage() collectgarbage('{word}')"))?;
         Ok(())
     }
 
-    /// Bytes that Lua has in use.
+    /// How many bytes Lua uses.
     ///
     /// # Errors
-    /// If the window does not say it.
+    /// If the window does not run the Lua code, or its answer is not a number.
     pub fn lua_bytes(&mut self) -> anyhow::Result<f64> {
         let text = self.setup.window()?.lua("return collectgarbage('count')")?;
         let kilobytes: f64 = text.trim().parse().with_context(|| format!("Lua's memory is {text:?}"))?;
         Ok(kilobytes * 1024.0)
     }
 
-    /// Connections to the script that the system keeps for a while after they were closed.
+    /// How many closed connections to the script the system still keeps, in the state `TIME_WAIT`.
     ///
     /// # Errors
-    /// Without `/proc`.
+    /// If `/proc/net/tcp` cannot be read.
     pub fn waiting(&self) -> anyhow::Result<usize> {
         let sockets = tcp().context("cannot read /proc/net/tcp")?;
         let address = self.setup.address();
@@ -141,10 +141,10 @@ impl StudyWindow {
         Ok(waiting.count())
     }
 
-    /// Connections that the script holds, without the idle one.
+    /// How many connections the script holds. The idle one does not count.
     ///
     /// # Errors
-    /// Without `/proc`.
+    /// If `/proc/net/tcp` cannot be read.
     pub fn connections(&self) -> anyhow::Result<usize> {
         let sockets = tcp().context("cannot read /proc/net/tcp")?;
         let held = sockets.iter().filter(|socket| {
@@ -159,7 +159,7 @@ impl StudyWindow {
         self.idle.since.elapsed()
     }
 
-    /// Uses the idle connection.
+    /// Sends requests on the idle connection and measures their replies.
     pub fn use_idle(&mut self) -> Idle {
         let seconds = self.idle().as_secs_f64();
         let prefix = self.script().echo_prefix();
@@ -179,7 +179,7 @@ impl StudyWindow {
     }
 }
 
-/// Milliseconds, to the microsecond.
+/// A time in milliseconds, rounded to microseconds.
 pub fn millis(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e6).round() / 1e3
 }

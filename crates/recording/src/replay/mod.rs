@@ -201,7 +201,7 @@ async fn check_game(emulator: &dyn Emulator, recording: &Recording) -> Result<()
             running: title.clone(),
             running_checksum: *checksum as u32,
         }),
-        _ => Err(OpError::failed("the emulator answered with something else than its game").into()),
+        _ => Err(OpError::failed("the emulator answered with something other than its game").into()),
     }
 }
 

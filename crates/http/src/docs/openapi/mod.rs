@@ -35,17 +35,17 @@ const FAILURES: [Failure; 10] = [
         "BadRequest",
         "A parameter or the body is missing, unreadable or out of range; the text says which and what it takes.",
     ),
-    ("401", "NoToken", "A token is needed, or the one that was shown is not valid."),
+    ("401", "NoToken", "A token is needed, or the token of the request is not valid."),
     (
         "403",
         "Foreign",
-        "A browser sent it for a web page, or to a name, that was not allowed; the text says how to allow it.",
+        "The request comes from a web page, or uses a host name, that is not allowed. The text says how to allow it.",
     ),
     ("408", "Slow", "The body did not arrive in time."),
-    ("413", "TooLarge", "The URL or the body is larger than is accepted."),
-    ("500", "Internal", "A fault of Framewire; the text is worth a report."),
+    ("413", "TooLarge", "The URL or the body is too large."),
+    ("500", "Internal", "A bug in Framewire. Please report it with the text."),
     ("501", "Unsupported", "This kind of emulator cannot do it."),
-    ("502", "NoEmulator", "No emulator is there, or it failed; the text says how to start one."),
+    ("502", "NoEmulator", "There is no emulator, or it failed. The text says how to start one."),
     ("503", "Busy", "Too many requests are waiting; try again after the time in Retry-After."),
     ("504", "Stalled", "The emulator did not answer in time: it is paused, or has no ROM."),
 ];
@@ -123,7 +123,7 @@ fn operation(route: &Route) -> Operation {
     with_failures(operation, &FAILURES).build()
 }
 
-/// A body of text. Its type does not matter, and generators that send no `text/plain` send bytes.
+/// A body of text, which is accepted with any type. Generated clients that cannot send `text/plain` send it as bytes.
 fn text_body(description: &str, example: Option<&str>) -> RequestBodyBuilder {
     let text = ContentBuilder::new().schema(Some(string())).example(example.map(Value::from));
     let raw = ContentBuilder::new().schema(Some(bytes()));
@@ -138,9 +138,9 @@ const KEY_FAILURES: [Failure; 2] = [
     (
         "410",
         "ReplyDropped",
-        "The request of this Idempotency-Key was done, and its reply is not kept any more.",
+        "The request with this Idempotency-Key was performed, and its reply is no longer kept.",
     ),
-    ("422", "KeyReused", "The Idempotency-Key was used for another request."),
+    ("422", "KeyReused", "The Idempotency-Key was used for a different request."),
 ];
 
 fn with_failures(operation: OperationBuilder, failures: &[Failure]) -> OperationBuilder {
@@ -156,7 +156,7 @@ fn referred(name: &str, description: &str) -> RefOr<Response> {
     RefOr::Ref(reference)
 }
 
-/// The path in camel case, and the method where a path has two.
+/// The path in camel case. If the path has two methods, the method is added.
 fn operation_id(route: &Route) -> String {
     let mut id = String::new();
     for word in route.path.split(['/', '-']).filter(|word| !word.is_empty()) {
@@ -258,7 +258,7 @@ fn string() -> Schema {
     ObjectBuilder::new().schema_type(Type::String).into()
 }
 
-/// Bytes, by the word of OpenAPI 3.0 that generators know.
+/// The schema of bytes, in the form of OpenAPI 3.0, which generators understand.
 fn bytes() -> Schema {
     let binary = SchemaFormat::KnownFormat(KnownFormat::Binary);
     ObjectBuilder::new().schema_type(Type::String).format(Some(binary)).into()
@@ -284,15 +284,18 @@ fn own_paths() -> [(&'static str, PathItem); 3] {
     };
     let json = |description: &str, schema| typed("application/json", description, schema);
     let health = Ref::from_schema_name(Health::name()).into();
-    let health = json("The server is up; the rest is about its emulator.", health);
+    let health = json("The server is up. The other fields describe its emulator.", health);
     let picture = typed("image/png", "A PNG.", bytes().into());
-    let metrics =
-        typed("text/plain", "The text format of Prometheus; docs/metrics.md lists them.", string().into());
+    let metrics = typed(
+        "text/plain",
+        "Metrics in the text format of Prometheus. docs/metrics.md lists them.",
+        string().into(),
+    );
     // The errors that occur before the request itself is checked.
     let refused = |operation| with_failures(operation, &FAILURES[1..3]);
     let item = |operation: OperationBuilder| PathItem::new(HttpMethod::Get, operation.build());
     [
-        ("/metrics", item(refused(get("metrics", "What is counted, for Prometheus.", metrics)))),
+        ("/metrics", item(refused(get("metrics", "Metrics for Prometheus.", metrics)))),
         ("/healthz", item(refused(get("health", "Whether the server is up.", health)))),
         (
             "/screen.png",

@@ -1,5 +1,4 @@
-//! The part of the document about `/v1`: the descriptions of the handlers, what they have in common, and how to send a
-//! token.
+//! The part of the document about `/v1`: the descriptions of the handlers, their common failures, and how to send a token.
 
 use axum::http::Method;
 use utoipa::PartialSchema;
@@ -22,25 +21,29 @@ const PROBLEMS: [super::Failure; 15] = [
     ("400", "V1BadRequest", "A parameter or the body cannot be used; nothing was done."),
     ("401", "V1Unauthorized", "A token is needed, or the one that was given is not valid."),
     ("403", "V1Forbidden", "The token, the web page or the host name does not allow this."),
-    ("404", "V1NotFound", "The path, the emulator or what the path names is not there."),
+    ("404", "V1NotFound", "The path, the emulator or the object that the path names does not exist."),
     ("408", "V1Slow", "The body did not arrive in time."),
-    ("409", "V1Conflict", "It cannot be done in the present state."),
+    ("409", "V1Conflict", "The request is not possible in the current state."),
     (
         "410",
         "V1ReplyDropped",
-        "The request of this Idempotency-Key was done, and its reply is not kept any more.",
+        "The request with this Idempotency-Key was performed, and its reply is no longer kept.",
     ),
-    ("413", "V1TooLarge", "The request or its result is larger than is accepted."),
+    ("413", "V1TooLarge", "The request or its result is too large."),
     (
         "422",
         "V1Unprocessable",
-        "The file or the data cannot be used by the emulator, or the Idempotency-Key came with another request before.",
+        "The emulator cannot use the file or the data, or the Idempotency-Key was used for a different request.",
     ),
-    ("431", "V1LargeHead", "The headers are larger than is accepted."),
-    ("500", "V1Internal", "A fault of Framewire; worth a report."),
+    ("431", "V1LargeHead", "The headers are too large."),
+    ("500", "V1Internal", "A bug in Framewire. Please report it."),
     ("501", "V1Unsupported", "This kind of emulator cannot do it."),
-    ("502", "V1NoEmulator", "No emulator is there, or it failed."),
-    ("503", "V1Busy", "Too much is waiting or open; try again after the time in Retry-After."),
+    ("502", "V1NoEmulator", "There is no emulator, or it failed."),
+    (
+        "503",
+        "V1Busy",
+        "Too many requests are waiting, or too many streams are open. Try again after the time in Retry-After.",
+    ),
     ("504", "V1Stalled", "The emulator did not answer in time: it is paused in its window, or has no ROM."),
 ];
 
@@ -109,7 +112,7 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = (HttpMethod, &mut Ope
     all.into_iter().filter_map(|(method, operation)| Some((method, operation.as_mut()?)))
 }
 
-/// Whether the body is neither a file nor named by the path.
+/// Whether the server answers from what it knows: the path names no object, and no files are listed.
 fn is_known_to_server(path: &str) -> bool {
     !path.contains('{') && !path.starts_with("/v1/snapshots") && !path.starts_with("/v1/recordings")
 }
@@ -186,12 +189,12 @@ fn add_token_schemes(components: &mut Components) {
     let login = ObjectBuilder::new().property("token", text()).required("token").property("next", text());
     components.schemas.insert(LOGIN.to_owned(), Schema::from(login).into());
     let token = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some(
-        "The token of --token-file or --read-token-file; needed only where the server was started with one.",
+        "The token of --token-file or --read-token-file. It is needed only if the server was started with one of them.",
     ));
     components.add_security_scheme(TOKEN, SecurityScheme::Http(token.build()));
     let session = ApiKeyValue::with_description(
         "framewire-5000",
-        "What POST /v1/login sets, for the pages of this server. The number is the server's port; with TLS \
+        "The cookie that POST /v1/login sets, for the pages of this server. The number is the server's port; with TLS \
          `__Host-` stands in front.",
     );
     components.add_security_scheme(SESSION, SecurityScheme::ApiKey(ApiKey::Cookie(session)));
@@ -211,7 +214,7 @@ pub(super) fn requirements() -> Vec<SecurityRequirement> {
 fn login_paths() -> [(&'static str, PathItem); 2] {
     let done = |description: &str| ResponseBuilder::new().description(description).build();
     let form = RequestBodyBuilder::new()
-        .description(Some("The token, and where to go on from there in a browser."))
+        .description(Some("The token, and the page that a browser opens next."))
         .content(
             "application/x-www-form-urlencoded",
             ContentBuilder::new().schema(Some(Ref::from_schema_name(LOGIN))).build(),
@@ -220,17 +223,17 @@ fn login_paths() -> [(&'static str, PathItem); 2] {
     let login = OperationBuilder::new()
         .tag("framewire")
         .operation_id(Some("login"))
-        .summary(Some("Exchanges the token for a cookie, for browsers."))
+        .summary(Some("Exchanges the token for a cookie. For browsers."))
         .request_body(Some(form.build()))
         .response("204", done("The cookie is set."))
-        .response("303", done("The same, for a browser that shows pages: it goes on to `next`."))
+        .response("303", done("A redirect to `next`, for a browser that shows pages."))
         .security(SecurityRequirement::default());
     let logout = OperationBuilder::new()
         .tag("framewire")
         .operation_id(Some("logout"))
-        .summary(Some("Gives the cookie back: it is valid no more."))
-        .response("204", done("There is no session any more."))
-        .response("303", done("The same, for a browser that shows pages: it goes on to `/`."));
+        .summary(Some("Ends the session. The cookie is no longer valid."))
+        .response("204", done("The session has ended."))
+        .response("303", done("A redirect to `/`, for a browser that shows pages."));
     let item = |operation: OperationBuilder| {
         let mut item = PathItem::new(HttpMethod::Post, operation.build());
         PathEffect::Nothing.declare(&mut item);

@@ -165,7 +165,7 @@ struct IoValue {
     size: u32,
     /// What reading it gives. Registers that can only be written read as something else.
     value: u32,
-    /// Its parts by name; left out if it has none.
+    /// Its parts by name. Absent if it has none.
     #[serde(skip_serializing_if = "Map::is_empty")]
     #[schema(value_type = std::collections::HashMap<String, u32>)]
     fields: Map<String, Json>,

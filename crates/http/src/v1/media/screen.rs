@@ -29,7 +29,7 @@ struct ScreenQuery {
     #[serde(default)]
     #[param(inline)]
     format: ScreenFormat,
-    /// The picture of exactly this frame, by the emulator's frame counter; left out, the last one.
+    /// The picture of exactly this frame, by the emulator's frame counter. Default: the last picture.
     frame: Option<u32>,
     /// Only this part of the picture: `x,y,width,height` in pixels from the top left corner.
     #[param(value_type = Option<String>, example = "0,0,120,80")]

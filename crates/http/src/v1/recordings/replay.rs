@@ -14,7 +14,7 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
 #[serde(deny_unknown_fields)]
 #[schema(as = ReplayOptions)]
 struct ReplayOptions {
-    /// This many times the console's speed, 0.01 to 1000; left out, as fast as it can.
+    /// This many times the console's speed, 0.01 to 1000. Default: as fast as possible.
     #[schema(minimum = 0.01, maximum = 1000)]
     speed: Option<f64>,
     /// Whether the emulator is put back as it was, after the last frame.

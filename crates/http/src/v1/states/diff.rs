@@ -22,7 +22,7 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
 struct Between {
     /// The earlier snapshot.
     from: String,
-    /// The later snapshot; left out, the emulator as it is now.
+    /// The later snapshot. Default: the current state of the emulator.
     to: Option<String>,
     /// Only this memory domain.
     domain: Option<String>,

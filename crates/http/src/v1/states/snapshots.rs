@@ -81,7 +81,7 @@ struct SnapshotList {
 #[serde(deny_unknown_fields)]
 #[schema(as = Save)]
 struct NewSnapshot {
-    /// What to call it: 1 to 64 letters, digits, `-`, `_` and `.`; left out, the time.
+    /// What to call it: 1 to 64 letters, digits, `-`, `_` and `.`. Default: the time.
     name: Option<String>,
     /// Whatever is to be remembered.
     #[serde(default)]
