@@ -20,7 +20,7 @@ const ENTRY: &str = "main.js";
 /// The module that `/docs` uses as well, under its own name.
 const LIBRARY: &str = "code.js";
 
-/// One file as it is served.
+/// A file in the form in which it is served.
 struct File {
     /// Its path under `/console/`.
     path: String,

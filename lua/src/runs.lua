@@ -13,7 +13,7 @@ local pack, unpack = string.pack, string.unpack
 local refuse, BAD_ARGUMENT, BUSY = refusal.refuse, refusal.BAD_ARGUMENT, refusal.BUSY
 
 local FRAMES, CONDITION, TIMED_OUT, STOP = 0, 1, 2, 3 -- why a step ended
-local GOES_ON = 1 -- the flag of a step after whose time-out the run goes on
+local GOES_ON = 1 -- the flag of a step: if it times out, the run continues
 local GONE = 10 * ticks.per_second -- frames without a connection of the link, after which its run ends
 
 local runs = {}

@@ -47,7 +47,7 @@ Json = Any
 """What `json.loads` returns."""
 
 MOST_FRAMES = 3600
-"""The most frames of one `advance`."""
+"""The largest number of frames of one `advance`."""
 
 
 @dataclass(frozen=True, slots=True)

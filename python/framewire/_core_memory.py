@@ -15,9 +15,9 @@ from framewire.errors import InvalidRequest
 from framewire.model import Address, Data, Found, NumberType, as_bytes
 
 _LONGEST_TEXT = 4096
-"""The most bytes of a text."""
+"""The largest number of bytes of a text."""
 _MOST_PLACES = 10_000
-"""The most places that `find` returns."""
+"""The largest number of places that `find` returns."""
 _MOST_DECIMAL = 99_999_999
 """The greatest number of eight digits."""
 

@@ -1,4 +1,4 @@
-/** Compares two snapshots, or one with the game as it is now: which bytes differ. */
+/** Shows which bytes differ between two snapshots, or between a snapshot and the running game. */
 
 import { attempt } from "./app.js";
 import { field, lineForm, setOptions } from "./controls.js";

@@ -360,7 +360,7 @@ function numbered(all) {
 }
 
 /**
- * A box in a picture that goes on from one edge at the other.
+ * A box in a picture that wraps around at its edges.
  * @param {Box} box
  * @param {{ width: number, height: number }} picture
  * @returns {readonly Box[]}

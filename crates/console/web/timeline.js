@@ -349,7 +349,7 @@ export class Timeline {
 
   #begin() {
     const { phase, emulator } = this.#app.status.value;
-    // A stock mGBA cannot be paused by requests; it goes on from each frame.
+    // A stock mGBA cannot be paused by requests. It continues from each frame.
     this.#moving ??= { ran: phase === "running" && emulator?.kind === "embedded" };
   }
 
@@ -368,7 +368,7 @@ export class Timeline {
     this.#going = undefined;
   }
 
-  /** The user has found the frame: a game that ran goes on from there. */
+  /** The user has found the frame. If the game was running before, it continues from this frame. */
   async #end() {
     const moving = this.#moving;
     const frame = this.#slider.valueAsNumber;

@@ -8,9 +8,9 @@ use tokio::sync::Notify;
 
 use crate::{WatchEnd, WatchEvent};
 
-/// The most events in the queue: about 17 s with one in each frame.
+/// The largest number of events in the queue: about 17 s with one in each frame.
 const KEPT: usize = 1024;
-/// The most bytes of changes in the queue.
+/// The largest number of bytes of changes in the queue.
 const KEPT_BYTES: usize = 4 * 1024 * 1024;
 
 /// The events of a watch that were not taken yet.

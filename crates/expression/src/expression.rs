@@ -51,7 +51,7 @@ impl Expression {
     }
 }
 
-/// The text as it was written.
+/// The original text.
 impl fmt::Display for Expression {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)

@@ -130,7 +130,7 @@ impl Formula {
     /// Evaluates one frame: the frame counter, and the numbers in its [`places`](Formula::places), in their order. It is
     /// called once for each frame, or the functions compare other frames than they say.
     ///
-    /// `None` if it has no value in this frame, for example for a division by zero. Then `memory` is as it was.
+    /// `None` if it has no value in this frame, for example for a division by zero. Then `memory` does not change.
     pub fn evaluate(&self, frame: u32, values: &[i64], memory: &mut Memory) -> Option<Number> {
         memory.results.clear();
         let is_first = memory.earlier.len() < self.functions.len();
@@ -173,7 +173,7 @@ impl Formula {
     }
 }
 
-/// The text as it was written.
+/// The original text.
 impl fmt::Display for Formula {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)

@@ -46,7 +46,7 @@ pub use place::{Format, Names, NoNames, Place, Range, Symbol, Type, Variable};
 
 /// Longest text of an expression, in bytes.
 pub const MAX_TEXT: usize = 1024;
-/// The most places that one expression may read.
+/// The largest number of places that one expression may read.
 pub const MAX_PLACES: usize = 64;
-/// The most bytes of one `bytes[…]`.
+/// The largest number of bytes of one `bytes[…]`.
 pub const MAX_RANGE: u16 = 4096;

@@ -58,7 +58,7 @@ impl Problem {
         }
     }
 
-    /// The request cannot be used as it is.
+    /// The request is not valid.
     pub(crate) fn bad_request(detail: impl Into<String>) -> Problem {
         Problem::new(StatusCode::BAD_REQUEST, detail)
     }

@@ -11,13 +11,13 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// An error of a program that was started, controlled or called.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A program that is needed is not on this machine.
+    /// A program that is needed is not installed.
     #[error("{0} is not installed; run tools/setup.sh test")]
     Missing(&'static str),
     /// The operating system refused something.
     #[error("{what}: {source}")]
     Io {
-        /// The action, as in "read the log".
+        /// The action, such as "read the log".
         what: String,
         /// The system's reason.
         source: io::Error,
@@ -25,11 +25,11 @@ pub enum Error {
     /// A condition did not come true in time.
     #[error("waited {after:?} without success until {what}{detail}")]
     Timeout {
-        /// The condition, as in "the window opened".
+        /// The condition, such as "the window opened".
         what: String,
-        /// How long it was given.
+        /// The time limit.
         after: Duration,
-        /// What was seen instead, if that is useful; starts with "; ".
+        /// What was seen instead, if that is useful. It starts with "; ".
         detail: String,
     },
     /// A program ended unexpectedly.
@@ -48,7 +48,7 @@ pub enum Error {
     /// Lua code run in the emulator failed.
     #[error("Lua in the emulator: {0}")]
     Lua(String),
-    /// Something failed on a display, and here is a picture of it.
+    /// Something failed on a display, of which there is a picture.
     #[error("{source}\nthe display at that moment: {}", picture.display())]
     Pictured {
         /// What failed.
@@ -59,13 +59,13 @@ pub enum Error {
 }
 
 impl Error {
-    /// Turns an [`io::Error`] into ours; for `map_err`.
+    /// Makes a function for `map_err` that turns an [`io::Error`] into an [`Error`].
     pub fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         |source| Self::Io { what, source }
     }
 
-    /// Turns any of x11rb's error types into ours; for `map_err`.
+    /// Turns any of x11rb's error types into an [`Error`], for `map_err`.
     pub(crate) fn x11(error: impl std::fmt::Display) -> Self {
         Self::X11(error.to_string())
     }

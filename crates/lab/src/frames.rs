@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 /// Time between two readings.
 const PERIOD: Duration = Duration::from_millis(50);
-/// Length over which the lowest rate is taken: one frame is 0.2 frames/s of it.
+/// The lowest rate is that of the slowest period of this length. One frame more or less changes it by 0.2 frames/s.
 const SPAN: Duration = Duration::from_secs(5);
 /// Writes the frame number to a file.
 const COUNTER: &str = include_str!("frames.lua");
@@ -21,11 +21,11 @@ const NAME: &str = "frames.json";
 pub struct Frames {
     /// Over the whole run.
     pub mean: f64,
-    /// Over the slowest 5 s; none if the run was shorter.
+    /// Over the slowest 5 s; `None` if the run was shorter.
     pub lowest: Option<f64>,
 }
 
-/// Lua that has an emulator count into a file of `folder`, and that file.
+/// Returns Lua code with which an emulator writes its frame number to a file in `folder`, and the path of that file.
 pub fn counter(folder: &Path) -> (String, PathBuf) {
     let file = folder.join(NAME);
     (COUNTER.replace(NAME, &file.to_string_lossy()), file)
@@ -55,7 +55,7 @@ impl Watch {
         Watch { stop, thread }
     }
 
-    /// Stops, and returns the rates until now; none if the file had no number.
+    /// Stops, and returns the rates until now; `None` if the file had no number.
     pub fn stop(self) -> Option<Frames> {
         let _ = self.stop.send(());
         rates(&self.thread.join().ok()?)

@@ -23,17 +23,16 @@ pub struct Framewire {
 }
 
 impl Framewire {
-    /// Starts `framewire serve` with these further arguments on a port that is free, and waits until it is ready.
+    /// Starts `framewire serve` on a free port with these further arguments, and waits until it is ready.
     ///
     /// # Errors
     ///
-    /// [`Error::Ended`] with what it wrote if it ends instead, [`Error::Timeout`] if it neither ends nor gets
-    /// ready.
+    /// [`Error::Ended`] with the program's output if it ends, or [`Error::Timeout`] if it does not become ready.
     pub fn serve(args: &[&str]) -> Result<Self> {
         Self::serve_at("127.0.0.1:0", args)
     }
 
-    /// Like [`Framewire::serve`], at an address that is given.
+    /// Like [`Framewire::serve`], at the given address.
     ///
     /// # Errors
     ///
@@ -59,7 +58,7 @@ impl Framewire {
         let mut process = start(logs.path(), wrapper, &all)?;
         let url = process.wait_for("framewire was ready", START, |process| {
             let stdout = process.stdout();
-            // Without the end of its line, the address may be incomplete.
+            // The address is complete only if the line has ended.
             let complete = stdout.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
             Ok(complete.filter_map(|line| line.strip_prefix(READY)).next().map(str::to_owned))
         })?;
@@ -159,7 +158,7 @@ fn start(logs: &Path, wrapper: &[&str], args: &[&str]) -> Result<Process> {
     })
 }
 
-/// Removes the settings of the user who runs this, for the program and for the script.
+/// Removes the user's own settings of the program and of the script from the environment.
 fn without_settings(command: &mut Command) {
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("FRAMEWIRE") {
@@ -168,7 +167,8 @@ fn without_settings(command: &mut Command) {
     }
 }
 
-/// The program: `FRAMEWIRE_BIN`, or else built now in this program's own profile, so that it is never out of date.
+/// The path of the program: that in `FRAMEWIRE_BIN`, or else a program that is built now in the same profile, so that it is
+/// up to date.
 fn binary() -> Result<PathBuf> {
     if let Some(path) = std::env::var_os("FRAMEWIRE_BIN") {
         return Ok(path.into());

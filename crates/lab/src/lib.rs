@@ -1,14 +1,14 @@
-//! What tests and measurements have in common: the emulators and programs that they start, and clients of those.
+//! A library for tests and measurements: it starts emulators and programs, and has clients for them.
 //!
 //! - [`StockMgba`]: Debian's `mgba-qt`, unchanged, in a window under Xvfb, driven as a user drives it;
 //!   [`Desktop`]: its display, with [`Key`]s, [`Window`]s and [`Picture`]s;
 //! - [`Framewire`]: the program, built from this checkout; [`paths`]: where things are in the checkout;
-//! - [`Process`]: a program whose output is kept and which ends with us; [`ports`]: free ports for it;
+//! - [`Process`]: a program whose output is kept, and which ends with this process; [`ports`]: free ports for it;
 //! - [`TextClient`] and [`Http`]: blocking clients of a script and of a server; [`Proxy`]: a network that fails;
 //! - [`until`]: waiting for a condition.
 //!
-//! Everything waits for a condition with a deadline, never for a length of time. Every process ends with its owner: in
-//! `Drop`, and by the kernel if this process is killed.
+//! All code waits for a condition with a deadline, never for a fixed time. A process that is started here ends when its
+//! owner is dropped. If this process is killed, the kernel ends it.
 //!
 //! The package's program, `framewire-lab`, measures what the documents claim: see `main.rs`.
 

@@ -31,7 +31,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Measure the table of figures, each next to the same figure of the alternative.
+    /// Measure the table of figures, and the same figures of the alternatives.
     Table {
         /// Measure each line once, for 5 s
         #[arg(long)]

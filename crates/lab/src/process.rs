@@ -13,19 +13,19 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{Error, Result, until, until_some};
 
-/// A running program. Dropping it kills it; so does the death of this process, whatever its cause.
+/// A running program. Dropping it kills the program. The program also ends when this process ends for any reason.
 #[derive(Debug)]
 pub struct Process {
     name: String,
     child: Child,
-    /// Set once the child was reaped: from then on its id may belong to another process and is not signalled.
+    /// Set after the child was reaped. From then on, its id may belong to another process, so no signal is sent.
     status: Option<ExitStatus>,
     stdout: PathBuf,
     stderr: PathBuf,
 }
 
 impl Process {
-    /// Starts `command`, its standard output and error going to files in `logs`.
+    /// Starts `command`. Its standard output and error are written to files in `logs`.
     ///
     /// # Errors
     ///
@@ -115,7 +115,7 @@ impl Process {
     ///
     /// # Errors
     ///
-    /// [`Error::Ended`] with its last words if it does not.
+    /// [`Error::Ended`] with the end of its output if it does not.
     pub fn expect_running(&mut self) -> Result<()> {
         match self.try_exit()? {
             None => Ok(()),
@@ -137,7 +137,7 @@ impl Process {
     ///
     /// # Errors
     ///
-    /// [`Error::Ended`] with its last words if it ends before, otherwise as [`until_some`].
+    /// [`Error::Ended`] with the end of its output if it ends before; otherwise those of [`until_some`].
     pub fn wait_for<T>(
         &mut self,
         what: &str,
@@ -145,7 +145,7 @@ impl Process {
         mut attempt: impl FnMut(&mut Self) -> Result<Option<T>>,
     ) -> Result<T> {
         until_some(what, limit, || {
-            // Asked before the attempt: what it did just before its end still counts.
+            // The exit is checked before the attempt, because the condition may have come true just before the end.
             let ended = self.try_exit()?;
             match (attempt(self)?, ended) {
                 (Some(value), _) => Ok(Some(value)),
@@ -161,7 +161,7 @@ impl Process {
         Error::Ended { name: self.name.clone(), status, output: output[from..].into() }
     }
 
-    /// Asks it to end, for as long as `limit`, and kills it then. Does nothing if it has ended.
+    /// Asks it to end, and kills it if it still runs after `limit`. Does nothing if it has ended.
     pub fn stop(&mut self, limit: Duration) {
         let _ = self.signal(Signal::TERM);
         let _ = until("it ended", limit, || Ok(self.try_exit()?.is_some()));

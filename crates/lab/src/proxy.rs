@@ -41,7 +41,7 @@ struct Open {
     unplugged: bool,
 }
 
-/// A connection. A forgotten one forwards no more data and keeps its ends open.
+/// A connection. A forgotten connection forwards no more data, but both of its sockets stay open.
 #[derive(Debug)]
 struct Pair {
     ends: Vec<TcpStream>,
@@ -49,7 +49,7 @@ struct Pair {
 }
 
 impl Proxy {
-    /// Forwards connections from a free port of this machine to `target`, which need not listen yet.
+    /// Forwards connections from a free port of this machine to `target`, which does not have to listen yet.
     ///
     /// # Errors
     ///
@@ -165,7 +165,7 @@ impl Drop for Proxy {
 
 impl Shared {
     fn join(self: &Arc<Self>, client: TcpStream, target: SocketAddr) -> io::Result<()> {
-        // Under the lock, so that `fall_silent` and `unplug` either find this connection or come before it.
+        // Done under the lock, so that `fall_silent` and `unplug` cannot miss this connection.
         let mut open = self.open.lock();
         if self.silent.load(Ordering::SeqCst) {
             open.pairs.push(Pair { ends: vec![client], forgotten: Arc::new(AtomicBool::new(true)) });
@@ -210,7 +210,7 @@ fn forward(
         let read = from.read(&mut buffer);
         thread::sleep(Duration::from_millis(fastrand::u64(..=delay.load(Ordering::Relaxed))));
         if forgotten.load(Ordering::SeqCst) {
-            // The data is lost, and so is an end of the connection.
+            // The data is lost, and the other side does not notice the end of the connection.
             return;
         }
         match read {

@@ -11,9 +11,9 @@ use tempfile::TempDir;
 
 use crate::frames::{self, Watch};
 
-/// A script of the kind that people write first.
+/// A script as people usually write it first.
 const STUDY: &str = include_str!("study.lua");
-/// Pause after the start: an emulator is busy with itself in its first seconds, which is not what a user sees later.
+/// The pause after the start. In its first seconds, an emulator is busy with work that does not come again later.
 const SETTLING: Duration = Duration::from_secs(3);
 /// How many times a start is tried. mGBA's window has been seen to crash while it opens, with either script and with none.
 const TRIES: u32 = 3;
@@ -32,7 +32,7 @@ pub enum Script {
 }
 
 impl Script {
-    /// Both, in the order they are measured.
+    /// Both scripts, in the order in which they are measured.
     pub const BOTH: [Script; 2] = [Script::Study, Script::Ours];
 
     /// Its name in names of steps.
@@ -43,7 +43,7 @@ impl Script {
         }
     }
 
-    /// What a message starts with that the script sends back.
+    /// The beginning of a message that the script sends back.
     pub fn echo_prefix(self) -> &'static str {
         match self {
             Script::Study => "",
@@ -110,7 +110,8 @@ impl Setup {
         Ok(Setup { emulator, script, address, frames, _files: files })
     }
 
-    /// Starts it, again if that fails, waits until the script has answered, and leaves it alone for some seconds.
+    /// Starts the emulator, several times if that fails, waits until the script has answered, and then waits for some
+    /// seconds.
     ///
     /// # Errors
     /// If it does not start, or does not answer.
@@ -133,7 +134,7 @@ impl Setup {
         Ok(self)
     }
 
-    /// Time from now to the first right answer to a new client, which tries again and again for `limit`.
+    /// Measures the time until a new client gets the first correct answer. The client tries repeatedly for `limit`.
     pub fn first_answer(&self, limit: Duration) -> Option<Duration> {
         let start = Instant::now();
         while start.elapsed() < limit {

@@ -31,7 +31,7 @@ pub fn run(setup: &Setup, clients: usize) -> Vec<Result<Duration, &'static str>>
 fn words(error: &Error) -> &'static str {
     let Error::Io { source, .. } = error else { return "other" };
     match source.kind() {
-        // A blocking socket reports its time-out as either.
+        // A blocking socket reports a time-out as one of these two.
         ErrorKind::TimedOut | ErrorKind::WouldBlock => "timed out",
         ErrorKind::ConnectionRefused => "refused",
         ErrorKind::ConnectionReset | ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe => "reset",

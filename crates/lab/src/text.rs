@@ -78,7 +78,7 @@ impl TextClient {
         )))
     }
 
-    /// Sends bytes as they are: parts of a message, several, or nonsense.
+    /// Sends these bytes unchanged. They can be a part of a message, several messages, or invalid.
     ///
     /// # Errors
     ///

@@ -15,7 +15,8 @@ use crate::MAX_ROM_SIZE;
 const ENDINGS: [&str; 10] = ["gba", "agb", "mb", "srl", "gb", "gbc", "cgb", "sgb", "bin", "rom"];
 /// The longest end of a zip archive: its last record with the longest comment.
 const ZIP_END: u64 = 22 + 0xFFFF;
-/// The most that is unpacked of a 7z archive to reach a game in it: other files can be packed together with it.
+/// The largest number of bytes that are unpacked from a 7z archive to reach a game in it: other files can be packed together
+/// with it.
 const MAX_UNPACKED: u64 = 512 << 20;
 /// The longest list of files in a 7z archive.
 const MAX_LIST: u64 = 1 << 20;

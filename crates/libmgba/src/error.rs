@@ -7,8 +7,7 @@ use crate::rom::Rom;
 use crate::sys::Status;
 use crate::{MAX_RANGE, MAX_ROM_SIZE, MAX_SAVE_SIZE, MAX_STATE_SIZE};
 
-/// What can go wrong. Unless a variant says otherwise the core is as it was
-/// before the call.
+/// What can go wrong. Unless a variant says otherwise, the core is unchanged before the call.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

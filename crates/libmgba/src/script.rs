@@ -44,10 +44,9 @@ impl Core {
         self.handle.detach_scripts();
     }
 
-    /// Moves the scripts of another core, as they are, to this one in place of
-    /// its own, and calls their `start` callbacks: what happens in mGBA's window
-    /// when another game is opened. The global `emu` is this core from then on;
-    /// copies of it that a script keeps are dead, as they are there.
+    /// Moves the scripts of another core, as they are, to this one in place of its own, and calls their `start` callbacks:
+    /// what happens in mGBA's window when another game is opened. The global `emu` is this core from then on; copies of it
+    /// that a script keeps no longer work, as in mGBA.
     pub fn adopt_scripts(&mut self, from: &mut Core) {
         self.handle.adopt_scripts(&mut from.handle);
     }

@@ -7,7 +7,7 @@ use framewire_protocol::DEFAULT_PORT;
 pub struct Config {
     /// Where the script listens, as `HOST:PORT`.
     pub address: String,
-    /// The most open requests at once. Further ones are refused.
+    /// The largest number of open requests. Further requests are refused.
     pub capacity: usize,
     /// Longest time for an attempt to connect.
     pub connect_timeout: Duration,

@@ -20,7 +20,7 @@ const TICK: Duration = Duration::from_millis(20);
 const HEARTBEAT: Duration = Duration::from_secs(1);
 /// Bytes per read.
 const READ: usize = 64 * 1024;
-/// The most bytes of a reply. The largest range of memory is 48 MiB of text.
+/// The largest number of bytes of a reply. The largest range of memory is 48 MiB of text.
 const MAX_REPLY: usize = 64 * 1024 * 1024;
 /// Turns of the loop after which other tasks of the runtime get theirs.
 const TURNS: usize = 64;

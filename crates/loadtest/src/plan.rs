@@ -58,7 +58,7 @@ pub struct Plan {
     pub payload: Payload,
     /// Threads that send, each with a runtime of its own.
     pub workers: usize,
-    /// The most exchanges under way at a time over all workers; requests that are due beyond it wait, clock running.
+    /// The largest number of exchanges under way at a time over all workers; requests that are due beyond it wait, clock running.
     pub connections: usize,
     /// Longest a request may take from its send, and longest the run waits for replies after the window.
     pub timeout: Duration,
@@ -109,7 +109,7 @@ pub enum PlanError {
     Workers {
         /// Threads.
         workers: usize,
-        /// The most exchanges under way.
+        /// The largest number of exchanges under way.
         connections: usize,
     },
 }

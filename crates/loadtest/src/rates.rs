@@ -18,7 +18,7 @@ pub enum RatesError {
     TooMany,
 }
 
-/// The most rates in a list.
+/// The largest number of rates in a list.
 pub const MOST: usize = 1000;
 
 /// Reads `1,5,10`, `10..100/10` (from, to, step) and `1..1000*2` (from, to, factor), in any combination.

@@ -9,7 +9,7 @@ use crate::target::{Failure, Trace};
 
 /// Largest latency that is recorded: an hour, in nanoseconds. Larger ones count as this.
 const LONGEST: u64 = 3_600_000_000_000;
-/// The most different error texts kept for one interval.
+/// The largest number of different error texts that are kept for one interval.
 const TEXTS: usize = 16;
 
 /// A histogram of nanoseconds, exact to one part in a thousand.
@@ -30,7 +30,7 @@ impl Latencies {
         let _ = self.0.record(u64::try_from(latency.as_nanos()).unwrap_or(LONGEST).min(LONGEST));
     }
 
-    /// Counts all of another's.
+    /// Adds the counts of another record.
     pub fn add(&mut self, other: &Latencies) {
         let _ = self.0.add(&other.0);
     }
@@ -96,7 +96,7 @@ impl Counts {
         self.failures.iter().sum()
     }
 
-    /// Adds another's.
+    /// Adds the counts of another record.
     pub fn add(&mut self, other: &Counts) {
         self.correct += other.correct;
         self.in_window += other.in_window;

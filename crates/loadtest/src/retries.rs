@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Most further tries of a request.
+/// The largest number of further tries of a request.
 const MOST: usize = 20;
 /// Longest wait before a further try.
 const LONGEST: Duration = Duration::from_secs(60);

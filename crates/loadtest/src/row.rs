@@ -86,7 +86,7 @@ pub struct Row {
     /// Further tries of requests that had failed; they are not in `requests`.
     #[serde(default)]
     pub retries: u64,
-    /// The most exchanges under way at a time.
+    /// The largest number of exchanges under way at a time.
     pub most_in_flight: usize,
     /// How fast the sampled counter rose.
     pub pace: Option<Pace>,

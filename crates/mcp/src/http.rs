@@ -18,7 +18,7 @@ use crate::backend::EndFuture;
 use crate::sessions::Sessions;
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-/// The most bytes of a request's body.
+/// The largest number of bytes of a request's body.
 const MAX_BODY: usize = 4 << 20;
 
 /// What the routes need of the server that has them.

@@ -17,7 +17,7 @@ const MAX_FILE: u64 = 4 << 20;
 /// A note.
 #[derive(PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Note {
-    /// The frame counter then.
+    /// The frame counter at that time.
     pub(crate) frame: u32,
     /// The recording that was being made then.
     #[serde(default, skip_serializing_if = "Option::is_none")]

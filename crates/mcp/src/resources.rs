@@ -14,7 +14,7 @@ const SYMBOLS: &str = "framewire://symbols";
 const SNAPSHOT: &str = "framewire://snapshots/";
 /// What is known of a recording.
 const RECORDING: &str = "framewire://recordings/";
-/// The most snapshots and recordings in the list.
+/// The largest number of snapshots and recordings in the list.
 const MAX_LISTED: u32 = 100;
 
 /// A resource in the list.

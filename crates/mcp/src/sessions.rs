@@ -11,9 +11,9 @@ use rmcp::transport::streamable_http_server::session::local::{
 };
 use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId, SessionManager};
 
-/// The most sessions.
+/// The largest number of sessions.
 const MAX: usize = 64;
-/// The most sessions of one sender.
+/// The largest number of sessions of one sender.
 const MAX_EACH: usize = 16;
 /// A session without a message for this long ends.
 const IDLE: Duration = Duration::from_secs(4 * 3600);

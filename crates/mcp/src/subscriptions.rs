@@ -7,9 +7,9 @@ use crate::resources::{self, Content};
 use crate::session::Session;
 use crate::tools::ToolError;
 
-/// The most resources that a client follows.
+/// The largest number of resources that a client follows.
 pub(crate) const MAX: usize = 64;
-/// Most streams of `subscriptions/listen` at the same time.
+/// The largest number of streams of `subscriptions/listen` at the same time.
 pub(crate) const MAX_LISTENERS: usize = 16;
 /// Between two looks at a resource.
 const PERIOD: Duration = Duration::from_millis(500);

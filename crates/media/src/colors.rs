@@ -53,7 +53,8 @@ const LEVELS: usize = 32;
 type Table = [[u8; 3]; LEVELS * LEVELS * LEVELS];
 
 impl ColorCorrection {
-    /// Changes the colours of a picture. Of each part only the upper five bits count: games have no more.
+    /// Changes the colours of a picture. Only the upper five bits of each component are used, because the console's colours
+    /// have no more.
     pub fn apply(self, pixels: &mut Pixels) {
         let table = self.table();
         for pixel in pixels.rgb.as_chunks_mut::<3>().0 {

@@ -39,7 +39,7 @@ pub struct Transform {
 }
 
 impl Transform {
-    /// Whether a picture stays as it is.
+    /// Whether a picture does not change.
     pub fn is_identity(&self) -> bool {
         self.crop.is_none() && self.colors.is_none() && self.scale.is_none_or(|scale| scale == 1.0)
     }

@@ -109,8 +109,8 @@ impl Wire for Batch {
 pub struct Outcome {
     /// The emulator's frame counter when the batch was done.
     pub frame: u32,
-    /// One result per operation, in order; after an error there are no more. If an operation is refused before any of its
-    /// batch is performed, those before it are [`Status::NotDone`].
+    /// One result per operation, in order; after an error there are no further results. If an operation is refused before
+    /// any of its batch is performed, those before it are [`Status::NotDone`].
     pub results: Vec<Result<Value, OpError>>,
 }
 

@@ -8,13 +8,13 @@ use crate::key::Keys;
 use crate::timeline::{self, KeyStep, MAX_STEPS};
 use crate::wire::{DecodeError, Reader, Wire};
 
-/// The most steps of a run.
+/// The largest number of steps of a run.
 pub const MAX_RUN_STEPS: usize = 1024;
-/// The most frames of all steps of a run: an hour.
+/// The largest number of frames of all steps of a run: an hour.
 pub const MAX_RUN_FRAMES: u32 = 216_000;
-/// The most conditions of a step, and most that end the whole run.
+/// The largest number of conditions of a step, and of conditions that end the whole run.
 pub const MAX_CONDITIONS: usize = 16;
-/// The most expressions that are evaluated at once.
+/// The largest number of expressions that are evaluated at once.
 pub const MAX_EXPRESSIONS: usize = 256;
 
 /// Flag of a step: the run continues with the next step if no condition holds within its frames.
@@ -35,7 +35,7 @@ pub struct RunSteps {
 /// A part of a run. It ends when a condition holds, or when its frames have passed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RunStep {
-    /// The most frames, 1 or more.
+    /// The largest number of frames, 1 or more.
     pub frames: u32,
     /// The keys that it holds; none if there are no steps. They are released at its end.
     pub keys: Vec<KeyStep>,
@@ -52,7 +52,7 @@ pub struct StepEnd {
     pub why: EndReason,
     /// How many frames it took.
     pub frames: u32,
-    /// The frame counter then.
+    /// The frame counter at that time.
     pub frame: u32,
 }
 
@@ -70,7 +70,7 @@ pub enum EndReason {
 }
 
 impl RunSteps {
-    /// The most frames that the run takes.
+    /// The largest number of frames that the run takes.
     pub fn frames(&self) -> u32 {
         self.steps.iter().fold(0, |all, step| all.saturating_add(step.frames))
     }

@@ -3,13 +3,13 @@
 use crate::error::OpError;
 use crate::wire::{DecodeError, Reader, Wire};
 
-/// The most ranges of a watch.
+/// The largest number of ranges of a watch.
 pub const MAX_RANGES: usize = 256;
 
-/// The most bytes of a range.
+/// The largest number of bytes of a range.
 pub const MAX_LENGTH: u16 = 4096;
 
-/// The most bytes that a connection's watches hold together.
+/// The largest number of bytes that a connection's watches hold together.
 pub const MAX_WATCHED: usize = 65_536;
 
 /// Flag of a watch: report the keys held in each frame.

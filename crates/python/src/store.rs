@@ -9,7 +9,7 @@ use pyo3::types::PyBytes;
 
 use crate::errors::{self, Kind, argument, exception};
 
-/// Most recordings of a folder.
+/// The largest number of recordings of a folder.
 const MAX_RECORDINGS: usize = 4096;
 
 /// Snapshots and recordings in a folder, as a server keeps them below `--data`.

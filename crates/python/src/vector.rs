@@ -247,7 +247,7 @@ impl VectorEnv {
         Ok(states.into_iter().map(|state| Some(PyBytes::new(py, &state?))).collect())
     }
 
-    /// Continues environments from saved states. Those with None stay as they are.
+    /// Continues environments from saved states. Those with None do not change.
     fn restore(&self, py: Python<'_>, states: Vec<Option<Vec<u8>>>) -> PyResult<()> {
         let states: Vec<Option<&[u8]>> = states.iter().map(Option::as_deref).collect();
         py.detach(|| self.vector.lock().as_mut().map(|vector| vector.restore(&states)))

@@ -11,7 +11,7 @@ use tokio::sync::Mutex;
 
 use crate::{Head, MAX_FILE, Options, Progress, RecordError, Recorder, Recording, Summary, journal};
 
-/// The most recordings in the folder.
+/// The largest number of recordings in the folder.
 const LIMIT: usize = 4096;
 
 /// The head of a recording ends within this many bytes.

@@ -27,7 +27,7 @@ pub enum FolderError {
     Full {
         /// What the folder holds.
         kind: &'static str,
-        /// The most files in the folder.
+        /// The largest number of files in the folder.
         limit: usize,
     },
     /// The file is too large.
@@ -37,7 +37,7 @@ pub enum FolderError {
         kind: &'static str,
         /// Its size in bytes.
         size: u64,
-        /// The most bytes that it may have.
+        /// The largest number of bytes that it may have.
         limit: u64,
     },
     /// The content of the file is not valid.

@@ -25,9 +25,9 @@ pub(crate) struct Kind {
     pub name: &'static str,
     /// The extension of its files, without the dot.
     pub extension: &'static str,
-    /// The most files in the folder.
+    /// The largest number of files in the folder.
     pub limit: usize,
-    /// The most bytes of a file.
+    /// The largest number of bytes of a file.
     pub largest: u64,
 }
 

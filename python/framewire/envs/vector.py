@@ -28,7 +28,7 @@ from framewire.envs._spaces import (
 from framewire.errors import InvalidRequest
 
 MAX_THREADS = 1024
-"""The most threads of a vector. No machine has more processors, and further threads only use memory."""
+"""The largest number of threads of a vector. No machine has more processors, and further threads only use memory."""
 
 
 class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):

@@ -77,7 +77,7 @@ class Metrics:
         self._mismatches.inc(1, {"node": stats.node})
 
     def stopped(self, node: Node) -> None:
-        """A node plays no more steps. It reports those since the last report."""
+        """A node stops playing. Reports its steps since the last report."""
         if node.id in self._nodes:
             self._report(node.id)
             self._nodes[node.id].steps_per_second = 0.0

@@ -311,7 +311,7 @@ class FleetExplorer:
                 self._pool.answer(worker.place.node, reference)
 
     def _replace(self, worker: _Worker, cause: Exception) -> None:
-        """Starts another actor for a lost one; the others go on alone if no node has free cores."""
+        """Replaces a lost actor. If no node has free cores, the other actors continue without it."""
         _actors.check_import(worker.place.node, cause)
         self._workers.remove(worker)
         _actors.end(worker.actor)

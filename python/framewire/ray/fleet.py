@@ -37,7 +37,7 @@ __all__ = ["Fleet", "NodeStats"]
 
 _log = logging.getLogger("framewire.ray")
 
-# The most calls that one request to a worker plays again, so that each request ends soon.
+# The largest number of calls that one request to a worker plays again, so that each request ends soon.
 _REPLAYED_AT_ONCE = 32
 
 # Sets of observations: two for `step`, which uses them in turn, and two for `recv`, which does the same for each worker.

@@ -222,7 +222,7 @@ impl HistoryKeeper {
         progress.breaks += 1;
         self.history.set_current(line);
         if self.history.is_end(line, frame) {
-            // It is back at the end, which goes on.
+            // The emulator is back at the end of the line, which continues.
             (progress.beginning, progress.kept, progress.keys) = (None, Some(frame), None);
         } else {
             progress.beginning = Some(Beginning::Rewind { line, frame });

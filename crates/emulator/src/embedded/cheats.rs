@@ -7,10 +7,10 @@ use framewire_protocol::{OpError, Status, Value};
 
 use super::errors::failed;
 
-/// The most cheats of a core.
+/// The largest number of cheats of a core.
 const MAX_CHEATS: usize = 1000;
 
-/// The most bytes of all names and codes, with a few for each of them.
+/// The largest number of bytes of all names and codes, with a few for each of them.
 const MAX_BYTES: usize = 1 << 20;
 
 /// The cheats of the core, in the same order as there.

@@ -8,11 +8,11 @@ use framewire_protocol::{Access, MAX_RANGE, OpError, Status, Value};
 use super::bounds;
 use super::expressions::{self, CoreMemory};
 
-/// Most values that are kept.
+/// The largest number of values that are kept.
 const MAX_FROZEN: usize = 256;
-/// Most bytes of a value that is kept.
+/// The largest number of bytes of a value that is kept.
 const MAX_FROZEN_LENGTH: usize = 64;
-/// Most bytes of the name of a value that is kept.
+/// The largest number of bytes of the name of a value that is kept.
 const MAX_FROZEN_NAME: usize = 1024;
 
 /// Evaluates an expression as an address. Returns the address, and after it the bytes there.

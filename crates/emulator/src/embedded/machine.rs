@@ -21,7 +21,7 @@ use super::shared::EmbeddedState;
 use super::watches::Watches;
 use crate::{Clock, ClockTime, Discontinuity, Happening, Responder};
 
-/// Most frames that a batch may run.
+/// The largest number of frames that a batch may run.
 const MAX_ADVANCE: u32 = 3600;
 
 /// A core with everything that belongs to it between frames.

@@ -57,7 +57,7 @@ use shared::EmbeddedState;
 pub use watches::hash_of_memory;
 use worker::Worker;
 
-/// Most batches that wait for the core.
+/// The largest number of batches that wait for the core.
 const CAPACITY: usize = 4096;
 /// Longest time for the thread to end. After that it is abandoned.
 const STOP_LIMIT: Duration = Duration::from_secs(2);

@@ -58,7 +58,7 @@ pub(super) fn needs_picture(op: &Op) -> bool {
     matches!(op, Op::Screenshot {} | Op::SaveState { .. }) || op.info().effect == Effect::Change
 }
 
-/// Most operations of a quick batch, and most bytes that each reads.
+/// The largest number of operations in a quick batch, and the largest number of bytes that each of them reads.
 const QUICK_OPS: usize = 16;
 const QUICK_BYTES: u32 = 4096;
 

@@ -9,7 +9,7 @@ use super::expressions::{CoreMemory, compile};
 use super::machine::Machine;
 use super::perform::Progress;
 
-/// The most runs at once. Each evaluates its conditions after every frame.
+/// The largest number of runs at once. Each evaluates its conditions after every frame.
 const MAX_RUNS: usize = 256;
 
 /// The runs that are not over, each with the batch that waits for it.

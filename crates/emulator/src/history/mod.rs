@@ -23,7 +23,7 @@ use line::{KeysFrom, Line};
 /// Bytes of memory that the history of an emulator may take, unless its settings say otherwise.
 pub const HISTORY: usize = 32 << 20;
 
-/// Most lines that are kept. Each load of a state begins one.
+/// The largest number of lines that are kept. Each load of a state begins one.
 const MAX_LINES: usize = 64;
 
 /// The states of the past that an emulator can go back to.
@@ -32,7 +32,7 @@ pub struct History(Mutex<Lines>);
 
 #[derive(Debug)]
 struct Lines {
-    /// Most bytes that all lines may take.
+    /// The largest number of bytes that all lines may take.
     budget: usize,
     /// In the order in which they began. New frames belong to the last one, unless the emulator has gone back since.
     all: VecDeque<Line>,
@@ -44,7 +44,7 @@ struct Lines {
 /// An overview of a history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overview {
-    /// The most bytes of memory that it may use.
+    /// The largest number of bytes of memory that it may use.
     pub budget: usize,
     /// The bytes that it uses.
     pub used: usize,

@@ -25,7 +25,7 @@ impl ParseError {
     }
 }
 
-/// The most nested brackets and signs. This limits the stack.
+/// The largest number of nested brackets and signs. This limits the stack.
 const MAX_DEPTH: usize = 64;
 
 /// What the current number is for. This decides what a name in it means.

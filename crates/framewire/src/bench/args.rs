@@ -98,7 +98,7 @@ pub struct RunArgs {
     /// Let the system hold back small packets (Nagle's algorithm) instead of sending each at once
     #[arg(long, help_heading = "Client")]
     pub nagle: bool,
-    /// The most requests in flight; further requests wait, and their latency includes the wait
+    /// The largest number of requests in flight; further requests wait, and their latency includes the wait
     #[arg(long, value_name = "N", default_value_t = 256, help_heading = "Client")]
     pub connections: usize,
     /// Threads that send

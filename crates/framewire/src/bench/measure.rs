@@ -19,7 +19,7 @@ pub struct Bench {
     pub measured: Measured,
     /// The counter that is sampled during runs.
     pub probe: Option<Box<dyn Probe>>,
-    /// Ends it early.
+    /// Ends the measurement early.
     pub stop: Stop,
     /// What is written.
     pub output: Output,

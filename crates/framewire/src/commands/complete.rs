@@ -91,7 +91,7 @@ fn ask(word: &str) -> Result<Value, Failure> {
     client.get_within(&format!("/v1/symbols?contains={}", encode(word)), PATIENCE)?.json()
 }
 
-/// The server that the command line names, as far as it is written.
+/// The server that the unfinished command line names.
 fn server() -> Option<ServerArgs> {
     let typed: Vec<OsString> = std::env::args_os().skip_while(|arg| arg != "--").skip(1).collect();
     let matches = Cli::command().ignore_errors(true).try_get_matches_from(typed).ok()?;

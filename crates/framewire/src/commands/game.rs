@@ -20,7 +20,7 @@ use super::client::{Address, Client, refused};
 use super::{Failure, field, state};
 use crate::{choose, output, symbols};
 
-/// The most frames of one `advance`.
+/// The largest number of frames of one `advance`.
 const FRAMES: u64 = 3600;
 /// Longer than the server lets a request wait.
 const PATIENCE: Duration = Duration::from_secs(300);

@@ -48,7 +48,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Lets the game of `--rom` run, at the console's speed. A server's emulator runs or is paused as it is.
+    /// Lets the game of `--rom` run, at the console's speed. On a server, the emulator keeps running or stays paused.
     pub fn run(&self) -> Result<(), Failure> {
         #[cfg(feature = "embedded")]
         if self.game.is_some() {

@@ -152,7 +152,7 @@ fn slot(
     print(format_args!("slot {number}: {what} at frame {}", field(&reply, "frame")?))
 }
 
-/// Writes a file as a whole, or leaves it as it is.
+/// Replaces a file completely, or leaves it unchanged.
 pub fn store(file: &Path, bytes: &[u8]) -> Result<(), Failure> {
     framewire_files::replace(file, bytes).map(drop).map_err(|error| {
         Failure::Refused(format!(

@@ -9,7 +9,7 @@ use super::server::{ServerArgs, Session};
 use super::{EXIT_CODES, Failure, complete, end, field, print};
 use crate::settings::Seconds;
 
-/// The most frames of one request.
+/// The largest number of frames of one request.
 const MOST: u32 = 216_000;
 
 /// Arguments of `framewire wait`.

@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 /// The memory of an event in addition to its text and values, in bytes.
 const OVERHEAD: usize = 96;
 
-/// An event as it is sent: written once for all readers.
+/// An event, encoded once for all readers.
 #[derive(Debug, Clone)]
 pub(crate) struct FeedEvent {
     /// Its name, such as `change`.

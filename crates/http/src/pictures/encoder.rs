@@ -140,7 +140,7 @@ impl ViewerLimit {
         match self.free.clone().try_acquire_owned() {
             Ok(permit) => Ok(ViewerPlace { _permit: permit, _stream: stream }),
             Err(_) => Err(Failure::busy(format!(
-                "there are {} viewers and listeners, which is the limit; close one and try again",
+                "{} viewers and listeners are connected, which is the limit; close one and try again",
                 self.all
             ))
             .into()),

@@ -23,7 +23,7 @@ use crate::transport::activity::Outflow;
 use crate::transport::incoming::Charge;
 use crate::transport::streams::OpenStream;
 
-/// The most messages in the queue to the client. A slow client delays only its own messages.
+/// The largest number of messages in the queue to the client. A slow client delays only its own messages.
 pub(super) const OUT: usize = 64;
 /// The interval of pings to a silent client.
 const PING: Duration = Duration::from_secs(20);

@@ -8,7 +8,7 @@ use crate::problem::Problem;
 use crate::reading::fields::shown;
 use crate::reading::unique::{self, Unreadable};
 
-/// The most requests in one array.
+/// The largest number of requests in one array.
 const MAX_BATCH: usize = 1024;
 
 /// What a message holds.
@@ -130,7 +130,7 @@ pub(super) fn reply(id: Json, result: Result<Json, RpcError>) -> Json {
     }
 }
 
-/// An event of a subscription; `data` is JSON as it is.
+/// An event of a subscription. `data` is JSON text that is inserted unchanged.
 pub(super) fn event(subscription: u64, id: &str, name: &str, data: &str) -> String {
     // Ids and names are letters, digits, dots and hyphens.
     format!(

@@ -10,7 +10,7 @@ use memchr::memchr;
 
 use crate::failure::Failure;
 
-/// `Content-Length` as it is written before its value.
+/// The name `Content-Length` with the colon, in lower case.
 const LENGTH: &[u8] = b"content-length:";
 const CODING: &[u8] = b"transfer-encoding:";
 /// Bytes of a line that are looked at. No sound length needs more, of a body or of a chunk.

@@ -27,7 +27,7 @@ pub(crate) enum Verdict {
     Refused(Refusal),
     /// Its request is not HTTP; hyper has said so already.
     Malformed,
-    /// No request came for long.
+    /// No request came for a long time.
     Idle,
     /// Its client does not read the reply.
     Stalled,

@@ -239,7 +239,7 @@ impl Account {
 
 /// Reads the bodies of requests.
 pub(crate) struct BodyReader {
-    /// The most bytes of a body, where a route has no limit of its own.
+    /// The largest number of bytes of a body, where a route has no limit of its own.
     pub(crate) limit: usize,
     /// Time for a body to arrive.
     patience: Duration,

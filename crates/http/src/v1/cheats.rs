@@ -160,7 +160,8 @@ struct Switch {
     enabled: bool,
 }
 
-/// Switches a cheat on or off. The bytes of the ROM that it changes are put back at once; those of RAM stay as they are.
+/// Switches a cheat on or off. When it is switched off, the bytes of the ROM that it changed are restored at once; those in
+/// RAM are not.
 #[utoipa::path(put, path = "/v1/cheats/{id}", operation_id = "switchCheat", tag = "cheats",
     params(("id" = u32, Path, description = "The number of the cheat."), EmulatorParam), request_body = Switch,
     responses((status = 200, description = "It is.", body = AtFrame)))]

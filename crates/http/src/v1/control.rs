@@ -10,7 +10,7 @@ use crate::reading::Whole;
 use crate::reading::fields::shown;
 use crate::routing::prelude::*;
 
-/// The most frames that are run at once.
+/// The largest number of frames that are run at once.
 const MAX_FRAMES: u32 = 3600;
 /// Longest lockstep without a request, in milliseconds.
 const MAX_LOCKSTEP: u32 = 60_000;
@@ -31,7 +31,7 @@ pub(crate) fn router() -> OpenApiRouter<AppState> {
 /// A change that was made.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct AtFrame {
-    /// The frame counter then.
+    /// The frame counter at that time.
     pub(crate) frame: u32,
 }
 

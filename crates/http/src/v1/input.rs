@@ -74,7 +74,7 @@ struct Played {
 /// How a timeline ended.
 #[derive(Serialize, ToSchema)]
 struct Over {
-    /// The frame counter then.
+    /// The frame counter at that time.
     frame: u32,
     /// Whether it was cancelled, or its keys were taken from it, before its last step.
     cancelled: bool,

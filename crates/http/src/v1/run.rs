@@ -23,7 +23,7 @@ use crate::reading::{self, Whole};
 use crate::routing::prelude::*;
 use crate::transport::streams::StreamKind;
 
-/// The most frames of a step with a condition where the caller does not say how many: ten seconds.
+/// The largest number of frames of a step with a condition where the caller does not say how many: ten seconds.
 const FRAMES: u32 = 600;
 
 pub(crate) fn router() -> OpenApiRouter<AppState> {
@@ -74,7 +74,7 @@ pub(crate) struct RunStep {
     presses: Option<Vec<Press>>,
     /// A condition that ends the step, or several of which any does. It is evaluated before the first frame and after each.
     until: Option<Conditions>,
-    /// The most frames. Left out, 600 for a step with a condition, and otherwise as many as its presses take.
+    /// The largest number of frames. Left out, 600 for a step with a condition, and otherwise as many as its presses take.
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 216_000)]
     frames: Option<Whole<1, MAX_RUN_FRAMES>>,
     /// Whether the run continues with the next step if no condition holds within the frames. Otherwise it ends there.

@@ -4,7 +4,7 @@ use framewire_symbols::{Described, StructureField};
 
 use crate::routing::prelude::*;
 
-/// The most symbols in one answer.
+/// The largest number of symbols in one answer.
 const MAX: usize = 10_000;
 
 pub(super) fn router() -> OpenApiRouter<AppState> {

@@ -13,7 +13,7 @@ use crate::transport::streams::StreamKind;
 
 /// Frames where a caller does not say how many: ten seconds.
 const FRAMES: u32 = 600;
-/// The most frames to wait for: an hour.
+/// The largest number of frames to wait for: an hour.
 const MAX_FRAMES: u32 = 216_000;
 
 pub(crate) fn router() -> OpenApiRouter<AppState> {

@@ -1,4 +1,4 @@
-//! Which key of the display's keyboard gives which character.
+//! Finds the keys of the display's keyboard that type a character.
 
 use std::collections::HashMap;
 
@@ -57,7 +57,7 @@ impl Keyboard {
         let mut strokes = HashMap::new();
         let width = usize::from(mapping.keysyms_per_keycode).max(1);
         for (code, symbols) in (first..=last).zip(mapping.keysyms.chunks(width)) {
-            // The first two columns are a key alone and with Shift.
+            // The first two columns are a key's symbols without and with Shift.
             for (column, &symbol) in symbols.iter().take(2).enumerate() {
                 strokes.entry(Key(symbol)).or_insert(Stroke { code, shifted: column == 1 });
             }

@@ -68,7 +68,7 @@ impl Desktop {
         Ok(Self { name, connection, root, atoms, keyboard, xvfb })
     }
 
-    /// What goes into `DISPLAY`.
+    /// The value for the environment variable `DISPLAY`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -81,17 +81,17 @@ impl Desktop {
     /// [`Error::X11`] if the server is gone.
     pub fn windows(&self) -> Result<Vec<Window>> {
         let tree = self.connection.query_tree(self.root).map_err(Error::x11)?.reply().map_err(Error::x11)?;
-        // A window may vanish between the list and the questions: skip it.
+        // Skips a window that vanishes while it is examined.
         Ok(tree.children.iter().filter_map(|&id| Window::read(&self.connection, &self.atoms, id)).collect())
     }
 
-    /// The window of that id as it is now, `None` if it is gone or hidden.
+    /// The window with this id as it is now; `None` if it is gone or hidden.
     #[must_use]
     pub fn window(&self, id: u32) -> Option<Window> {
         Window::read(&self.connection, &self.atoms, id)
     }
 
-    /// Gives a window the keyboard and waits until it has it.
+    /// Gives a window the keyboard focus, and waits until it has the focus.
     ///
     /// # Errors
     ///
@@ -201,7 +201,7 @@ impl Desktop {
         Picture::take(&self.connection, self.root, 0, 0, size.width, size.height)
     }
 
-    /// A picture of what the display shows where `window` is.
+    /// A picture of the part of the display where `window` is.
     ///
     /// # Errors
     ///
@@ -214,7 +214,7 @@ impl Desktop {
         self.fake(kind, code, 0, 0)
     }
 
-    /// One event as if from the hardware.
+    /// Sends an event as if it came from the hardware.
     fn fake(&self, kind: u8, detail: u8, x: i16, y: i16) -> Result<()> {
         let request = self.connection.xtest_fake_input(kind, detail, x11rb::CURRENT_TIME, self.root, x, y, 0);
         request.map_err(Error::x11)?.check().map_err(Error::x11)
@@ -229,7 +229,7 @@ impl Desktop {
 
 impl Drop for Desktop {
     fn drop(&mut self) {
-        // Politely, so that it removes its lock file and socket.
+        // Stops Xvfb with a signal, so that it removes its lock file and socket.
         self.xvfb.stop(Duration::from_secs(2));
     }
 }
@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn displays_stand_side_by_side_and_go_away() {
+    fn several_displays_run_at_once_and_end_when_dropped() {
         let logs = tempfile::tempdir().unwrap();
         let one = Desktop::start(logs.path()).unwrap();
         let more = tempfile::tempdir().unwrap();

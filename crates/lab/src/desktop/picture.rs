@@ -36,7 +36,7 @@ impl Picture {
         Ok(Self { width, height, rgb })
     }
 
-    /// Red, green and blue at a place counted from the top left corner.
+    /// The red, green and blue of a pixel, counted from the top left corner.
     ///
     /// # Panics
     ///

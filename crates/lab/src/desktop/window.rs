@@ -5,7 +5,7 @@ use x11rb::rust_connection::RustConnection;
 
 use super::{AtomEnum, Atoms};
 
-/// A visible window as it was when asked.
+/// A visible window, at the time of the request.
 #[derive(Debug, Clone)]
 pub struct Window {
     /// The server's number for it.

@@ -4,13 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use super::sample::{Latency, Sample};
 
-/// A figure of a run that is compared with a bound.
+/// A number from the results of runs that is compared with a bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Metric {
     /// Correct replies, or frames, per second: the median of the runs.
     Rate,
-    /// The rate in percent of the alternative's: of the medians.
+    /// The median rate, in percent of the alternative's median rate.
     Share,
     /// Mean latency in ms: the median of the runs.
     Mean,
@@ -24,12 +24,12 @@ pub enum Metric {
     Frames,
 }
 
-/// The bounds that must be met.
+/// The bound that must be met.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Bound {
     /// The metric that is bounded.
     pub metric: Metric,
-    /// Whether it must be below the limit; otherwise it must reach it.
+    /// Whether the metric must be below the limit. If not, it must reach the limit.
     pub below: bool,
     /// The limit.
     pub limit: f64,
@@ -45,13 +45,13 @@ pub const fn below(metric: Metric, limit: f64) -> Bound {
     Bound { metric, below: true, limit }
 }
 
-/// The emulation holds its rate.
+/// The emulator runs at its full frame rate.
 pub const FULL_SPEED: Bound = at_least(Metric::Frames, 59.0);
 /// Every request gets a correct reply.
 pub const ALL_RIGHT: Bound = at_least(Metric::Success, 100.0);
 
 impl Metric {
-    /// Its value for these runs, compared with the alternative's; none if it was not measured.
+    /// The value of the metric for these runs, compared with the alternative's runs; `None` if it was not measured.
     pub fn of(self, runs: &[Sample], alternative: &[Sample]) -> Option<f64> {
         let latency = |pick: fn(&Latency) -> f64| values(runs, |run| run.latency.as_ref().map(pick));
         match self {
@@ -89,7 +89,7 @@ impl Metric {
 }
 
 impl Bound {
-    /// The bounds that were missed, as texts.
+    /// The bounds that were missed, as sentences.
     pub fn missed(&self, runs: &[Sample], alternative: &[Sample]) -> Option<String> {
         let words = self.metric.words();
         let Some(value) = self.metric.of(runs, alternative) else {
@@ -101,7 +101,7 @@ impl Bound {
     }
 }
 
-/// The values of all runs; none if one of them has none.
+/// The values of all runs; `None` if a run has no value.
 fn values(runs: &[Sample], pick: impl Fn(&Sample) -> Option<f64>) -> Option<Vec<f64>> {
     runs.iter().map(pick).collect::<Option<Vec<f64>>>().filter(|values| !values.is_empty())
 }
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn ratios_are_of_medians_and_successes_of_the_worst() {
+    fn a_share_compares_medians_and_success_is_that_of_the_worst_run() {
         let runs = [run(90.0, 10), run(99.0, 9), run(10.0, 10)];
         let alternative = [run(100.0, 10), run(200.0, 10)];
         assert_eq!(Metric::Rate.of(&runs, &[]), Some(90.0));
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_is_missed() {
+    fn a_bound_without_a_measurement_counts_as_missed() {
         assert!(FULL_SPEED.missed(&[run(1.0, 10)], &[]).unwrap().contains("was not measured"));
         assert!(below(Metric::Mean, 1.0).missed(&[], &[]).is_some());
     }

@@ -1,7 +1,7 @@
-//! The table of figures and the long run: what is measured, compared with what, and what must be reached.
+//! The table of figures and the long run: what is measured, the alternative for comparison, and the bounds.
 //!
 //! - [`sequential`], [`wrk`], [`bare`]: ways of measuring, in addition to `framewire bench` and a stampede;
-//! - [`sample`]: what a run gave; [`judge`]: whether that is enough;
+//! - [`sample`]: the result of a run; [`judge`]: compares results with their bounds;
 //! - [`soak`]: the long run; [`processes`]: memory and file descriptors of a process;
 //! - [`record`]: the file of results; [`page`]: the same as Markdown.
 
@@ -38,9 +38,9 @@ pub struct Extent {
     run: Duration,
     /// Length of a run of the alternative.
     alternative: Duration,
-    /// Length of one that is repeated.
+    /// Length of a short run, which is repeated.
     short: Duration,
-    /// How many times those are repeated.
+    /// How many times the short runs are repeated.
     repeats: usize,
 }
 
@@ -73,7 +73,7 @@ struct Line {
     measured: fn(Extent) -> anyhow::Result<Runs>,
 }
 
-/// Runs of the alternative and of ours.
+/// Runs of the alternative and of Framewire.
 type Runs = (Vec<Sample>, Vec<Sample>);
 
 const LINES: [Line; 8] = [
@@ -94,7 +94,7 @@ const LINES: [Line; 8] = [
     Line {
         name: "http",
         measure: "HTTP echo, open loop, 10,000/s, stock mGBA window",
-        // The last replies of the window come after its end.
+        // The last replies arrive after the end of the run.
         bounds: &[at_least(Metric::Rate, 9990.0), below(Metric::P99, 20.0), ALL_RIGHT, FULL_SPEED],
         alternative: Some(STUDY),
         measured: |extent| echo(10_000, "uuid", extent),

@@ -45,7 +45,7 @@ fn summary(runs: &[Sample], alternative: &[Sample]) -> String {
     if let Some(value) = Metric::Rate.of(runs, &[]) {
         parts.push(format!("{}/s", rate(value)));
     }
-    // Only for frames: requests have bounds of their own.
+    // Only if frames are measured. Runs with requests have other bounds.
     if runs.iter().all(|run| run.requests == 0)
         && let Some(share) = Metric::Share.of(runs, alternative)
     {

@@ -2,12 +2,12 @@
 
 use procfs::process::Process;
 
-/// Bytes of its memory that are resident, or none if it is gone.
+/// The resident memory of a process in bytes; `None` if the process is gone.
 pub fn resident(pid: u32) -> Option<u64> {
     Some(1024 * process(pid)?.status().ok()?.vmrss?)
 }
 
-/// File descriptors it holds, or none if it is gone.
+/// The number of open file descriptors of a process; `None` if the process is gone.
 pub fn descriptors(pid: u32) -> Option<usize> {
     process(pid)?.fd_count().ok()
 }

@@ -19,7 +19,7 @@ use crate::programs;
 pub struct Provenance {
     /// The program and its version.
     pub tool: String,
-    /// The state of the source: the commit, with a `+` if files were changed since.
+    /// The commit of the source code, with a `+` if files have changed since.
     pub commit: Option<String>,
     /// The command line.
     pub command: Vec<String>,
@@ -27,9 +27,9 @@ pub struct Provenance {
     pub started: String,
     /// Where.
     pub machine: Machine,
-    /// The mGBA in the window.
+    /// The version of the mGBA in the window.
     pub mgba: String,
-    /// The library of the core without one.
+    /// The version of libmgba for the core without a window.
     pub libmgba: String,
 }
 
@@ -49,20 +49,20 @@ pub struct Figure {
     pub name: String,
     /// What is measured.
     pub measure: String,
-    /// The bounds that must be met.
+    /// The bound that must be met.
     pub bounds: Vec<Bound>,
     /// The alternative that it is compared with, if there is one.
     pub alternative: Option<String>,
-    /// Runs of the alternative; each was made right before the run of ours at the same index.
+    /// Runs of the alternative. Each was made directly before the run of Framewire with the same index.
     pub other: Vec<Sample>,
-    /// Our runs.
+    /// Runs of Framewire.
     pub ours: Vec<Sample>,
-    /// The bounds that were missed, as texts.
+    /// The bounds that were missed, as sentences.
     pub missed: Vec<String>,
 }
 
 impl Provenance {
-    /// The record of a measurement that begins now.
+    /// Describes a measurement that begins now.
     pub fn new() -> Provenance {
         Provenance {
             tool: format!("framewire-lab {}", env!("CARGO_PKG_VERSION")),

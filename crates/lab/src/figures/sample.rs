@@ -19,15 +19,15 @@ pub struct Sample {
     pub seconds: f64,
     /// The requested rate, in requests per second; none if each request waited for the previous one.
     pub asked: Option<f64>,
-    /// Requests that were due.
+    /// How many requests had to be sent.
     pub requests: u64,
-    /// The requests with a correct reply.
+    /// How many requests got a correct reply.
     pub correct: u64,
-    /// The others, by what happened to them.
+    /// How many of the other requests failed, by the kind of failure.
     pub failures: BTreeMap<String, u64>,
     /// Correct replies, or frames if there are no requests, per second.
     pub rate: Option<f64>,
-    /// From the intended send to the right reply.
+    /// The latencies, from the intended send time to the correct reply.
     pub latency: Option<Latency>,
     /// The frame rate during the run.
     pub frames: Option<Frames>,
@@ -47,7 +47,7 @@ pub struct Latency {
 }
 
 impl Sample {
-    /// An empty one.
+    /// A sample without measurements.
     pub fn of(client: &str) -> Sample {
         Sample { client: client.to_owned(), ..Sample::default() }
     }
@@ -107,7 +107,7 @@ impl Latency {
     }
 }
 
-/// An address without its port, which was any that was free; other words as they are.
+/// Removes the port from an address, because each run has a different free port. Other words are unchanged.
 fn without_port(word: &str) -> String {
     if !word.contains("://") {
         return word.to_owned();

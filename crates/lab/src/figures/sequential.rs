@@ -10,10 +10,10 @@ use crate::setup::Setup;
 /// Longest wait for a reply.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Sends messages for `length`, each after the reply to the last.
+/// Sends messages for `length`, each after the reply to the previous one.
 ///
 /// # Errors
-/// If one has no right reply.
+/// If a message gets no correct reply.
 pub fn run(setup: &Setup, length: Duration) -> anyhow::Result<Sample> {
     let prefix = setup.script().echo_prefix();
     let mut client = setup.client(PATIENCE)?;

@@ -19,7 +19,7 @@ const SIZES: &str = "1..5000";
 /// Time between two readings of the memory.
 const PERIOD: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
-/// How far the last minute's memory may be from the second's, in percent.
+/// By how many percent the memory in the last minute may differ from that in the second minute.
 const DRIFT: f64 = 2.0;
 
 /// The result.
@@ -33,7 +33,7 @@ pub struct Soak {
     pub bridge: Memory,
     /// The emulator's.
     pub emulator: Memory,
-    /// The bounds that were missed, as texts.
+    /// The bounds that were missed, as sentences.
     pub missed: Vec<String>,
 }
 
@@ -47,7 +47,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// By how many percent the last minute is above the second; none in less than three minutes.
+    /// By how many percent the memory in the last minute is above that in the second; `None` for less than three minutes.
     pub fn drift(&self) -> Option<f64> {
         match self.minutes[..] {
             [_, second, .., last] => Some(100.0 * (last / second - 1.0)),
@@ -64,10 +64,10 @@ impl Memory {
     }
 }
 
-/// Runs for `length` at `rate` requests a second.
+/// Runs the load for `length`, at `rate` requests per second.
 ///
 /// # Errors
-/// If something does not start, or ends.
+/// If a program does not start, or ends during the run.
 pub fn run(length: Duration, rate: u32) -> anyhow::Result<Soak> {
     if length < Duration::from_secs(1) {
         bail!("a soak of {length:?}; give --minutes a number such as 10");

@@ -11,7 +11,7 @@ use crate::{Error, Key, Result, Window, until};
 const STILL: Duration = Duration::from_millis(50);
 
 impl StockMgba {
-    /// Loads a script as `dofile` in the prompt does; it may be loaded already.
+    /// Loads a script with `dofile` in the prompt. The script may be loaded already.
     ///
     /// # Errors
     ///
@@ -21,8 +21,8 @@ impl StockMgba {
         self.pictured(result)
     }
 
-    /// Loads a script by File > Load script, as the documentation says, and waits until something
-    /// listens on the options' port. Without a port, whether the script ran shows only in what it does.
+    /// Loads a script with File > Load script, as the documentation says. If the options have a port, waits until the script
+    /// listens on it. Without a port, this function cannot check that the script runs.
     ///
     /// # Errors
     ///
@@ -52,7 +52,7 @@ impl StockMgba {
         self.prepare_lua()
     }
 
-    /// Opens another game by File > Load ROM, and waits until it runs.
+    /// Opens another game with File > Load ROM, and waits until it runs.
     ///
     /// # Errors
     ///
@@ -63,7 +63,7 @@ impl StockMgba {
     }
 
     fn open_rom_now(&mut self, rom: &Path) -> Result<()> {
-        // Each game gets an object of its own, which differs from that of the game before.
+        // mGBA makes a new object `emu` for each game.
         self.lua_now("game_before = emu")?;
         let dialog = self.open_window("Select ROM", |mgba| mgba.press_in_main(&options::OPEN_ROM))?;
         self.choose_file(&dialog, rom)?;
@@ -75,9 +75,9 @@ impl StockMgba {
         Ok(())
     }
 
-    /// Waits until a game that was just opened has run for two seconds, which shows in the title bar. Before, the game that
-    /// it replaces may be ending, for whose thread mGBA does not wait to run Lua; and its own first pictures take OpenGL the
-    /// longest, and with them the moments in which no Lua should be typed
+    /// Waits until a game that was just opened has run for two seconds; then the title bar shows the frame rate. Earlier,
+    /// the previous game may still be ending, and mGBA runs Lua without waiting for its thread. OpenGL also takes longest
+    /// for the first pictures of a game, and at these moments no Lua should be typed
     /// ([`StockOptions::opengl`](super::StockOptions::opengl)).
     pub(super) fn wait_for_frame_rate(&self) -> Result<()> {
         until("the game's frame rate was shown", STEP, || self.shows_frame_rate())
@@ -87,23 +87,23 @@ impl StockMgba {
         Ok(self.main_window()?.title.contains(" fps)"))
     }
 
-    /// [`StockMgba::wait_for_frame_rate`] where another game may have run before.
+    /// Like [`StockMgba::wait_for_frame_rate`], but another game may have run before.
     fn wait_for_new_frame_rate(&self) -> Result<()> {
-        // The rate of the game before goes with it; there may have been none.
+        // Waits until the frame rate of the previous game is gone. It is not an error if there was none.
         match until("the title was the new game's", AGAIN, || Ok(!self.shows_frame_rate()?)) {
             Ok(()) | Err(Error::Timeout { .. }) => self.wait_for_frame_rate(),
             Err(error) => Err(error),
         }
     }
 
-    /// Ends the game by Emulation > Shutdown; the window stays.
+    /// Ends the game with Emulation > Shutdown. The window stays open.
     ///
     /// # Errors
     ///
     /// [`Error::Timeout`] if it continues.
     pub fn close_game(&mut self) -> Result<()> {
         let result = self.press_in_main(&options::SHUTDOWN).and_then(|()| {
-            // mGBA runs Lua without waiting for the thread of a game that is ending.
+            // Waits for the title, because mGBA runs Lua without waiting for the thread of a game that is ending.
             until("the title was that without a game", STEP, || {
                 Ok(self.main_window()?.title.starts_with(NO_GAME))
             })?;
@@ -151,7 +151,7 @@ impl StockMgba {
     ///
     /// # Errors
     ///
-    /// [`Error::Timeout`] if none is done.
+    /// [`Error::Timeout`] if no frame runs.
     pub fn next_frame(&mut self) -> Result<()> {
         let result = self.frame_now().and_then(|before| {
             self.press_in_main(&options::NEXT_FRAME)?;
@@ -160,11 +160,11 @@ impl StockMgba {
         self.pictured(result)
     }
 
-    /// Resets the game by Emulation > Reset, and waits until its frame count restarts.
+    /// Resets the game with Emulation > Reset, and waits until its frame counter starts again.
     ///
     /// # Errors
     ///
-    /// [`Error::Timeout`] if they are not.
+    /// [`Error::Timeout`] if the counter does not start again.
     pub fn reset(&mut self) -> Result<()> {
         let result = self.frame_now().and_then(|before| {
             self.press_in_main(&options::RESET)?;
@@ -173,7 +173,7 @@ impl StockMgba {
         self.pictured(result)
     }
 
-    /// Turns fast-forward on or off, by Emulation > Fast forward.
+    /// Turns fast-forward on or off with Emulation > Fast forward.
     ///
     /// # Errors
     ///
@@ -239,7 +239,7 @@ impl StockMgba {
             self.desktop.press(&[Key::CONTROL, Key::of('a')])?;
             self.desktop.type_text(&path.to_string_lossy())?;
             self.desktop.press(&[Key::RETURN])?;
-            // On a busy machine the list of completions may swallow the last key.
+            // On a busy machine, the list of completions may get the last key instead of the dialog.
             match until("the dialog closed", AGAIN, || Ok(self.desktop.window(dialog.id).is_none())) {
                 Err(Error::Timeout { .. }) => {}
                 closed => return closed,

@@ -17,21 +17,21 @@ use prompt::Prompt;
 
 use crate::{Desktop, Error, Key, Picture, Process, Result, Signal, Window, ports};
 
-/// Time for each step of starting up, several times what a busy machine needs.
+/// The time limit for each step of the start. Even a busy machine needs only a part of it.
 const STEP: Duration = Duration::from_secs(20);
-/// How long keys may show no effect before they are pressed again, and how often they are pressed.
+/// If keys have no effect for this time, they are pressed again, up to this number of times.
 const AGAIN: Duration = Duration::from_secs(4);
 const TRIES: u32 = 5;
 /// The title of mGBA's window without a game; with one, the game's name comes between the two.
 const NO_GAME: &str = "mGBA - 0.";
 const SCRIPTING: &str = "Scripting";
 
-/// A running mGBA on a display of its own, with settings and saves of its own. Dropping it ends all of it.
+/// A running mGBA with its own display, settings and saves. Dropping it ends all of them.
 ///
-/// Everything a method does to the window is waited for; each fails with a picture of the display.
+/// Each method waits until its action has had an effect on the window. Errors have a picture of the display.
 #[derive(Debug)]
 pub struct StockMgba {
-    // In the order they are to be dropped: the program, its display, its files.
+    // The fields are in the order in which they must be dropped: the program, its display, its files.
     process: Process,
     desktop: Desktop,
     dir: TempDir,
@@ -44,12 +44,12 @@ pub struct StockMgba {
 }
 
 impl StockMgba {
-    /// Starts it, opens its scripting window and loads the scripts in their order.
+    /// Starts mGBA, opens its scripting window and loads the scripts in order.
     ///
     /// # Errors
     ///
-    /// [`Error::Missing`] without `mgba-qt` or `Xvfb`; [`Error::Lua`] if a script fails; [`Error::Pictured`] around
-    /// anything else that goes wrong once there is a display.
+    /// [`Error::Missing`] without `mgba-qt` or `Xvfb`; [`Error::Lua`] if a script fails; [`Error::Pictured`] for all other
+    /// errors after the display has started.
     pub fn start(options: &StockOptions) -> Result<Self> {
         let dir = TempDir::with_prefix("stock-mgba-").map_err(Error::io("make a folder for mGBA"))?;
         options.write_settings(dir.path())?;
@@ -107,11 +107,11 @@ impl StockMgba {
         Ok(())
     }
 
-    /// Where the script listens, if the options said so.
+    /// The address on which the script listens.
     ///
     /// # Panics
     ///
-    /// Without a port in the options.
+    /// If the options have no port.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         (Ipv4Addr::LOCALHOST, self.port.expect("the options have a port")).into()
@@ -174,7 +174,7 @@ impl StockMgba {
     ///
     /// # Errors
     ///
-    /// Its, and [`Error::Io`] if the file cannot be written.
+    /// Those of [`StockMgba::picture`], and [`Error::Io`] if the file cannot be written.
     pub fn window_screenshot(&self, path: &Path) -> Result<()> {
         self.picture()?.save(path)
     }
@@ -211,7 +211,7 @@ impl StockMgba {
     ///
     /// # Errors
     ///
-    /// [`Error::Ended`] with its last words if it does not.
+    /// [`Error::Ended`] with the end of its output if it does not.
     pub fn expect_running(&mut self) -> Result<()> {
         self.process.expect_running()
     }
@@ -231,7 +231,7 @@ impl StockMgba {
         self.desktop.press(chord)
     }
 
-    /// Calls `open`, again from time to time, until there is a window with this title.
+    /// Calls `open` repeatedly until there is a window with this title.
     fn open_window(&mut self, title: &str, open: impl Fn(&mut Self) -> Result<()>) -> Result<Window> {
         let what = format!("the window \"{title}\" opened");
         let mut tries = 0;
@@ -255,7 +255,7 @@ impl StockMgba {
         self.process.wait_for(&what, STEP, |_| Ok(ports::is_listened_on(port)?.then_some(())))
     }
 
-    /// Adds a picture of the display, kept for the reader, to an error that is about the window.
+    /// Adds a picture of the display to an error about the window.
     fn pictured<T>(&self, result: Result<T>) -> Result<T> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let source = match result {

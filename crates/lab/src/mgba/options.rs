@@ -1,4 +1,4 @@
-//! How a stock mGBA is to run, and the settings files that make it so.
+//! The options of a stock mGBA, and the settings files that it reads.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -8,7 +8,7 @@ use std::process::Command;
 
 use crate::{Error, Key, Result};
 
-/// Bound in the settings: these have no keys of their own.
+/// Keys that our settings assign, because mGBA has no keys for these actions.
 pub(super) const OPEN_SCRIPTING: [Key; 2] = [Key::CONTROL, Key::of('l')];
 pub(super) const SHUTDOWN: [Key; 2] = [Key::CONTROL, Key::of('k')];
 pub(super) const FAST_FORWARD: [Key; 2] = [Key::CONTROL, Key::of('j')];
@@ -21,11 +21,11 @@ pub(super) const OPEN_ROM: [Key; 2] = [Key::CONTROL, Key::of('o')];
 
 /// 59.7 to 60 frames/s, evenly, without a sound card.
 ///
-/// mGBA is paced by its sound, as on a desk. SDL's dummy driver takes 512 samples every 17 ms: it waits for whole
-/// milliseconds, rounded down, and rounds other buffers up to a power of two. That is a little more than a frame's worth,
-/// so about every frame comes after one such wait, and now and then two do. With a little less than a frame's worth, as
-/// 16 ms would be, now and then a frame would take two waits, 32 ms. The target makes up for the time that is lost waking
-/// up. Pacing by video (`videoSync`) does not work: after one callback of more than 50 ms emulation stops for good.
+/// mGBA is paced by its sound, as on a user's machine. SDL's dummy driver takes 512 samples every 17 ms: it waits for whole
+/// milliseconds, rounded down, and rounds other buffers up to a power of two. That is a little more than a frame's worth, so
+/// about every frame comes after one such wait, and now and then two do. With a little less than a frame's worth, as 16 ms
+/// would be, now and then a frame would take two waits, 32 ms. The target makes up for the time that is lost waking up.
+/// Pacing by video (`videoSync`) does not work: after one callback of more than 50 ms emulation stops for good.
 const PACE: [(&str, &str); 5] = [
     ("audioSync", "1"),
     ("videoSync", "0"),
@@ -34,7 +34,7 @@ const PACE: [(&str, &str); 5] = [
     ("fpsTarget", "60.3"),
 ];
 
-/// mGBA's drivers of the display: its own painter, and OpenGL, which it takes by itself.
+/// mGBA's display drivers: its own painter, and OpenGL, which is mGBA's default.
 const PAINTER: u8 = 0;
 const OPENGL: u8 = 1;
 
@@ -51,13 +51,13 @@ pub struct StockOptions {
 }
 
 impl StockOptions {
-    /// mGBA with this game, and nothing else yet.
+    /// Options for mGBA with this game, and without scripts.
     #[must_use]
     pub fn new(rom: &Path) -> Self {
         Self { rom: Some(rom.into()), ..Self::default() }
     }
 
-    /// mGBA with no game open.
+    /// Options for mGBA without a game.
     #[must_use]
     pub fn without_game() -> Self {
         Self::default()
@@ -85,14 +85,14 @@ impl StockOptions {
         self
     }
 
-    /// Sets an entry of mGBA's configuration, such as `videoSync`, in place of our value or mGBA's.
+    /// Sets an entry of mGBA's configuration, such as `videoSync`, in place of this crate's or mGBA's own value.
     #[must_use]
     pub fn config(mut self, key: &str, value: &str) -> Self {
         self.config.push((key.into(), value.into()));
         self
     }
 
-    /// Shows the game by OpenGL, as mGBA does on most desks, and not by mGBA's own painter.
+    /// Shows the game with OpenGL, as mGBA does on most machines, and not with mGBA's own painter.
     ///
     /// With it mGBA 0.10 may end when Lua is typed or a script is loaded while another script runs. To swap pictures
     /// (`PainterGL::swapTex`) the thread of the emulation asks itself to stop, once a frame; another thread that asks in that
@@ -126,7 +126,7 @@ impl StockOptions {
         fs::create_dir_all(&settings).map_err(Error::io(what()))?;
         let mut config = String::from("[ports.qt]\n");
         let own = PACE.iter().map(|&(key, value)| (key, value));
-        // The last of two entries with the same key counts.
+        // If two entries have the same key, the last one counts.
         for (key, value) in own.chain(self.config.iter().map(|(key, value)| (key.as_str(), value.as_str()))) {
             let _ = writeln!(config, "{key}={value}");
         }
@@ -144,7 +144,7 @@ impl StockOptions {
         Ok(())
     }
 
-    /// The command, except the program's name.
+    /// Adds the arguments and the environment to the command.
     pub(super) fn configure(&self, command: &mut Command, dir: &Path, display: &str) {
         command.current_dir(dir).env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());

@@ -76,7 +76,7 @@ impl Prompt {
         self.window
     }
 
-    /// What [`KEEP_CONSOLE`] has kept.
+    /// The console's lines that [`KEEP_CONSOLE`] has written to the file.
     pub(super) fn console(&self) -> String {
         fs::read_to_string(self.folder.join(CONSOLE)).unwrap_or_default()
     }
@@ -126,7 +126,7 @@ impl Prompt {
         desktop.focus(window.id)?;
         let below = window.y + i16::try_from(window.height).unwrap_or(i16::MAX) - FROM_BELOW;
         desktop.click(window.x + FROM_LEFT, below)?;
-        // Replaces what an incomplete line may have left.
+        // Selects any text that an incomplete line left, so that typing replaces it.
         desktop.press(&[Key::CONTROL, Key::of('a')])?;
         desktop.type_text(line)?;
         desktop.press(&[Key::RETURN])

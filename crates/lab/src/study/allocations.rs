@@ -1,4 +1,4 @@
-//! Allocations of `framewire serve`, counted by heaptrack's library, which writes a line for each.
+//! Counts the allocations of `framewire serve` with heaptrack's library, which writes a line for each allocation.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Seek, SeekFrom};
@@ -12,11 +12,11 @@ use framewire_lab::{Framewire, Http};
 use super::results::Allocated;
 use crate::setup::Setup;
 
-/// Where Debian has the library.
+/// Debian's path of the library.
 const LIBRARY: &str = "/usr/lib/heaptrack/libheaptrack_preload.so";
 /// Longest wait for the first answer.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Time in which the library writes what it holds back.
+/// How long the library may take to write its buffered lines.
 const WRITING: Duration = Duration::from_millis(500);
 
 /// A bridge whose allocations are counted.
@@ -32,7 +32,7 @@ impl CountedBridge {
     /// Starts it in front of a script, with its record in the folder `logs`.
     ///
     /// # Errors
-    /// Without heaptrack, or if it does not start or answer.
+    /// If heaptrack is not installed, or the bridge does not start or answer.
     pub fn start(setup: &Setup, logs: &Path) -> anyhow::Result<CountedBridge> {
         if !Path::new(LIBRARY).exists() {
             bail!("{LIBRARY} is not there; install it: sudo apt install heaptrack");
@@ -53,10 +53,10 @@ impl CountedBridge {
         Ok(CountedBridge { bridge, file, read: 0 })
     }
 
-    /// What was allocated since the last call, or since the start.
+    /// Returns the allocations since the last call, or since the start.
     ///
     /// # Errors
-    /// Without the library's record.
+    /// If the library wrote no record.
     pub fn allocated(&mut self) -> anyhow::Result<Allocated> {
         thread::sleep(WRITING);
         let mut file = fs::File::open(&self.file)

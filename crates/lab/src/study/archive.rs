@@ -1,5 +1,5 @@
-//! The study's results: one compressed file with a line for each step and one for the study itself, so that a study goes
-//! on where it was interrupted.
+//! The study's results: one compressed file with a line for each step and one for the study itself, so that a study
+//! continues where it was interrupted.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -36,7 +36,7 @@ struct Entry {
     result: Box<RawValue>,
 }
 
-/// What the study was made with, and when.
+/// The programs, machines and options of the study, and its times.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StudyInfo {
     /// `framewire-study`.
@@ -45,7 +45,7 @@ pub struct StudyInfo {
     pub schema_version: u32,
     /// This program and its version.
     pub tool: String,
-    /// The mGBA in the window.
+    /// The version of the mGBA in the window.
     pub mgba: String,
     /// The library of the embedded core.
     pub libmgba: String,
@@ -56,7 +56,7 @@ pub struct StudyInfo {
     pub passes: usize,
     /// Length of a row in seconds, each time.
     pub seconds: f64,
-    /// Least time that a connection is kept idle, in seconds.
+    /// The shortest time for which a connection is kept idle, in seconds.
     pub idle_seconds: f64,
     /// Its beginning and its continuations.
     pub sessions: Vec<Stretch>,
@@ -69,7 +69,7 @@ pub struct Stretch {
     pub started: String,
     /// The command line.
     pub command: Vec<String>,
-    /// Where, if on another machine than the study began.
+    /// The machine, if it is not the one on which the study began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
     /// How many windows were measured at the same time at low rates, if more than one.
@@ -98,7 +98,7 @@ impl StudyInfo {
         }
     }
 
-    /// What differs so that rows of the two do not belong into one study.
+    /// The difference because of which rows of the two cannot be in one study.
     fn differs(&self, other: &StudyInfo, machines: Machines) -> Option<String> {
         let words = |about: &StudyInfo| {
             let StudyInfo { tool, mgba, passes, seconds, machine, .. } = about;
@@ -131,7 +131,7 @@ pub enum Machines {
     Several,
 }
 
-/// What makes a machine another one.
+/// Describes a machine. If the description differs, it counts as another machine.
 pub fn machine_words(machine: &Machine) -> String {
     let Machine { processor, processors, kernel, .. } = machine;
     format!("{processors} x {processor}, kernel {kernel}")
@@ -156,7 +156,7 @@ pub struct Archive {
 }
 
 impl Archive {
-    /// The results in `folder`. Without a file there is no result yet.
+    /// Opens the results in `folder`. If there is no file, there are no results yet.
     ///
     /// # Errors
     /// If the file is broken.
@@ -193,10 +193,10 @@ impl Archive {
         Ok(())
     }
 
-    /// Begins `about`, or goes on with the study that is here.
+    /// Begins the study `about`, or continues the one in this folder.
     ///
     /// # Errors
-    /// If the results here were measured otherwise.
+    /// If the results in this folder were measured in a different way.
     pub fn begin(&mut self, mut about: StudyInfo, how: How) -> anyhow::Result<StudyInfo> {
         let mut machine = None;
         if let Some(known) = self.about()? {
@@ -219,10 +219,10 @@ impl Archive {
         Ok(about)
     }
 
-    /// Takes over the connections that another study kept idle, in place of those here.
+    /// Replaces the idle connections of this study with those of another study.
     ///
     /// # Errors
-    /// If it was made with another mGBA, or has none.
+    /// If the other study used another mGBA, or has no idle connection.
     pub fn take_idle(&mut self, other: &Archive, how: How) -> anyhow::Result<()> {
         let (Some(mut about), Some(theirs)) = (self.about()?, other.about()?) else {
             bail!("{} and {} must both hold a study", self.folder.display(), other.folder.display());
@@ -257,10 +257,10 @@ impl Archive {
         self.keep(ABOUT, &about)
     }
 
-    /// The study that is here.
+    /// The study in this folder.
     ///
     /// # Errors
-    /// If it is of another version.
+    /// If the study has another version.
     pub fn about(&self) -> anyhow::Result<Option<StudyInfo>> {
         let Some(about) = self.result::<StudyInfo>(ABOUT) else { return Ok(None) };
         if (about.schema.as_str(), about.schema_version) != (SCHEMA, SCHEMA_VERSION) {
@@ -274,7 +274,7 @@ impl Archive {
         Ok(Some(about))
     }
 
-    /// Whether a step has its result.
+    /// Whether a step has a result.
     pub fn is_done(&self, step: &Step) -> bool {
         match &step.kind {
             Kind::Run(_) | Kind::Trial { .. } => self.report(&step.name).is_some(),
@@ -289,13 +289,13 @@ impl Archive {
         (!report.cut_short && report.rows.len() == 1).then_some(report)
     }
 
-    /// The report of a search that came to its end.
+    /// The report of a search for a limit that was not cut short.
     pub fn limit(&self, name: &str) -> Option<Report> {
         let report = Report::from_json(self.results.get(name)?.get()).ok()?;
         (!report.cut_short && report.limit.as_ref().is_some_and(|limit| !limit.cut_short)).then_some(report)
     }
 
-    /// Another step's result.
+    /// The result of any other step.
     pub fn result<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
         serde_json::from_str(self.results.get(name)?.get()).ok()
     }
@@ -306,7 +306,7 @@ impl Archive {
     /// If the file cannot be written.
     pub fn keep<T: Serialize>(&mut self, name: &str, result: &T) -> anyhow::Result<()> {
         self.results.insert(name.to_owned(), serde_json::value::to_raw_value(result)?);
-        // Fast, as it is written after each step, while others are measured.
+        // With fast compression, because the file is written after each step, while others are measured.
         self.write(Compression::fast()).with_context(|| format!("cannot write {}", self.file().display()))
     }
 

@@ -13,26 +13,27 @@ use super::steps::Way;
 use super::window::{StudyWindow, millis};
 use crate::setup::{Script, bridge};
 
-/// Longest wait for service, and for a program's end.
+/// The longest wait for an answer, and for the end of a program.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Time in which a script may still write about what happened.
+/// How long a script may still write messages about what happened.
 const AFTERWARDS: Duration = Duration::from_secs(1);
 /// Length of a network failure: longer than a link waits for a machine that acknowledges nothing.
 const SILENCE: Duration = Duration::from_secs(15);
-/// Clients that close their connections in order.
+/// How many clients close their connections in the normal way.
 const ORDERLY: usize = 5;
 /// Longest wait of a caller for one reply.
 const CALL: Duration = Duration::from_secs(3);
 /// Pause between two requests during a network failure.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How many times the pool of the study's client tries, and its pause before the second try, doubled before the third.
+/// How many times the pool of the study's client tries, and its pause before the second try. The pause before the third try
+/// is twice as long.
 const TRIES: u32 = 3;
 const DELAY: Duration = Duration::from_millis(50);
 
-/// Ends what talks to the window's script.
+/// Ends the program that talks to the window's script.
 ///
 /// # Errors
-/// If something does not start or end that must.
+/// If a program does not start or end.
 pub fn run(window: &mut StudyWindow, way: Way, logs: &Path) -> anyhow::Result<Ending> {
     if window.script() == Script::Study {
         window.set_talking(true)?;
@@ -48,7 +49,7 @@ pub fn run(window: &mut StudyWindow, way: Way, logs: &Path) -> anyhow::Result<En
     ending.connections_left = window.connections()?;
     ending.console = window.console()?.split_off(before);
     if window.script() == Script::Study {
-        // Lines about new clients say nothing about the ending.
+        // Drops lines about new clients, because they say nothing about the ending.
         ending.console.retain(|line| !line.ends_with(" connected"));
         window.set_talking(false)?;
     }
@@ -98,7 +99,7 @@ fn wait_for_connection(window: &StudyWindow, process: &mut Process) -> anyhow::R
         process.expect_running()?;
         Ok(window.connections().is_ok_and(|count| count > 0))
     })?;
-    // It must be under load, not only connected.
+    // Waits until the pool is under load, and not only connected.
     thread::sleep(Duration::from_millis(500));
     Ok(())
 }
@@ -166,7 +167,7 @@ fn watch(
     Ok(ending)
 }
 
-/// A bridge in front of a script, from which an answer has come.
+/// Starts a bridge in front of a script, and waits until it has answered.
 fn answering_bridge(script: std::net::SocketAddr) -> anyhow::Result<Framewire> {
     let bridge = bridge(script)?;
     let start = Instant::now();
@@ -179,7 +180,7 @@ fn answering_bridge(script: std::net::SocketAddr) -> anyhow::Result<Framewire> {
     Ok(bridge)
 }
 
-/// Sends a message through a bridge; if it does not come back, why.
+/// Sends a message through a bridge. If it does not come back, the error says why.
 fn ask(bridge: &Framewire) -> Result<(), String> {
     let text = format!("{:032x}", fastrand::u128(..));
     let http = Http::with_limit(bridge.url(), CALL);

@@ -2,12 +2,12 @@
 
 use framewire_loadtest::Strategy;
 
-/// One version of the study's server, as far as its load tests go.
+/// A version of the study's server that was load-tested.
 #[derive(Debug)]
 pub struct Version {
     /// Its name here and in the names of files.
     pub name: &'static str,
-    /// The strategy that does the same.
+    /// The strategy of `framewire bench` that does the same.
     pub strategy: Strategy,
     /// What it was.
     pub title: &'static str,
@@ -20,13 +20,13 @@ pub struct Version {
 pub struct Published {
     /// The requested rate, in requests per second.
     pub asked: u32,
-    /// Bytes of random text in a message; none is a GUID of 36 bytes.
+    /// The length of the random text in a message, in bytes; `None` means a GUID of 36 bytes.
     pub bytes: Option<usize>,
     /// Right replies a second.
     pub achieved: f64,
     /// Mean latency.
     pub mean: f64,
-    /// 99th percentile, where it was published.
+    /// 99th percentile, if it was published.
     pub p99: Option<f64>,
     /// Largest latency.
     pub max: f64,
@@ -38,7 +38,7 @@ const fn row(asked: u32, achieved: f64, mean: f64, p99: Option<f64>, max: f64, s
     Published { asked, bytes: None, achieved, mean, p99, max, success }
 }
 
-/// The same with messages of 5,000 bytes.
+/// The same row with messages of 5,000 bytes.
 const fn long(row: Published) -> Published {
     Published { bytes: Some(5000), ..row }
 }

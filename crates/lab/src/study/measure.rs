@@ -1,4 +1,4 @@
-//! Does the steps that are left, one after another, each in the window that it needs.
+//! Does the remaining steps, one after another, each in the window that it needs.
 
 use std::collections::VecDeque;
 use std::sync::{Barrier, Mutex};
@@ -27,18 +27,18 @@ use crate::stampede;
 
 /// Pause between two steps.
 const REST: Duration = Duration::from_millis(200);
-/// Time that windows which were opened at the same time are left alone. Their start takes the processors for that long.
+/// The pause after several windows were opened at the same time. For this long, their start keeps the processors busy.
 const SETTLING: Duration = Duration::from_secs(6);
 /// How many times a step is tried; one that fails is tried again in a new window.
 const TRIES: u32 = 3;
 /// How many steps may fail before the study ends.
 const FAILURES: usize = 3;
-/// Length of a run in a search for a limit, and the most runs of one.
+/// The length of a run in a search for a limit, and the largest number of runs of a search.
 const SEARCH: Duration = Duration::from_secs(1);
 const SEARCH_RUNS: u32 = 40;
-/// Time in which the garbage of frames without requests is counted.
+/// How long the garbage of frames without requests is counted.
 const UNASKED: Duration = Duration::from_secs(5);
-/// How many times as long as a row allocations are counted.
+/// Allocations are counted for this many times the length of a row.
 const ALLOCATION_ROWS: u32 = 3;
 /// Rates at which allocations are counted: that of the study, and one that shows what a request costs.
 const ALLOCATING: [u32; 2] = [10, 400];
@@ -81,8 +81,8 @@ struct Study<'a> {
 }
 
 impl Study<'_> {
-    /// One pass over the plan: what can be measured at the same time, in an order of its own and in new windows; then each
-    /// of the others alone; last the connections that are kept idle, each in a window of its own.
+    /// Does one pass over the plan. First it does the steps that can be measured at the same time, in a new order and in new
+    /// windows. Then it does the other steps one by one, and at last the idle connections, each in its own window.
     fn pass(&self, number: usize, mut steps: Vec<Step>) {
         steps.retain(|step| !locked(&self.archive).is_done(step));
         let (idle, steps): (Vec<_>, Vec<_>) =
@@ -125,7 +125,8 @@ impl Study<'_> {
         };
         let mut next = queue.next();
         if let (Some(opened), Some(step)) = (opened, &next) {
-            // Windows that open make the others slow. A window that does not open is opened again for its step.
+            // A window that opens slows down the others, so all windows open first. If a window does not open, it is opened
+            // again for its step.
             if let Err(error) = measure.prepare(step) {
                 say(&format!("{error:#}"));
             }
@@ -149,7 +150,7 @@ impl Study<'_> {
     }
 }
 
-/// The steps that are left.
+/// The remaining steps.
 struct Queue(Mutex<VecDeque<Step>>);
 
 impl Queue {
@@ -208,7 +209,7 @@ impl<'a, 'b> Measure<'a, 'b> {
         locked(self.archive).keep(name, result)
     }
 
-    /// Does a step; what to say of it, or `None` if it was stopped.
+    /// Does a step. Returns a description of the result, or `None` if the step was stopped.
     fn try_step(&mut self, step: &Step) -> anyhow::Result<Option<String>> {
         let mut tries = 0;
         loop {
@@ -226,7 +227,7 @@ impl<'a, 'b> Measure<'a, 'b> {
         }
     }
 
-    /// Has the window that a step needs, in good health, and no other.
+    /// Makes sure that the window which a step needs is open and answers, and closes any other.
     fn prepare(&mut self, step: &Step) -> anyhow::Result<()> {
         let is_bridged = matches!(
             &step.kind,
@@ -328,7 +329,8 @@ impl<'a, 'b> Measure<'a, 'b> {
         Ok(report)
     }
 
-    /// Keeps a row, unless mGBA ended during it. That is kept too, and the row is measured again, as far as there are tries.
+    /// Keeps a row, unless mGBA ended during it. In that case, the end of mGBA is noted, and the row is measured again, if
+    /// there are tries left.
     fn keep_report(&mut self, step: &Step, report: &Report) -> anyhow::Result<()> {
         if let Some(how) = self.window.as_mut().and_then(StudyWindow::end) {
             let (requests, correct) = report.rows.first().map_or((0, 0), |row| (row.requests, row.correct));
@@ -343,7 +345,7 @@ impl<'a, 'b> Measure<'a, 'b> {
         self.keep(&step.name, &without_details(report))
     }
 
-    /// A run with something changed. Its report is kept, and what the system counted.
+    /// Does a run with one change, and keeps its report and the system's counters.
     fn trial(&mut self, step: &Step, run: &Run, change: Change) -> anyhow::Result<Option<Report>> {
         if change.is_unframed() {
             self.window_mut()?.set_unframed(true)?;
@@ -370,7 +372,7 @@ impl<'a, 'b> Measure<'a, 'b> {
         if change == Change::Garbage {
             let window = self.window_mut()?;
             window.set_collecting(false)?;
-            // A window that was just opened makes more garbage at first.
+            // A window that was just opened makes more garbage at first, so this waits.
             thread::sleep(UNASKED);
             let before = window.lua_bytes()?;
             let start = Instant::now();
@@ -484,7 +486,7 @@ impl<'a, 'b> Measure<'a, 'b> {
         self.window = None;
     }
 
-    /// Returns whether the study goes on, not stopped by a signal.
+    /// Returns false if a signal has stopped the study.
     fn sleep(&self, time: Duration) -> bool {
         let end = Instant::now() + time;
         while Instant::now() < end && !self.stop.stopped() {
@@ -494,7 +496,7 @@ impl<'a, 'b> Measure<'a, 'b> {
     }
 }
 
-/// The report without what no page shows of a row that is measured several times: its course, and most curves.
+/// Removes the parts of a report that no page shows if a row is measured several times: its course, and most curves.
 fn without_details(report: &Report) -> Report {
     let mut report = report.clone();
     for row in &mut report.rows {
@@ -511,7 +513,7 @@ pub fn ended_name(step: &str) -> String {
     format!("{step}.ended")
 }
 
-/// The name of what the system counted during a step.
+/// The name of the result with the system's counters of a step.
 pub fn system_name(step: &str) -> String {
     format!("{step}.system")
 }

@@ -1,4 +1,4 @@
-//! `framewire-lab study`: the load-test study of 2025 again, on this machine, and what came of it since.
+//! `framewire-lab study`: repeats the load-test study of 2025 on this machine, and measures what has changed since.
 //!
 //! - [`figures`]: what was published then; [`plan`]: everything that is measured now, in order, as [`steps`]; [`trials`]:
 //!   the part of it that answers one question each;
@@ -6,7 +6,7 @@
 //! - [`measure`]: does the steps that are left; [`ending`]: the longest kind of step; [`allocations`]: of the server;
 //!   [`progress`]: what is shown;
 //! - [`passes`]: rows that were measured several times, and their spread; [`rerun`]: some of them, measured again;
-//! - [`archive`]: the file of results, so that a study goes on where it was interrupted; [`results`]: what is in it
+//! - [`archive`]: the file of results, so that a study continues where it was interrupted; [`results`]: what is in it
 //!   in addition to reports of `framewire bench`;
 //! - [`report`]: the page, from that file alone.
 
@@ -40,11 +40,11 @@ use archive::{Archive, How, Machines, StudyInfo};
 use plan::{GROUPS, IDLE};
 use steps::{Lengths, Step};
 
-/// Most windows at a time.
+/// The largest number of windows at a time.
 const MOST_WINDOWS: usize = 16;
 /// Exit code of a study that was stopped by a signal.
 const STOPPED: u8 = 130;
-/// Where the full study lies in a checkout, and a quick one.
+/// The folders of the full study and of a quick study in a checkout.
 const FULL: &str = "docs/study";
 const QUICK: &str = "target/study-quick";
 /// How much a quick study measures.
@@ -89,7 +89,7 @@ pub struct Args {
     /// quick: target/study-quick]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// Least time that a connection is kept idle [default: 30s; quick: 20s]
+    /// Shortest time for which a connection is kept idle [default: 30s; quick: 20s]
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     idle: Option<Duration>,
     /// Length of a row
@@ -165,13 +165,13 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
     stop_on_signals(&stop)?;
     let measured = measure::all(&mut archive, lengths, &stop, &steps);
-    // After an error, too, the page shows what was measured.
+    // The page is written even after an error, and shows what was measured.
     write(&archive, &page)?;
     measured?;
     Ok(if stop.stopped() { ExitCode::from(STOPPED) } else { ExitCode::SUCCESS })
 }
 
-/// Measures a tenth of the rows again, and says whether they agree.
+/// Measures a tenth of the rows again, and says whether the results agree.
 fn rerun(args: &Args, lengths: Lengths, how: How, stop: &Stop) -> anyhow::Result<ExitCode> {
     let folder = args.out();
     let mut archive = Archive::open(folder)?;
@@ -223,7 +223,7 @@ fn stop_on_signals(stop: &Stop) -> anyhow::Result<()> {
                 if stop.stopped() {
                     std::process::exit(STOPPED.into());
                 }
-                eprintln!("stopping; the same command goes on from here. A second signal stops at once");
+                eprintln!("stopping; run the same command to continue. A second signal stops at once");
                 stop.stop();
             }
         });
@@ -247,7 +247,7 @@ mod tests {
         Line::try_parse_from(std::iter::once("study").chain(line.split_whitespace())).map(|line| line.args)
     }
 
-    /// How it refuses a command line that can be read.
+    /// The error for a command line with valid syntax that is not accepted.
     fn refusal(line: &str) -> String {
         run(&args(line).unwrap()).unwrap_err().to_string()
     }

@@ -125,7 +125,8 @@ fn pace(passes: &[Row]) -> Option<Pace> {
     })
 }
 
-/// Each kind of warning once, with how many passes had it. Warnings of one kind differ in their numbers.
+/// Returns each kind of warning once, and the number of passes that had it. Warnings of one kind differ only in their
+/// numbers.
 fn warnings(passes: &[Row]) -> Vec<String> {
     let kind =
         |warning: &str| warning.split(|letter: char| letter.is_ascii_digit()).next().unwrap_or("").to_owned();

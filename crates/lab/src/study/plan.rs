@@ -1,4 +1,4 @@
-//! Everything the study does, in order, each step with a name that its result's file bears.
+//! The plan: all steps of the study in order. Each step has a name, under which its result is kept.
 
 use framewire_loadtest::Strategy;
 
@@ -13,10 +13,10 @@ pub const GROUPS: [&str; 20] = [
     "v1", "v4", "v5", "v6", "v7", "beyond", "kept", "mux", "stampede", "ending", "bridge", "embedded",
     "warm", "retries", "broken", "nagle", "unframed", "waiting", "garbage", "limit",
 ];
-/// The group that is always last of its window.
+/// The group whose step is always the last one in its window.
 pub const IDLE: &str = "idle";
 
-/// Rates at which versions 4 and 5 are measured too, since what broke at the study's rates depends on the system.
+/// Further rates for versions 4 and 5. They are needed because the rates at which these versions fail depend on the system.
 pub const BEYOND: [(Strategy, &[u32]); 2] =
     [(Strategy::PerRequest, &[40, 60, 80]), (Strategy::Pool, &[60, 400])];
 /// The rate of `beyond`, with a socket per request, that is measured once more with a script that keeps the sockets it
@@ -297,7 +297,7 @@ mod tests {
         let time = |step: &Step| step.estimate(&lengths) / lengths.share(step);
         let passes = (1..=lengths.passes).flat_map(|number| pass(&steps, number));
         let total = passes.map(|step| time(&step)).sum::<Duration>();
-        // With four minutes left for windows and for what answers late.
+        // This leaves four minutes for opening windows and for late answers.
         assert!(total < Duration::from_secs(26 * 60), "{total:?}");
     }
 }

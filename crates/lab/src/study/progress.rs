@@ -1,13 +1,13 @@
-//! How far the study is, and how long it still takes.
+//! Shows the progress of the study, and estimates the remaining time.
 
 use std::time::Duration;
 
 use super::steps::{Lengths, Step};
 
-/// How much faster or slower than estimated everything is taken to be at most.
+/// Limits on how much faster or slower than estimated the remaining steps are assumed to be.
 const DOUBT: std::ops::RangeInclusive<f64> = 0.5..=3.0;
 
-/// What is left, by the steps' own estimates and by how those held so far.
+/// Estimates the remaining time from the estimates of the steps, and from how right these were so far.
 #[derive(Debug)]
 pub struct Forecast {
     /// Estimates of the steps that are left.
@@ -18,20 +18,20 @@ pub struct Forecast {
 }
 
 impl Forecast {
-    /// Of steps still to be done, in order.
+    /// A forecast for these steps, which are still to be done, in order.
     pub fn new(estimates: Vec<Duration>) -> Forecast {
         let mut left = estimates;
         left.reverse();
         Forecast { left, estimated: Duration::ZERO, spent: Duration::ZERO }
     }
 
-    /// The next step is done.
+    /// Notes that the next step is done.
     pub fn done(&mut self, spent: Duration) {
         self.estimated += self.left.pop().unwrap_or_default();
         self.spent += spent;
     }
 
-    /// Time that is left.
+    /// The remaining time.
     pub fn left(&self) -> Duration {
         let estimated = self.estimated.as_secs_f64();
         let factor = if estimated > 0.0 { self.spent.as_secs_f64() / estimated } else { 1.0 };
@@ -40,7 +40,7 @@ impl Forecast {
     }
 }
 
-/// Time for people: `40 s`, `12 min`.
+/// A time as text: `40 s`, `12 min`.
 pub fn words(time: Duration) -> String {
     match time.as_secs() {
         seconds @ 0..90 => format!("{seconds} s"),
@@ -48,7 +48,7 @@ pub fn words(time: Duration) -> String {
     }
 }
 
-/// What is shown of it.
+/// Prints the progress.
 #[derive(Debug)]
 pub struct Progress {
     forecast: Forecast,
@@ -58,7 +58,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Of the steps in `todo`, when `done` steps are done already.
+    /// Begins the progress of the steps in `todo`. `done` is the number of steps that were done earlier.
     pub fn start(todo: &[&Step], done: usize, lengths: Lengths) -> Progress {
         let estimate = |step: &&Step| step.estimate(&lengths) / lengths.share(step);
         let forecast = Forecast::new(todo.iter().map(estimate).collect());
@@ -67,7 +67,7 @@ impl Progress {
         Progress { forecast, total, done, lengths }
     }
 
-    /// A step is done; `result` describes it in a line.
+    /// Notes that a step is done. `result` describes it in a line.
     pub fn end(&mut self, step: &Step, spent: Duration, result: &str) {
         self.forecast.done(spent / self.lengths.share(step));
         self.done += 1;

@@ -103,11 +103,11 @@ impl Compared {
 pub struct Verdict {
     /// Figures that were compared.
     pub compared: usize,
-    /// Of these, those whose ranges do not overlap.
+    /// How many of these have ranges that do not overlap.
     pub apart: usize,
     /// How many would be apart by chance on average, if nothing had changed.
     pub expected: f64,
-    /// The most that are not more than chance.
+    /// The largest number of these that can be chance.
     pub allowed: usize,
 }
 

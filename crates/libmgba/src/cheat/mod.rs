@@ -13,7 +13,7 @@ use crate::core::Core;
 use crate::error::Error;
 use crate::sys::{CheatCodes, CheatProblem, Status};
 
-/// The most codes of a cheat.
+/// The largest number of codes of a cheat.
 const MAX_CODES: usize = 1000;
 /// The longest name of a cheat, in bytes.
 const MAX_NAME: usize = 200;

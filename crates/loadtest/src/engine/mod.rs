@@ -70,7 +70,7 @@ pub struct Outcome {
     /// Share of the processor time it could get that the busiest worker used for more than waiting; `None` where the
     /// system does not say.
     pub busy: Option<f64>,
-    /// The most exchanges that were under way at a time.
+    /// The largest number of exchanges that were under way at a time.
     pub most_in_flight: usize,
     /// How fast the probe's counter rose.
     pub pace: Option<Pace>,

@@ -136,7 +136,7 @@ impl Slots {
         (count(&mut current.into_iter()), count(&mut inner.queue.iter().copied()))
     }
 
-    /// The most clients that were at work at a time.
+    /// The largest number of clients that were at work at a time.
     pub(super) fn most_busy(&self) -> usize {
         self.inner.borrow().most_busy
     }

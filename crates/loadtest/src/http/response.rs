@@ -2,7 +2,7 @@
 
 use crate::target::Failure;
 
-/// The most header lines accepted.
+/// The largest number of header lines that are accepted.
 const LINES: usize = 64;
 /// Longest head accepted, in bytes.
 const HEAD: usize = 64 * 1024;

@@ -63,7 +63,7 @@ pub struct Report {
 /// A goal, and the runs that missed it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// The goal as it was written.
+    /// The original text of the goal.
     pub goal: String,
     /// The loads that missed it, and what they missed, in the order of the runs.
     pub missed: Vec<(String, Vec<String>)>,
@@ -111,7 +111,7 @@ pub struct Settings {
     pub warmup: f64,
     /// Threads.
     pub workers: usize,
-    /// The most exchanges under way at a time.
+    /// The largest number of exchanges under way at a time.
     pub connections: usize,
     /// Longest wait for a reply, in seconds.
     pub timeout: f64,

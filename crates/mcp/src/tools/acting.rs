@@ -12,9 +12,9 @@ use crate::picture::{Picture, PictureOptions};
 use crate::play::{self, Ended, Played, Run};
 use crate::session::{Session, arguments};
 
-/// The most changes that `watch` lists.
+/// The largest number of changes that `watch` lists.
 const MAX_CHANGES: usize = 200;
-/// The most frames that `watch` plays: ten minutes.
+/// The largest number of frames that `watch` plays: ten minutes.
 const MAX_WATCHED: u32 = 36_000;
 /// Frames that `watch` plays by one batch, which has two operations for each.
 const BATCH_FRAMES: u32 = 1_000;

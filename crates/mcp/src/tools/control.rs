@@ -9,9 +9,9 @@ use super::{Reply, ToolError};
 use crate::backend::Object;
 use crate::session::{Session, arguments};
 
-/// The most differences that `compare` lists.
+/// The largest number of differences that `compare` lists.
 const MAX_DIFFERENCES: u32 = 40;
-/// The most names in a list.
+/// The largest number of names in a list.
 const MAX_LISTED: u32 = 100;
 /// How long lockstep holds a window that cannot be paused, in milliseconds.
 const LOCKSTEP: u32 = 60_000;

@@ -12,11 +12,11 @@ use super::{Reply, ToolError};
 use crate::backend::Object;
 use crate::session::{Session, arguments};
 
-/// The most numbers or bytes of one call.
+/// The largest number of numbers or bytes in one call.
 const MAX_COUNT: u32 = 1024;
-/// The most candidates or symbols in one reply.
+/// The largest number of candidates or symbols in one reply.
 const MAX_LISTED: usize = 50;
-/// The most places of a text.
+/// The largest number of places of a text.
 const MAX_FOUND: usize = 20;
 /// How much of a domain is read at once.
 const CHUNK: u32 = 1 << 20;

@@ -24,7 +24,7 @@ impl Op {
         1 + self.args_size()
     }
 
-    /// The most bytes that its result may have; 0 if that is only a few.
+    /// The largest number of bytes that its result may have; 0 if that is only a few.
     pub fn largest_result(&self) -> usize {
         match self {
             Op::ReadRange { length, .. } | Op::DomainReadRange { length, .. } => *length as usize,

@@ -48,11 +48,11 @@ type BusPlace = (Option<u32>, u32);
 /// The refusal of recordings and replays.
 const CHEATS: &str = "a cheat is on, and recordings do not hold cheats; switch all cheats off first";
 
-/// The refusal of a picture that would be that of an earlier frame.
+/// The error for a request for the picture, if the last frame has none.
 const UNDRAWN: &str =
     "the last frame was run with draw=False, so it has no picture; run the frame to look at with draw=True";
 
-/// Most expressions that are kept compiled.
+/// The largest number of expressions that are kept compiled.
 const MAX_KEPT: usize = 1024;
 
 #[pymethods]

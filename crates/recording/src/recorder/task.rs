@@ -52,7 +52,7 @@ pub(super) struct RecordTask {
     console: u8,
     /// Frames from one hash to the next.
     every: u32,
-    /// The most frames from one event to the next, whether keys change or not.
+    /// The largest number of frames from one event to the next, whether keys change or not.
     beat: u32,
     /// Whether the first reset of a recording from power-on was not reported yet.
     own_reset: bool,

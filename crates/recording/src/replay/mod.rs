@@ -59,7 +59,7 @@ pub struct Report {
     pub pictures: u64,
     /// Memories compared.
     pub memories: u64,
-    /// Of these, those that differ.
+    /// How many of these differ.
     pub other_memories: u64,
     /// The first difference from the recording.
     pub divergence: Option<Divergence>,

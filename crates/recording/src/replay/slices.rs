@@ -4,13 +4,13 @@ use framewire_protocol::Op;
 
 use crate::{Entry, memory};
 
-/// The most frames in a slice. They take about a tenth of a second, for which other requests wait.
+/// The largest number of frames in a slice. They take about a tenth of a second, for which other requests wait.
 const FRAMES: u64 = 240;
 
-/// The most reads of the work RAM in a slice. Each adds up to 288 KiB to the reply.
+/// The largest number of reads of the work RAM in a slice. Each adds up to 288 KiB to the reply.
 const MEMORIES: usize = 16;
 
-/// The most operations in a slice. A batch can have 4096; the last entry may add a few to a slice.
+/// The largest number of operations in a slice. A batch can have 4096; the last entry may add a few to a slice.
 const OPS: usize = 2048;
 
 /// Splits the entries of a recording into slices, each for one batch of operations.

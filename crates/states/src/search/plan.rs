@@ -2,10 +2,10 @@ use framewire_expression::Type;
 
 use crate::{Console, OnBus};
 
-/// The most bytes that one search can cover.
+/// The largest number of bytes that one search can cover.
 pub const MAX_BYTES: usize = 1 << 20;
 
-/// The most areas of one search.
+/// The largest number of areas of one search.
 pub const MAX_AREAS: usize = 16;
 
 /// A range of memory.

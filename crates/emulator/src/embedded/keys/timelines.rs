@@ -8,7 +8,7 @@ use framewire_protocol::{Keys, OpError, Status, Value};
 use super::KeyChange;
 use super::holds::{Holds, Owner};
 
-/// Most timelines that wait for the end of others.
+/// The largest number of timelines that wait for the end of others.
 const MAX_WAITING: usize = 1024;
 
 /// All timelines. Each that runs owns its keys as a hold does, and counts the same ticks. A timeline without keys is over, so no

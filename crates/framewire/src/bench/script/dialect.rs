@@ -115,7 +115,7 @@ impl Codec {
         }
     }
 
-    /// The most bytes that may be read at once, if that matters.
+    /// The largest number of bytes that may be read at once, if that matters.
     pub(super) fn longest_read(&self) -> Option<u64> {
         match self {
             Codec::Binary(_) | Codec::Marker(_) => None,

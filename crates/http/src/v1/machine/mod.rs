@@ -49,7 +49,7 @@ async fn console(selected: &SelectedEmulator) -> Result<Console, Problem> {
 /// The registers of the processor.
 #[derive(Serialize, ToSchema)]
 struct Registers {
-    /// The frame counter then.
+    /// The frame counter at that time.
     frame: u32,
     /// Whose processor it is.
     console: Console,
@@ -146,7 +146,7 @@ struct IoQuery {
 /// Registers for input and output.
 #[derive(Serialize, ToSchema)]
 struct IoRegisters {
-    /// The frame counter then.
+    /// The frame counter at that time.
     frame: u32,
     /// Whose registers they are.
     console: Console,
@@ -222,7 +222,7 @@ async fn io(
 /// The clock of the console.
 #[derive(Serialize, ToSchema)]
 struct CycleCounter {
-    /// The frame counter then.
+    /// The frame counter at that time.
     frame: u32,
     /// Clock cycles since the last reset.
     cycles: i64,

@@ -34,7 +34,7 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct MjpegQuery {
-    /// The most pictures each second.
+    /// The largest number of pictures per second.
     #[param(value_type = Option<u32>, minimum = 1, maximum = 60, default = 30)]
     rate: Option<Whole<1, 60>>,
     /// What a part is.
@@ -52,7 +52,7 @@ enum MjpegFormat {
     Png,
 }
 
-/// The pictures as they are drawn, one after another in a reply without end: for `<img>`, OBS, ffmpeg and VLC.
+/// Sends each new picture in an endless reply, for `<img>`, OBS, ffmpeg and VLC.
 #[utoipa::path(get, path = "/v1/video.mjpeg", operation_id = "videoMultipart", tag = "media", params(EmulatorParam, MjpegQuery),
     responses((status = 200, description = "A picture a part, until either side ends it.",
         content_type = "multipart/x-mixed-replace; boundary=framewire", body = Vec<u8>)))]

@@ -39,12 +39,12 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct VideoQuery {
-    /// The most pictures each second.
+    /// The largest number of pictures per second.
     #[param(value_type = Option<u32>, minimum = 1, maximum = 120, default = 60)]
     rate: Option<Whole<1, 120>>,
 }
 
-/// The pictures as they are drawn, over a WebSocket: a binary message each, with what differs from the one before.
+/// Sends each new picture over a WebSocket, as a binary message with the difference from the previous picture.
 ///
 /// docs/video.md describes the messages. A slow viewer gets fewer pictures, never old ones.
 #[allow(clippy::too_many_arguments, reason = "a handler takes each service that it uses")]
@@ -167,7 +167,7 @@ impl SoundEncoder {
     }
 }
 
-/// The sound as it is made, over a WebSocket: a text message with its format, then samples in binary messages.
+/// Sends the sound over a WebSocket: first its format in a text message, then samples in binary messages.
 ///
 /// docs/video.md describes the messages. A slow listener misses sound and learns how much.
 #[utoipa::path(get, path = "/v1/audio", operation_id = "audio", tag = "media", params(EmulatorParam, AudioQuery),

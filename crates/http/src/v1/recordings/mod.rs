@@ -11,7 +11,7 @@ use crate::storage::{checked_note, unwritten};
 mod files;
 mod replay;
 
-/// The most frames from one hash of the picture to the next: a minute.
+/// The largest number of frames from one hash of the picture to the next: a minute.
 const MAX_EVERY: u32 = 3600;
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
@@ -80,7 +80,7 @@ struct RecordingUnderWay {
     frames: u64,
     /// Bytes of its file.
     size: u64,
-    /// Why it has ended; null as long as it is being made.
+    /// Why the recording has ended; null while it is being made.
     ended: Option<String>,
 }
 

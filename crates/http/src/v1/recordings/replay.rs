@@ -17,7 +17,7 @@ struct ReplayOptions {
     /// This many times the console's speed, 0.01 to 1000. Default: as fast as possible.
     #[schema(minimum = 0.01, maximum = 1000)]
     speed: Option<f64>,
-    /// Whether the emulator is put back as it was, after the last frame.
+    /// Whether the state from before the replay is restored after the last frame.
     #[serde(default)]
     restore: bool,
     /// Whether to continue after a difference.
@@ -45,16 +45,16 @@ struct ReplayResponse {
     played: u64,
     /// Whether it is over.
     over: bool,
-    /// Whether everything that could be compared is equal, to the recording's end; null as long as it is not over.
+    /// Whether everything that could be compared is equal, to the recording's end; null until the replay is over.
     equal: Option<bool>,
-    /// Pictures compared; null as long as it is not over.
+    /// Pictures compared; null until the replay is over.
     pictures: Option<u64>,
-    /// Memories compared; null as long as it is not over.
+    /// Memories compared; null until the replay is over.
     memories: Option<u64>,
     /// Where it first differs from the recording; null if it does not.
     diverged: Option<Diverged>,
     /// `recorded`, or `unknown` if the recording does not hold the console's clock, so that a game that reads it may differ;
-    /// null as long as it is not over.
+    /// null until the replay is over.
     clock: Option<&'static str>,
     /// Where the recording is damaged; null if it is not.
     damage: Option<Damaged>,

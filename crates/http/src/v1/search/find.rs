@@ -13,7 +13,7 @@ use crate::routing::prelude::*;
 use crate::v1::schemas::Address;
 use crate::v1::states::diff::MemoryPlace;
 
-/// The most places in one reply.
+/// The largest number of places in one reply.
 const MOST: usize = 10_000;
 /// Largest decimal number in BCD: eight digits.
 const MOST_BCD: u32 = 99_999_999;
@@ -46,7 +46,7 @@ struct FindQuery {
     /// How bytes are written.
     #[serde(default)]
     encoding: Encoding,
-    /// The most places in the reply.
+    /// The largest number of places in the reply.
     #[serde(default = "usual")]
     #[schema(minimum = 1, maximum = 10_000)]
     limit: usize,

@@ -1,4 +1,4 @@
-//! The study's open questions, each answered with what the files show.
+//! Answers the study's open questions with the results.
 
 use std::fmt::Write;
 
@@ -18,7 +18,7 @@ use crate::study::steps::Target;
 
 /// Fewer events than this could be chance.
 const FEW: u64 = 5;
-/// After which a connection that found no room tries again first, in ms.
+/// If the queue is full, a connection is first tried again after this time, in ms.
 const FIRST_RETRY: f64 = 1000.0;
 
 /// The section.

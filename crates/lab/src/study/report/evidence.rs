@@ -1,4 +1,4 @@
-//! The results of a study, read.
+//! Reads the results of a study.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ use crate::study::trials;
 /// Everything that the page may state.
 #[derive(Debug)]
 pub struct Evidence {
-    /// What the study was made with.
+    /// The programs, machines and options of the study.
     pub about: StudyInfo,
     /// The folder of the files as links on the page name it.
     pub link: String,
@@ -29,14 +29,14 @@ pub struct Evidence {
     /// All steps, in order.
     steps: Vec<Step>,
     rows: HashMap<String, Row>,
-    /// The passes that these are made of.
+    /// The passes of which the rows are made.
     passes: HashMap<String, Vec<Row>>,
-    /// Numbers of the machines of the steps of which a pass was not measured on the first one.
+    /// The number of the machine, for each step that has a pass from a machine other than the first.
     machines: HashMap<String, usize>,
 }
 
 impl Evidence {
-    /// Reads what there is in `archive`.
+    /// Reads the results in `archive`.
     ///
     /// # Errors
     /// If no study was begun there, or its description is broken.
@@ -66,7 +66,7 @@ impl Evidence {
         Ok(Evidence { about, link, archive: archive.clone(), steps, rows, passes, machines })
     }
 
-    /// How many steps of all passes have no result, and the number of all.
+    /// The number of steps without a result in all passes, and the number of all steps.
     pub fn missing(&self) -> (usize, usize) {
         let steps: Vec<_> =
             (1..=self.about.passes).flat_map(|number| plan::pass(&self.steps, number)).collect();
@@ -93,7 +93,7 @@ impl Evidence {
         self.measured(plan::version_row(version, script, published.bytes, published.asked))
     }
 
-    /// A row and where it lies.
+    /// A row with the name of its step.
     pub fn measured(&self, name: String) -> Measured<'_> {
         Measured { row: self.row(&name), passes: self.passes(&name), name }
     }
@@ -141,7 +141,7 @@ impl Evidence {
             .collect()
     }
 
-    /// What the system counted during a trial.
+    /// The system's counters during a trial.
     ///
     /// Packets are the sum of all passes. The others are those of the first pass.
     pub fn system(&self, name: &str) -> Option<System> {
@@ -168,12 +168,12 @@ impl Evidence {
     }
 }
 
-/// A row that was or was not measured.
+/// A row of the plan, which may not have been measured.
 #[derive(Debug)]
 pub struct Measured<'a> {
     /// Name of its step.
     pub name: String,
-    /// The row of all its passes, if it was.
+    /// The row that combines all passes, if it was measured.
     pub row: Option<&'a Row>,
     /// Its passes.
     pub passes: &'a [Row],
@@ -186,20 +186,20 @@ pub struct Tally {
     pub rows: usize,
     /// Their requests.
     pub requests: u64,
-    /// Those without a right reply, for whatever reason.
+    /// How many of them got no correct reply, for any reason.
     pub failed: u64,
-    /// Those that the other side reset.
+    /// How many of them the other side reset.
     pub reset: u64,
-    /// Those with a reply that was another's.
+    /// How many of them got the reply to another request.
     pub wrong: u64,
-    /// The slowest right reply, in ms.
+    /// The slowest correct reply, in ms.
     pub slowest: f64,
-    /// The smallest share of right replies, in percent.
+    /// The smallest share of correct replies, in percent.
     pub success: f64,
 }
 
 impl Tally {
-    /// Over `rows`; `None` without any.
+    /// The sums over `rows`; `None` if there are none.
     pub fn of<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Option<Tally> {
         let mut tally = Tally { success: 100.0, ..Tally::default() };
         for row in rows {
@@ -220,7 +220,7 @@ pub fn failures(row: &Row, kind: &str) -> u64 {
     row.failures.get(kind).copied().unwrap_or(0)
 }
 
-/// How a strategy is called on the page.
+/// The description of a strategy on the page.
 pub fn words(strategy: Strategy) -> &'static str {
     match strategy {
         Strategy::Single => "one shared socket",

@@ -1,4 +1,4 @@
-//! Up to which rates all went well.
+//! Finds the rates up to which every request was answered in time.
 
 use std::fmt::Write;
 
@@ -41,7 +41,7 @@ struct Limits<'a> {
     best: Option<(&'a Step, &'a Row)>,
     /// The lowest rate at which a row did not.
     missed: Option<f64>,
-    /// Rates above that at which rows went well again.
+    /// Rates above the missed one at which rows went well again.
     above: Vec<f64>,
 }
 
@@ -64,7 +64,7 @@ impl<'a> Limits<'a> {
         limits
     }
 
-    /// Without a best rate: why. A miss at a low rate can be chance, and does not mean that higher ones miss too.
+    /// Says why there is no best rate. A miss at a low rate can be chance, so higher rates may still have gone well.
     fn none(&self) -> String {
         let Some(missed) = self.missed else { return "none".to_owned() };
         let above: Vec<_> = self.above.iter().map(|asked| rate(*asked)).collect();
@@ -75,7 +75,7 @@ impl<'a> Limits<'a> {
     }
 }
 
-/// The best rates in one sentence, of what was measured.
+/// Describes the best rates that were measured in one sentence.
 pub fn best_line(evidence: &Evidence) -> Option<String> {
     let words = KINDS.iter().filter(|(_, passes)| is_measured(evidence, *passes)).map(|(name, passes)| {
         let limits = Limits::of(evidence, *passes);

@@ -1,4 +1,4 @@
-//! The page, `docs/study.md` and its pictures, from the files alone.
+//! Writes the page `docs/study.md` and its pictures, using only the files of results.
 //!
 //! - [`evidence`]: the files, read, and sums over them; [`table`]: figures as cells of Markdown tables;
 //! - sections: [`opening`], [`versions`], [`trials`], [`others`]; the study's questions in a table, [`questions`], and the
@@ -31,7 +31,7 @@ use super::archive::Archive;
 use super::rerun::Verdict;
 use evidence::Evidence;
 
-/// The slowest that any request may be by the goal of 2025, in ms.
+/// The goal of 2025 for the slowest request, in ms.
 const GOAL_MS: f64 = 60.0;
 
 /// Writes the page and its pictures.

@@ -1,4 +1,4 @@
-//! The page's beginning: what it is, how complete, what came of it, how it was measured.
+//! The beginning of the page: its subject, whether the study is complete, a short result, and the method.
 
 use std::fmt::Write;
 
@@ -126,7 +126,7 @@ fn count(count: u64) -> String {
     thousands(&count.to_string())
 }
 
-/// Rows at the goal's rate: how many meet it, of how many.
+/// How many of the rows at the goal's rate meet the goal, and how many such rows there are.
 fn met(evidence: &Evidence, wanted: Script) -> (usize, usize) {
     let rows: Vec<_> = at_goal(evidence).filter(|(_, script, _)| *script == wanted).collect();
     (rows.iter().filter(|(.., row)| meets(row)).count(), rows.len())
