@@ -93,7 +93,7 @@ function emulator.load_rom(path)
   local good, problem = files.check_rom(path, advance)
   if not good then
     local status = files.is_missing(path) and NOT_FOUND or FAILED
-    refuse(status, "%s is not loaded: %s; the game goes on as before", sentence(path), sentence(problem))
+    refuse(status, "%s is not loaded: %s; the current game continues", sentence(path), sentence(problem))
   end
   memory.forget()
   if not emulator.yes(emu:loadFile(path)) then

@@ -112,7 +112,7 @@ function frozen.keep()
     if value.games ~= game.games then
       table.remove(all, index)
     else
-      -- Without an address in this frame, or with one that is not memory, there is nothing to keep.
+      -- If there is no address in this frame, or no memory at the address, nothing is written.
       local fine, address = pcall(now, value.address, #value.data, true)
       if fine then
         write(address, value.data)

@@ -17,7 +17,7 @@ local DROPPED = "it was done before, and its reply is not kept any more"
 local FULL = "the emulator remembers as many keys as it can, each for 10 minutes; send the request again later, or without a "
   .. "key if it may be done twice"
 
-local UNDER_WAY = "the frames of the request with this key are still to run; send it again when they were run"
+local UNDER_WAY = "the frames of the request with this key have not run yet; send it again when they have run"
 
 local SMALL = 64 -- bytes of what was asked for that are kept as they are
 local MULTIPLIER = 0x9E3779B97F4A7C15

@@ -76,7 +76,7 @@ test("a file that is not a ROM is not shown to mGBA, which would give up the run
     for _, load in ipairs { emulator.load_rom, emulator.exchange_rom } do
       local problem = harness.refusal(load, path)
       eq(problem.status, status)
-      eq(problem.text:find(path, 1, true) ~= nil and problem.text:find("the game goes on", 1, true) ~= nil, true)
+      eq(problem.text:find(path, 1, true) ~= nil and problem.text:find("the current game continues", 1, true) ~= nil, true)
     end
   end
   eq(calls():find("loadFile", 1, true), nil)

@@ -106,7 +106,7 @@ class CoreMemory:
         else:
             patterns = [self._address(pointer_to or 0).to_bytes(4, "little")[: 4 if is_gba else 2]]
         if not patterns[0]:
-            raise InvalidRequest("what is looked for has no bytes; use 1 or more")
+            raise InvalidRequest("there are no bytes to look for; use 1 or more")
         if not 1 <= whole(limit, "limit") <= _MOST_PLACES:
             raise InvalidRequest(f"limit is {limit}; use a number from 1 to {_MOST_PLACES}", parameter="limit")
         usual = [{"domain": "wram"}, {"domain": "iwram" if is_gba else "hram"}]

@@ -335,7 +335,7 @@ class AsyncClient:
         return AsyncHeld(self._transport, calls.plain("resume").call())
 
     async def resume(self) -> None:
-        """Lets frames run again: ends a pause, and lockstep."""
+        """Continues the game: ends a pause or lockstep."""
         await self._transport.perform(calls.plain("resume").call())
         self._transport.lockstep(False)
 

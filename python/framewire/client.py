@@ -330,7 +330,7 @@ class Client:
         return Held(self._transport, calls.plain("resume").call())
 
     def resume(self) -> None:
-        """Lets frames run again: ends a pause, and lockstep."""
+        """Continues the game: ends a pause or lockstep."""
         self._transport.perform(calls.plain("resume").call())
         self._transport.lockstep(False)
 

@@ -71,7 +71,7 @@ class Cheat:
 
     Attributes:
         id: The number of the cheat.
-        name: Its name for people.
+        name: The name to display.
         kind: The device that its codes are for, such as `gameshark`: docs/api.md.
         codes: Its codes.
         enabled: Whether it is on.

@@ -7,12 +7,13 @@ use std::time::{Duration, SystemTime};
 /// The time source of the console's clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Clock {
-    /// The host's clock, at any speed of the emulator. While the game is recorded or replayed: the frames.
+    /// The host's clock, at any speed of the emulator. While the game is recorded or replayed, the clock counts frames
+    /// instead.
     #[default]
     Wall,
-    /// The frames, starting at the host's time.
+    /// The clock counts frames, starting at the host's time.
     Frames,
-    /// The frames, starting at this time.
+    /// The clock counts frames, starting at this time.
     At(ClockTime),
 }
 
@@ -39,7 +40,7 @@ impl fmt::Display for ClockTime {
     }
 }
 
-/// The text is not a clock.
+/// The text does not name a clock.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is not a clock; use wall, frames, or a time such as 2026-01-31T12:00:00Z or 2026-01-31T12:00:00+01:00, from \

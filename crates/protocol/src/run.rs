@@ -26,7 +26,7 @@ pub type Condition = Vec<u8>;
 /// Steps that an emulator runs one after the other.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RunSteps {
-    /// Conditions of which any ends the whole run.
+    /// Each of these conditions ends the whole run.
     pub stop: Vec<Condition>,
     /// The steps, at least one.
     pub steps: Vec<RunStep>,

@@ -19,13 +19,13 @@ use crate::history::{Beginning, History, NewState, Thumbnail};
 
 /// Time between two states. A test in `tests/tests/e2e/history.rs` measures what they cost a window.
 const SPACING: Duration = Duration::from_secs(1);
-/// How long states are kept after somebody last asked for the history. Otherwise an emulator that is only attached would send a
-/// state each second.
+/// How long states are kept after somebody last asked for the history. Without this limit, an emulator whose history nobody
+/// uses would send a state each second.
 const INTEREST: Duration = Duration::from_secs(10 * 60);
-/// Longest time for a state to come.
+/// The longest time for a state to arrive.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// mGBA's state flags: the screenshot, the battery save and the cartridge's clock. With a screenshot mGBA compresses the state,
-/// and some KiB cross the link rather than 400.
+/// mGBA's state flags: the screenshot, the battery save and the cartridge's clock. With a screenshot, mGBA compresses the
+/// state, so a few KiB cross the link instead of 400.
 const FLAGS: u8 = 1 | 2 | 8;
 /// After a state was loaded, its event comes within this many frames.
 const EVENT_FRAMES: u32 = 3;
@@ -45,7 +45,7 @@ struct Progress {
     kept: Option<u32>,
     /// The keys of the last state.
     keys: Option<u16>,
-    /// The frame that the emulator was sent back to last, until a state is kept after it.
+    /// The frame to which the emulator last went back, until a later state is kept.
     went_to: Option<u32>,
     /// How many times the order of frames was broken.
     breaks: u64,
@@ -62,7 +62,7 @@ struct Saved {
     breaks: u64,
 }
 
-/// Where a batch goes back to: the operation of the batch that does, and the place.
+/// A `rewind` in a batch: the index of the operation, and where it goes back to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Return {
     pub index: usize,
@@ -87,7 +87,7 @@ impl HistoryKeeper {
         HistoryKeeper { history: Arc::new(History::new(budget)), progress: Mutex::new(progress) }
     }
 
-    /// The history for somebody who asks for it. From then on states are kept, until nobody has asked for ten minutes.
+    /// Returns the history. From then on, states are kept until nobody has asked for the history for ten minutes.
     pub fn ask(&self) -> Arc<History> {
         self.progress.lock().asked = Some(Instant::now());
         self.history.clone()
@@ -135,7 +135,7 @@ impl HistoryKeeper {
 
     fn add(&self, Saved { frame, state, keys, breaks }: Saved, thumbnail: Option<Thumbnail>) {
         let progress = &mut *self.progress.lock();
-        // It may be from before the last break.
+        // The state may be from before the last break.
         if progress.breaks != breaks || progress.beginning.is_none() && progress.kept == Some(frame) {
             return;
         }
@@ -154,8 +154,8 @@ impl HistoryKeeper {
 }
 
 impl HistoryKeeper {
-    /// Replaces an operation `rewind` of a batch by those that the script has: they save the state of now, and load the one that
-    /// is kept. The first `rewind` is given by its index, frame and line; `now` is the emulator's frame counter.
+    /// Replaces an operation `rewind` of a batch with operations that the script has. They save the current state and load
+    /// the kept one. The first `rewind` is given by its index, frame and line; `now` is the emulator's frame counter.
     ///
     /// # Errors
     /// If it cannot go back.
@@ -182,7 +182,7 @@ impl HistoryKeeper {
         Ok(Return { index, line: found.line, frame: found.frame })
     }
 
-    /// Turns the results of what `prepare` put into a batch into that of `rewind`.
+    /// Replaces the results of the operations that `prepare` put into a batch with the result of `rewind`.
     pub fn finish(&self, to: Return, outcome: &mut Outcome) {
         let Return { index, line, frame } = to;
         let end = outcome.results.len().min(index + OPS);
@@ -212,7 +212,7 @@ impl HistoryKeeper {
             let progress = self.progress.lock();
             (progress.beginning, progress.went_to)
         };
-        // While a user looks for a frame, what is left is not worth a line.
+        // While a user looks for a frame, the frames that it leaves are not kept as a line.
         if !matches!(beginning, Some(Beginning::Rewind { .. })) {
             let thumbnail = thumbnail(&end.state);
             self.add(end, thumbnail);
@@ -241,7 +241,7 @@ pub(super) async fn keep(link: Arc<Link>, shared: Arc<AttachedState>) {
             continue;
         }
         let status = link.status();
-        // mGBA-http's script has no events, so nothing says when a state was loaded.
+        // mGBA-http's script sends no events, so it does not report that a state was loaded.
         let has_events = matches!(status.script, Some(Script::Framewire(_)));
         if !has_events || !is_ready(&link) || !shared.knows_game() || shared.keeper.has(status.frame) {
             continue;

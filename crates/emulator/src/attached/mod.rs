@@ -78,8 +78,8 @@ impl Drop for Attached {
     }
 }
 
-/// Hands a batch to the link, and applies what it changes to the shared state. While frames of an earlier batch are still
-/// to run, the batch waits for them, and its deadline moves by that time.
+/// Passes a batch to the link, and applies its effects to the shared state. If frames of an earlier batch have not run yet,
+/// the batch waits for them, and its deadline moves by that time.
 fn submit(link: &Link, shared: &Arc<AttachedState>, mut batch: Batch, deadline: Instant) -> Pending {
     let (responder, mut pending) = Pending::new();
     let has_run = batch.ops.iter().any(|op| matches!(op, Op::Run { .. }));
@@ -129,7 +129,7 @@ fn go_back(
     })?;
     let status = link.status();
     if status.script == Some(Script::MgbaHttp) {
-        // It has no events of states and resets. The link refuses the operation.
+        // This script sends no events of states and resets. The link refuses the operation.
         return None;
     }
     let busy = |message| Some(Err((rewind.0, OpError::new(Status::Busy, message))));

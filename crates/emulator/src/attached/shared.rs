@@ -51,12 +51,12 @@ pub(super) struct AttachedState {
     game_known: AtomicBool,
     /// Notified when the emulator may have another game.
     pub game_changed: Notify,
-    /// May be wrong: another client may have started or ended lockstep.
+    /// Whether the emulator is in lockstep. This may be wrong, because another client may have started or ended lockstep.
     lockstep: AtomicBool,
     pub advances: Advances,
 }
 
-/// What an operation changes in this state when it has been performed.
+/// How an operation changes this state after it was performed.
 #[derive(Debug)]
 pub(super) enum OpEffect {
     Watch(u32),

@@ -78,7 +78,7 @@ impl AttachedWatches {
         watch
     }
 
-    /// A watch has started in `frame`; `base` is what its ranges held then.
+    /// A watch has started in `frame`; `base` has the bytes of its ranges at that time.
     pub fn begun(&self, id: u32, frame: u32, base: &[u8]) {
         let open = &mut *self.open.lock();
         let Some(entry) = open.get_mut(&id) else { return self.send_end(id) };
@@ -131,7 +131,7 @@ impl AttachedWatches {
             return self.send_end(id);
         }
         if discontinuity.is_some() {
-            // It belongs before this frame, which is the first that does not follow from the earlier ones.
+            // The break belongs before this frame, which is the first that does not follow from the earlier ones.
             let ticks = ticks.saturating_sub(1);
             entry.put(WatchEvent { frame, ticks, discontinuity, ..WatchEvent::default() });
         }

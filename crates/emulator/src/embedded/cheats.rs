@@ -35,7 +35,7 @@ impl Cheats {
         }
     }
 
-    /// Whether one is on.
+    /// Whether a cheat is on.
     pub fn any_enabled(&self) -> bool {
         self.all.iter().any(|numbered| numbered.cheat.enabled)
     }
@@ -149,7 +149,7 @@ impl Cheats {
     }
 }
 
-/// About the bytes that a cheat has in the list.
+/// About how many bytes a cheat has in the list.
 fn size(cheat: &Cheat) -> usize {
     64 + cheat.name.len() + cheat.codes.iter().map(|code| 1 + code.text.len()).sum::<usize>()
 }

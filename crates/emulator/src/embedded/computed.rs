@@ -1,4 +1,4 @@
-//! Memory at addresses that are computed when they are used, and values that are kept there.
+//! Memory at addresses that are computed when they are used, and frozen values.
 
 use framewire_expression::Code;
 use framewire_libmgba::Core;
@@ -8,11 +8,11 @@ use framewire_protocol::{Access, MAX_RANGE, OpError, Status, Value};
 use super::bounds;
 use super::expressions::{self, CoreMemory};
 
-/// The largest number of values that are kept.
+/// The largest number of frozen values.
 const MAX_FROZEN: usize = 256;
-/// The largest number of bytes of a value that is kept.
+/// The largest number of bytes of a frozen value.
 const MAX_FROZEN_LENGTH: usize = 64;
-/// The largest number of bytes of the name of a value that is kept.
+/// The largest number of bytes of the name of a frozen value.
 const MAX_FROZEN_NAME: usize = 1024;
 
 /// Evaluates an expression as an address. Returns the address, and after it the bytes there.
@@ -70,7 +70,7 @@ fn write(core: &mut Core, address: u32, data: &[u8]) -> Result<(), OpError> {
     Ok(())
 }
 
-/// Why no recording begins while the value with this name is kept. The script says the same.
+/// The error for a recording that cannot begin because the value with this name is frozen. The script says the same.
 pub(super) fn not_recorded(name: &str) -> String {
     format!(
         "the value at {name} is kept (freeze), and a replay would not write it, so it would differ; unfreeze it before you \
@@ -78,7 +78,7 @@ pub(super) fn not_recorded(name: &str) -> String {
     )
 }
 
-/// The values that are kept, in the order in which they were added.
+/// The frozen values, in the order in which they were added.
 #[derive(Debug, Default)]
 pub struct Frozen {
     all: Vec<FrozenValue>,
@@ -95,10 +95,10 @@ struct FrozenValue {
 }
 
 impl Frozen {
-    /// Keeps a value, in place of one with the same name.
+    /// Freezes a value. It replaces a value with the same name.
     ///
     /// # Errors
-    /// If an argument is not accepted, there is no such memory now, or too many values are kept.
+    /// If an argument is not accepted, there is no such memory now, or too many values are frozen.
     pub fn add(
         &mut self,
         core: &mut Core,
@@ -134,25 +134,25 @@ impl Frozen {
         Ok(())
     }
 
-    /// The name of the first.
+    /// The name of the first value.
     pub fn first(&self) -> Option<&str> {
         self.all.first().map(|value| value.name.as_str())
     }
 
-    /// Ends a value, or all of them if `name` is `*`. Returns whether there was one.
+    /// Unfreezes a value, or all values if `name` is `*`. Returns whether there was one.
     pub fn remove(&mut self, name: &str) -> bool {
         let count = self.all.len();
         self.all.retain(|value| name != "*" && value.name != name);
         self.all.len() < count
     }
 
-    /// The name, the type and the bytes of each, in the script's form.
+    /// The name, the type and the bytes of each value, in the same format as the script's.
     pub fn list(&self) -> Value {
         let texts = |value: &FrozenValue| [value.name.clone(), value.kind.clone(), hex_pairs(&value.data)];
         Value::List(self.all.iter().flat_map(texts).map(Value::Text).collect())
     }
 
-    /// Writes the values again, because a frame was run. Those of another game end.
+    /// Writes the values again after a frame. Drops them if another game was loaded.
     pub fn keep(&mut self, core: &mut Core) {
         if self.all.is_empty() {
             return;
@@ -160,7 +160,7 @@ impl Frozen {
         let game = core.crc32();
         self.all.retain(|value| value.game == game);
         for value in &self.all {
-            // Without an address in this frame, or with one that is not memory, there is nothing to keep.
+            // If there is no address in this frame, or no memory at the address, nothing is written.
             if let Ok(address) = address_now(core, &value.address, value.data.len() as u32, true) {
                 let _ = write(core, address, &value.data);
             }

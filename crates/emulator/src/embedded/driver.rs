@@ -7,10 +7,10 @@ use parking_lot::Mutex;
 
 use super::machine::Machine;
 
-/// When the next frame is to run, as a driver decides.
+/// A driver's decision when the next frame runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NextFrame {
-    /// When the emulator's own schedule says so.
+    /// According to the emulator's own schedule.
     Scheduled,
     /// Now.
     Now,

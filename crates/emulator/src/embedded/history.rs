@@ -18,7 +18,7 @@ const SPACING: u32 = 30;
 const SHORT_SPACING: u32 = 6;
 /// Frames between two small pictures.
 const PICTURE_SPACING: u32 = 60;
-/// What states hold in addition to the machine: as in mGBA's own rewinding, the battery save and the cartridge's clock.
+/// The parts of a state in addition to the machine, as in mGBA's own rewinding: the battery save and the cartridge's clock.
 const FLAGS: u32 = flags::SAVEDATA | flags::RTC;
 
 /// Adds the frames of a core to its history.
@@ -28,7 +28,7 @@ pub(super) struct HistoryKeeper {
     on: bool,
     /// The frame counter that the next frame begins with if it follows from the last one.
     next: Option<u32>,
-    /// Why the next frame does not follow.
+    /// Why the next frame does not follow from the last one.
     beginning: Beginning,
     /// The last state, as the core saved it.
     last: Vec<u8>,
@@ -40,16 +40,16 @@ pub(super) struct HistoryKeeper {
     keys: Option<u16>,
     /// Whether something other than keys changed the game since the last state.
     changed: bool,
-    /// What acts on the game in addition to its keys.
+    /// A number for everything that acts on the game in addition to its keys.
     surroundings: u64,
     /// The checksum of the game.
     game: Option<u32>,
 }
 
-/// How an operation matters for the history.
+/// How an operation affects the history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Influence {
-    /// The keys that it presses are noted anyway, or it does not change the game.
+    /// It does not change the game, or it only presses keys, which the history keeps.
     None,
     /// It changes the game.
     Change,
@@ -159,7 +159,7 @@ impl HistoryKeeper {
             self.history.clear();
         }
         self.history.begin(self.beginning);
-        // Unless the reason is known, a script did it.
+        // If the reason is unknown, a script loaded a state.
         self.beginning = Beginning::State;
         (self.keys, self.pictured, self.changed) = (None, None, false);
         self.last.clear();
@@ -182,7 +182,7 @@ impl HistoryKeeper {
         self.pictured.is_none_or(|pictured| frame - pictured >= PICTURE_SPACING)
     }
 
-    /// Keeps the state of now, if it is one of frames that were run and has none yet.
+    /// Keeps the current state, if the current frame was run here and has no state yet.
     fn keep_end(&mut self, core: &mut Core, drawn: bool) {
         if self.on && self.next == Some(core.frame_counter()) && self.next != Some(self.kept) {
             self.keep(core, drawn);
@@ -224,9 +224,9 @@ impl Machine {
         hasher.finish()
     }
 
-    /// Goes back to a frame of the history: loads the state before it, and runs the frames up to it with the keys that they
-    /// had. `line` 0 is the line that the emulator is on. Returns the frame that it is at: the one that was asked for, or the
-    /// last one before it that is known exactly.
+    /// Goes back to a frame of the history: loads the state before it, and runs the frames up to it with the same keys.
+    /// `line` 0 is the line that the emulator is on. Returns the frame that it reached: the requested one, or the last one
+    /// before it that is known exactly.
     ///
     /// # Errors
     /// If nothing is kept of that frame, or while a recording, a replay or a timeline needs the frames in order.
@@ -269,7 +269,7 @@ impl Machine {
             self.frozen.keep(core);
         }
         if found.keys.is_empty() && !core.has_scripts() {
-            // The state has no picture. The one after it is at most one frame off.
+            // The state has no picture. The picture of the next frame is at most one frame off.
             core.set_drawing(true);
             core.run_frame();
             core.load_state(&found.state, FLAGS)?;
@@ -286,7 +286,7 @@ impl HistoryKeeper {
         self.history.set_current(line);
         self.beginning = Beginning::Rewind { line, frame };
         if self.history.is_end(line, frame) {
-            // It is back at the end of its line, which continues.
+            // The core is back at the end of its line, which continues.
             (self.next, self.kept) = (Some(frame), frame);
             (self.keys, self.changed) = (None, false);
             self.last.clear();

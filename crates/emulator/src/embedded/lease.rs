@@ -1,6 +1,6 @@
-//! The machine, which other threads may borrow while the core's thread waits.
+//! Lets other threads borrow the machine while the core's thread waits.
 //!
-//! A read takes less time than it takes to wake the core's thread and to be woken by it. So a thread with such a request does it
+//! Waking the core's thread and waiting for its answer takes longer than a read. So a thread that wants to read does it
 //! itself, if the core's thread waits for the next frame and no job is queued.
 
 use std::ops::{Deref, DerefMut};
@@ -20,7 +20,8 @@ pub(super) struct LentMachine {
 }
 
 impl LentMachine {
-    /// The machine between two frames, unless the core's thread or another one has it, or a job waits for it.
+    /// Borrows the machine between two frames. Returns `None` if the core's thread or another thread has it, or a job waits
+    /// for it.
     pub fn borrow(&self) -> Option<MappedMutexGuard<'_, Machine>> {
         let machine = MutexGuard::try_map(self.machine.try_lock()?, |machine| machine.as_deref_mut()).ok()?;
         // SYNC POINT: pairs with `end_job`, so that this thread sees that a job of its own is done.

@@ -37,7 +37,7 @@ pub(super) struct Machine {
     pub cheats: Cheats,
     /// Adds the frames to the history.
     pub keeper: HistoryKeeper,
-    /// The settings of its clock.
+    /// Whether and how fast its frames run.
     pub run: RunControl,
     /// The batches that wait for the end of a run.
     pub runs: Runs,
@@ -275,7 +275,7 @@ fn begin_clock(clock: Clock, core: &mut Core) {
     });
 }
 
-/// Replaces the host's clock by one that counts frames while that is needed.
+/// Replaces the host's clock with one that counts frames, while that is needed.
 fn settle_clock(clock: Clock, core: &mut Core, needed: bool) {
     if clock != Clock::Wall {
         return;

@@ -1,7 +1,7 @@
-//! Outcomes by key, so that a repeated batch is answered instead of being done twice.
+//! Keeps the outcomes of batches under their keys, so that a repeated batch gets its outcome and is not performed twice.
 //!
-//! A key is never forgotten before its time: when there are too many, batches with new ones are refused. When the outcomes
-//! take too much memory, the oldest are dropped and their keys are not, so that a repeat is refused rather than done again.
+//! A key is never forgotten early: when there are too many keys, batches with new keys are refused. When the outcomes take
+//! too much memory, the oldest are dropped, but not their keys. So a repeated batch is refused, and never performed again.
 //! The script has the same rules (docs/protocol.md).
 
 use std::collections::{HashMap, VecDeque};
@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 use framewire_protocol::wire::Wire;
 use framewire_protocol::{Batch, OpError, Outcome};
 
-/// Keys remembered at once.
+/// How many keys are remembered at once.
 const KEYS: usize = 131_072;
 /// Bytes of the outcomes that are kept.
 const BYTES: usize = 32 * 1024 * 1024;
-/// For how long a key is remembered.
+/// How long a key is remembered.
 const LIFE: Duration = Duration::from_secs(600);
 
 /// The outcomes of keyed batches that changed something.
@@ -24,7 +24,7 @@ pub(super) struct Memory {
     entries: HashMap<String, Entry>,
     /// The keys with the time of their batches, the oldest first.
     order: VecDeque<(Instant, String)>,
-    /// How many of these have lost their outcome.
+    /// How many of these no longer have their outcome.
     dropped: usize,
     /// Bytes of the outcomes that are kept.
     bytes: usize,
@@ -55,7 +55,7 @@ impl Memory {
         Some(outcome.ok_or_else(OpError::outcome_dropped))
     }
 
-    /// Keeps what happened to the batch of a key that was new.
+    /// Keeps the outcome of the batch of a new key.
     pub fn remember(&mut self, key: String, batch: &Batch, outcome: Outcome, now: Instant) {
         let size = encoded(&outcome).len();
         self.bytes += size;

@@ -91,13 +91,13 @@ pub struct Config {
     pub scripts: Vec<PathBuf>,
     /// Bytes of memory that the states of the past may take, to which it can go back; 0 keeps none.
     pub history: usize,
-    /// What is changed of the game, and of its console.
+    /// Changes of the game and of its console.
     pub mods: Mods,
     /// Creates a console: one for the operations and one for the scripts.
     pub console: fn() -> Console,
 }
 
-/// What is changed of a game, and of its console.
+/// Changes of a game and of its console.
 #[derive(Debug, Clone, Default)]
 pub struct Mods {
     /// The patch of the ROM, and the console.
@@ -145,7 +145,7 @@ enum Job {
     Stop,
 }
 
-/// The core with its game, reset, and its scripts loaded.
+/// Creates the core, loads its game, resets it, and loads its scripts.
 fn machine(config: &Config) -> Result<Machine, StartError> {
     let speed = config.speed.checked()?;
     let mut core = match &config.rom {
@@ -187,7 +187,7 @@ pub struct Embedded {
     /// Disconnected when the thread ends.
     ended: Receiver<()>,
     thread: Option<JoinHandle<()>>,
-    /// From the settings.
+    /// Creates a console, as in the settings.
     console: fn() -> Console,
 }
 

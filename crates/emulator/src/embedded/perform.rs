@@ -12,9 +12,9 @@ use crate::{Pending, Responder};
 
 type Result<T = Value> = std::result::Result<T, OpError>;
 
-/// The words of `lua/src/keyed.lua`.
+/// The same error message as in `lua/src/keyed.lua`.
 const UNDER_WAY: &str =
-    "the frames of the request with this key are still to run; send it again when they were run";
+    "the frames of the request with this key have not run yet; send it again when they have run";
 
 /// A batch whose operations may be done, or its outcome.
 enum Begun {
@@ -22,13 +22,13 @@ enum Begun {
     Refused(Outcome, Responder),
 }
 
-/// A batch that is being performed: what was done of it, and what is left.
+/// A batch that is being performed.
 pub(super) struct Progress {
     /// The whole batch and its key, if it has one.
     keyed: Option<(String, Batch)>,
-    /// The operations that are left.
+    /// The remaining operations.
     left: std::vec::IntoIter<Op>,
-    /// How many of the operations that are left need no check of the memory that they are for.
+    /// How many of the remaining operations need no check of the memory that they use.
     checked: usize,
     results: Vec<Result>,
     /// Frames that it has run by `advance`.
@@ -38,12 +38,12 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Whether nobody waits for the outcome, and no key allows to request it again.
+    /// Whether nobody waits for the outcome, and it has no key with which it could be requested again.
     pub fn is_abandoned(&self) -> bool {
         self.keyed.is_none() && self.responder.is_abandoned()
     }
 
-    /// Whether the operations that are left use or change the picture of the last frame.
+    /// Whether the remaining operations use or change the picture of the last frame.
     pub fn needs_picture(&self) -> bool {
         self.left.as_slice().iter().any(needs_picture)
     }
@@ -161,8 +161,8 @@ impl Machine {
         self.proceed(progress);
     }
 
-    /// Checks a batch before any of its operations is done. It is refused if one of them is for memory that does not exist, or
-    /// answered if its key says that it was done already.
+    /// Checks a batch before any of its operations is done. It is refused if an operation uses memory that does not exist.
+    /// If a batch with its key was performed before, it gets that outcome.
     fn begin(&mut self, mut batch: Batch, responder: Responder) -> Begun {
         let frame = self.core.frame_counter();
         let key = batch.key.take().filter(|_| batch.effect() == Effect::Change);
@@ -190,7 +190,7 @@ impl Machine {
     /// Does operations in order, up to and including the first that fails, or up to one that waits. Returns what that one
     /// waits for.
     fn go_on(&mut self, progress: &mut Progress) -> Option<ActiveRun> {
-        // A batch may end in a frame that another one runs.
+        // A batch may end in a frame that another batch runs.
         let outer = std::mem::replace(&mut self.advanced, progress.advanced);
         let mut waits = None;
         for op in progress.left.by_ref() {

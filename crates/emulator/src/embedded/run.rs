@@ -86,7 +86,7 @@ impl RunControl {
         }
     }
 
-    /// When lockstep ends by itself.
+    /// When lockstep ends by itself; `None` without lockstep.
     pub fn lockstep_end(&self) -> Option<Instant> {
         self.lockstep.as_ref().map(|lockstep| lockstep.end)
     }

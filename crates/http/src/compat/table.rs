@@ -174,7 +174,7 @@ const MESSAGE: Typed<String> = text("message", "The text.");
 const BUTTON: Typed<Key> = button("button", "Name of the button.");
 const BUTTONS: Typed<Keys> =
     buttons("buttons", "Names of the buttons. Repeat the parameter for each of them.");
-const DURATION: Typed<u32> = integer("duration", (0, i32::MAX as i64), exact, None, "Number of frames.");
+const DURATION: Typed<u32> = integer("duration", (0, i32::MAX as i64), exact, None, "The number of frames.");
 
 /// The number of frames for which a tap holds its buttons.
 const TAP_FRAMES: u32 = 15;

@@ -1,4 +1,5 @@
-//! Operations done together at one frame boundary: from those that a caller wrote to those that an emulator does, and back.
+//! Batches: operations that are performed together at one frame boundary. Translates a caller's operations into those of an
+//! emulator, and the results back.
 
 use std::time::Instant;
 
@@ -17,7 +18,7 @@ pub(crate) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(batch).judged_later())
 }
 
-/// Operations to do.
+/// Operations to perform.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = Batch, example = json!({"ops": [
     {"op": "read", "address": "score"},
@@ -26,10 +27,10 @@ pub(crate) fn router() -> OpenApiRouter<AppState> {
 ]}))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BatchRequest {
-    /// The operations, done in order; after the first that fails none is done.
+    /// The operations. They are performed in order, up to the first one that fails.
     #[schema(value_type = Vec<BatchOp>, max_items = 4096)]
     pub(crate) ops: Vec<Object>,
-    /// How bytes are written, in the operations and in the reply.
+    /// The encoding of bytes in the operations and in the reply.
     #[serde(default)]
     pub(crate) encoding: Encoding,
 }
@@ -37,9 +38,9 @@ pub(crate) struct BatchRequest {
 /// The outcome of a batch.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Done {
-    /// The frame counter when the batch was done: all of it happened after this frame and before the next.
+    /// The frame counter when the batch was performed. All operations happened after this frame and before the next one.
     pub(crate) frame: u32,
-    /// One result for each operation, in order. An error is the last.
+    /// The results of the operations, in order. If an operation failed, the last entry is its error.
     pub(crate) results: Vec<OpResult>,
     /// Which operation failed, counted from 0. Absent if none did.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -53,16 +54,16 @@ pub(crate) enum OpResult {
     /// Its result; null if it has none.
     #[schema(title = "OpValue")]
     Value(serde_json::Value),
-    /// Why it was not done, or failed.
+    /// Why the operation was not performed, or failed.
     #[schema(title = "OpError")]
     Error(Problem),
 }
 
-/// Does operations in order at one frame boundary, all or, on the first error, none after it.
+/// Performs operations in order at one frame boundary. It stops at the first operation that fails.
 ///
-/// Each operation is an object with the name of one of GET /v1/operations as `op`, and its arguments.
+/// Each operation is an object with its arguments. `op` is its name, as GET /v1/operations lists it.
 #[utoipa::path(post, path = "/v1/batch", operation_id = "batch", tag = "batch", params(EmulatorParam),
-    request_body = BatchRequest, responses((status = 200, description = "What became of them.", body = Done)))]
+    request_body = BatchRequest, responses((status = 200, description = "The results of the operations.", body = Done)))]
 async fn batch(
     selected: SelectedEmulator,
     Payload(request): Payload<BatchRequest>,
@@ -80,16 +81,16 @@ async fn batch(
     Ok(response)
 }
 
-/// The operations that a caller's operations become.
+/// The operations into which a caller's operations are translated.
 pub(crate) struct Plan {
     ops: Vec<Op>,
     forms: Vec<Form>,
     encoding: Encoding,
-    /// It is one operation and not a list.
+    /// Whether the caller sent one operation, and not a list.
     alone: bool,
-    /// Which of them is the run of `POST /v1/run`: those before it are in `ops`, and those after it in `then`.
+    /// The index of the run of `POST /v1/run`: operations before it are in `ops`, and operations after it in `then`.
     run: Option<usize>,
-    /// Bytes that the results may have.
+    /// How many bytes the results may have.
     bytes: usize,
 }
 
@@ -97,14 +98,14 @@ impl Plan {
     /// Reads a caller's operations.
     ///
     /// # Errors
-    /// About the first that cannot be used, or if they are too many or ask for too much.
+    /// If an operation is not valid, or there are too many, or the reply would be too large.
     pub(crate) fn new(objects: Vec<Object>, context: Context<'_>) -> Result<Plan, Problem> {
         let mut plan = Plan::empty(context);
         plan.add_all(objects, context)?;
         Ok(plan)
     }
 
-    /// Reads one operation, which stands alone.
+    /// Reads a single operation.
     ///
     /// # Errors
     /// If it cannot be used.
@@ -127,7 +128,7 @@ impl Plan {
     /// Reads a caller's operations, and adds them after the existing ones.
     ///
     /// # Errors
-    /// About the first that cannot be used, or if they are too many or ask for too much.
+    /// If an operation is not valid, or there are too many, or the reply would be too large.
     pub(crate) fn add_all(&mut self, objects: Vec<Object>, context: Context<'_>) -> Result<(), Problem> {
         for object in objects {
             let (index, before) = (self.forms.len(), self.ops.len());
@@ -140,7 +141,7 @@ impl Plan {
                 return Err(Problem::too_large(text));
             }
             if self.bytes > MAX_RANGE as usize {
-                let accepts = format!("operations whose results have at most {MAX_RANGE} bytes together");
+                let accepts = format!("operations whose results together have at most {MAX_RANGE} bytes");
                 return Err(Problem::parameter(self.place(index), "makes the reply too large", accepts));
             }
         }
@@ -227,7 +228,7 @@ impl Plan {
             Err(error) => {
                 let problem = match self.forms[index] {
                     Form::Played(_) => unplayed(error),
-                    // Its keys are another timeline's. Other refusals are about its conditions.
+                    // Another timeline has its keys. All other refusals are about its conditions.
                     Form::Ran(_) if error.message.starts_with("timeline ") => unplayed(error),
                     _ => error.into(),
                 };
@@ -265,10 +266,10 @@ impl Plan {
     }
 }
 
-/// A problem, and the number of the operation that it is about, if it is about one.
+/// A problem, and the index of the operation that caused it, if there is one.
 pub(crate) type Beyond = (Option<usize>, Box<Problem>);
 
-/// The outcome of these operations, unless nothing was done because of the memory that one of them is for.
+/// The outcome of these operations, or the problem if nothing was done because an operation uses memory that does not exist.
 pub(crate) fn settled(ops: &[Op], outcome: Outcome) -> Result<Outcome, Beyond> {
     match outcome.refused_access(ops) {
         Some((index, error)) => Err((Some(index), Box::new(refused("address", error)))),
@@ -299,7 +300,7 @@ async fn perform(selected: &SelectedEmulator, batch: Batch, deadline: Instant) -
     settled(&ops, outcome.map_err(|error| (None, Box::new(error.into())))?)
 }
 
-/// Does one batch, as [`perform`] does.
+/// Performs one batch, like [`perform`].
 pub(super) async fn perform_one(
     selected: &SelectedEmulator,
     batch: impl Into<Batch>,

@@ -72,7 +72,7 @@ async fn list(selected: SelectedEmulator) -> Result<Json<CheatList>, Problem> {
 struct NewCheat {
     /// The path of a file of cheats in mGBA's format, on the emulator's machine. It excludes all other fields.
     path: Option<String>,
-    /// Its name for people. Default: `cheat`.
+    /// The name to display. Default: `cheat`.
     name: Option<String>,
     /// The device that its codes are for: `auto`, `gameshark`, `gameshark_raw`, `action_replay`, `action_replay_raw`,
     /// `codebreaker`, `game_genie` or `raw`. Default: `auto`.

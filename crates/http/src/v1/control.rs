@@ -1,4 +1,4 @@
-//! Controls when frames run, and of which game.
+//! Controls which game runs, and when its frames run.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::routing::prelude::*;
 
 /// The largest number of frames that are run at once.
 const MAX_FRAMES: u32 = 3600;
-/// Longest lockstep without a request, in milliseconds.
+/// The longest time for which lockstep can last without a request, in milliseconds.
 const MAX_LOCKSTEP: u32 = 60_000;
 /// How long a frame may take, when several are run at once: a third of a window's own speed.
 const FRAME: Duration = Duration::from_millis(50);
@@ -28,14 +28,14 @@ pub(crate) fn router() -> OpenApiRouter<AppState> {
         .routes(routes!(load))
 }
 
-/// A change that was made.
+/// The reply to a request that changes something.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct AtFrame {
     /// The frame counter at that time.
     pub(crate) frame: u32,
 }
 
-/// Does one operation that has no result.
+/// Performs an operation without a result.
 pub(crate) async fn change(selected: &SelectedEmulator, op: Op) -> Result<Json<AtFrame>, Problem> {
     let outcome = selected.perform(selected.keyed(op)).await?;
     let frame = outcome.frame;
@@ -43,16 +43,16 @@ pub(crate) async fn change(selected: &SelectedEmulator, op: Op) -> Result<Json<A
     Ok(Json(AtFrame { frame }))
 }
 
-/// Stops frames. Requests are answered all the same.
+/// Pauses the game. The emulator still answers requests.
 ///
-/// An mGBA in its window answers 501: its scripts cannot pause it. Pause it there, or use POST /v1/lockstep.
+/// A stock mGBA answers 501, because its scripts cannot pause it. Pause it in its window, or use POST /v1/lockstep.
 #[utoipa::path(post, path = "/v1/pause", operation_id = "pause", tag = "control", params(EmulatorParam),
     responses((status = 200, description = "No frame runs.", body = AtFrame)))]
 async fn pause(selected: SelectedEmulator) -> Result<Json<AtFrame>, Problem> {
     change(&selected, Op::Pause {}).await
 }
 
-/// Lets frames run again: ends a pause, and lockstep.
+/// Continues the game: ends a pause or lockstep.
 #[utoipa::path(post, path = "/v1/resume", operation_id = "resume", tag = "control", params(EmulatorParam),
     responses((status = 200, description = "Frames run.", body = AtFrame)))]
 async fn resume(selected: SelectedEmulator) -> Result<Json<AtFrame>, Problem> {
@@ -77,27 +77,27 @@ pub(crate) fn time_of(ops: &[Op]) -> Duration {
     FRAME * ops.iter().map(runs).fold(advanced, u32::saturating_add)
 }
 
-/// How far to go.
+/// How many frames to run.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct Advance {
-    /// Number of frames.
+    /// The number of frames.
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 3600, default = 1)]
     frames: Option<Whole<1, MAX_FRAMES>>,
 }
 
-/// How far it went.
+/// The frame that the emulator reached.
 #[derive(Serialize, ToSchema)]
 struct Advanced {
     /// The frame counter after the last of the frames.
     frame: i64,
 }
 
-/// Runs frames now: 1, or as many as asked for.
+/// Runs frames now: 1, or the requested number.
 ///
-/// An embedded core does so at any time, and stays paused or continues as before. An attached mGBA needs lockstep, and runs them
-/// at the speed of its window. The reply comes when they were run; requests that follow wait for it. It may take 50 ms a frame
-/// longer than other requests before it is answered with 504.
+/// An embedded core does so at any time, and stays paused or continues as before. An attached mGBA must be in lockstep, and
+/// runs them at the speed of its window. The reply comes when the frames have run; later requests wait for that. Each frame
+/// adds 50 ms to the time after which the reply is a 504.
 #[utoipa::path(post, path = "/v1/advance", operation_id = "advance", tag = "control", params(EmulatorParam),
     request_body = Advance, responses((status = 200, description = "They were run.", body = Advanced)))]
 async fn advance(
@@ -111,16 +111,16 @@ async fn advance(
     Ok(Json(Advanced { frame: outcome.single()?.try_into()? }))
 }
 
-/// When lockstep ends by itself.
+/// The settings of lockstep.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct Lockstep {
-    /// Required: milliseconds without a request after which it ends, 1 to 60,000; 0 ends it now.
+    /// Required. Lockstep ends after this many milliseconds without a request, 1 to 60,000. With 0, it ends now.
     #[schema(value_type = u32, minimum = 0, maximum = 60000)]
     timeout: Whole<0, MAX_LOCKSTEP>,
 }
 
-/// Has each frame wait until POST /v1/advance asks for it.
+/// Begins lockstep: frames run only with POST /v1/advance.
 #[utoipa::path(post, path = "/v1/lockstep", operation_id = "lockstep", tag = "control", params(EmulatorParam),
     request_body = Lockstep, responses((status = 200, description = "Frames wait.", body = AtFrame)))]
 async fn lockstep(
@@ -134,7 +134,7 @@ async fn lockstep(
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct Speed {
-    /// How many times the console's rate, from 0.01 to 1000, or `unlimited`.
+    /// A multiple of the console's speed, from 0.01 to 1000, or `unlimited`.
     #[schema(schema_with = rate_schema)]
     speed: Rate,
 }
@@ -179,7 +179,7 @@ async fn speed(
     change(&selected, Op::SetSpeed { thousandths: speed.thousandths }).await
 }
 
-/// The problem with a game or a state that the emulator does not take.
+/// The problem with a game or a state that the emulator does not accept.
 pub(crate) fn not_taken(error: OpError) -> Problem {
     match error.status {
         Status::Failed | Status::NotFound => Problem::new(StatusCode::UNPROCESSABLE_ENTITY, error.message),
@@ -191,12 +191,12 @@ pub(crate) fn not_taken(error: OpError) -> Problem {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct Load {
-    /// The ROM on the emulator's machine.
+    /// The path of the ROM on the emulator's machine.
     #[schema(min_length = 1)]
     path: String,
 }
 
-/// Puts in another game and resets.
+/// Loads another game and resets the console.
 #[utoipa::path(post, path = "/v1/load", operation_id = "load", tag = "control", params(EmulatorParam), request_body = Load,
     responses((status = 200, description = "It is running.", body = AtFrame)))]
 async fn load(
@@ -206,7 +206,7 @@ async fn load(
     if path.is_empty() || path.contains('\0') {
         return Err(Problem::parameter(
             "path",
-            "is empty or holds a NUL",
+            "is empty or contains a NUL",
             "the path of a file on the emulator's machine",
         ));
     }
@@ -218,7 +218,7 @@ async fn load(
         Ok(_) => Err(Problem::new(
             StatusCode::UNPROCESSABLE_ENTITY,
             format!(
-                "{path:?} cannot be read there, or is not a ROM of this console; the game goes on as before"
+                "{path:?} cannot be read there, or is not a ROM of this console; the current game continues"
             ),
         )),
     }

@@ -1,4 +1,4 @@
-//! The emulators that are served, and how they are.
+//! The emulators that are served, and their states.
 
 use framewire_emulator::State as EmulatorState;
 
@@ -13,7 +13,7 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
 /// The emulators that are served.
 #[derive(Serialize, ToSchema)]
 struct EmulatorList {
-    /// The first is the one that is meant where `?emulator=` names none.
+    /// All emulators. A request without `?emulator=` acts on the first one.
     emulators: Vec<Named>,
 }
 
@@ -22,12 +22,12 @@ struct EmulatorList {
 struct Named {
     /// Its name for `?emulator=`.
     name: String,
-    /// How it is.
+    /// Its state.
     #[serde(flatten)]
     state: EmulatorState,
 }
 
-/// The emulators that are served, and how they are.
+/// The emulators that are served, and their states.
 #[utoipa::path(get, path = "/v1/emulators", operation_id = "emulators", tag = "emulators",
     responses((status = 200, description = "All of them, in order.", body = EmulatorList)))]
 async fn all(State(operations): State<Arc<Operations>>) -> Json<EmulatorList> {
@@ -35,7 +35,7 @@ async fn all(State(operations): State<Arc<Operations>>) -> Json<EmulatorList> {
     Json(EmulatorList { emulators: operations.emulators.iter().map(named).collect() })
 }
 
-/// How an emulator is, without waiting for it.
+/// Returns the state of an emulator, without waiting for it.
 #[utoipa::path(get, path = "/v1/emulator", operation_id = "emulatorState", tag = "emulators", params(EmulatorParam),
     responses((status = 200, description = "Kind, connection, pace, game and versions.", body = EmulatorState)))]
 async fn one(selected: SelectedEmulator) -> Json<EmulatorState> {

@@ -1,4 +1,4 @@
-//! Keys: timelines that the emulator plays frame by frame, taps, holds, and letting go.
+//! Keys: timelines that the emulator plays frame by frame, taps, holds and releases.
 
 use std::time::Duration;
 
@@ -28,9 +28,9 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
 /// The frames in which a timeline is played.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Planned {
-    /// Number of the timeline, by which it can be cancelled.
+    /// The number of the timeline, with which it can be cancelled.
     id: i64,
-    /// The frame that offset 0 stands for, by the frame counter.
+    /// The frame counter in the first frame of the timeline, which has the offset 0.
     first: u64,
     /// The last frame of the timeline, with the pause at its end.
     last: u64,
@@ -66,7 +66,7 @@ struct Played {
     frame: u32,
     #[serde(flatten)]
     planned: Planned,
-    /// How it ended, where that was waited for.
+    /// How it ended, if the request waited for the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     over: Option<Over>,
 }
@@ -84,22 +84,22 @@ struct Over {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct Wait {
-    /// Whether to answer only when the keys are up again.
+    /// Whether the reply comes only when the timeline has ended.
     #[serde(default)]
     wait: bool,
-    /// Milliseconds to wait at most; by default twice what the frames take, and a few seconds more.
+    /// The longest wait in milliseconds. Default: twice the time of the frames, and a few seconds more.
     #[param(value_type = Option<u32>, minimum = 0, maximum = 3_600_000)]
     timeout: Option<Whole<0, MAX_WAIT>>,
 }
 
-/// Presses keys in exactly these frames.
+/// Presses keys in exact frames.
 ///
-/// The emulator itself plays them, so that no delay on the way moves them. The reply names the frames of each press. While
-/// they are played their keys belong to them: holds wait, and a timeline with one of these keys is refused with 409. With
-/// `append` they are played after everything that plays or waits already.
+/// The emulator itself plays the timeline, so a delay on the network does not move a press. The reply has the frames of each
+/// press. A running timeline owns its keys: holds of these keys wait, and another timeline with one of them gets a 409. With
+/// `append`, the timeline begins after all timelines that are playing or waiting.
 #[utoipa::path(post, path = "/v1/input", operation_id = "input", tag = "input", params(EmulatorParam, Wait),
     request_body = Input,
-    responses((status = 200, description = "They are played, or were, with wait=true.", body = Played)))]
+    responses((status = 200, description = "The timeline plays. With wait=true, it has ended.", body = Played)))]
 async fn play(
     selected: SelectedEmulator,
     Query(wait): Query<Wait>,
@@ -115,14 +115,14 @@ async fn play(
 struct Tap {
     /// The keys.
     keys: KeySet,
-    /// For how many frames.
+    /// How many frames to hold them.
     #[schema(value_type = Option<u32>, minimum = 1, default = 1)]
     frames: Option<Whole<1, { u32::MAX }>>,
 }
 
 /// Presses keys together from the next frame on, for 1 frame or more, and releases them.
 #[utoipa::path(post, path = "/v1/tap", operation_id = "tap", tag = "input", params(EmulatorParam, Wait), request_body = Tap,
-    responses((status = 200, description = "They are pressed, or were, with wait=true.", body = Played)))]
+    responses((status = 200, description = "The keys are pressed. With wait=true, they are released again.", body = Played)))]
 async fn tap(
     selected: SelectedEmulator,
     Query(wait): Query<Wait>,
@@ -150,11 +150,11 @@ async fn hold(selected: SelectedEmulator, Payload(hold): Payload<Hold>) -> Resul
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct Release {
-    /// The keys; all of them if left out.
+    /// The keys. Default: all keys.
     keys: Option<KeySet>,
 }
 
-/// Lets go of keys from the next frame on, whatever holds them.
+/// Releases keys from the next frame on, even those that a timeline or a hold presses.
 #[utoipa::path(post, path = "/v1/release", operation_id = "release", tag = "input", params(EmulatorParam),
     request_body = Release, responses((status = 200, description = "They are up.", body = AtFrame)))]
 async fn release(
@@ -168,7 +168,7 @@ async fn release(
 /// What was cancelled.
 #[derive(Serialize, ToSchema)]
 struct Cancelled {
-    /// The frame counter then: the keys are up from the next frame on.
+    /// The frame counter at that time. The keys are up from the next frame on.
     frame: u32,
     /// Whether anything was running or waiting.
     cancelled: bool,
@@ -176,12 +176,12 @@ struct Cancelled {
 
 /// Ends all timelines and holds, including those that wait, and releases their keys.
 #[utoipa::path(delete, path = "/v1/input", operation_id = "cancelAllInput", tag = "input", params(EmulatorParam),
-    responses((status = 200, description = "Nothing is played any more.", body = Cancelled)))]
+    responses((status = 200, description = "No timeline and no hold is running.", body = Cancelled)))]
 async fn cancel_all(selected: SelectedEmulator) -> Result<Json<Cancelled>, Problem> {
     end(&selected, 0).await.map(Json)
 }
 
-/// How a timeline is.
+/// The state of a timeline.
 #[derive(Serialize, ToSchema)]
 struct Progress {
     /// Its number.
@@ -193,7 +193,7 @@ struct Progress {
 /// Whether a timeline is still played, or how it ended. The last 16,384 that ended are remembered.
 #[utoipa::path(get, path = "/v1/input/{id}", operation_id = "inputProgress", tag = "input",
     params(("id" = u32, Path, description = "Number of the timeline.", minimum = 1), EmulatorParam),
-    responses((status = 200, description = "It is played, or was.", body = Progress)))]
+    responses((status = 200, description = "The state of the timeline.", body = Progress)))]
 async fn timeline(selected: SelectedEmulator, Path(id): Path<u32>) -> Result<Json<Progress>, Problem> {
     let over = ask(&selected, id).await?;
     Ok(Json(Progress { id, over }))
@@ -202,7 +202,7 @@ async fn timeline(selected: SelectedEmulator, Path(id): Path<u32>) -> Result<Jso
 /// Ends a timeline and releases its keys.
 #[utoipa::path(delete, path = "/v1/input/{id}", operation_id = "cancelInput", tag = "input",
     params(("id" = u32, Path, description = "Number of the timeline.", minimum = 1), EmulatorParam),
-    responses((status = 200, description = "It is not played any more.", body = Cancelled)))]
+    responses((status = 200, description = "The timeline has ended.", body = Cancelled)))]
 async fn cancel(selected: SelectedEmulator, Path(id): Path<u32>) -> Result<Json<Cancelled>, Problem> {
     if id == 0 {
         return Err(Problem::parameter("id", "is 0", "the number of a timeline; DELETE /v1/input ends all"));
@@ -241,21 +241,21 @@ async fn begin(
     Ok(Json(Played { frame, planned, over }))
 }
 
-/// Twice the time that this number of frames takes at the present rate.
+/// Twice the time that this number of frames takes at the current rate.
 fn usual_time(selected: &SelectedEmulator, frames: u64) -> Duration {
     let rate = selected.emulator.state().frames_per_second;
     let rate = if rate < 1.0 { 60.0 } else { rate };
     Duration::from_secs_f64((2.0 * frames as f64 / rate).min(f64::from(MAX_WAIT) / 1000.0))
 }
 
-/// Waits until the event that a timeline is over. Where the event may have come before or was lost, the emulator is asked.
+/// Waits for the event that a timeline is over. If the event may have come earlier or was lost, asks the emulator.
 async fn wait_for_end(
     selected: &SelectedEmulator,
     mut events: Receiver<Event>,
     id: i64,
     limit: Duration,
 ) -> Result<Over, Problem> {
-    // A repeat of what was done before: it may be over by now.
+    // If the request is repeated, the timeline may be over already.
     let mut may_be_over = selected.key.is_some();
     let end = sleep_until(Instant::now() + limit);
     let mut end = std::pin::pin!(end);
@@ -271,7 +271,7 @@ async fn wait_for_end(
                  DELETE /v1/input/{id} ends it", limit.as_millis()
             ))),
             () = selected.operations.stopping.wait() => return Err(Problem::new(
-                StatusCode::SERVICE_UNAVAILABLE, format!("{STOPPING}; the keys are played all the same"),
+                StatusCode::SERVICE_UNAVAILABLE, format!("{STOPPING}; the keys are still played"),
             )),
             event = events.recv() => match event {
                 Ok(Event { frame, what: Happening::TimelineOver { id: ended, cancelled } }) if i64::from(ended) == id => {
@@ -286,7 +286,7 @@ async fn wait_for_end(
     }
 }
 
-/// How a timeline ended, if it has, and if the emulator can be asked now.
+/// How a timeline ended. `None` if it has not ended, or the emulator cannot be asked now.
 async fn over_already(selected: &SelectedEmulator, id: i64) -> Result<Option<Over>, Problem> {
     match ask(selected, id.try_into().unwrap_or_default()).await {
         Ok(over) => Ok(over),
@@ -294,7 +294,7 @@ async fn over_already(selected: &SelectedEmulator, id: i64) -> Result<Option<Ove
             StatusCode::BAD_GATEWAY,
             format!("how timeline {id} ended is not known: mGBA or its script was started again meanwhile"),
         )),
-        // An event says when it can be asked again.
+        // An event will say when the emulator can be asked again.
         Err(_) => Ok(None),
     }
 }

@@ -5,7 +5,7 @@ use framewire_protocol::{Op, OpError, Value};
 use super::control::{AtFrame, change};
 use crate::routing::prelude::*;
 
-/// Texts for each layer in the result of the operation `layers`.
+/// How many strings the result of the operation `layers` has for each layer.
 const TEXTS: usize = 4;
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
@@ -15,7 +15,7 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
 /// Layers.
 #[derive(Serialize, ToSchema)]
 struct Layers {
-    /// Those of the picture, and then the channels of the sound.
+    /// The layers of the picture, and then the channels of the sound.
     layers: Vec<Layer>,
 }
 
@@ -24,7 +24,7 @@ struct Layers {
 struct Layer {
     /// Its short name.
     name: String,
-    /// Its name for people.
+    /// The name to display.
     title: String,
     /// What it is a part of: `picture` or `sound`.
     kind: String,
@@ -33,7 +33,7 @@ struct Layer {
 }
 
 impl Layer {
-    /// Reads the texts of a layer.
+    /// Reads the strings that describe a layer.
     fn read(texts: &[Value]) -> Option<Layer> {
         let [Value::Text(name), Value::Text(kind), Value::Text(state), Value::Text(title)] = texts else {
             return None;
@@ -45,7 +45,7 @@ impl Layer {
 
 /// The layers of the picture and the channels of the sound: backgrounds, objects, windows; and the channels of the console.
 ///
-/// An mGBA in its window answers 501: its scripts have no layers; its window has.
+/// A stock mGBA answers 501, because its scripts cannot switch layers. Use the menu of its window.
 #[utoipa::path(get, path = "/v1/layers", operation_id = "layers", tag = "media", params(EmulatorParam),
     responses((status = 200, description = "All of them.", body = Layers)))]
 async fn list(selected: SelectedEmulator) -> Result<Json<Layers>, Problem> {
@@ -66,8 +66,8 @@ struct LayerSwitch {
 
 /// Switches a layer of the picture or a channel of the sound on or off, from the next frame on. The game does not notice.
 ///
-/// Recordings compare pictures: while one is made or replayed, layers of the picture cannot be switched, and none begins while
-/// one of them is off.
+/// A replay compares pictures. So layers of the picture cannot be switched during a recording or replay, and neither can
+/// begin while such a layer is off.
 #[utoipa::path(put, path = "/v1/layers/{name}", operation_id = "switchLayer", tag = "media",
     params(("name" = String, Path, description = "Its short name."), EmulatorParam), request_body = LayerSwitch,
     responses((status = 200, description = "It is.", body = AtFrame)))]

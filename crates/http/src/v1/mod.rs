@@ -1,4 +1,4 @@
-//! Everything under `/v1`: JSON in, JSON out, [`Problem`]s where something is wrong.
+//! Everything under `/v1`: requests and replies in JSON, and [`Problem`]s for errors.
 //!
 //! Each submodule holds a few routes and returns them from a function `router()`. Handlers have `#[utoipa::path]`, so a
 //! route and its description are in one place. `router()` also adds the route's other properties, see
@@ -73,7 +73,7 @@ pub(crate) fn router() -> OpenApiRouter<AppState> {
     routers().into_iter().fold(OpenApiRouter::new(), OpenApiRouter::merge)
 }
 
-/// The groups of routes, each once, in the order of the routers.
+/// The groups of routes without duplicates, in the order of the routers.
 pub(crate) fn groups() -> Vec<String> {
     let mut groups: Vec<String> = Vec::new();
     for router in routers() {
@@ -89,7 +89,7 @@ pub(crate) fn groups() -> Vec<String> {
     groups
 }
 
-/// If `response` only says that `path` does not have this method, puts a problem in its place.
+/// If `response` only says that `path` does not accept this method, replaces it with a problem.
 pub(crate) fn explain_method(path: &str, response: Response) -> Response {
     if !is_under_v1(path) {
         return response;

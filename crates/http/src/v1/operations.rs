@@ -1,4 +1,4 @@
-//! Operations and results as JSON, by the table of operations: a new row needs nothing here.
+//! Operations and results as JSON. This uses the table of operations, so a new row in the table needs no change here.
 
 use framewire_protocol::op::{ArgInfo, ArgKind, OPS, ResultKind};
 use framewire_protocol::wire::{Reader, Wire};
@@ -16,9 +16,9 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
 /// The table of operations.
 #[derive(Serialize, ToSchema)]
 struct Table {
-    /// Those that the emulator itself performs.
+    /// The operations that the emulator itself performs.
     operations: Vec<Operation>,
-    /// Those that Framewire translates into others, for batches.
+    /// The operations for convenience, which Framewire translates into others.
     conveniences: Vec<Convenience>,
 }
 
@@ -27,11 +27,11 @@ struct Table {
 struct Convenience {
     /// Its name.
     name: &'static str,
-    /// What it takes and does.
+    /// Its arguments, and what it does.
     doc: &'static str,
 }
 
-/// What POST /v1/batch takes as an `op`.
+/// An operation that the emulator itself performs.
 #[derive(Serialize, ToSchema)]
 #[schema(as = OperationInfo)]
 struct Operation {
@@ -43,7 +43,7 @@ struct Operation {
     effect: &'static str,
     /// Its arguments.
     args: Vec<Argument>,
-    /// What its `value` is: none, bool, int, text, bytes or names.
+    /// The type of its `value`: none, bool, int, text, bytes or names.
     result: &'static str,
 }
 
@@ -57,7 +57,7 @@ struct Argument {
     doc: &'static str,
 }
 
-/// The operations that POST /v1/batch takes.
+/// Lists the operations that POST /v1/batch accepts.
 #[utoipa::path(get, path = "/v1/operations", operation_id = "operations", tag = "batch",
     responses((status = 200, description = "The table.", body = Table)))]
 async fn table() -> axum::Json<Table> {
@@ -91,7 +91,8 @@ impl From<&'static OpInfo> for Operation {
     }
 }
 
-/// Operations that only the product itself asks for. Those of them that are conveniences too have another form there.
+/// Operations that clients cannot use. Some of their names are also names of operations for convenience, which have other
+/// arguments.
 const INTERNAL: [&str; 11] = [
     "watch",
     "unwatch",
@@ -106,17 +107,17 @@ const INTERNAL: [&str; 11] = [
     "script",
 ];
 
-/// The rows that users may ask for.
+/// The rows that clients may use.
 pub(crate) fn public(ops: &'static [OpInfo]) -> impl Iterator<Item = &'static OpInfo> {
     ops.iter().filter(|info| !INTERNAL.contains(&info.name))
 }
 
-/// The row of this name, if users may ask for it.
+/// The row with this name, if clients may use it.
 pub(crate) fn row(name: &str) -> Option<&'static OpInfo> {
     public(OPS).find(|info| info.name == name)
 }
 
-/// The row of the operation that does in a memory domain what `name` does on the bus.
+/// The row of the operation that does the same as `name`, but in a memory domain.
 pub(crate) fn in_domain(name: &str) -> Option<&'static OpInfo> {
     row(&format!("domain_{name}"))
 }

@@ -16,7 +16,7 @@ use crate::transport::incoming::BodyReader;
 
 /// The largest ROM of a Game Boy Advance.
 const LARGEST: usize = 32 << 20;
-/// What names of games end with.
+/// The endings of names of games.
 const ENDINGS: [&str; 6] = ["gba", "agb", "gb", "gbc", "cgb", "sgb"];
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
@@ -27,19 +27,19 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct UploadQuery {
-    /// What to call the file, with the ending of its console, such as `game.gba`. Its battery save has the same name.
+    /// The name of the file, with the ending of its console, such as `game.gba`. Its battery save has the same name.
     name: String,
-    /// Whether it may take the place of another game of this name.
+    /// Whether to replace another game with this name.
     #[serde(default)]
     #[param(default = false)]
     replace: bool,
 }
 
-/// Puts in a game that the client sends, and resets.
+/// Loads a game that the client sends, and resets the console.
 ///
-/// The body is a ROM of at most 32 MiB. The server keeps it in the folder `uploads` of `--files`, or of its data folder if it was
-/// started without `--files`. Clients on other machines need `--files`, as they do to name files. An mGBA in its window must run
-/// on the server's machine.
+/// The body is a ROM of at most 32 MiB. The server keeps it in the folder `uploads` of `--files`, or of its data folder if
+/// it was started without `--files`. Clients on other machines need `--files`, as they do to name files. A stock mGBA must
+/// run on the server's machine.
 #[utoipa::path(put, path = "/v1/rom", operation_id = "uploadRom", tag = "control", params(EmulatorParam, UploadQuery),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
     responses((status = 200, description = "It is running.", body = AtFrame)))]
@@ -75,24 +75,24 @@ async fn upload(
         match outcome.single() {
             Ok(Value::Bool(true)) => Ok(Json(AtFrame { frame })),
             Err(mut error) => {
-                // Clients need not know where the server keeps its files.
+                // Clients must not learn where the server keeps its files.
                 error.message = error.message.replace(&shown, name.as_str());
                 Err(not_taken(error))
             }
             Ok(_) => Err(Problem::new(
                 StatusCode::UNPROCESSABLE_ENTITY,
-                format!("{} is not a ROM of this console, or the emulator cannot read it; the game goes on as before", name.as_str()),
+                format!("{} is not a ROM of this console, or the emulator cannot read it; the current game continues", name.as_str()),
             )),
         }
     });
     if is_new && loaded.is_err() {
-        // It stays if that fails, and takes some room.
+        // If that fails, the file stays and takes some space.
         let _ = tokio::task::spawn_blocking(move || fs::remove_file(path)).await;
     }
     loaded
 }
 
-/// The name, if games can have it.
+/// Checks the name of a game.
 fn checked(name: &str) -> Result<Name, Problem> {
     let accepts = "a name such as game.gba: letters, digits, '-', '_' and '.', with the ending .gba, .agb, .gb, .gbc, .cgb or .sgb";
     let refused = || Problem::parameter("name", &format!("is {name:?}"), accepts);

@@ -23,7 +23,7 @@ use crate::reading::{self, Whole};
 use crate::routing::prelude::*;
 use crate::transport::streams::StreamKind;
 
-/// The largest number of frames of a step with a condition where the caller does not say how many: ten seconds.
+/// The default number of frames of a step with a condition: ten seconds.
 const FRAMES: u32 = 600;
 
 pub(crate) fn router() -> OpenApiRouter<AppState> {
@@ -43,20 +43,20 @@ pub(crate) struct RunRequest {
     #[serde(default)]
     #[schema(value_type = Vec<BatchOp>, max_items = 4096)]
     ops: Vec<Object>,
-    /// What runs, one after the other.
+    /// The steps, which run one after the other.
     #[schema(min_items = 1, max_items = 1024)]
     steps: Vec<RunStep>,
-    /// Conditions of which any ends the whole run.
+    /// Each of these conditions ends the whole run.
     #[serde(default)]
     stop: Conditions,
     /// Operations at the frame at which the run ends, before the next frame.
     #[serde(default)]
     #[schema(value_type = Vec<BatchOp>, max_items = 4096)]
     then: Vec<Object>,
-    /// Expressions whose values at that frame are wanted, by the names that they have in the reply.
+    /// Named expressions. The reply has their values at that frame under the same names.
     #[serde(default)]
     values: Expressions,
-    /// How bytes are written, in the operations and in the reply.
+    /// The encoding of bytes in the operations and in the reply.
     #[serde(default)]
     encoding: Encoding,
 }
@@ -67,14 +67,15 @@ pub(crate) struct RunRequest {
 pub(crate) struct RunStep {
     /// Keys to hold in all of its frames.
     hold: Option<KeySet>,
-    /// Presses one after the other, such as `A:2 .:10 Up+B:30`. Pauses count, also at the end.
+    /// Presses one after the other, such as `A:2 .:10 Up+B:30`. Pauses count, even at the end.
     sequence: Option<String>,
     /// Presses in any order, which may overlap.
     #[schema(max_items = 32768)]
     presses: Option<Vec<Press>>,
-    /// A condition that ends the step, or several of which any does. It is evaluated before the first frame and after each.
+    /// One or several conditions. Each of them ends the step. They are evaluated before the first frame and after each
+    /// frame.
     until: Option<Conditions>,
-    /// The largest number of frames. Left out, 600 for a step with a condition, and otherwise as many as its presses take.
+    /// The largest number of frames. Default: 600 for a step with a condition, and otherwise as many as its presses take.
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 216_000)]
     frames: Option<Whole<1, MAX_RUN_FRAMES>>,
     /// Whether the run continues with the next step if no condition holds within the frames. Otherwise it ends there.
@@ -82,7 +83,7 @@ pub(crate) struct RunStep {
     go_on: bool,
 }
 
-/// Expressions: one as a text, or a list of them.
+/// Conditions: one as a string, or a list.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(try_from = "serde_json::Value")]
 pub(crate) struct Conditions(Vec<String>);
@@ -122,7 +123,7 @@ impl ToSchema for Conditions {
     }
 }
 
-/// Expressions by name.
+/// Named expressions.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(try_from = "serde_json::Value")]
 pub(crate) struct Expressions(Vec<(String, String)>);
@@ -159,7 +160,7 @@ impl PartialSchema for Expressions {
         let text = || ObjectBuilder::new().schema_type(Type::String);
         let object = ObjectBuilder::new().schema_type(Type::Object).additional_properties(Some(text()));
         let list = ArrayBuilder::new().items(text()).max_items(Some(MAX_EXPRESSIONS));
-        let description = "Expressions by name, or a list of expressions, each of which is its own name.";
+        let description = "An object of named expressions, or a list of expressions. In a list, each expression is its own name.";
         OneOfBuilder::new().item(object).item(list).description(Some(description)).into()
     }
 }
@@ -217,7 +218,7 @@ impl RunStep {
     }
 }
 
-/// What the result of a run is written with.
+/// The texts that are needed to write the result of a run.
 pub(crate) struct RunTexts {
     stop: Vec<String>,
     until: Vec<Vec<String>>,
@@ -295,7 +296,7 @@ pub(crate) enum Why {
 /// A condition that held.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub(crate) struct HeldCondition {
-    /// Its place among the conditions of its step, or of `stop`, counted from 0.
+    /// Its index among the conditions of its step or of `stop`, counted from 0.
     index: usize,
     /// The condition as it was given.
     text: String,
@@ -318,9 +319,9 @@ pub(crate) struct StepDone {
 /// How a run ended.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Ran {
-    /// Why it ended: as its last step did.
+    /// Why it ended: the reason of its last step.
     why: Why,
-    /// The condition that held then, if one did.
+    /// The condition that held at its end, if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     condition: Option<HeldCondition>,
     /// How many frames it took.
@@ -357,7 +358,7 @@ impl RunTexts {
     }
 }
 
-/// The values of expressions by name; null where there is none.
+/// The values of named expressions; null for an expression without a value.
 pub(crate) fn write_values(names: &[String], value: &Value) -> Json {
     let Value::Bytes(bytes) = value else { return Json::Null };
     let values = run::decode_values(bytes).unwrap_or_default();
@@ -369,12 +370,12 @@ pub(crate) fn write_values(names: &[String], value: &Value) -> Json {
 pub(crate) struct RunDone {
     /// The frame counter at its end: the operations of `then` happened after this frame and before the next.
     frame: u32,
-    /// How it ended; these fields are left out if an operation of `ops` failed, so that nothing ran.
+    /// How it ended. These fields are absent if an operation of `ops` failed, because then no frame ran.
     #[serde(flatten)]
     ran: Option<Ran>,
-    /// A result for each operation of `ops`. An error is the last.
+    /// The results of `ops`. If an operation failed, the last entry is its error.
     ops: Vec<OpResult>,
-    /// A result for each operation of `then`. An error is the last.
+    /// The results of `then`. If an operation failed, the last entry is its error.
     then: Vec<OpResult>,
     /// The requested values, by name; null for an expression without a value.
     #[schema(value_type = std::collections::HashMap<String, Option<i64>>)]
@@ -386,9 +387,9 @@ pub(crate) struct RunDone {
 
 /// Performs operations, runs until a condition holds or frames have passed, and performs operations at exactly that frame.
 ///
-/// The emulator itself plays the keys and evaluates the conditions after each frame, so that a condition that holds for one
-/// frame is found at any speed. While frames are stopped, by a pause or by lockstep, the frames of the run are run all the
-/// same, and frames are stopped again at its end. If the caller goes away, the run ends.
+/// The emulator itself plays the keys and evaluates the conditions after each frame, so it notices a condition that holds
+/// for only one frame, at any speed. If the game is paused or in lockstep, the frames of the run still run, and the game
+/// stops again at its end. If the caller disconnects, the run ends.
 #[utoipa::path(post, path = "/v1/run", operation_id = "run", tag = "input", params(EmulatorParam),
     request_body = RunRequest, responses((status = 200, description = "What it did.", body = RunDone)))]
 async fn run(

@@ -23,15 +23,15 @@ struct Code {
 struct ScriptReply {
     /// The values that it returned. Text that is not UTF-8 is `{"hex": "..."}`; functions and objects are text.
     values: Vec<Json>,
-    /// The lines that it wrote by `print` and `console`.
+    /// The lines that it wrote with `print` and `console`.
     output: Vec<String>,
     /// Whether `output` lacks further lines, beyond 1,000 lines or 256 KiB.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     cut: bool,
-    /// The error that ended it, with the line. What it did before stays done.
+    /// The error that ended the code, with the line. What the code did before the error is not undone.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
-    /// The frame counter then: the code runs between this frame and the next.
+    /// The frame counter at that time. The code ran between this frame and the next.
     frame: u32,
 }
 
@@ -47,10 +47,10 @@ struct Written {
 
 /// Runs Lua code in the emulator, between two frames. The server allows it only with `--allow-script`.
 ///
-/// The code has all rights of the emulator's process, also over files. It is stopped after 5,000,000 instructions. It cannot run frames,
-/// reset, or load another game.
+/// The code has all rights of the emulator's process, including access to files. It is stopped after 5,000,000 instructions.
+/// It cannot run frames, reset, or load another game.
 #[utoipa::path(post, path = "/v1/script", operation_id = "script", tag = "script", params(EmulatorParam),
-    request_body = Code, responses((status = 200, description = "It ran, to its end or to an error.", body = ScriptReply)))]
+    request_body = Code, responses((status = 200, description = "The code ran to its end, or until an error.", body = ScriptReply)))]
 async fn script(
     selected: SelectedEmulator,
     Payload(Code { code }): Payload<Code>,

@@ -67,7 +67,7 @@ pub(crate) struct Press {
     at: u32,
     /// The keys.
     keys: KeySet,
-    /// For how many frames.
+    /// How many frames to hold them.
     #[serde(default = "one")]
     #[schema(value_type = u32, minimum = 1, default = 1)]
     frames: Whole<1, { u32::MAX }>,

@@ -160,7 +160,7 @@ async fn list(State(feeds): State<Arc<Feeds>>, selected: SelectedEmulator) -> Js
 /// A watch, and what its expressions are.
 #[utoipa::path(get, path = "/v1/watches/{id}", operation_id = "showWatch", tag = "watches",
     params(("id" = String, Path, description = "The watch.")),
-    responses((status = 200, description = "How it is.", body = Watch)))]
+    responses((status = 200, description = "Its state.", body = Watch)))]
 async fn show(State(feeds): State<Arc<Feeds>>, Path(id): Path<String>) -> Result<Json<Watch>, Problem> {
     Ok(Json(feeds.get(&id)?.into()))
 }

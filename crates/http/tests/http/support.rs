@@ -1,4 +1,4 @@
-//! A server over the demo game, and a client that speaks plain HTTP/1.1 so that nothing hides what goes over the wire.
+//! A server over the demo game, and a client that speaks plain HTTP/1.1 so that nothing hides the messages.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -428,7 +428,7 @@ ops! {
     0x81 Step "step" Change -> None = "core.step" {}
     /// Stops frames until `resume`; operations still work. An attached mGBA can be paused in its window only.
     0x82 Pause "pause" Change -> None {}
-    /// Lets frames run again: ends a pause, and lockstep. On an attached mGBA it ends lockstep only.
+    /// Continues the game: ends a pause or lockstep. On an attached mGBA it ends lockstep only.
     0x83 Resume "resume" Change -> None {}
     /// Changes how fast frames run, in an embedded core.
     0x84 SetSpeed "set_speed" Change -> None {

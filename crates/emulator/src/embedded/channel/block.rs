@@ -32,7 +32,7 @@ mod at {
 const HEADER: usize = 4096 / 4;
 /// Room for watched memory in bytes.
 pub const WATCH_ROOM: usize = 64 * 1024;
-/// Where the core draws, and the copy for a client that does not hold the clock; in words.
+/// The offsets, in words, of the picture that the core draws and of the copy for a client that does not hold the clock.
 const LIVE: usize = HEADER + WATCH_ROOM / 4;
 const COPY: usize = LIVE + PICTURE;
 /// Size of the block in bytes.
@@ -65,7 +65,7 @@ impl Block {
         block.set(at::STRIDE, STRIDE as u32);
         block.set(at::WATCH, (HEADER * 4) as u32);
         block.set(at::MAGIC, MAGIC[0]);
-        // SYNC POINT (ready): who sees the magic whole sees the fields of the header that do not change.
+        // SYNC POINT (ready): a client that sees the whole magic also sees the fields of the header that never change.
         block.words()[at::MAGIC + 1].store(MAGIC[1], Ordering::Release);
         block
     }
@@ -87,19 +87,19 @@ impl Block {
         self.words()[at].load(Ordering::Relaxed)
     }
 
-    /// The picture where the core draws it may change: the sequence is odd.
+    /// Marks the picture as changing: makes the sequence odd.
     pub fn begin(&self) {
         self.set(at::SEQUENCE, self.get(at::SEQUENCE) | 1);
-        // SYNC POINT (picture): pairs with the client's looks at the sequence before and after it reads. Who sees
-        // a byte that is written from here on sees the odd number after it.
+        // SYNC POINT (picture): pairs with the client, which reads the sequence before and after the picture. A client that
+        // sees a byte that is written from here on then also sees the odd number.
         fence(Ordering::Release);
     }
 
-    /// It does not change any more: the sequence is even and a new one. `frames` frames were run since the channel was
-    /// made.
+    /// Marks the picture as complete: gives the sequence a new even number. `ticks` frames have run since the channel was
+    /// created.
     pub fn end(&self, ticks: u32) {
         let sequence = self.get(at::SEQUENCE);
-        // SYNC POINT (picture): as above; who sees this number sees all that was written before.
+        // SYNC POINT (picture): as above. A client that sees this number also sees everything that was written before.
         self.words()[at::SEQUENCE].store((sequence | 1).wrapping_add(1), Ordering::Release);
         self.set(at::TICK, ticks);
     }
@@ -110,7 +110,7 @@ impl Block {
         let core = &mut machine.core;
         let picture = core.frame();
         if !holds_clock {
-            // The core draws into the same words, but not now, because this is its thread.
+            // The core does not draw into these words now, because this is the core's thread.
             let rows = picture.height as usize * STRIDE / 4;
             let words = self.words();
             for (to, from) in words[COPY..COPY + rows].iter().zip(&words[LIVE..LIVE + rows]) {

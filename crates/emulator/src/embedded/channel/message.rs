@@ -16,7 +16,7 @@ mod kind {
     pub const REFUSED: u8 = 73;
 }
 
-/// This value in place of keys means: do not change the keys.
+/// In place of keys, this value means that the keys do not change.
 const KEEP_KEYS: u16 = u16::MAX;
 /// The largest number of ranges that can be watched at the same time.
 const MAX_WATCHES: usize = 1024;
@@ -41,7 +41,7 @@ pub enum ClientMessage {
 /// Reads a message.
 ///
 /// # Errors
-/// What is wrong with it.
+/// If it is malformed. The error says how.
 pub fn read(bytes: &[u8]) -> Result<ClientMessage, DecodeError> {
     let mut reader = Reader::new(bytes);
     let message = match reader.get::<u8>()? {

@@ -30,7 +30,7 @@ struct Hold {
     frames: u32,
 }
 
-/// Who sets a key.
+/// The owner of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
     /// A hold, which keeps the key down.
@@ -86,8 +86,8 @@ impl Holds {
     }
 
     /// Takes these keys away from the holds that are running, because a request sets them directly. Holds that wait keep
-    /// waiting. The request releases the keys in `up`, which were down. A hold of these waits for the next frame: otherwise the
-    /// game would not see that they were up.
+    /// waiting. The request releases the keys in `up`, which were down. If a hold waits for one of these, it begins only
+    /// after the next frame, because the game must see that the keys were up.
     pub fn release(&mut self, keys: u16, up: u16) {
         for (number, key) in self.keys.iter_mut().enumerate() {
             let owned = keys & 1 << number != 0 && key.owner.take().is_some();
@@ -152,7 +152,7 @@ impl Holds {
             key.queue.pop_front();
             key.owner = Some(Owner::Hold(id));
         }
-        // mGBA-http releases in the first frame after `frames` and one more.
+        // mGBA-http holds the keys for one frame more than `frames`, and releases them in the frame after that.
         self.ends.entry(self.tick + u64::from(hold.frames) + 2).or_default().push(id);
         change.add |= hold.keys;
     }

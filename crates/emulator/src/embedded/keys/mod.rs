@@ -21,7 +21,7 @@ pub struct KeyChange {
 }
 
 impl KeyChange {
-    /// This change followed by another one.
+    /// Adds another change after this one.
     fn then(&mut self, next: KeyChange) {
         self.add = self.add & !next.clear | next.add;
         self.clear = self.clear & !next.add | next.clear;
@@ -75,8 +75,9 @@ impl Keypad {
         (any, KeyChange { add: 0, clear })
     }
 
-    /// Takes these keys away from holds and timelines, because a request sets them directly. The request releases the keys in
-    /// `up`, which were down. A hold of these waits for the next frame: otherwise the game would not see that they were up.
+    /// Takes these keys away from holds and timelines, because a request sets them directly. The request releases the keys
+    /// in `up`, which were down. If a hold waits for one of these, it begins only after the next frame, because the game
+    /// must see that the keys were up.
     pub fn release(&mut self, keys: u16, up: u16) {
         self.holds.release(keys, up);
         self.timelines.release(&self.holds);
@@ -167,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn the_vectors_that_the_script_passes_too() {
+    fn the_keypad_passes_the_test_vectors_of_the_script() {
         let holds = include_str!("../../../../protocol/vectors/holds.tsv");
         let timelines = include_str!("../../../../protocol/vectors/timelines.tsv");
         for row in [holds, timelines].into_iter().flat_map(str::lines).filter(|line| !line.starts_with('#')) {

@@ -16,10 +16,10 @@ const MAX_WAITING: usize = 1024;
 #[derive(Debug, Default)]
 pub struct Timelines {
     running: Vec<Timeline>,
-    /// Those that were appended and have not begun, in the order of their first ticks. They own no keys yet.
+    /// The appended timelines that have not begun, in the order of their first ticks. They own no keys yet.
     waiting: VecDeque<Timeline>,
     last_id: u32,
-    /// Those that ended since the last `take_ended`: their ids, and whether they ended before their last step.
+    /// The timelines that ended since the last `take_ended`: their ids, and whether they ended before their last step.
     over: Vec<(u32, bool)>,
 }
 
@@ -175,12 +175,12 @@ impl Timelines {
         self.running.iter().chain(&self.waiting).any(|timeline| timeline.id == id)
     }
 
-    /// The first that is not over.
+    /// The first timeline that is not over.
     pub fn first(&self) -> Option<u32> {
         self.running.iter().chain(&self.waiting).map(|timeline| timeline.id).next()
     }
 
-    /// Those that ended since the last call.
+    /// The timelines that ended since the last call.
     pub fn take_ended(&mut self) -> Option<Vec<(u32, bool)>> {
         if self.over.is_empty() { None } else { Some(std::mem::take(&mut self.over)) }
     }
@@ -218,7 +218,7 @@ impl EndedTimelines {
     /// How and in which frame a timeline ended.
     ///
     /// # Errors
-    /// If that is not known.
+    /// If the timeline is unknown.
     pub fn describe(&self, id: u32) -> Result<Value, OpError> {
         let Some(TimelineEnd { frame, cancelled }) = self.by_id.get(&id) else {
             return Err(OpError::bad_argument(format!(

@@ -51,14 +51,14 @@ async fn console(selected: &SelectedEmulator) -> Result<Console, Problem> {
 struct Registers {
     /// The frame counter at that time.
     frame: u32,
-    /// Whose processor it is.
+    /// The console whose processor it is.
     console: Console,
     /// Their values by name, unsigned.
     #[schema(value_type = std::collections::HashMap<String, u32>)]
     registers: Map<String, Json>,
 }
 
-/// The registers of the processor, all of the same moment.
+/// Returns the registers of the processor, all from the same moment.
 ///
 /// They are `r0` to `r15` and `cpsr` on the Game Boy Advance, and `a` to `pc` on the Game Boy.
 #[utoipa::path(get, path = "/v1/registers", operation_id = "registers", tag = "machine", params(EmulatorParam),
@@ -84,7 +84,7 @@ async fn registers(selected: SelectedEmulator) -> Result<axum::Json<Registers>, 
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct RegisterValue {
-    /// A number of 32 bits, with or without a sign. A narrower register keeps the bits that it has room for.
+    /// A number of 32 bits, signed or unsigned. A narrower register takes only the low bits.
     value: i64,
 }
 
@@ -138,7 +138,7 @@ async fn write_io(
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct IoQuery {
-    /// Only registers whose name holds this text, in any letter case.
+    /// Returns only registers whose name contains this text, in any letter case.
     #[serde(default)]
     contains: String,
 }
@@ -148,7 +148,7 @@ struct IoQuery {
 struct IoRegisters {
     /// The frame counter at that time.
     frame: u32,
-    /// Whose registers they are.
+    /// The console whose registers they are.
     console: Console,
     /// The registers in the order of their addresses.
     registers: Vec<IoValue>,
@@ -163,7 +163,7 @@ struct IoValue {
     address: u32,
     /// Its size in bytes.
     size: u32,
-    /// What reading it gives. Registers that can only be written read as something else.
+    /// The value that is read. For a write-only register, it is not the value that was last written.
     value: u32,
     /// Its parts by name. Absent if it has none.
     #[serde(skip_serializing_if = "Map::is_empty")]
@@ -183,7 +183,7 @@ impl IoValue {
     }
 }
 
-/// The registers for input and output, decoded, all of the same moment.
+/// Returns the registers for input and output, decoded, all from the same moment.
 ///
 /// PUT /v1/io/{name} writes one.
 #[utoipa::path(get, path = "/v1/io", operation_id = "ioRegisters", tag = "machine", params(EmulatorParam, IoQuery),
@@ -200,7 +200,7 @@ async fn io(
         let accepts = "a part of the name of a register, such as DISP or TM0; without it, all are returned";
         return Err(Problem::parameter(
             "contains",
-            &format!("is {contains:?}, which no register has"),
+            &format!("is {contains:?}, and no register's name contains it"),
             accepts,
         ));
     }
@@ -232,7 +232,8 @@ struct CycleCounter {
 
 /// The clock cycles since the last reset.
 ///
-/// A loaded state sets the count to that of the state. An mGBA in its window answers 501: its scripts have no cycle counter.
+/// Loading a state sets the count to its value in the state. A stock mGBA answers 501, because its scripts cannot read the
+/// counter.
 #[utoipa::path(get, path = "/v1/cycles", operation_id = "cycleCounter", tag = "machine", params(EmulatorParam),
     responses((status = 200, description = "The cycles.", body = CycleCounter)))]
 async fn cycles(selected: SelectedEmulator) -> Result<axum::Json<CycleCounter>, Problem> {

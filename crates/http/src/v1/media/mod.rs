@@ -1,4 +1,4 @@
-//! Pictures and sound: `docs/video.md` describes what goes over the wire.
+//! Pictures and sound: `docs/video.md` describes the messages.
 //!
 //! - `screen`: one picture;
 //! - `multipart`: one picture after another, as JPEG or PNG;

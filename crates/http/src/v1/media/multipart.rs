@@ -18,12 +18,12 @@ use crate::transport::Stopping;
 use crate::transport::activity::Outflow;
 use crate::transport::streams::StreamKind;
 
-/// What stands between two parts, and in front of the first. A part ends with it, so that a reader who waits for it has
-/// the whole picture at once.
+/// The line between two parts, and before the first one. It is sent together with the part before it, so that a reader that
+/// waits for this line gets the whole picture at once.
 const BOUNDARY: &str = "--framewire\r\n";
-/// A picture that stays the same is sent again after this time, for readers that take silence for the end.
+/// If the picture does not change, it is sent again after this time, for readers that would take silence for the end.
 const AGAIN: Duration = Duration::from_secs(1);
-/// How often to check whether a reader takes more, when there are no new pictures to look at.
+/// While there are no new pictures, the time between two checks whether the reader has taken the last part.
 const STILL: Duration = Duration::from_millis(50);
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
@@ -37,13 +37,13 @@ struct MjpegQuery {
     /// The largest number of pictures per second.
     #[param(value_type = Option<u32>, minimum = 1, maximum = 60, default = 30)]
     rate: Option<Whole<1, 60>>,
-    /// What a part is.
+    /// The format of a part.
     #[serde(default)]
     #[param(inline)]
     format: MjpegFormat,
 }
 
-/// What a part is.
+/// The format of a part.
 #[derive(Clone, Copy, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum MjpegFormat {
@@ -54,7 +54,7 @@ enum MjpegFormat {
 
 /// Sends each new picture in an endless reply, for `<img>`, OBS, ffmpeg and VLC.
 #[utoipa::path(get, path = "/v1/video.mjpeg", operation_id = "videoMultipart", tag = "media", params(EmulatorParam, MjpegQuery),
-    responses((status = 200, description = "A picture a part, until either side ends it.",
+    responses((status = 200, description = "One picture in each part, until either side ends the reply.",
         content_type = "multipart/x-mixed-replace; boundary=framewire", body = Vec<u8>)))]
 async fn multipart(
     State(stopping): State<Stopping>,
@@ -91,7 +91,7 @@ struct MjpegStream {
     newest: Newest,
     format: MjpegFormat,
     pace: Pace,
-    /// The one that was sent last, and when.
+    /// The picture that was sent last, and the time.
     last: Option<(Arc<SharedPicture>, Instant)>,
     outflow: Outflow,
     stopping: Stopping,
@@ -117,7 +117,7 @@ impl MjpegStream {
         Some([head.as_bytes(), &file, b"\r\n", BOUNDARY.as_bytes()].concat().into())
     }
 
-    /// The next picture to send: another than the last one, or the same after a while.
+    /// The next picture to send: a new one, or after a while the last one again.
     async fn picture(&mut self) -> Option<Arc<SharedPicture>> {
         sleep_until(self.pace.opens()).await;
         loop {
@@ -144,11 +144,11 @@ impl MjpegStream {
 /// How many pictures in a row may come early because those before came late.
 const EARLY: u32 = 2;
 
-/// Limits pictures each second, however unevenly they come.
+/// Limits the number of pictures per second, even if they come at uneven intervals.
 #[derive(Debug)]
 pub(super) struct Pace {
     interval: Duration,
-    /// When the next picture would be due if all came evenly.
+    /// When the next picture would be due if all came at even intervals.
     due: Instant,
 }
 
@@ -158,12 +158,12 @@ impl Pace {
         Pace { interval: Duration::from_secs(1) / rate, due: now }
     }
 
-    /// From when on a picture may go.
+    /// The time from which on a picture may be sent.
     pub fn opens(&self) -> Instant {
         self.due.checked_sub(self.interval * EARLY).unwrap_or(self.due)
     }
 
-    /// A picture goes at `now`.
+    /// Notes that a picture is sent at `now`.
     pub fn went(&mut self, now: Instant) {
         self.due = self.due.max(now) + self.interval;
     }
@@ -173,7 +173,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// How many of pictures that come at these microseconds go at once.
+    /// How many of the pictures that come at these times, in microseconds, are sent at once.
     fn count(rate: u32, times: impl Iterator<Item = u64>) -> usize {
         let start = Instant::now();
         let mut pace = Pace::new(rate, start);
@@ -190,13 +190,13 @@ mod tests {
     }
 
     #[test]
-    fn a_console_s_rate_goes_through_whole_however_unevenly() {
+    fn all_pictures_at_the_console_s_rate_pass_even_at_uneven_intervals() {
         assert_eq!(count(60, (0..6000).map(|frame| frame * 16_743)), 6000);
         assert_eq!(count(60, (0..6000).map(|frame| frame * 16_743 + frame % 3 * 8_000)), 6000);
     }
 
     #[test]
-    fn more_than_the_rate_does_not() {
+    fn pictures_above_the_rate_do_not_pass() {
         let fast = count(60, (0..10_000).map(|millisecond| millisecond * 1000));
         assert!((598..=605).contains(&fast), "{fast} in ten seconds");
         let half = count(30, (0..600).map(|frame| frame * 16_743));

@@ -25,7 +25,7 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct ScreenQuery {
-    /// What the body is: `png`, or `rgb` or `rgba` for three or four bytes a pixel in rows from the top.
+    /// The format of the body: `png`, or `rgb` or `rgba` for three or four bytes per pixel, in rows from the top.
     #[serde(default)]
     #[param(inline)]
     format: ScreenFormat,
@@ -34,15 +34,15 @@ struct ScreenQuery {
     /// Only this part of the picture: `x,y,width,height` in pixels from the top left corner.
     #[param(value_type = Option<String>, example = "0,0,120,80")]
     crop: Option<Crop>,
-    /// The colours of which screen the picture has: `gba` for the first Game Boy Advance, `gbc` for the Game Boy Color; left
-    /// out, those of the game.
+    /// Shows the colours as on the screen of this console: `gba` is the first Game Boy Advance, `gbc` the Game Boy Color.
+    /// Default: the game's colours, unchanged.
     #[param(value_type = Option<String>, example = "gba")]
     colors: Option<Colors>,
-    /// How large the picture, or its part, is to be: 0.25, 0.5, 1, 2, 3 or 4 times as wide and high. Larger pictures repeat
-    /// pixels, smaller ones have their mean.
+    /// The size of the picture or its part: 0.25, 0.5, 1, 2, 3 or 4 times as wide and high. Larger pictures repeat pixels,
+    /// smaller ones average them.
     #[param(minimum = 0.25, maximum = 4.0)]
     scale: Option<f64>,
-    /// For how many milliseconds to wait for that frame.
+    /// How many milliseconds to wait for that frame.
     #[param(value_type = Option<u32>, minimum = 1, maximum = 60_000, default = 10_000)]
     timeout: Option<Whole<1, 60_000>>,
 }
@@ -77,7 +77,7 @@ impl TryFrom<String> for Colors {
     }
 }
 
-/// What the body is.
+/// The format of the body.
 #[derive(Clone, Copy, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum ScreenFormat {
@@ -89,7 +89,7 @@ enum ScreenFormat {
 
 /// The picture: of the last frame, or of exactly the requested one.
 ///
-/// A frame that is past is answered with 409, one that does not come in time with 504.
+/// The reply is 409 for a past frame, and 504 for a frame that does not come in time.
 #[utoipa::path(get, path = "/v1/screen", operation_id = "screenshot", tag = "media", params(EmulatorParam, ScreenQuery),
     responses((status = 200, description = "The picture.", content((Vec<u8> = "image/png"), (Vec<u8> = "application/octet-stream")),
         headers(
@@ -209,9 +209,9 @@ struct FrameWait {
     deadline: Instant,
 }
 
-/// From this many frames before the one that is wanted on, every frame is looked at.
+/// When the wanted frame is at most this many frames away, every frame is checked.
 const NEAR: u32 = 4;
-/// Time between two looks then.
+/// The time between two checks of these frames.
 const LOOK: Duration = Duration::from_millis(4);
 
 impl FrameWait {
@@ -228,7 +228,7 @@ impl FrameWait {
         Ok(ScreenPicture { frame: picture.frame, form: PictureData::Pixels(picture) })
     }
 
-    /// The same where pictures must be asked for.
+    /// The same for an emulator that sends pictures only on request.
     async fn ask(&self, served: &Served) -> Result<ScreenPicture, Problem> {
         loop {
             let screenshot = screenshot(served, self.deadline).await?;

@@ -22,10 +22,10 @@ use crate::transport::Stopping;
 use crate::transport::activity::Outflow;
 use crate::transport::streams::StreamKind;
 
-/// The text by which a viewer asks for a whole picture.
+/// The text message with which a viewer asks for a whole picture.
 const KEY: &str = "key";
 /// The reason for closing the connection of a viewer that sends anything else.
-const TAKES: &str = "this stream takes the text message key, which asks for a whole picture, and no other";
+const TAKES: &str = "this stream accepts only the text message key, which asks for a whole picture";
 /// Left and right.
 const CHANNELS: usize = 2;
 
@@ -74,7 +74,7 @@ async fn video(
     }))
 }
 
-/// Sends the newest picture whenever there is a new one, it is time for one, and the viewer takes it.
+/// Sends the newest picture when there is a new one, the rate limit allows it, and the viewer can take it.
 async fn show(
     socket: &mut PacedSocket,
     mut newest: Newest,
@@ -121,13 +121,13 @@ async fn show(
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct AudioQuery {
-    /// How samples are sent: `s16le`, or `adpcm` at a quarter of the size.
+    /// The format of samples: `s16le`, or `adpcm`, which has a quarter of the size.
     #[serde(default)]
     #[param(inline)]
     format: SoundFormat,
 }
 
-/// How samples are sent.
+/// The format of samples.
 #[derive(Debug, Clone, Copy, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum SoundFormat {

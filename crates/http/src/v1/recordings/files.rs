@@ -35,12 +35,12 @@ struct RecordingResponse {
     every: u32,
     /// When it was made, in UTC (RFC 3339).
     time: String,
-    /// Whatever its maker wanted to remember.
+    /// The note that the client gave.
     note: String,
-    /// `wall` if its game's clock was that of a stock mGBA, which is not recorded; otherwise the time (RFC 3339) with which
-    /// the clock began, from which on it advances with the frames.
+    /// `wall` if its game's clock was that of a stock mGBA, which is not recorded; otherwise the time (RFC 3339) at which
+    /// the clock began. It then advances with the frames.
     clock: String,
-    /// Whether the server that made it ended in the middle, and a later start completed what was written.
+    /// Whether the server ended during the recording, and completed the file at a later start.
     recovered: bool,
     /// The size of its file in bytes.
     size: u64,
@@ -77,9 +77,9 @@ impl From<Listed> for RecordingResponse {
 struct RecordingList {
     /// Sorted by name.
     recordings: Vec<RecordingResponse>,
-    /// How many there are in all.
+    /// The total number of recordings.
     total: usize,
-    /// The `offset` of those that follow; null if none do.
+    /// The `offset` of the next part; null if this is the last one.
     next: Option<usize>,
 }
 
@@ -124,13 +124,13 @@ impl RecordingInFull {
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct Upload {
-    /// Whether one of this name is replaced.
+    /// Whether to replace a recording with this name.
     #[serde(default)]
     #[param(default = false)]
     replace: bool,
 }
 
-/// The recordings that are kept.
+/// Lists the recordings.
 #[utoipa::path(get, path = "/v1/recordings", operation_id = "recordings", tag = "recordings", params(Page),
     responses((status = 200, description = "A part of the list.", body = RecordingList)))]
 async fn list(
@@ -144,7 +144,7 @@ async fn list(
     Ok(Json(RecordingList { recordings, total, next }))
 }
 
-/// What a recording holds.
+/// Describes a recording.
 #[utoipa::path(get, path = "/v1/recordings/{name}", operation_id = "recording", tag = "recordings",
     params(("name" = String, Path, description = "The recording.")),
     responses((status = 200, description = "The recording.", body = RecordingInFull)))]
@@ -169,7 +169,7 @@ async fn remove(recording: StoredFile<Recordings>) -> Result<StatusCode, Problem
 /// The file of a recording.
 #[utoipa::path(get, path = "/v1/recordings/{name}/file", operation_id = "downloadRecording", tag = "recordings",
     params(("name" = String, Path, description = "The recording.")), responses((status = 200,
-    description = "The file, as docs/recordings.md has it.", body = Vec<u8>, content_type = "application/octet-stream")))]
+    description = "The file, in the format of docs/recordings.md.", body = Vec<u8>, content_type = "application/octet-stream")))]
 async fn download(
     State(operations): State<Arc<Operations>>,
     recording: StoredFile<Recordings>,
@@ -181,14 +181,14 @@ async fn download(
     Ok(([(CONTENT_DISPOSITION, attachment)], reply).into_response())
 }
 
-/// Keeps a recording's file.
+/// Stores the file of a recording.
 ///
-/// One that is damaged is refused, and the problem names the frame.
+/// A damaged file is refused, and the problem names the frame.
 #[utoipa::path(put, path = "/v1/recordings/{name}/file", operation_id = "uploadRecording", tag = "recordings",
     params(("name" = String, Path, description = "What to call it."), Upload),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
     responses((status = 201, description = "It is kept.", body = RecordingInFull),
-        (status = 200, description = "It is kept in place of one of its name.", body = RecordingInFull)))]
+        (status = 200, description = "The file replaces the recording with this name.", body = RecordingInFull)))]
 async fn upload(
     State(bodies): State<Arc<BodyReader>>,
     recording: StoredFile<Recordings>,

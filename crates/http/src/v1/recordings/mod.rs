@@ -1,4 +1,4 @@
-//! Recordings: made, one for each emulator at a time, kept as files, and replayed.
+//! Recordings: makes them, one for each emulator at a time, keeps them as files, and replays them.
 
 use axum::http::header::LOCATION;
 use framewire_recording::{Active, Options, RecordError, Recordings, Start, Summary};
@@ -26,19 +26,19 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
 struct NewRecording {
     /// What to call it: 1 to 64 letters, digits, `-`, `_` and `.`.
     name: String,
-    /// Where it begins: here, or with a reset of the console.
+    /// Where it begins: at the current state, or with a reset of the console.
     #[serde(default)]
     start: Beginning,
-    /// Frames from one hash of the picture to the next. Where there are none, as in an attached mGBA, there is one of the
-    /// memory about as often.
+    /// Frames from one hash of the picture to the next. An attached mGBA has no such hashes. There, the memory is hashed
+    /// about as often.
     #[serde(default = "usual")]
     #[schema(value_type = u32, default = 60, minimum = 1, maximum = 3600)]
     every: Whole<1, MAX_EVERY>,
-    /// Whatever is to be remembered.
+    /// A note that is stored in the recording.
     #[serde(default)]
     #[schema(max_length = 1024)]
     note: String,
-    /// Whether one of this name is replaced.
+    /// Whether to replace a recording with this name.
     #[serde(default)]
     replace: bool,
 }
@@ -111,12 +111,13 @@ impl RecordingUnderWay {
     }
 }
 
-/// Begins to record an emulator: every key with its frame, until it is stopped.
+/// Begins to record an emulator: every key with its frame, until the recording ends.
 ///
-/// A reset, a state or a game that is loaded, or a connection that breaks ends it in its own frame, and `ended` says which.
+/// A reset, loading a state or a game, or a broken connection ends the recording at that frame, and `ended` says which of
+/// these it was.
 #[utoipa::path(post, path = "/v1/recordings", operation_id = "startRecording", tag = "recordings", params(EmulatorParam),
-    request_body = NewRecording, responses((status = 201, description = "It is being made.", body = RecordingUnderWay,
-        headers(("location" = String, description = "Where it will be, once complete.")))))]
+    request_body = NewRecording, responses((status = 201, description = "The recording has begun.", body = RecordingUnderWay,
+        headers(("location" = String, description = "The path of the recording when it is complete.")))))]
 async fn start(
     State(recordings): State<Storage<Recordings>>,
     selected: SelectedEmulator,
@@ -141,9 +142,9 @@ async fn start(
     Ok((StatusCode::CREATED, location, Json(RecordingUnderWay::new(&selected.name, active))))
 }
 
-/// The recording that is being made of an emulator, or the last one, if it ended by itself.
+/// Returns the recording of an emulator that is being made, or the last one, if it ended by itself.
 #[utoipa::path(get, path = "/v1/recording", operation_id = "recordingUnderWay", tag = "recordings", params(EmulatorParam),
-    responses((status = 200, description = "How far it is.", body = RecordingUnderWay)))]
+    responses((status = 200, description = "The progress of the recording.", body = RecordingUnderWay)))]
 async fn under_way(
     State(recordings): State<Storage<Recordings>>,
     selected: SelectedEmulator,
@@ -152,7 +153,7 @@ async fn under_way(
     Ok(Json(RecordingUnderWay::new(&selected.name, active)))
 }
 
-/// Ends the recording of an emulator after the present frame.
+/// Ends the recording of an emulator after the current frame.
 #[utoipa::path(delete, path = "/v1/recording", operation_id = "stopRecording", tag = "recordings", params(EmulatorParam),
     responses((status = 200, description = "It is complete.", body = RecordingUnderWay)))]
 async fn stop(

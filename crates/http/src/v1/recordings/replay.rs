@@ -1,4 +1,4 @@
-//! Recordings played on an emulator that can be stepped.
+//! Replays recordings on an emulator whose frames can run on request.
 
 use framewire_recording::replay::{Divergence, Options, ReplayError, Report};
 use framewire_recording::{Damage, Recording, Recordings, ReplayTask, Replays};
@@ -23,7 +23,7 @@ struct ReplayOptions {
     /// Whether to continue after a difference.
     #[serde(default)]
     through: bool,
-    /// Whether to answer when it is over, rather than at once.
+    /// Whether the reply comes when the replay is over. Otherwise it comes at once.
     #[serde(default = "yes")]
     #[schema(default = true)]
     wait: bool,
@@ -37,7 +37,7 @@ fn yes() -> bool {
 #[derive(Serialize, ToSchema)]
 #[schema(as = Replay)]
 struct ReplayResponse {
-    /// What is played.
+    /// The name of the recording.
     recording: String,
     /// Frames of the recording.
     frames: u64,
@@ -154,14 +154,14 @@ impl From<&ReplayError> for Problem {
     }
 }
 
-/// Plays a recording on an emulator that can be stepped, and compares pictures and memory.
+/// Replays a recording on an emulator whose frames can run on request, and compares pictures and memory.
 ///
-/// The emulator has the state and the battery save of the recording then, unless `restore` is true. Answered when it is
-/// over, or at once with 202 if `wait` is false.
+/// After that, the emulator has the state and the battery save of the recording, unless `restore` is true. The reply comes
+/// when the replay is over. If `wait` is false, it comes at once, with the status 202.
 #[utoipa::path(post, path = "/v1/recordings/{name}/replay", operation_id = "replayRecording", tag = "recordings",
     params(EmulatorParam, ("name" = String, Path, description = "The recording.")), request_body = ReplayOptions, responses(
-    (status = 200, description = "It is over; `equal` says whether it went as recorded.", body = ReplayResponse),
-    (status = 202, description = "It is under way; GET /v1/replay says how far.", body = ReplayResponse)))]
+    (status = 200, description = "The replay is over. `equal` says whether it matches the recording.", body = ReplayResponse),
+    (status = 202, description = "The replay has begun. GET /v1/replay returns its progress.", body = ReplayResponse)))]
 async fn start(
     State(replays): State<Arc<Replays>>,
     selected: SelectedEmulator,
@@ -205,9 +205,9 @@ async fn start(
     }
 }
 
-/// The replay that is under way on an emulator, or the last one.
+/// Returns the current replay on an emulator, or the last one.
 #[utoipa::path(get, path = "/v1/replay", operation_id = "replay", tag = "recordings", params(EmulatorParam),
-    responses((status = 200, description = "How far it is, or how it went.", body = ReplayResponse)))]
+    responses((status = 200, description = "The progress or the result of the replay.", body = ReplayResponse)))]
 async fn last(
     State(replays): State<Arc<Replays>>,
     selected: SelectedEmulator,
@@ -215,7 +215,7 @@ async fn last(
     find(&replays, &selected.name).map(|task| Json(ReplayResponse::new(&task)))
 }
 
-/// Ends the replay that is under way on an emulator, after a few frames more.
+/// Ends the current replay on an emulator. A few more frames may run.
 #[utoipa::path(delete, path = "/v1/replay", operation_id = "cancelReplay", tag = "recordings", params(EmulatorParam),
     responses((status = 200, description = "It is over.", body = ReplayResponse)))]
 async fn cancel(

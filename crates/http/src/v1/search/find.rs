@@ -1,4 +1,4 @@
-//! Places in memory that hold given bytes: a text, numbers in other forms, or a pointer.
+//! Finds places in memory that contain given bytes: text, numbers in special formats, or a pointer.
 
 use framewire_expression::Type;
 use framewire_protocol::Op;
@@ -33,10 +33,10 @@ struct FindQuery {
     bytes: Option<String>,
     /// A floating point number of 32 bits.
     float: Option<f32>,
-    /// A number of which each half of a byte is a decimal digit, with the lowest byte first or last.
+    /// A binary-coded decimal number: each half of a byte is a digit. The lowest byte can be first or last.
     #[schema(maximum = 99_999_999)]
     bcd: Option<u32>,
-    /// An address, to find pointers to it: 4 bytes, on the Game Boy 2.
+    /// An address. Finds pointers to it, which have 4 bytes, or 2 on the Game Boy.
     #[schema(value_type = Option<Address>)]
     pointer_to: Option<serde_json::Value>,
     /// Where to look. By default, the console's work RAM.
@@ -67,7 +67,7 @@ struct Found {
     places: Vec<FoundPlace>,
 }
 
-/// A place in memory that holds what was searched for.
+/// A place in memory that matches.
 #[derive(Serialize, ToSchema)]
 struct FoundPlace {
     #[serde(flatten)]
@@ -107,7 +107,7 @@ impl FindQuery {
             }
         };
         if patterns.iter().any(Vec::is_empty) {
-            return Err(Problem::bad_request("what is looked for has no bytes; use 1 or more"));
+            return Err(Problem::bad_request("there are no bytes to look for; use 1 or more"));
         }
         Ok(patterns)
     }

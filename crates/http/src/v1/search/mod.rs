@@ -1,4 +1,4 @@
-//! Searches in memory: clients begin a search, narrow it step by step, and read the candidates that are left.
+//! Searches in memory: clients begin a search, narrow it step by step, and read the remaining candidates.
 
 use std::time::Instant;
 
@@ -45,10 +45,10 @@ async fn list(State(searches): State<Arc<SearchTable>>) -> Json<SearchList> {
     Json(SearchList { searches: all.into_iter().map(response).collect() })
 }
 
-/// Begins a search, in which every place is a candidate at first.
+/// Begins a search. At first, every place is a candidate.
 ///
-/// A search covers at most 1 MiB. The server keeps 8 searches, each for 10 minutes after its last use.
-/// Another one replaces the one that has not been used for the longest time.
+/// A search covers at most 1 MiB. The server keeps 8 searches, each for 10 minutes after its last use. A further search
+/// replaces the one that has not been used for the longest time.
 #[utoipa::path(post, path = "/v1/search", operation_id = "beginSearch", tag = "search", params(EmulatorParam),
     request_body = NewSearch,
     responses((status = 201, description = "The search has begun.", body = SearchResponse, headers(("location" = String, description = "The path of the search.")))))]
@@ -77,7 +77,7 @@ async fn begin(
     Ok((StatusCode::CREATED, location, Json(respond(&searches, id, selected.name.clone(), &search))))
 }
 
-/// The candidates that are left in a search.
+/// The remaining candidates of a search.
 #[utoipa::path(get, path = "/v1/search/{id}", operation_id = "searchCandidates", tag = "search",
     params(("id" = u64, Path, description = "Number of the search."), Page),
     responses((status = 200, description = "A part of the candidates.", body = SearchCandidates)))]
@@ -125,7 +125,7 @@ async fn narrow(
 /// Undoes the last step of a search. Up to 8 steps can be undone.
 #[utoipa::path(post, path = "/v1/search/{id}/undo", operation_id = "undoSearch", tag = "search",
     params(("id" = u64, Path, description = "Number of the search.")),
-    responses((status = 200, description = "The search as it was before that step.", body = SearchResponse)))]
+    responses((status = 200, description = "The search in its state before that step.", body = SearchResponse)))]
 async fn undo(
     State(operations): State<Arc<Operations>>,
     State(searches): State<Arc<SearchTable>>,

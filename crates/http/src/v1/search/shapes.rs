@@ -102,7 +102,7 @@ pub(super) struct SearchList {
     pub(super) searches: Vec<SearchResponse>,
 }
 
-/// The candidates that are left in a search.
+/// The remaining candidates of a search.
 #[derive(Serialize, ToSchema)]
 #[schema(as = SearchCandidates)]
 pub(super) struct SearchCandidates {
@@ -114,7 +114,7 @@ pub(super) struct SearchCandidates {
     pub(super) next: Option<usize>,
 }
 
-/// A place in memory that may be the right one.
+/// A remaining candidate.
 #[derive(Serialize, ToSchema)]
 #[schema(as = SearchCandidate)]
 pub(super) struct SearchCandidate {

@@ -40,7 +40,7 @@ struct SnapshotResponse {
     frame: u32,
     /// When it was made, in UTC (RFC 3339).
     time: String,
-    /// Whatever its maker wanted to remember.
+    /// The note that the client gave.
     note: String,
     /// The size of its file in bytes.
     size: u64,
@@ -70,9 +70,9 @@ impl From<Listed> for SnapshotResponse {
 struct SnapshotList {
     /// Sorted by name.
     snapshots: Vec<SnapshotResponse>,
-    /// How many there are in all.
+    /// The total number of snapshots.
     total: usize,
-    /// The `offset` of those that follow; null if none do.
+    /// The `offset` of the next part; null if this is the last one.
     next: Option<usize>,
 }
 
@@ -83,11 +83,11 @@ struct SnapshotList {
 struct NewSnapshot {
     /// What to call it: 1 to 64 letters, digits, `-`, `_` and `.`. Default: the time.
     name: Option<String>,
-    /// Whatever is to be remembered.
+    /// A note that is stored in the snapshot.
     #[serde(default)]
     #[schema(max_length = 1024)]
     note: String,
-    /// Whether one of this name is replaced.
+    /// Whether to replace a snapshot with this name.
     #[serde(default)]
     replace: bool,
 }

@@ -72,7 +72,7 @@ fn an_attached_mgba_did_not_say_why_it_loads_no_game() {
         let error = problem(&server.request("POST", "/v1/load", body.as_bytes()), 422);
         let detail = error["detail"].as_str().unwrap();
         assert!(detail.contains(path) && detail.contains(says), "{error}");
-        assert!(detail.ends_with("the game goes on as before"), "{error}");
+        assert!(detail.ends_with("the current game continues"), "{error}");
         for route in ["/core/loadfile", "/mgba-http/extension/loadfile"] {
             assert_eq!(server.post(&format!("{route}?path={path}")).text(), "false", "{route}");
         }

@@ -11,7 +11,7 @@ const TEXT_BACKGROUND: Fields = &[
     ("screen_base", 8, 5),
     ("size", 14, 2),
 ];
-/// Those of backgrounds 2 and 3, which can be rotated.
+/// The parts of the control registers of backgrounds 2 and 3, which can be rotated.
 const AFFINE_BACKGROUND: Fields = &[
     ("priority", 0, 2),
     ("char_base", 2, 2),
@@ -21,20 +21,20 @@ const AFFINE_BACKGROUND: Fields = &[
     ("wrap", 13, 1),
     ("size", 14, 2),
 ];
-/// Those of scroll registers.
+/// The parts of scroll registers.
 const SCROLL: Fields = &[("offset", 0, 9)];
-/// Those of a window's horizontal sides.
+/// The parts of the registers with a window's left and right sides.
 const WINDOW_SIDES: Fields = &[("right", 0, 8), ("left", 8, 8)];
-/// Those of a window's upper and lower end.
+/// The parts of the registers with a window's top and bottom.
 const WINDOW_ENDS: Fields = &[("bottom", 0, 8), ("top", 8, 8)];
-/// Those of the volume of sound channels 1 and 2.
+/// The parts of the volume registers of sound channels 1 and 2.
 const SQUARE_WAVE: Fields =
     &[("length", 0, 6), ("duty", 6, 2), ("envelope_step", 8, 3), ("envelope_up", 11, 1), ("volume", 12, 4)];
-/// Those of a sound channel's frequency.
+/// The parts of a sound channel's frequency register.
 const FREQUENCY: Fields = &[("frequency", 0, 11), ("timed", 14, 1), ("restart", 15, 1)];
-/// Those of wave RAM: four samples, of which the upper half of the lower byte is played first.
+/// The parts of wave RAM: four samples. The upper half of the lower byte is played first.
 const WAVE: Fields = &[("sample1", 0, 4), ("sample0", 4, 4), ("sample3", 8, 4), ("sample2", 12, 4)];
-/// Those of the control registers of DMA channels 0 to 2.
+/// The parts of the control registers of DMA channels 0 to 2.
 const DMA: Fields = &[
     ("destination", 5, 2),
     ("source", 7, 2),
@@ -44,9 +44,9 @@ const DMA: Fields = &[
     ("irq", 14, 1),
     ("enable", 15, 1),
 ];
-/// Those of the control registers of timers 1 to 3.
+/// The parts of the control registers of timers 1 to 3.
 const TIMER: Fields = &[("prescaler", 0, 2), ("cascade", 2, 1), ("irq", 6, 1), ("enable", 7, 1)];
-/// Those of the interrupt registers, a bit for each cause.
+/// The parts of the interrupt registers, with a bit for each cause.
 const INTERRUPTS: Fields = &[
     ("vblank", 0, 1),
     ("hblank", 1, 1),
@@ -64,7 +64,7 @@ const INTERRUPTS: Fields = &[
     ("gamepak", 13, 1),
 ];
 
-/// In the order of their addresses.
+/// The registers, in the order of their addresses.
 pub(in super::super) const GBA: &[IoRegister] = &[
     register(
         "DISPCNT",

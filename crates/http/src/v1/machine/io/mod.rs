@@ -14,7 +14,7 @@ pub(super) struct IoRegister {
     pub(super) name: &'static str,
     /// Bus address.
     pub(super) address: u32,
-    /// Bytes: 1, 2 or 4.
+    /// The size in bytes: 1, 2 or 4.
     pub(super) size: u32,
     pub(super) doc: &'static str,
     pub(super) fields: Fields,
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_lie_within_their_register_and_registers_apart() {
+    fn parts_are_within_their_register_and_registers_do_not_overlap() {
         for table in [GBA, GB] {
             for register in table {
                 let bits = 8 * register.size;
@@ -48,7 +48,7 @@ mod tests {
                     used |= mask;
                 }
             }
-            // The same memory has another name in another mode of the serial port.
+            // In another mode of the serial port, the same memory has another name.
             let apart: Vec<_> = table.iter().filter(|register| register.name != "SIODATA32").collect();
             for pair in apart.windows(2) {
                 assert!(pair[0].address + pair[0].size <= pair[1].address, "{}", pair[1].name);
