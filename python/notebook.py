@@ -1,7 +1,7 @@
 """Runs the cells of examples/tour.ipynb and keeps what they print, return and show, so that GitHub renders it.
 
 python notebook.py            writes the outputs
-python notebook.py --check    only compares; the exit code is 1 if a cell gives something else
+python notebook.py --check    only compares; the exit code is 1 if a cell gives another output
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Output = dict[str, Any]
 
 
 def lines(text: str) -> list[str]:
-    """A text as notebooks keep it."""
+    """Splits a text into lines, as notebooks store it."""
     return text.splitlines(keepends=True)
 
 
@@ -52,7 +52,7 @@ def run(source: str, names: dict[str, Any]) -> list[Output]:
 
 
 def shown(output: Output) -> Any:
-    """What a reader sees. The bytes of a PNG depend on the version of zlib, and its pixels do not."""
+    """Converts outputs so that they can be compared. The bytes of a PNG depend on the version of zlib, but its pixels do not."""
     data = output.get("data", {})
     picture = data.get("image/png")
     pixels = None if picture is None else np.asarray(Screen.from_png(base64.b64decode(picture))).tolist()
@@ -82,7 +82,7 @@ def main() -> int:
         if [shown(each) for each in outputs] != [shown(each) for each in cell["outputs"]]:
             failed += 1
             if "--check" in sys.argv:
-                print(f"{NOTEBOOK.name}: cell {count} gives something else; run `python notebook.py`", file=sys.stderr)
+                print(f"{NOTEBOOK.name}: cell {count} gives another output; run `python notebook.py`", file=sys.stderr)
         cell["outputs"], cell["execution_count"] = outputs, count
     if "--check" in sys.argv:
         return 1 if failed else 0

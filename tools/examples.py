@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs each Python example of Markdown files as it stands, with the Python that runs this. FRAMEWIRE_URL names the server.
+"""Runs the Python examples of Markdown files unchanged, with the Python that runs this script. FRAMEWIRE_URL names the server.
 
 python tools/examples.py FILE...
 """
@@ -16,7 +16,7 @@ def main() -> int:
     failed = 0
     for page in map(Path, sys.argv[1:]):
         blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
-        # The game file of this one is the reader's.
+        # Skips examples that need the reader's own game file.
         blocks = [block for block in blocks if "my-game" not in block]
         for block in blocks:
             with tempfile.TemporaryDirectory() as folder:

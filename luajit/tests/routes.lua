@@ -107,7 +107,7 @@ check.test("routes that cannot be served are refused", function()
   refused({ ["GET /*"] = f }, "needs a name")
   refused({ ["GET /*all/more"] = f }, "must be the last part")
   refused({ ["GET /:a/:a"] = f }, "two parameters 'a'")
-  refused({ ["GET /:a"] = f, ["PUT /:b"] = f }, "the same but for the names")
+  refused({ ["GET /:a"] = f, ["PUT /:b"] = f }, "differ only in the names")
 end)
 
 check.test("a server gives each request its own parameters", function()

@@ -16,7 +16,7 @@ const LONG: Option<Duration> = Some(Duration::from_secs(10));
 type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 fn options() -> Options {
-    // Longer than a scheduler's slice: a thread that spins here has its own core.
+    // The threads spin for longer than a scheduler's slice, because each has its own core.
     Options { spin: Duration::from_millis(20), ..Options::default() }
 }
 

@@ -10,7 +10,7 @@ import { FILTERS, filter, VOLUMES, volume } from "./look.js";
 /**
  * @typedef {object} Command
  * @property {string} title
- * @property {string} [keys] The keys as people read them.
+ * @property {string} [keys] The keys, as text to display.
  * @property {string} [code] The key's `KeyboardEvent.code`, with `Shift+` in front if Shift is held.
  * @property {() => unknown} run
  * @property {() => unknown} [release] Called when the key is released.

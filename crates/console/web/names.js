@@ -1,7 +1,7 @@
 /** Names of files on the server: snapshots and recordings. */
 
 /**
- * A name as a user writes it, without the spaces that the server does not accept.
+ * Turns a name from a user into one that the server accepts, without spaces.
  * @param {string} text
  * @returns {string}
  */

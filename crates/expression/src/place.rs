@@ -20,7 +20,7 @@ pub enum Type {
 }
 
 impl Type {
-    /// All types, in the order of messages.
+    /// All types, in the order in which messages list them.
     pub const ALL: [Type; 6] = [Type::U8, Type::U16, Type::U32, Type::I8, Type::I16, Type::I32];
 
     /// Its name, such as `u16`.
@@ -120,21 +120,21 @@ pub struct Symbol {
 /// How the number in memory stands for a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
-    /// It is the value.
+    /// The number is the value.
     #[default]
     Plain,
-    /// Some of its bits are the value.
+    /// Some bits of the number are the value.
     Bits {
-        /// The lowest of them.
+        /// The lowest of these bits.
         first: u8,
-        /// How many there are.
+        /// The number of these bits.
         count: u8,
     },
     /// Each half of a byte is a decimal digit.
     Bcd,
-    /// It is the value times this number.
+    /// The number is the value multiplied by this factor.
     Fixed(u32),
-    /// Its bits are those of a 32-bit floating point number.
+    /// The number has the bits of a 32-bit floating point number.
     Float,
 }
 
@@ -144,7 +144,7 @@ pub enum Format {
 pub struct Variable {
     /// The address if all indices are 0.
     pub base: Code,
-    /// What each index stands for: how many elements there are, and the bytes of one.
+    /// For each index, the number of elements and the size of an element in bytes.
     pub dimensions: Vec<(u32, u32)>,
     /// The type of the number there; `None` for a whole structure.
     pub kind: Option<Type>,
@@ -163,7 +163,7 @@ pub trait Names {
     /// The bytes of a text in memory.
     ///
     /// # Errors
-    /// Which character cannot be written.
+    /// If a character cannot be written. The error names it.
     fn text(&self, text: &str) -> Result<Vec<u8>, String> {
         Ok(text.as_bytes().to_vec())
     }
@@ -175,7 +175,7 @@ pub trait Names {
     }
 }
 
-/// Knows no names.
+/// An implementation without any names.
 pub struct NoNames;
 
 impl Names for NoNames {

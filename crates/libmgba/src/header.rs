@@ -3,7 +3,7 @@
 use crate::core::Core;
 use crate::platform::Platform;
 
-/// Where a Game Boy's header lies, up to its checksum.
+/// The address of a Game Boy's header.
 const GB_HEADER: u32 = 0x134;
 const GB_HEADER_LENGTH: usize = 0x14E - GB_HEADER as usize;
 
@@ -38,7 +38,7 @@ impl Core {
     }
 }
 
-/// The bytes of a Game Boy ROM with this code of its size.
+/// The size in bytes of a Game Boy ROM whose header has this size code.
 fn gb_size(code: u8) -> Option<usize> {
     const BANK: usize = 16 << 10;
     match code {

@@ -5,7 +5,7 @@ use crate::core::Core;
 
 /// A sensor that some cartridges have.
 ///
-/// Values are in thousandths, and 0 is a console that lies still in the dark. They are not part of a state.
+/// Values are in thousandths. All are 0 for a console that does not move, in the dark. They are not part of a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sensor {
     /// The tilt to the right: -1000 to 1000.
@@ -40,10 +40,10 @@ impl Sensor {
         }
     }
 
-    /// A value in thousandths as libmgba has it.
+    /// Converts a value in thousandths to libmgba's unit.
     fn for_mgba(self, thousandths: i32) -> i32 {
         match self {
-            // Nearly the whole range of 32 bits.
+            // This uses nearly the whole range of 32 bits.
             Sensor::TiltX | Sensor::TiltY | Sensor::Gyro => thousandths * (i32::MAX / 1000),
             Sensor::Light => thousandths * i32::from(u8::MAX) / 1000,
         }
@@ -67,7 +67,8 @@ impl Core {
         self.sensors[sensor as usize]
     }
 
-    /// Sets a sensor, as the game sees it when it looks next. A value outside of [`Sensor::range`] is cut to it.
+    /// Sets a sensor. The game sees the value when it next reads the sensor. A value outside of [`Sensor::range`] is
+    /// clamped.
     pub fn set_sensor(&mut self, sensor: Sensor, thousandths: i32) {
         let range = sensor.range();
         let thousandths = thousandths.clamp(*range.start(), *range.end());

@@ -7,7 +7,7 @@ local C = ffi.C
 
 local STANDARD = { [0] = 0xfffffff6, 0xfffffff5, 0xfffffff4 }
 local PROCESSED, LINE, ECHO, SEQUENCES = 1, 2, 4, 0x200
--- Milliseconds between two looks at a pipe.
+-- Milliseconds between two checks of a pipe.
 local LOOK = 5
 
 return function(sys)
@@ -43,7 +43,7 @@ return function(sys)
 
   local count = ffi.new("uint32_t[1]")
 
-  -- A handle of a pipe cannot be waited for.
+  -- Polls a pipe, because Windows cannot wait for the handle of a pipe.
   local function wait_for_pipe(seconds)
     local deadline = sys.monotonic() + seconds
     while C.PeekNamedPipe(handle(0), nil, 0, nil, count, nil) ~= 0 and count[0] == 0 do

@@ -1,15 +1,15 @@
---- The terminal of POSIX systems. Each of them says in `sys` how `struct fw_termios` looks.
+--- The terminal of POSIX systems. Each system's `sys` declares `struct fw_termios`.
 
 local bit = require "bit"
 local ffi = require "ffi"
 
 local C = ffi.C
 
--- The system's table, its constants included, becomes complete only after this module has been loaded.
+-- The system's table `sys` is complete, with its constants, only after this module has been loaded.
 return function(sys)
   local M = {}
 
-  -- TTOU would stop a process that is not in the foreground and changes the terminal.
+  -- The signal TTOU would stop a background process that changes the terminal.
   local GROUP = { sys.SIGHUP, sys.SIGINT, sys.SIGQUIT, sys.SIGTERM, sys.SIGTTOU, sys.SIGTSTP }
 
   function M.is_terminal(stream)
@@ -22,7 +22,7 @@ return function(sys)
     return size.columns, size.rows
   end
 
-  -- A copy of a socket or a lock in the guard would keep it open.
+  -- The guard closes its copies of sockets and locks, because they would keep them open.
   local function close_all_but(first, second)
     local open = {}
     sys.list("/dev/fd", function(name) open[#open + 1] = tonumber(name) end)
@@ -31,12 +31,12 @@ return function(sys)
     end
   end
 
-  -- Waits in a process of its own for the end of this one, and puts the terminal back then. Nothing else could do so
-  -- after a signal that ends the program at once.
+  -- Starts a process that waits for the end of this one and then restores the terminal. This works even after a signal that
+  -- ends the program at once.
   local function start_guard(saved)
     local ends = ffi.new("int[2]")
     if C.pipe(ends) ~= 0 then return nil end
-    -- Signals for the whole group, such as Ctrl+C, end the program and not its guard, which inherits the mask.
+    -- The guard inherits the signal mask, so signals for the whole group, such as Ctrl+C, end the program but not the guard.
     local blocked, before = ffi.new("struct fw_sigset"), ffi.new("struct fw_sigset")
     C.sigemptyset(blocked)
     for _, number in ipairs(GROUP) do C.sigaddset(blocked, number) end
@@ -73,7 +73,7 @@ return function(sys)
     if C.tcgetattr(0, saved) ~= 0 then return sys.fail("tcgetattr") end
     ffi.copy(raw, saved, ffi.sizeof(raw))
     C.cfmakeraw(raw)
-    -- The output stays as it is, so that "\n" begins a line.
+    -- The output mode does not change, so that "\n" still begins a line.
     raw.oflag = saved.oflag
     if keep_signals and bit.band(tonumber(saved.lflag), sys.ISIG) ~= 0 then raw.lflag = raw.lflag + sys.ISIG end
     local guard = start_guard(saved)

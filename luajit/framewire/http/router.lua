@@ -6,14 +6,14 @@
 --     ["GET /files/*path"] = function(request, response) response:text(200, request.params.path) end,
 --   }
 --
--- `:name` stands for one part of the path that is not empty, `*name` for the rest of the path. For each part, a text
--- is preferred to a `:name`, and a `:name` to a `*name`. The method is looked at when the path has been found.
+-- `:name` stands for one part of the path that is not empty, `*name` for the rest of the path. For each part, a literal text
+-- is preferred to a `:name`, and a `:name` to a `*name`. The path is matched first, and then the method.
 
 local url = require "framewire.http.url"
 
 local find, sub, decode = string.find, string.sub, url.decode
 
--- How many paths each router remembers, and bytes of the longest one.
+-- How many paths each router remembers, and the largest length of such a path in bytes.
 local REMEMBERED, LONGEST = 1024, 256
 
 local M = {}
@@ -33,7 +33,7 @@ local function new_route(path, names)
   return { path = path, methods = {}, allowed = nil, names = names }
 end
 
--- The route of a path with parameters, created if it is new.
+-- Returns the route of a path with parameters. Creates it if it is new.
 local function route_of(root, path)
   local node, names = root, {}
   local function take_name(name, part)
@@ -67,7 +67,7 @@ local function route_of(root, path)
   local route = node[field] or new_route(path, names)
   node[field] = route
   if table.concat(route.names, "/") ~= table.concat(names, "/") then
-    error(("the paths '%s' and '%s' are the same but for the names"):format(route.path, path), 3)
+    error(("the paths '%s' and '%s' differ only in the names of parameters"):format(route.path, path), 3)
   end
   return route
 end

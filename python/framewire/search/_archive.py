@@ -81,7 +81,7 @@ class Archive:
         return tuple(action for each in self._way(number) for action in self.entries[each].actions)
 
     def _way(self, number: int) -> list[int]:
-        """The entries from the start, without it, to an entry."""
+        """The entries from the start (which is left out) to an entry."""
         way = []
         while (parent := self.entries[number].parent) is not None:
             way.append(number)
@@ -89,7 +89,7 @@ class Archive:
         return way[::-1]
 
     def rebuild(self, runner: Runner, numbers: Iterable[int]) -> int:
-        """Plays the branches again that lead to entries whose states the runner has lost, and returns how many these are.
+        """Restores entries whose states the runner has lost, by playing their branches again. Returns how many were lost.
 
         Raises:
             InvalidData: A branch has another score or another number of frames than before.
@@ -99,7 +99,7 @@ class Archive:
         ways = [self._way(number) for number in lost.values()]
         states: dict[int | None, bytes] = {0: runner.start}
         for depth in range(max(map(len, ways), default=0)):
-            # Branches with the same number of branches before them, each once.
+            # The branches that are `depth` branches away from the start, without duplicates.
             level = list(dict.fromkeys(way[depth] for way in ways if depth < len(way)))
             entries = [self.entries[number] for number in level]
             jobs = [Job(states[entry.parent], entry.actions, keep=True) for entry in entries]

@@ -97,10 +97,10 @@ class States(Protocol):
         """
 
     def lost(self, names: Sequence[bytes]) -> list[bytes]:
-        """Those of the names whose states are lost."""
+        """Returns the names whose states are lost."""
 
     def restore(self, states: Mapping[bytes, bytes]) -> None:
-        """Takes lost states again, by their names."""
+        """Puts lost states back under their names."""
 
     def remove(self, names: Sequence[bytes]) -> None:
         """Removes states at which no branch begins any more."""
@@ -119,7 +119,7 @@ class Runner(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """Equal for runners whose states and actions can be exchanged."""
+        """Two runners with the same fingerprint can use each other's states and actions."""
 
     @property
     def frame_skip(self) -> int:

@@ -20,8 +20,8 @@ from framewire.search._solution import Progress, Solution, rank, replay
 
 _T = TypeVar("_T")
 
-# How many states are in memory at the same time while a search is saved or loaded, and how often work is tried again whose
-# states are lost.
+# How many states are in memory at the same time while a search is saved or loaded, and how many times work is tried whose
+# states get lost.
 _STATES_AT_ONCE = 256
 _ATTEMPTS = 5
 
@@ -129,7 +129,7 @@ class GoExplore:
         raise AssertionError("the last attempt returns or raises")
 
     def _states(self) -> Iterator[tuple[int, bytes]]:
-        """The numbers and the states of the best entries, some at a time, as all of them may not fit in memory."""
+        """Yields the numbers and the states of the best entries. Loads only some at a time, to save memory."""
         entries = self.archive.entries
         for numbers in _parts(sorted(self.archive.best.values())):
             names = [state for number in numbers if (state := entries[number].state) is not None]
@@ -233,7 +233,7 @@ class GoExplore:
 
 
 def _parts(numbers: list[int]) -> Iterator[list[int]]:
-    """Some numbers at a time."""
+    """Splits the numbers into parts of at most `_STATES_AT_ONCE`."""
     for begin in range(0, len(numbers), _STATES_AT_ONCE):
         yield numbers[begin : begin + _STATES_AT_ONCE]
 

@@ -12,7 +12,7 @@ from framewire.search._solution import Progress, Solution, rank, replay
 
 
 class _Counter:
-    """How much a search has played, and the end of its budget."""
+    """Counts what a search has played, and says when its budget is used up."""
 
     def __init__(self, runner: Runner, most: int | None, progress: Callable[[Progress], None] | None) -> None:
         self.runner = runner
@@ -119,7 +119,7 @@ def beam(
         counter.report(best[0][1])
         if best[0][0]:
             break
-        # Equal states would only take places from different ones.
+        # Drops equal states, because they would take places from different ones.
         ends.sort(key=lambda end: end[0], reverse=True)
         seen: set[str] = set()
         kept = []

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use super::Console;
 
-/// What the line begins with that has the reply, or what is wrong with the code.
+/// The line with the reply, or with the error in the code, begins with this character.
 const REPLY: char = '=';
 const PROBLEM: char = '!';
 
@@ -32,7 +32,7 @@ impl Scripting {
         Scripting { console, last: Arc::default() }
     }
 
-    /// A console for other lines than those of scripts.
+    /// Creates a console for lines that do not come from scripts.
     pub fn console(&self) -> Console {
         (self.console)()
     }
@@ -88,7 +88,7 @@ fn program(code: &str) -> String {
     )
 }
 
-/// A literal of Lua.
+/// A string as a Lua literal.
 fn quoted(text: &str) -> String {
     let mut literal = String::with_capacity(text.len() + 2);
     literal.push('"');

@@ -13,8 +13,7 @@ use super::args::RunArgs;
 /// Writes a report as text.
 type Text = fn(&Report) -> String;
 
-/// The requested files. They are written when everything is measured; an existing file stays complete
-/// until then.
+/// The requested files. They are written after all measurements, so an existing file stays complete until then.
 #[derive(Debug)]
 pub struct Output {
     /// Each file, with its exporter.
@@ -41,7 +40,7 @@ impl Output {
                 format!("cannot write {}; name a file in a folder that exists and is yours", path.display())
             })?;
             if let Some((other, _)) = places.iter().find(|(_, taken)| *taken == place) {
-                bail!("{other} and {option} are both {}; give each a file of its own", path.display());
+                bail!("{other} and {option} are both {}; give each a different file", path.display());
             }
             places.push((option, place));
         }
@@ -60,7 +59,7 @@ impl Output {
         self.started.elapsed().unwrap_or_default()
     }
 
-    /// Takes an interval of the run `tag` whose window began at `start`.
+    /// Notes an interval of the run `tag` whose window began at `start`.
     pub fn interval(&self, tag: &str, start: Duration, interval: &Interval) {
         if let Some((log, _)) = &self.hdr {
             log.add(tag, start, interval);
@@ -79,7 +78,7 @@ impl Output {
     }
 }
 
-/// The real path of a file that can be written later, without a change to it now.
+/// Checks that a file can be written later, without changing it now, and returns its real path.
 fn check(path: &Path) -> io::Result<PathBuf> {
     if path.exists() {
         OpenOptions::new().append(true).open(path)?;
@@ -91,7 +90,7 @@ fn check(path: &Path) -> io::Result<PathBuf> {
     Ok(folder.canonicalize()?.join(name))
 }
 
-/// Replaces a file as a whole. A device or a pipe is written to.
+/// Replaces a file. If it is a device or a pipe, writes to it.
 fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let written = if path.exists() && !path.is_file() {
         OpenOptions::new().write(true).open(path).and_then(|mut file| file.write_all(bytes))

@@ -1,4 +1,4 @@
-//! What a connection is doing, as its socket and its service note it.
+//! The state of a connection, which its socket and its service update.
 
 use std::io;
 use std::sync::Arc;
@@ -14,29 +14,28 @@ use super::incoming::{Account, Charge, OutOfMemory};
 use super::tls::ClientStream;
 use crate::limits::Limits;
 
-/// What a connection is doing. Everything that touches it runs in the connection's task, one after the other; the
-/// atomics are there because the task moves between threads.
+/// The state of a connection. Only the connection's own task uses it; it has atomics because the task moves between threads.
 #[derive(Debug)]
 pub(crate) struct Activity {
     /// A [`Phase`].
     phase: AtomicU8,
-    /// Counts changes, so that a tick sees whether there was one since the last tick.
+    /// Counts changes, so that a periodic check sees whether there was one since the last check.
     pub(super) changes: AtomicU32,
-    /// The socket takes no more of the reply.
+    /// The socket cannot take more of the reply now.
     pub(super) blocked: AtomicBool,
-    /// Bytes of the present head so far.
+    /// How many bytes of the current head have arrived.
     head: AtomicU32,
-    /// Bytes of the present head's first line so far.
+    /// How many bytes of the current head's first line have arrived.
     line: AtomicU32,
     /// That line has ended.
     line_ended: AtomicBool,
-    /// The request is for a path under `/v1`, as far as its first bytes show it.
+    /// The first bytes of the request show that its path is under `/v1`.
     under_v1: AtomicBool,
-    /// Why no more of the request is read, as a [`Fate`].
+    /// Why the rest of the request is not read, as a [`Fate`].
     fate: AtomicU8,
-    /// The memory for what arrives.
+    /// The memory that arriving data uses.
     account: Account,
-    /// When the present request began, in milliseconds since `birth`.
+    /// When the current request began, in milliseconds since `birth`.
     begun: AtomicU64,
     birth: Instant,
     /// The reply has no end of its own: see [`Outflow::has_no_end`].
@@ -48,11 +47,11 @@ pub(crate) struct Activity {
     /// The client was there when the socket looked during the present request.
     seen: AtomicBool,
     left: AtomicBool,
-    /// When that was noted of a client seen before, in milliseconds since `birth`.
+    /// When a client that was there before was found to have left, in milliseconds since `birth`.
     left_at: AtomicU64,
     /// A request was accepted. Before that, a client on another machine has only the time for one request head.
     pub(super) known: AtomicBool,
-    /// Little of the reply may lie between here and there: see [`Outflow`].
+    /// Only little of the reply may be in buffers on the way to the client: see [`Outflow`].
     pub(super) short: AtomicBool,
     /// The socket, once the server has released it.
     pub(super) returned: Mutex<Option<ClientStream>>,
@@ -63,17 +62,17 @@ pub(crate) struct Activity {
 pub(super) enum Phase {
     /// Between requests.
     Idle,
-    /// Some bytes of a request are here.
+    /// Some bytes of a request have arrived.
     Head,
     /// A request is being answered; its body has a time-out of its own.
     Request,
-    /// The last reply is on its way; what else arrives has no meaning.
+    /// The last reply is being sent. Anything else that arrives is ignored.
     Closing,
     /// It is a WebSocket.
     Upgraded,
 }
 
-/// Why no more of a request is read.
+/// Why the rest of a request is not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Fate {
@@ -86,7 +85,7 @@ pub(super) enum Fate {
 }
 
 impl Activity {
-    /// The activity of a connection; `known` if its client needs no introduction.
+    /// The activity of a connection. `known` says whether its client counts as known before its first request.
     pub(crate) fn new(known: bool, account: Account) -> Activity {
         Activity {
             phase: AtomicU8::new(Phase::Idle as u8),
@@ -134,7 +133,8 @@ impl Activity {
         self.enter(Phase::Request);
     }
 
-    /// Its reply is ready to be sent; `unread` if not all of the request was read, which ends the connection.
+    /// Notes that the reply is ready to be sent. If `unread` is true, a part of the request was not read, and the connection
+    /// ends.
     pub(crate) fn end_request(&self, unread: bool) {
         drop(self.account.end());
         self.enter(if unread { Phase::Closing } else { Phase::Idle });
@@ -146,7 +146,7 @@ impl Activity {
         self.enter(Phase::Upgraded);
     }
 
-    /// Whether a reply was given while the client may still be sending.
+    /// Whether the last reply was given while the client may still be sending.
     pub(crate) fn is_closing(&self) -> bool {
         self.phase() == Phase::Closing
     }
@@ -171,7 +171,7 @@ impl Activity {
             Fate::TwoLengths => Some(Refusal::TWO_LENGTHS),
             Fate::ImpossibleLength => Some(Refusal::IMPOSSIBLE_LENGTH),
             Fate::OutOfMemory => Some(Refusal::OUT_OF_MEMORY),
-            // By what most of it is.
+            // If most of the head is its first line, the URL is too long; otherwise the headers are.
             Fate::Oversized if (self.line.load(Relaxed) as usize) <= Limits::MAX_HEAD / 2 => {
                 Some(Refusal::LONG_HEADERS)
             }
@@ -180,7 +180,7 @@ impl Activity {
         }
     }
 
-    /// Whether no more of the request is read.
+    /// Whether the rest of the request is not read.
     pub(crate) fn is_cut_short(&self) -> bool {
         self.fate() != Fate::None
     }
@@ -191,7 +191,7 @@ impl Activity {
             [usize::from(fate)]
     }
 
-    /// Reads no more.
+    /// Stops reading the request.
     pub(super) fn refuse(
         &self,
         fate: Fate,
@@ -201,8 +201,8 @@ impl Activity {
         io::Error::other(error)
     }
 
-    /// Until when a client that has left is waited for: it may have said only that it sends no more. `None` if it is
-    /// there, as far as the socket knows, or nothing is done for it.
+    /// How long to wait for a client that seems to have left, because it may only have closed its sending side. `None` if it
+    /// has not left, or no request of it is in progress.
     pub(super) fn stays_until(&self, patience: Duration) -> Option<Instant> {
         let busy = self.phase() == Phase::Request || self.endless.load(Relaxed);
         if busy && self.left.load(Relaxed) {
@@ -290,7 +290,7 @@ impl Activity {
     }
 }
 
-/// Adds to a counter, and returns what it was. Only one task counts, so nothing has to be locked.
+/// Adds to a counter, and returns its old value. Only one task counts, so no atomic addition is needed.
 fn add(counter: &AtomicU32, more: usize) -> usize {
     let before = counter.load(Relaxed);
     counter.store(before.wrapping_add(more as u32), Relaxed);
@@ -305,29 +305,28 @@ fn begins_under_v1(head: &[u8]) -> bool {
     rest.and_then(<[u8]>::first).is_some_and(|next| b"/? ".contains(next))
 }
 
-/// Whether a head, of which `before` bytes came before these, ends in these and within `limit`: then what follows is its
-/// body.
+/// Whether a head ends within these bytes and within `limit`. `before` is the number of earlier bytes of the head.
 fn ends_within(limit: usize, before: usize, bytes: &[u8]) -> bool {
-    // The empty line that ends a head may itself have come in two parts.
+    // The empty line that ends a head may have arrived in two parts.
     let rest_of_end = [&b"\n"[..], b"\r\n", b"\n\r\n"].iter().any(|rest| bytes.starts_with(rest));
     let end = bytes.windows(4).position(|window| window == b"\r\n\r\n");
     rest_of_end || end.is_some_and(|end| before + end + 4 <= limit)
 }
 
-/// How a reply without end is sent. For a slow client much of it could wait in the system's buffers and would be old when it is
-/// read.
+/// Controls how an endless reply is sent. If the client is slow, much of the reply could wait in the system's buffers and be
+/// outdated when it is read.
 #[derive(Clone)]
 pub(crate) struct Outflow(Arc<Activity>);
 
 impl Outflow {
-    /// Bytes that the system may hold, in addition to what the client's system holds.
+    /// How many bytes this machine's system may buffer.
     pub(super) const HELD: usize = 64 * 1024;
 
     pub(crate) fn new(activity: Arc<Activity>) -> Outflow {
         Outflow(activity)
     }
 
-    /// Has the system hold little of what is sent from now on.
+    /// From now on, limits how much the system buffers.
     pub(crate) fn keep_short(&self) {
         self.0.short.store(true, Relaxed);
     }
@@ -337,29 +336,29 @@ impl Outflow {
         self.0.endless.store(true, Relaxed);
     }
 
-    /// Has the bytes of a WebSocket's messages counted as memory, each until [`Outflow::end_message`].
+    /// From now on, counts the bytes of each WebSocket message as memory until [`Outflow::end_message`].
     pub(crate) fn count_messages(&self) {
         self.0.messages.store(true, Relaxed);
     }
 
-    /// A message is complete. The memory that it takes is given back when the charge is dropped.
+    /// Notes that a message is complete. Its memory is released when the charge is dropped.
     pub(crate) fn end_message(&self) -> Option<Charge> {
         self.0.account.end()
     }
 
-    /// A ping or pong with this many bytes was received. It may have come within a message, which continues to count.
+    /// Notes a ping or pong with this many bytes. It can come in the middle of a message; the message still counts.
     pub(crate) fn end_control(&self, data: usize) {
-        /// Of its frame: two bytes and the mask.
+        /// The header of the frame: two bytes and the mask.
         const HEADER: usize = 6;
         self.0.account.subtract(HEADER + data);
     }
 
-    /// Takes the connection back from what it was upgraded to, once that has released it.
+    /// Takes the connection back after an upgrade, when the WebSocket has released it.
     pub(crate) fn take_stream(&self) -> Option<ClientStream> {
         self.0.take_stream()
     }
 
-    /// Whether the system takes no more at present.
+    /// Whether the system cannot take more now.
     pub(crate) fn is_blocked(&self) -> bool {
         self.0.blocked.load(Relaxed)
     }

@@ -35,7 +35,7 @@ pub(crate) struct Transport {
     pub(crate) limits: Limits,
     /// The certificate for HTTPS; without one the server speaks HTTP.
     pub(crate) tls: Option<Tls>,
-    /// The memory for what arrives.
+    /// The memory that arriving data uses.
     pub(crate) incoming: Incoming,
     /// How long a request may wait for its emulator.
     pub(crate) deadline: Duration,

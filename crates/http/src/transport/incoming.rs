@@ -42,7 +42,7 @@ const CALM: Duration = Duration::from_millis(500);
 )]
 pub(crate) struct OutOfMemory;
 
-/// The memory for what arrives.
+/// The memory that arriving data uses.
 #[derive(Debug, Clone)]
 pub(crate) struct Incoming {
     /// For callers that may do everything.

@@ -13,23 +13,23 @@ pub(super) struct Job {
     pub(super) waited: bool,
 }
 
-/// Where a job went.
+/// What happened to a job.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Given {
     /// To an idle client.
     ToIdle,
-    /// To no client yet: the caller starts one more with it.
+    /// No client was idle; the caller starts a new one with the job.
     ToNew,
     /// Into the queue.
     Queued,
 }
 
-/// Which client does which request. A client is a slot with a number; the last that became idle is the first to work again, so
-/// that no more connections are open than are needed.
+/// Assigns requests to clients. A client is a slot with a number. The client that became idle last gets the next request, so
+/// that only the connections that are needed are open.
 #[derive(Debug)]
 pub(super) struct Slots {
     inner: RefCell<Inner>,
-    /// With a closed load: until when clients continue by themselves.
+    /// With a closed load: the time until which clients continue by themselves.
     closed_until: Cell<Option<Instant>>,
     most: usize,
 }
@@ -46,7 +46,7 @@ struct Inner {
 struct Slot {
     job: Option<Job>,
     waker: Option<Waker>,
-    /// When the request that it works on was due; none while it is idle.
+    /// When the request that it works on was due; `None` while it is idle.
     current: Option<Instant>,
 }
 
@@ -56,7 +56,7 @@ impl Slots {
         Slots { inner: RefCell::default(), closed_until: Cell::new(None), most }
     }
 
-    /// From now on clients take a new job by themselves when they have done one, until `end`.
+    /// From now until `end`, a client that has finished a job takes a new one by itself.
     pub(super) fn close_loop(&self, end: Instant) {
         self.closed_until.set(Some(end));
     }
@@ -127,7 +127,8 @@ impl Slots {
         inner.slots.len() - inner.idle.len()
     }
 
-    /// Requests due from `window` on that clients work on, and those that wait for a client.
+    /// The number of requests that were due at or after `window` and that clients work on, and the number of those that wait
+    /// for a client.
     pub(super) fn open_since(&self, window: Instant) -> (u64, u64) {
         let inner = self.inner.borrow();
         let current = inner.slots.iter().filter_map(|slot| slot.current);

@@ -5,7 +5,7 @@ use super::table::Table;
 use super::{Report, Verdict};
 use crate::row::{Phase, Row, Summary};
 
-/// What stands for a value that there is not.
+/// The text for a missing value.
 const NONE: &str = "-";
 
 /// A table with its heading, and a remark on it.
@@ -69,7 +69,7 @@ fn cell(summary: &Summary, value: f64) -> String {
     if summary.count > 0 { millis(value) } else { NONE.to_owned() }
 }
 
-/// A line for each row, with latencies from either clock. `counter` is what the sampled counter counts.
+/// A line for each row, with latencies from one of the two start times. `counter` is what the sampled counter counts.
 fn latencies(rows: &[&Row], counter: Option<&str>, clock: impl Fn(&Row) -> &Summary) -> Table {
     let counter = counter.map(|counter| format!("{counter}/s (slowest second)"));
     let heads = ["asked", "achieved", "mean", "p50", "p99", "p99.9", "max", "success"];
@@ -128,7 +128,7 @@ fn replies(rows: &[&Row]) -> Table {
     table
 }
 
-/// How the tester itself did: the part of the figures that is not the target's.
+/// Figures about the tester itself, and not about the target.
 fn tester(rows: &[&Row]) -> Table {
     let mut table = Table::new(&[
         "asked",
@@ -205,7 +205,8 @@ pub(super) fn notices(report: &Report, rows: &[&Row]) -> Vec<Notice> {
             add(Kind::Bad, format!("Missed at {load}: {}.", missed.join("; ")));
         }
     }
-    // The same warning of several runs is one notice. Those of a search are about rates that nobody asked for.
+    // If several runs have the same warning, it is one notice. Warnings of a search are left out, because they are about
+    // rates that the user did not choose.
     let mut warnings: Vec<(&str, Vec<String>)> = Vec::new();
     for row in rows.iter().filter(|row| row.phase != Phase::Search) {
         for warning in &row.warnings {

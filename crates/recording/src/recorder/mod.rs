@@ -62,7 +62,7 @@ pub struct Recorder {
 
 impl Recorder {
     /// Starts to record what `emulator` does, as `name` in `folder`. The recording runs in a task of its own until it is
-    /// stopped, or until something happens that a recording cannot hold. Then it ends before that.
+    /// stopped, or until something happens that a recording cannot hold. The recording then ends before that event.
     ///
     /// # Errors
     ///
@@ -86,7 +86,7 @@ impl Recorder {
             let summary = tokio::task::spawn_blocking(move || {
                 let finished = recorded.finish().map_err(unwritten(&folder))?;
                 let Finished { file, frames, bytes, reason } = finished;
-                // Another file may have the name by now.
+                // Another file may have taken the name in the meantime.
                 let other = |number| suffixed(&place, number);
                 let name = folder.finish_as(file, &place, options.replace, other)?;
                 Ok(Summary { name, frames, bytes, reason })
