@@ -52,7 +52,7 @@ def run(source: str, names: dict[str, Any]) -> list[Output]:
 
 
 def shown(output: Output) -> Any:
-    """Converts outputs so that they can be compared. The bytes of a PNG depend on the version of zlib, but its pixels do not."""
+    """Makes outputs comparable. The bytes of a PNG depend on the version of zlib, but its pixels do not."""
     data = output.get("data", {})
     picture = data.get("image/png")
     pixels = None if picture is None else np.asarray(Screen.from_png(base64.b64decode(picture))).tolist()

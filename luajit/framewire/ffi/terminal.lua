@@ -31,12 +31,13 @@ return function(sys)
     end
   end
 
-  -- Starts a process that waits for the end of this one and then restores the terminal. This works even after a signal that
-  -- ends the program at once.
+  -- Starts a process that waits for the end of this one and then restores the terminal. This works even after a signal
+  -- that ends the program at once.
   local function start_guard(saved)
     local ends = ffi.new("int[2]")
     if C.pipe(ends) ~= 0 then return nil end
-    -- The guard inherits the signal mask, so signals for the whole group, such as Ctrl+C, end the program but not the guard.
+    -- The guard inherits the signal mask, so signals for the whole group, such as Ctrl+C, end the program but not the
+    -- guard.
     local blocked, before = ffi.new("struct fw_sigset"), ffi.new("struct fw_sigset")
     C.sigemptyset(blocked)
     for _, number in ipairs(GROUP) do C.sigaddset(blocked, number) end

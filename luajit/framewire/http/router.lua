@@ -6,8 +6,8 @@
 --     ["GET /files/*path"] = function(request, response) response:text(200, request.params.path) end,
 --   }
 --
--- `:name` stands for one part of the path that is not empty, `*name` for the rest of the path. For each part, a literal text
--- is preferred to a `:name`, and a `:name` to a `*name`. The path is matched first, and then the method.
+-- `:name` stands for one part of the path that is not empty, `*name` for the rest of the path. For each part, a
+-- literal text is preferred to a `:name`, and a `:name` to a `*name`. The path is matched first, and then the method.
 
 local url = require "framewire.http.url"
 
