@@ -9,7 +9,7 @@ local poller = require "framewire.poller"
 
 local options = cli.read(arg, {
   usage = "luajit serve.lua [options]",
-  about = "Serves a folder's files, and /echo?message=TEXT and POST /echo, which answer with what they are sent.",
+  about = "Serves a folder's files, and /echo?message=TEXT and POST /echo, which send the message back.",
   { "port", "N", "port to listen on; 0 for any free one", kind = "integer", default = 8080 },
   { "host", "ADDRESS", "address to listen on; 0.0.0.0 for other machines", default = "127.0.0.1" },
   { "root", "DIR", "folder to serve", default = "." },

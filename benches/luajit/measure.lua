@@ -1,4 +1,4 @@
---- What the measurements share: programs that are started, pinned and stopped, and their processor time.
+--- Functions for all measurements: they start, pin and stop programs, and measure their processor time.
 
 local process = {}
 
@@ -71,7 +71,7 @@ function process:stop()
   end
 end
 
--- Processor time in seconds of a process and its children that live.
+-- The processor time of a process and its living children, in seconds.
 local function cpu_of(pid)
   local file = io.open("/proc/" .. pid .. "/stat")
   if not file then return 0 end

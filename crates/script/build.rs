@@ -1,21 +1,22 @@
-//! Joins the parts in `lua/src` into `framewire.lua`. A part becomes a function that runs once; `require` gives its result.
+//! Joins the parts in `lua/src` into `framewire.lua`. Each part becomes a function that runs once; `require` returns its
+//! result.
 
 use std::path::Path;
 use std::{env, fs, io};
 
-/// The parts. Each stands after the parts that it requires.
+/// The parts. Each comes after the parts that it requires.
 const PARTS: &[&[&str]] = &[
-    // What all others use.
+    // Parts that all others use.
     &["version", "ticks", "limits", "stopwatch", "log", "refusal", "happenings"],
     // The bytes of one client.
     &["inbox", "connection"],
-    // What operations are made of.
+    // Parts that operations use.
     &["arguments", "holds", "timelines", "files"],
     // The console.
     &["cartridgeram", "videoram", "memory", "code", "game", "emulator", "frozen"],
-    // What can be done.
+    // The operations.
     &["lockstep", "throttle", "watches", "evaluate", "optable", "operations", "readahead", "runs"],
-    // How a client asks for it.
+    // The messages of clients.
     &["messages", "frames", "requests", "keyed", "sessions"],
     // Serving the clients.
     &["turn", "clients", "listener", "events", "steering", "window", "server"],

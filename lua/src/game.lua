@@ -1,6 +1,6 @@
--- Whether the console was reset, a state loaded, or another game put in. This script has no callback for that: any such
--- callback ends the frame callback in which a script resets, see `emulator.reset`. What operations do is noted at once; what
--- other people do is found by the frame counter.
+-- Detects resets, loaded states and other games. The script cannot use mGBA's callbacks for this, because such a
+-- callback ends the frame callback in which a script resets (see `emulator.reset`). Operations report what they do at
+-- once. Anything else is detected by the frame counter.
 
 local happenings = require "happenings"
 
@@ -27,7 +27,7 @@ local function broken(by)
   end
 end
 
--- Notes it if this is another game than the last time; returns whether it is.
+-- Checks whether another game is loaded than at the last call. If so, notes it and returns true.
 function game.check()
   if not emu then
     return false
@@ -42,20 +42,20 @@ function game.check()
   return other
 end
 
--- Like `check`, after a reset: if the game is another one, that is what broke the order of frames.
+-- Like `check`, but after a reset. If there is another game, it is the reason for the break in the order of frames.
 function game.check_break()
   if game.check() then
     game.broken_by = game.GAME
   end
 end
 
--- An operation has reset the console, loaded a state or put in a game.
+-- Notes that an operation has reset the console, or loaded a state or a game.
 function game.note(by)
   noted = true
   broken(by)
 end
 
--- Like `note`, for a state that an operation may have loaded; returns whether it has.
+-- Like `note`, for an operation that may have loaded a state. Returns whether it did.
 function game.note_state(loaded)
   if loaded then
     game.note(game.STATE)
@@ -63,7 +63,8 @@ function game.note_state(loaded)
   return loaded
 end
 
--- A frame was run. If it does not follow the last one, there was a reset if its number is one of the first, else a state.
+-- Notes that a frame was run. If it does not follow the last one, there was a reset (if its number is one of the
+-- first) or a loaded state.
 function game.advance()
   local frame = emu and emu:currentFrame()
   if last_frame and frame and frame ~= last_frame + 1 then

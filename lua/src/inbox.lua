@@ -1,5 +1,5 @@
--- Bytes of a connection that have arrived and were not used yet. They are joined only when a message is whole, so a large
--- message that arrives in many pieces costs no more than its size.
+-- Bytes of a connection that have arrived and were not used yet. They are joined only when a message is complete, so
+-- the cost of a large message depends on its size and not on the number of its pieces.
 
 local limits = require "limits"
 
@@ -21,7 +21,7 @@ function inbox.new()
   }
 end
 
--- Adds bytes as they arrived.
+-- Adds bytes that have arrived.
 function inbox.push(box, chunk)
   if box.size == 0 then
     box.data, box.at, box.size = chunk, 1, #chunk
@@ -37,7 +37,7 @@ function inbox.push(box, chunk)
   local seam = tail .. sub(chunk, 1, #END - 1)
   box.ended = box.ended or find(chunk, END, 1, true) ~= nil or find(seam, END, 1, true) ~= nil
   box.tail = sub(#chunk < #END and tail .. chunk or chunk, 1 - #END)
-  -- Many small pieces would be many strings: each is joined with the ones before it that are not larger.
+  -- To avoid many small strings, each piece is joined with the pieces before it that are not larger.
   while count > 0 and #chunk < limits.large_read and #pieces[count] <= #chunk do
     chunk = pieces[count] .. chunk
     pieces[count] = nil
@@ -52,7 +52,8 @@ local function join(box)
   box.at, box.pieces, box.count = 1, {}, 0
 end
 
--- The first bytes of a stream of which nothing was used yet: all that have arrived, or enough of them for a key.
+-- The first bytes of a stream from which nothing was taken yet: all that have arrived, or enough to recognise the
+-- protocol.
 function inbox.beginning(box)
   if box.count > 0 and #box.data <= limits.small_read then
     join(box)
@@ -60,7 +61,7 @@ function inbox.beginning(box)
   return sub(box.data, 1, limits.small_read + 1)
 end
 
--- The next whole text message, or nil. Its second result is true if it is too long.
+-- Returns the next complete text message, or nil. The second result is true if the message is too long.
 function inbox.next_message(box)
   if not box.ended then
     return nil
@@ -84,8 +85,8 @@ function inbox.next_message(box)
   return sub(box.data, start, first - 1)
 end
 
--- Where the next whole binary frame begins, after its length, and where it ends; nil if it is not whole yet, false if its
--- length is impossible.
+-- Returns where the next complete binary frame begins, after its length, and where it ends; nil if it is not complete
+-- yet, false if its length is impossible.
 function inbox.next_frame(box)
   if box.size < box.needed then
     return nil

@@ -28,7 +28,7 @@ SETTINGS = ppo.Settings(steps=64, epochs=6, parts=8, rates=(7e-4, 1e-4), discoun
 
 
 class Agent(nn.Module):
-    """What both networks see in a picture, and on top of it which action, and how much reward is to come."""
+    """A network with shared layers for the picture, and two outputs: the action, and the expected reward."""
 
     def __init__(self, shape: tuple[int, ...], actions: int) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class Agent(nn.Module):
     def forward(self, pictures: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """The logits of the actions, and the expected sum of the rewards to come."""
         earlier, now = (pictures.float() / 255).split(1, dim=1)
-        # What moves is what matters: the ball and the paddle.
+        # The difference between two pictures shows what moves: the ball and the paddle.
         body = self.body(self.seen(torch.cat([now, 2 * (now - earlier)], dim=1)))
         return self.actor(body), self.critic(body).squeeze(-1)
 

@@ -1,4 +1,4 @@
-"""What a client reports, item by item: held keys, watches, events and sound.
+"""Objects that report one item after another: watches, events and sound; and objects that hold keys.
 
 `generate.py` makes `_sync_streams.py` from this file.
 """
@@ -48,7 +48,7 @@ class AsyncHeld:
 
 
 class AsyncWatch:
-    """The changes of watched values, in their order. `async for change in watch` waits for each.
+    """The changes of watched values, in order. `async for change in watch` waits for each.
 
     Attributes:
         expressions: What is watched.

@@ -4,7 +4,7 @@
 /* How emulators and flash cartridges know which kind of memory to provide: they look for this text. */
 __attribute__((used, aligned(4))) static const char kind[] = "SRAM_V113";
 
-/* The memory has a bus of eight lines: bytes only. */
+/* The memory has an 8-bit bus, so it can only be accessed byte by byte. */
 static volatile u8 *const cells = (volatile u8 *)SAVE_ADDRESS;
 
 static u32 read_word(u32 offset)

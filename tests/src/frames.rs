@@ -21,7 +21,7 @@ pub struct FrameClient {
 }
 
 impl FrameClient {
-    /// Connects and greets within `limit`, which is then also the timeout for replies and events.
+    /// Connects and sends the greeting within `limit`, which is also the timeout for replies and events.
     ///
     /// # Errors
     ///
@@ -73,7 +73,7 @@ impl FrameClient {
     ///
     /// # Errors
     ///
-    /// As [`FrameClient::perform`].
+    /// Those of [`FrameClient::perform`].
     pub fn outcome(&mut self, id: u32) -> Result<Outcome> {
         loop {
             match self.next()? {

@@ -7,7 +7,7 @@ import { Decoder, isKeyPicture } from "./picture.js";
  * @import { Moment } from "./picture.js"
  */
 
-/** How much is kept, in frames of the console. */
+/** How many frames of the console are kept. */
 const KEPT = 35 * 60;
 /** Frames from one whole picture to the next. */
 const SEGMENT = 5 * 60;
@@ -37,7 +37,7 @@ export class Clip {
    */
   add(message, decoder) {
     const { tick } = decoder;
-    // The game went back.
+    // The game has gone back in its history.
     if (tick < this.#last) this.clear();
     // A paused game sends its picture once more.
     const again = tick === this.#last;
@@ -53,9 +53,9 @@ export class Clip {
   }
 
   /**
-   * The pictures of the last seconds, as far as they are of one size. Each is valid until the next one.
+   * The pictures of the last seconds that have the same size. Each is valid until the next one.
    * @param {number} seconds
-   * @param {number} step The least distance of pictures, in frames of the console.
+   * @param {number} step The smallest distance between pictures, in frames of the console.
    * @returns {Generator<Frame>}
    */
   *frames(seconds, step) {

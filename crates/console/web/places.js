@@ -8,7 +8,7 @@ import { icon } from "./icons.js";
 /** @import { Place } from "./tiles.js" */
 
 /**
- * A place of an answer of the server.
+ * A place in memory from a reply of the server.
  * @typedef {object} FoundPlace
  * @property {string | null} domain
  * @property {number | null} offset

@@ -160,7 +160,7 @@ export class RecordingsPanel {
     try {
       active = await this.#app.api.read(actions.RECORDING);
     } catch {
-      // There is no recording, or no answer; the header shows the latter.
+      // There is no recording, or no answer. In the second case, the header shows the problem.
     }
     this.#recording = active !== undefined && active.ended === null;
     this.#activeLine.hidden = !this.#recording;

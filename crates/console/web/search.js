@@ -1,4 +1,4 @@
-/** Searches memory for a value: begins with all numbers of a type and keeps those that behave as they should. */
+/** Searches memory for a value: begins with all numbers of a type, and keeps those that pass each test. */
 
 import * as actions from "./actions.js";
 import { attempt } from "./app.js";
@@ -11,10 +11,10 @@ import { placeRow } from "./places.js";
  * @import { FoundPlace, PlaceUse } from "./places.js"
  */
 
-/** Candidates that are listed at most. */
+/** The largest number of candidates in the list. */
 const MOST = 20;
 
-/** What numbers are compared with, and whether that needs a value. */
+/** The tests, and whether each needs a value. */
 const TESTS = /** @type {const} */ ([
   ["equal", "is equal to", true],
   ["not_equal", "is not", true],
@@ -108,7 +108,7 @@ export function searcher(app, use) {
   );
   const endSearch = async () => {
     const ended = search;
-    // Also if the server no longer has it.
+    // Even if the server no longer has the search.
     await show(undefined);
     if (ended) await app.api.act(actions.endSearch(ended.id));
   };

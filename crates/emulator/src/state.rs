@@ -1,6 +1,6 @@
 use serde::{Serialize, Serializer};
 
-/// Where an emulator runs.
+/// How an emulator runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -26,7 +26,7 @@ pub enum Run {
     Unknown,
 }
 
-/// The speed that is set: in JSON a number, or `unlimited`.
+/// The speed setting: in JSON a number, or `unlimited`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SetSpeed {
     /// A multiple of the console's rate.
@@ -38,7 +38,7 @@ pub enum SetSpeed {
 impl Serialize for SetSpeed {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            // 1 and not 1.0.
+            // Written as 1, and not as 1.0.
             SetSpeed::Times(times) if times.fract() == 0.0 => serializer.serialize_u64(*times as u64),
             SetSpeed::Times(times) => serializer.serialize_f64(*times),
             SetSpeed::Unlimited => serializer.serialize_str("unlimited"),
@@ -69,14 +69,13 @@ pub struct State {
     pub connected: bool,
     /// Whether frames run.
     pub run: Run,
-    /// The speed that is set, as POST /v1/speed takes it: a multiple of the console's rate, or `unlimited`. Embedded cores
-    /// only.
+    /// The speed setting, as for POST /v1/speed: a multiple of the console's rate, or `unlimited`. Embedded cores only.
     pub speed: Option<SetSpeed>,
     /// Whether each frame waits for a request.
     pub lockstep: bool,
-    /// Frames finished a second, measured over the last second or so.
+    /// Finished frames per second, over about the last second.
     pub frames_per_second: f64,
-    /// The frame counter, counted from the last reset.
+    /// The frame counter, which starts again with a reset.
     pub frame: u32,
     /// The game's title, once known.
     pub title: Option<String>,
@@ -100,7 +99,7 @@ pub struct State {
     pub save_problem: Option<String>,
     /// The path of the patch that was applied to the ROM, if one was. Embedded cores only.
     pub patch: Option<String>,
-    /// What is wrong with the ROM by its own header: it is cut short or damaged. Embedded cores only.
+    /// The problems that the ROM's own header shows: it is cut short or damaged. Embedded cores only.
     pub rom_problems: Vec<String>,
 }
 

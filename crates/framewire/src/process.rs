@@ -83,7 +83,7 @@ fn set_limit(most: u64) -> usize {
         }
     };
     let current = current.unwrap_or(u64::MAX);
-    // With a low limit, half of the descriptors are for HTTP anyway.
+    // Even with a low limit, half of the descriptors are for HTTP.
     current.saturating_sub(RESERVED).max(current / 2).try_into().unwrap_or(usize::MAX)
 }
 
@@ -93,7 +93,7 @@ pub fn raise_limit() -> usize {
     usize::MAX
 }
 
-/// Other systems bear any descriptor.
+/// Other systems accept any descriptor.
 #[cfg(not(unix))]
 pub fn limit_for_select() -> usize {
     usize::MAX

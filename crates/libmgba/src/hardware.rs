@@ -1,4 +1,4 @@
-//! Which console a core is.
+//! The console that a core emulates.
 
 use std::ffi::CStr;
 use std::fmt;
@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::platform::Platform;
 use crate::sys::{ConsoleSetup, PALETTE};
 
-/// The largest BIOS taken, in bytes; that of a Game Boy Advance has 16 KiB.
+/// The largest BIOS that is accepted, in bytes. That of a Game Boy Advance has 16 KiB.
 const MAX_BIOS: u64 = 1 << 20;
 
 /// A model of the Game Boy.
@@ -60,7 +60,7 @@ impl FromStr for GbModel {
 /// The memory in which a cartridge of the GBA keeps its save.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SaveType {
-    /// libmgba chooses: by its list of games, or by what the game does.
+    /// libmgba chooses, using its list of games or the behaviour of the game.
     Auto,
     /// No save memory.
     None,
@@ -136,7 +136,7 @@ impl fmt::Display for Palette {
 }
 
 impl Palette {
-    /// The same for the background and both palettes of objects.
+    /// The colours for the background and for both palettes of objects, which are the same.
     fn for_mgba(self) -> [u32; PALETTE] {
         std::array::from_fn(|index| {
             let [red, green, blue] = self.0[index % self.0.len()].map(u32::from);
@@ -167,12 +167,12 @@ impl Default for Hardware {
 }
 
 impl Hardware {
-    /// The same for a game of another console.
+    /// The settings for a game of another console.
     pub fn for_other_game(&self) -> Hardware {
         Hardware { bios: None, save_type: SaveType::Auto, ..self.clone() }
     }
 
-    /// The same for the shim.
+    /// The settings in the form of the shim.
     pub(crate) fn for_shim(&self) -> Result<ConsoleSetup, Error> {
         let bios = match &self.bios {
             None => None,
@@ -193,7 +193,7 @@ impl Hardware {
         })
     }
 
-    /// For a file that is not a BIOS of the console.
+    /// The error for a file that is not a BIOS of the console.
     pub(crate) fn not_a_bios(&self, platform: Option<Platform>) -> Error {
         Error::NotABios { path: self.bios.clone().unwrap_or_default(), platform }
     }

@@ -89,7 +89,7 @@ impl Rom {
         Ok(Rom { path, file, inside, patch: None, bytes })
     }
 
-    /// The same for the shim.
+    /// The settings in the form of the shim.
     pub fn for_shim(&self) -> Result<RomFile<'_>, Error> {
         let not_a_file = |_| Error::NotAFile { path: self.path.clone() };
         Ok(RomFile {

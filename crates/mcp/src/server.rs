@@ -1,4 +1,4 @@
-//! The protocol, by the official SDK: <https://modelcontextprotocol.io>.
+//! The MCP protocol, with the official SDK: <https://modelcontextprotocol.io>.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -29,7 +29,7 @@ use crate::session::{Session, SessionMemory};
 use crate::subscriptions::{self, Followed};
 use crate::tools::{self, Effect, Reply, Tool, ToolError};
 
-/// What clients get at the beginning.
+/// The instructions that clients get at the beginning.
 const INSTRUCTIONS: &str = "Plays Game Boy Advance and Game Boy games frame by frame. Loop: act, with the values and the picture that \
     the next decision needs. Memory says more than pictures: symbols lists names, search finds unknown values, and expressions such \
     as score or u16[0x02000038] work in values, until and stop. Snapshots make attempts cheap.";
@@ -45,10 +45,10 @@ const REVISIONS: [ProtocolVersion; 4] = [
 /// Makes the session of a request, or says why there is none.
 pub type Connect = Arc<dyn Fn(&Parts) -> Result<Session, String> + Send + Sync>;
 
-/// Whose calls a server answers.
+/// The clients of a server.
 #[derive(Clone)]
 enum Client {
-    /// The only one, over stdio.
+    /// The only client, over stdio.
     Only(Arc<Session>),
     /// The sender of each request, and whether it has a session.
     Sender(Connect, Keeps),
@@ -57,7 +57,7 @@ enum Client {
 #[derive(Clone)]
 struct Server {
     client: Client,
-    /// What a client of an earlier revision follows, by URI. The tasks end when they are dropped.
+    /// The resources to which a client of an earlier revision has subscribed, by URI. The tasks end when they are dropped.
     followers: Arc<Mutex<HashMap<String, JoinSet<()>>>>,
     /// A permit for each stream of `subscriptions/listen`, and for each session over HTTP with subscriptions.
     listeners: Arc<Semaphore>,
@@ -272,7 +272,7 @@ impl ServerHandler for Server {
         for uri in context.accepted().resource_subscriptions.clone().unwrap_or_default() {
             let (session, sink) = (session.clone(), context.sink().clone());
             followers.spawn(async move {
-                // A resource that is not there has no updates.
+                // A resource that does not exist has no updates.
                 let Ok(mut followed) = Followed::begin(session, uri).await else { return };
                 while sink.notify_resource_updated(followed.changed().await).await.is_ok() {}
             });
@@ -327,7 +327,7 @@ impl ServerHandler for Server {
                 format!("the tool {} is not offered here: the toolset or the rights leave it out", tool.name);
             return Ok(failed(why).into());
         }
-        // A client that leaves does not end it in the middle, with keys down.
+        // If the client disconnects, the tool still runs to its end, so no keys stay down.
         let work = tokio::spawn((tool.run)(session, request.arguments.unwrap_or_default()));
         let result = match work.await {
             Ok(Ok(reply)) => succeeded(reply),
@@ -376,7 +376,7 @@ mod tests {
         for each in [&first, &second] {
             assert!(each.accepted_subscription_filter(&SubscriptionFilter::new()).is_some());
         }
-        // The second listens before the first does.
+        // The second client listens before the first one.
         let refused = second.permit_to_listen().unwrap_err();
         assert!(refused.message.contains("clients have subscriptions already"), "{refused}");
         let permit = first.permit_to_listen().unwrap();

@@ -11,24 +11,24 @@ use crate::{MAX_FRAME, MAX_KEY, MAX_OPS};
 /// Bytes of a request frame in front of its operations, at most: kind, id, answered, key with its length, count.
 const MAX_REQUEST_HEAD: usize = 1 + 4 + 4 + 1 + MAX_KEY + 2;
 
-/// What [`Status::NotDone`] says; the script for a stock mGBA has the same words.
+/// The message of [`Status::NotDone`], which is the same in the script for a stock mGBA.
 const NOT_DONE: &str = "not done: a later operation of this batch is refused";
 
 /// The bit of a batch's count that says that it is [`Batch::unchecked`].
 const UNCHECKED: u16 = 0x8000;
 
-/// Operations that are performed in order at one frame boundary. The first that fails is the last that is tried.
+/// Operations that are performed in order at one frame boundary. After the first operation that fails, no other is tried.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Batch {
     /// The operations, at most [`MAX_OPS`].
     pub ops: Vec<Op>,
-    /// Names the batch, for repetitions by a client that never got the answer; 1 to [`MAX_KEY`] bytes. An emulator that
+    /// An idempotency key of 1 to [`MAX_KEY`] bytes, for a client that got no answer and repeats the batch. An emulator that
     /// remembers an outcome under this key returns it again and does not perform the batch twice.
     pub key: Option<String>,
     /// Its name in logs, at most [`MAX_TRACE`] bytes; it has no effect on what is performed.
     pub trace: Option<String>,
-    /// Takes any address as mGBA's own functions do: an address that the console or a memory domain does not have wraps,
-    /// reads the open bus, or does nothing. Otherwise a batch with such an address is refused as a whole.
+    /// Accepts any address, like mGBA's own functions: an address outside of the console's memory or of a memory domain
+    /// wraps around, reads the open bus, or has no effect. Otherwise a batch with such an address is refused as a whole.
     pub unchecked: bool,
 }
 
@@ -48,7 +48,7 @@ impl Batch {
     ///
     /// # Errors
     ///
-    /// Which of [`MAX_OPS`], [`MAX_KEY`] and [`MAX_FRAME`] it breaks, and what to do instead.
+    /// If the batch exceeds [`MAX_OPS`], [`MAX_KEY`] or [`MAX_FRAME`]. The error says what to do instead.
     pub fn check(&self) -> Result<(), OpError> {
         if self.ops.len() > MAX_OPS {
             let message =
@@ -110,7 +110,7 @@ pub struct Outcome {
     /// The emulator's frame counter when the batch was done.
     pub frame: u32,
     /// One result per operation, in order; after an error there are no further results. If an operation is refused before
-    /// any of its batch is performed, those before it are [`Status::NotDone`].
+    /// any of its batch is performed, the operations before it are [`Status::NotDone`].
     pub results: Vec<Result<Value, OpError>>,
 }
 
@@ -137,7 +137,7 @@ impl Outcome {
     pub fn single(mut self) -> Result<Value, OpError> {
         match self.results.pop() {
             Some(result) if self.results.is_empty() => result,
-            _ => Err(OpError::failed("the reply does not hold one result")),
+            _ => Err(OpError::failed("the reply does not have exactly one result")),
         }
     }
 }

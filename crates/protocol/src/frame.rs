@@ -179,7 +179,7 @@ impl Decoder {
         Decoder::default()
     }
 
-    /// Adds bytes as they arrived.
+    /// Adds bytes that have arrived.
     pub fn push(&mut self, bytes: &[u8]) {
         if self.consumed > 0 {
             self.buffer.drain(..self.consumed);

@@ -40,7 +40,7 @@ pub(crate) struct Rollout {
 
 #[pymethods]
 impl Explorer {
-    // Python gives most of these by name.
+    // Python passes most of these by name.
     #[allow(clippy::too_many_arguments)]
     #[new]
     #[pyo3(signature = (game, scenario, *, rom=None, score=None, goal=None, cell=Vec::new(), threads=0))]
@@ -79,7 +79,7 @@ impl Explorer {
         self.explorer.read().task().rom().to_owned()
     }
 
-    /// What branches of two explorers have to have in common to be mixed.
+    /// The properties that two explorers must share to use each other's branches.
     fn fingerprint(&self) -> String {
         self.explorer.read().fingerprint().iter().map(|byte| format!("{byte:02x}")).collect()
     }

@@ -61,7 +61,7 @@ pub(crate) struct VectorEnv {
 
 #[pymethods]
 impl VectorEnv {
-    // Python gives most of these by name.
+    // Python passes most of these by name.
     #[allow(clippy::too_many_arguments)]
     #[new]
     #[pyo3(signature = (game, scenario, num_envs, *, rom=None, threads=0, autoreset="NextStep", render=false))]

@@ -4,7 +4,7 @@ use crc32fast::Hasher;
 use framewire_emulator::{WorkRam, work_ram};
 use framewire_protocol::{Op, OpError, Value};
 
-/// The operations that read the work RAM. They belong into one batch.
+/// The operations that read the work RAM. They must be in one batch.
 pub fn read(console: u8) -> Vec<Op> {
     let read = |WorkRam { domain, address, length }| match domain {
         Some(domain) => Op::DomainReadRange { domain: domain.to_owned(), address, length },

@@ -1,12 +1,13 @@
 //! The saved states of a machine: savestates in named files, the differences between two of them, and searches for the
-//! places in memory that hold a value. No network and no emulator: bytes go in, bytes come out.
+//! places in memory that hold a value. This crate uses no network and no emulator: its functions take bytes and return
+//! bytes.
 //!
-//! - [`Name`]: what files may be called;
-//! - [`Folder`]: files of one kind by name, written whole or not at all;
-//! - [`State`]: the parts of an mGBA savestate: which game, which memory;
+//! - [`Name`]: the name of a file;
+//! - [`Folder`]: files of one kind by name, each written completely or not at all;
+//! - [`State`]: the parts of an mGBA savestate: its game and its memory;
 //! - [`Snapshot`]: a savestate with its picture, its game, its time and a note: one PNG file that mGBA can load too;
 //! - [`Snapshots`]: the folder of them;
-//! - [`diff`]: what differs between two memories;
+//! - [`diff`]: the differences between two memories;
 //! - [`time`]: times as text;
 //! - [`search`]: places that hold a value, narrowed step by step.
 

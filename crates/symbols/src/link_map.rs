@@ -1,7 +1,7 @@
-//! The link map of GNU ld (`-Map`): what it placed where.
+//! The link map of GNU ld (`-Map`), which lists the address of each symbol.
 //!
-//! A symbol has a line `ADDRESS NAME`. A `static` variable has no such line; with `-fdata-sections` it has a section of
-//! its own, `.bss.NAME ADDRESS SIZE FILE`. After a long name ld breaks that line.
+//! A symbol has a line `ADDRESS NAME`. A `static` variable has no such line; with `-fdata-sections` it has a section of its
+//! own, `.bss.NAME ADDRESS SIZE FILE`. After a long name, ld puts the rest on the next line.
 
 /// The map follows this line. Before it come the sections that ld discarded.
 const BEGIN: &str = "Linker script and memory map";
@@ -14,7 +14,7 @@ pub(crate) fn is_link_map(text: &str) -> bool {
     text.contains(BEGIN)
 }
 
-/// The symbols, those with lines of their own first.
+/// The symbols. Those with their own lines come first.
 pub(crate) fn symbols(text: &str) -> impl Iterator<Item = (&str, u32)> {
     let map = text.split_once(BEGIN).map_or("", |(_, map)| map);
     map.lines().filter_map(symbol).chain(sections(map))
@@ -45,7 +45,7 @@ fn sections(map: &str) -> impl Iterator<Item = (&str, u32)> {
             broken = Some(name);
             return None;
         };
-        // A section without bytes was not placed.
+        // A section of 0 bytes is not in the program.
         let (address, size) = (address(word)?, address(words.next()?)?);
         if size > 0 && is_name(name) { Some((name, address)) } else { None }
     })

@@ -70,7 +70,7 @@ local function reclaim(self)
   end
 end
 
--- Where a long message would begin. It is in one piece, so the end of the room may be left out.
+-- The place where a long message would begin. The message is in one piece, so the end of the room may stay unused.
 local function bulk_start(s, length)
   local offset = s.bulk_head % s.bulk_size
   if offset + length > s.bulk_size then return s.bulk_head - offset + s.bulk_size end
@@ -85,7 +85,8 @@ local function has_room(self)
   return bulk_start(s, s.length) + s.length - s.bulk_tail <= s.bulk_size
 end
 
--- An impossible count of read messages from the other side. With it, a wait for room might never end.
+-- Marks the channel as damaged, because the other side's count of read messages is impossible. A wait for room might
+-- never end.
 local function damage(self)
   local s = self.state
   local unread = tobit(s.head - s.theirs[CONSUMED])
@@ -152,13 +153,14 @@ function Sender:commit()
   local place, stamp = s.place, s.stamp
   local reader = self.reader
   if place == s.mailbox then
-    -- SYNC POINT (room): the reply reports what was read, so the line need not move for that too.
+    -- SYNC POINT (room): the reply also reports what was read, so the cache line does not have to move for that.
     reader.published = reader.next
     s.own[CONSUMED] = reader.next
     place[HALF_LENGTH] = length
   else
     if reader.published ~= reader.next and not has_message(reader) then
-      -- SYNC POINT (room): in a dialogue everything was read. With this report, the other side finds the mailbox free.
+      -- SYNC POINT (room): in a dialogue, everything has been read. After this report, the other side can use the
+      -- mailbox.
       reader.published = reader.next
       s.own[CONSUMED] = reader.next
     end

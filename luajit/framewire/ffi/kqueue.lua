@@ -1,5 +1,5 @@
---- kqueue: its declarations and constants, and signals by it. macOS and the BSDs; libkqueue offers the same on Linux,
--- where tests/kqueue.lua runs this file.
+--- Declarations and constants of kqueue, and signals through it. macOS and the BSDs; libkqueue offers the same on
+-- Linux, where tests/kqueue.lua runs this file.
 
 local ffi = require "ffi"
 
@@ -24,7 +24,7 @@ return function(has_ext)
     NOTE_DELETE = 1, NOTE_WRITE = 2, NOTE_RENAME = 0x20,
   }
 
-  --- A separate kqueue is the signals' descriptor.
+  --- Signals have a separate kqueue, whose descriptor is returned.
   function M.open_signals(_, list, numbers)
     local fd = C.kqueue()
     local change = ffi.new("struct fw_kevent[1]")

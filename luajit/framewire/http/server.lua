@@ -30,7 +30,7 @@ local defaults = {
   --- Bytes of responses for a client that reads too slowly; with more, the server disconnects it.
   max_unsent = 67108864,
   max_connections = 16384,
-  --- From the first byte of a head to its last; also from connecting to the first byte.
+  --- From the first byte of a head to its last, and also from the connection to the first byte.
   header_timeout = 10,
   --- From the end of a head to the end of its body.
   body_timeout = 30,
@@ -59,7 +59,7 @@ function Server:renew(name)
   self[name] = buffer.new(65536)
 end
 
---- Counts what an upgraded connection has become, until it is released.
+--- Counts an upgraded connection until it is released.
 ---@param upgraded table with a method `go_away` for the time when the server stops
 function Server:hold(upgraded)
   if self.upgraded[upgraded] then return end
@@ -84,7 +84,7 @@ end
 
 --- Serves a connection that something else has accepted, if there is room for it.
 ---@param fd integer
----@param peer? table the socket whose `peer` is the client's address, if that is another one
+---@param peer? table the socket whose `peer` is the client's address, if `fd` itself is not
 ---@return boolean adopted otherwise it is closed
 function Server:adopt(fd, peer)
   if self.count + self.upgraded_count >= self.limits.max_connections then
@@ -202,7 +202,7 @@ function M.new(loop, listener, options)
     log = options.log or function(line) io.stderr:write(line, "\n") end,
     --- Open connections by descriptor, how many, and the highest descriptor so far.
     connections = {},
-    --- What upgraded connections have become, and how many there are.
+    --- The objects of upgraded connections, such as WebSockets, and their number.
     upgraded = {},
     upgraded_count = 0,
     count = 0,
@@ -213,7 +213,7 @@ function M.new(loop, listener, options)
     late_out = buffer.new(4096),
     --- Small buffers for incomplete requests and for responses that were not taken yet.
     pool = buffer.pool(8192, 64),
-    --- Heads by their bytes, and by those of their field lines.
+    --- Parsed heads, by their bytes and by the bytes of their field lines.
     cache = cache.new(),
     fields = cache.new(),
     request = requests.new(),

@@ -1,5 +1,5 @@
---- The frames of a WebSocket by RFC 6455: reads them from bytes in whatever pieces they arrive, and writes them. Does
--- no I/O and knows no sockets.
+--- Reads and writes the frames of a WebSocket (RFC 6455). Bytes can arrive in any pieces. This module does no I/O and
+-- does not use sockets.
 --
 -- The owner of a protocol has these methods, which the protocol calls:
 --   message(data, is_text)      a whole message
@@ -129,7 +129,7 @@ local function deliver(self, opcode, data, length)
   self.owner:message(string_of(data, length), opcode == TEXT)
 end
 
--- A data frame that has arrived as a whole and is a message of its own.
+-- Handles a data frame that has arrived completely and is a whole message.
 local function whole_message(self, data, length)
   local opcode = self.frame_opcode
   if self.mask ~= 0 then unmask(data, length, self.mask) end
@@ -139,7 +139,7 @@ local function whole_message(self, data, length)
   deliver(self, opcode, data, length)
 end
 
--- Takes the payload bytes that have arrived of a frame that is incomplete, or is a part of a message.
+-- Takes the bytes of a payload that have arrived, if the frame is incomplete or only a part of a message.
 local function take_payload(self, data, length)
   local is_control = self.frame_opcode >= 8
   local target = is_control and self.control or self.partial
@@ -150,7 +150,7 @@ local function take_payload(self, data, length)
   if not is_control then
     self.got = self.got + length
     if self.opcode == TEXT then
-      -- At once, so that a text that cannot become valid is refused before its end.
+      -- Checks each piece, so that an invalid text is refused before its end.
       self.text_state = utf8.check(self.text_state, target.data, at, target.stop)
       if self.text_state == utf8.INVALID then return fail(self, 1007, "a text that is not UTF-8") end
     end
@@ -205,7 +205,7 @@ function Protocol:feed(data, length)
   if self.broken then return end
   local rest = self.rest
   if rest.stop > 0 then
-    -- The beginning of a header is here from the last time.
+    -- There is the beginning of a header from the last call.
     rest:append_bytes(data, length)
     local stop = rest.stop
     self.rest = self.spare
@@ -220,7 +220,7 @@ end
 --- Appends a frame to a buffer.
 ---@param out table buffer
 ---@param opcode integer
----@param source string|ffi.cdata* bytes; a string as it is, because nothing else keeps it alive
+---@param source string|ffi.cdata* bytes; pass a string itself, because nothing else keeps it alive
 ---@param length integer
 ---@param is_part? boolean whether more frames of the message follow
 function Protocol:frame(out, opcode, source, length, is_part)
@@ -266,12 +266,13 @@ function M.new(owner, is_client, max_message)
     owner = owner,
     is_client = is_client,
     max_message = max_message,
-    --- Whether nothing is read any more.
+    --- Whether reading has stopped after an error.
     broken = false,
     --- Opcode of the message whose frames are arriving, and how many bytes of it have arrived.
     opcode = nil,
     got = 0,
-    --- Of the frame that is arriving: opcode, whether it ends its message, missing bytes, and mask for the next byte.
+    --- The frame that is arriving: its opcode, whether it ends its message, the missing bytes, and the mask for the
+    -- next byte.
     frame_opcode = 0,
     is_final = true,
     left = 0,

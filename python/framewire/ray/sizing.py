@@ -22,7 +22,7 @@ class Costs:
     Attributes:
         step_seconds: A step of one environment on one core of a machine whose other cores are idle.
         busy_step_seconds: The same while all cores of the machine are busy.
-        latency_seconds: From the program to a worker and back, without the work of both.
+        latency_seconds: The time from the program to a worker and back, without the work of both.
         worker_seconds: The work of a worker for each step of all its environments, without the steps themselves.
         call_seconds: The work of the program for each worker and step.
         received_bytes_per_second: Observations that the program receives from other machines, if it does nothing else.
@@ -71,7 +71,7 @@ class Prediction:
         steps_per_second: Steps of single environments with `step`, which waits for all workers.
         steps_per_second_async: The same with `send` and `recv`.
         limit: What bounds `send` and `recv`: "cores", "program" or "network".
-        efficiency: `steps_per_second_async` in proportion to what the cores alone would do.
+        efficiency: `steps_per_second_async` divided by the steps per second of the cores alone.
     """
 
     workers: int
@@ -86,7 +86,7 @@ def predict(costs: Costs, plan: Plan) -> Prediction:
     workers = max(1, -(-plan.cores // plan.cores_per_worker))
     envs = plan.cores * plan.envs_per_core
     size = envs * plan.observation_bytes
-    # Seconds for one step of all environments: what each part needs if nothing else holds it up.
+    # Seconds for one step of all environments: the time that each part needs if it does not wait for others.
     real_cores = plan.cores if plan.machine_cores is None else min(plan.cores, plan.machine_cores)
     is_busy = plan.machine_cores is None or plan.cores >= plan.machine_cores
     step_seconds = costs.busy_step_seconds if is_busy else costs.step_seconds

@@ -28,7 +28,7 @@ pub(super) struct ActiveRun {
     timeline: Option<u32>,
     /// How many frames the current step has taken.
     frames: u32,
-    /// Why the current step ends now.
+    /// Why the current step ends in this frame.
     over: Option<EndReason>,
     /// Whether the game was stopped when the run began. If so, the run makes the worker run frames.
     drives: bool,
@@ -169,7 +169,7 @@ impl Machine {
                 index += 1;
                 continue;
             }
-            // The other operations of its batch may run frames, and other runs may end in these.
+            // The other operations of its batch may run frames, in which other runs may end.
             let (mut run, progress) = self.runs.active.remove(index);
             if let Some(timeline) = run.timeline.take() {
                 self.cancel_keys(timeline);

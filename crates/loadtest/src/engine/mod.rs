@@ -26,10 +26,10 @@ use crate::record::Record;
 use crate::row::Point;
 use crate::target::Target;
 
-/// Time that workers have to get ready before the first request is due.
+/// How much time workers have to get ready before the first request is due.
 const LEAD: Duration = Duration::from_millis(30);
 
-/// Ends runs early, from any thread; clones belong together.
+/// Ends runs early, from any thread. All clones have the same effect.
 #[derive(Debug, Clone, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
@@ -54,7 +54,7 @@ pub struct Interval {
     pub start: Duration,
     /// Its nominal length.
     pub length: Duration,
-    /// What ended in it.
+    /// The requests that ended in this interval.
     pub record: Record,
 }
 
@@ -67,8 +67,8 @@ pub struct Outcome {
     pub total: Record,
     /// The pieces in order.
     pub series: Vec<Point>,
-    /// Share of the processor time it could get that the busiest worker used for more than waiting; `None` where the
-    /// system does not say.
+    /// The share of the available processor time that the busiest worker used for work; `None` if the system does not report
+    /// it.
     pub busy: Option<f64>,
     /// The largest number of exchanges that were under way at a time.
     pub most_in_flight: usize,
@@ -142,12 +142,12 @@ pub fn run<T: Target>(
     }
 }
 
-/// Puts the workers' records together.
+/// Combines the workers' records.
 struct Collector {
     workers: usize,
     load: Load,
     length: Duration,
-    /// Intervals of which some worker's share is still missing, and how many shares are there.
+    /// Intervals that still miss the record of a worker, with the number of records that have arrived.
     open: BTreeMap<u64, (usize, Record)>,
     outcome: Outcome,
 }

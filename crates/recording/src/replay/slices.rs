@@ -4,7 +4,7 @@ use framewire_protocol::Op;
 
 use crate::{Entry, memory};
 
-/// The largest number of frames in a slice. They take about a tenth of a second, for which other requests wait.
+/// The largest number of frames in a slice. They take about a tenth of a second, during which other requests wait.
 const FRAMES: u64 = 240;
 
 /// The largest number of reads of the work RAM in a slice. Each adds up to 288 KiB to the reply.

@@ -55,7 +55,7 @@ impl Endpoint {
     }
 }
 
-/// Text until a hello, frames after it.
+/// Speaks text until a hello, and frames after it.
 fn serve(mut stream: TcpStream, act: fn(usize) -> Act, messages: &AtomicUsize) -> Option<()> {
     let act = || act(messages.fetch_add(1, Ordering::SeqCst));
     let (mut text, mut piece) = (String::new(), [0; 4096]);
@@ -116,7 +116,7 @@ fn dialects() -> [Dialect; 3] {
     [Dialect::Binary, Dialect::marker(), Dialect::Marker { prefix: String::new() }]
 }
 
-/// Sends one message; the reply and the number of connections opened for it.
+/// Sends one message. Returns the reply and the number of connections that were opened for it.
 async fn exchange(session: &ScriptSession, payload: &[u8]) -> Result<(Vec<u8>, u32), Failure> {
     let mut reply = Vec::new();
     let mut call = Call::new(payload, &mut reply);
