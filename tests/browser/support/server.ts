@@ -4,11 +4,12 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 
 const ROOT = join(__dirname, "../../..");
-export const PROGRAM = process.env.FRAMEWIRE_BIN ?? join(ROOT, "target/debug/framewire");
+/** Absolute, because the program runs in a folder of its own. */
+export const PROGRAM = resolve(process.env.FRAMEWIRE_BIN ?? join(ROOT, "target/debug/framewire"));
 
 /** How long the start may take, including the wait for an emulator. */
 const START_MS = 20_000;
