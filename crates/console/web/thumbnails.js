@@ -36,7 +36,7 @@ export class Thumbnails {
     const images = new Map();
     for (const moment of moments) {
       const key = `${moment.line} ${moment.frame}`;
-      images.set(key, this.#images.get(key) ?? this.#load(moment));
+      images.set(key, this.#images.get(key) ?? this.#load(moment, key));
     }
     for (const [key, image] of this.#images) if (!images.has(key)) URL.revokeObjectURL(image.src);
     this.#images = images;
@@ -45,19 +45,21 @@ export class Thumbnails {
 
   /**
    * @param {Moment} moment
+   * @param {string} key
    * @returns {HTMLImageElement}
    */
-  #load(moment) {
+  #load(moment, key) {
     const image = el("img", { alt: "", draggable: "false" });
-    void this.#fill(image, moment);
+    void this.#fill(image, moment, key);
     return image;
   }
 
   /**
    * @param {HTMLImageElement} image
    * @param {Moment} moment
+   * @param {string} key
    */
-  async #fill(image, moment) {
+  async #fill(image, moment, key) {
     const { api, rpc } = this.#app;
     if (!rpc.socket.connected.value) {
       image.src = api.url("/v1/timeline/picture", { ...moment });
@@ -70,6 +72,8 @@ export class Thumbnails {
         ...moment,
         ...(emulator === undefined ? {} : { emulator }),
       });
+      // It may have left while the picture was on its way. Nobody would free the picture then.
+      if (this.#images.get(key) !== image) return;
       const bytes = Uint8Array.from(atob(data), (character) => character.charCodeAt(0));
       image.src = URL.createObjectURL(new Blob([bytes], { type }));
     } catch {

@@ -49,6 +49,8 @@ import { VIEW_ONLY } from "./transport.js";
 
 /** Shortest time between two requests for the history. */
 const EVERY_MS = 1500;
+/** The longest time, after several refusals one after another. */
+const EVERY_MS_REFUSED = 60_000;
 /** Frames that are shown at most: two minutes. */
 const SPAN = 7200;
 /** Small pictures in the strip, at most. */
@@ -102,6 +104,8 @@ export class Timeline {
   #shown = "";
   /** How many times the history was asked for. */
   #asked = 0;
+  /** How many times the server refused the history, one after another. */
+  #refusals = 0;
   /** When the history came. */
   #at = 0;
 
@@ -139,6 +143,7 @@ export class Timeline {
     app.status.follow(() => void this.#refresh());
     app.api.emulator.follow(() => {
       this.#history = undefined;
+      this.#refusals = 0;
       this.#shown = "";
       this.#thumbnails.forget();
       this.element.hidden = true;
@@ -168,22 +173,28 @@ export class Timeline {
     const { emulator } = this.#app.status.value;
     if (!emulator?.connected || document.hidden) return;
     this.#changed = false;
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined;
-      // An emulator that stands still sends no other status.
-      if (this.#changed) void this.#refresh();
-    }, EVERY_MS);
+    this.#timer = setTimeout(
+      () => {
+        this.#timer = undefined;
+        // An emulator that stands still sends no other status.
+        if (this.#changed) void this.#refresh();
+      },
+      Math.min(EVERY_MS * 2 ** this.#refusals, EVERY_MS_REFUSED),
+    );
     this.#asked += 1;
     const asked = this.#asked;
     try {
       const first = Math.max(0, emulator.frame - SPAN);
       /** @type {History} */
       const history = await this.#ask(first);
+      this.#refusals = 0;
       // An answer may come after that of a later request.
       if (!this.#moving && asked === this.#asked) this.#show(history);
     } catch (error) {
       if (error instanceof ApiError && error.status === 501) this.element.hidden = true;
       else this.#changed = true;
+      // A lost connection is not a refusal: the history should be back with it.
+      if (error instanceof ApiError && error.status > 0) this.#refusals += 1;
     }
   }
 

@@ -87,6 +87,29 @@ test("a refusal is shown, and the game goes on", async ({ console: page, server 
   await expect.poll(async () => (await state(server)).run).toBe("running");
 });
 
+test("a server that refuses the history is asked less and less", async ({ page, server }) => {
+  let asked = 0;
+  await page.routeWebSocket(/\/v1\/ws/, (socket) => {
+    const there = socket.connectToServer();
+    socket.onMessage((message) => {
+      const { id, method } = JSON.parse(String(message)) as { id: number; method: string };
+      if (method !== "history") {
+        there.send(message);
+        return;
+      }
+      asked += 1;
+      const error = { code: -32000, message: "broken", data: { status: 500, detail: "broken" } };
+      socket.send(JSON.stringify({ jsonrpc: "2.0", id, error }));
+    });
+  });
+  await page.goto(server.url);
+  await expect.poll(() => asked).toBe(1);
+  // At the usual pace, it would be asked five times: after 1.5, 3, 4.5 and 6 seconds. Now: after 1.5 and 4.5 seconds.
+  await page.waitForTimeout(6500);
+  expect(asked).toBeGreaterThanOrEqual(2);
+  expect(asked).toBeLessThanOrEqual(3);
+});
+
 test.describe("on a phone", () => {
   test.use({ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
 
