@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use framewire_emulator::embedded::{Config, Hardware, Mods, Options as CoreOptions, Patching, Rom, Speed};
 use framewire_emulator::{Clock, Embedded};
-use framewire_recording::replay::{Divergence, Options, ReplayClock, ReplayError, Report, replay};
+use framewire_recording::replay::{Divergence, PlayOptions, ReplayClock, ReplayError, Report, replay};
 use framewire_recording::{Ending, FormatError, Recording};
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -84,7 +84,7 @@ fn play(args: &Args) -> anyhow::Result<bool> {
         (every, ..) => every,
     };
     let clock = if args.clock.is_some() { ReplayClock::Own } else { ReplayClock::Recorded };
-    let options = Options { every, through: args.write, clock, ..Options::default() };
+    let options = PlayOptions { every, through: args.write, clock, ..PlayOptions::default() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let bar = bar(recording.frames());
     let begun = Instant::now();

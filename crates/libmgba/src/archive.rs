@@ -44,9 +44,6 @@ struct Entry {
     size: u64,
 }
 
-/// Why no game comes out of an archive, to follow the archive's name; it says what to do.
-type Problem = String;
-
 /// The kind of archive that begins with `head`; none if it is a ROM or anything else.
 pub(crate) fn kind(head: &[u8]) -> Option<Kind> {
     match head {
@@ -71,12 +68,7 @@ pub(crate) fn problem(path: &Path) -> Option<&'static str> {
 }
 
 /// Unpacks the game `inside`, or the only game in the archive. `shown` is the archive's name in messages.
-pub(crate) fn unpack(
-    kind: Kind,
-    mut file: File,
-    inside: Option<&str>,
-    shown: &Path,
-) -> Result<Game, Problem> {
+pub(crate) fn unpack(kind: Kind, mut file: File, inside: Option<&str>, shown: &Path) -> Result<Game, String> {
     match kind {
         Kind::Zip => {
             if !zip_is_whole(&mut file).unwrap_or(false) {
@@ -96,7 +88,7 @@ pub(crate) fn unpack(
     }
 }
 
-fn zipped(file: File, inside: Option<&str>, shown: &Path) -> Result<Game, Problem> {
+fn zipped(file: File, inside: Option<&str>, shown: &Path) -> Result<Game, String> {
     let failed = |error| match error {
         ZipError::UnsupportedArchive(ZipError::PASSWORD_REQUIRED) => {
             "is a zip archive with a password; unpack it first".to_owned()
@@ -121,7 +113,7 @@ fn zipped(file: File, inside: Option<&str>, shown: &Path) -> Result<Game, Proble
     finish("zip", &entries[chosen], bytes)
 }
 
-fn seven_zipped(mut file: File, inside: Option<&str>, shown: &Path) -> Result<Game, Problem> {
+fn seven_zipped(mut file: File, inside: Option<&str>, shown: &Path) -> Result<Game, String> {
     let failed = |error: sevenz_rust2::Error| match error {
         sevenz_rust2::Error::UnsupportedCompressionMethod(method) if method.contains("AES") => {
             "is a 7z archive with a password; unpack it first".to_owned()
@@ -175,7 +167,7 @@ fn seven_zipped(mut file: File, inside: Option<&str>, shown: &Path) -> Result<Ga
 }
 
 /// The file that is meant, if its size is possible.
-fn choose(kind: &str, entries: &[Entry], inside: Option<&str>, shown: &Path) -> Result<usize, Problem> {
+fn choose(kind: &str, entries: &[Entry], inside: Option<&str>, shown: &Path) -> Result<usize, String> {
     let chosen = match inside {
         Some(wanted) => entries.iter().position(|entry| plain(&entry.name) == wanted).ok_or_else(|| {
             format!("is a {kind} archive without {wanted}; it holds {}", names(entries.iter()))
@@ -245,7 +237,7 @@ fn read(reader: impl Read) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn finish(kind: &str, entry: &Entry, bytes: Vec<u8>) -> Result<Game, Problem> {
+fn finish(kind: &str, entry: &Entry, bytes: Vec<u8>) -> Result<Game, String> {
     if bytes.len() as u64 == entry.size {
         return Ok(Game { name: plain(&entry.name), bytes });
     }
@@ -253,7 +245,7 @@ fn finish(kind: &str, entry: &Entry, bytes: Vec<u8>) -> Result<Game, Problem> {
     Err(damaged(kind, &sizes))
 }
 
-fn damaged(kind: &str, what: &str) -> Problem {
+fn damaged(kind: &str, what: &str) -> String {
     format!("is a damaged {kind} archive ({what}); get the file again")
 }
 
@@ -268,7 +260,7 @@ fn zip_is_whole(file: &mut File) -> io::Result<bool> {
 }
 
 /// Checks where the list of files is, before the library reserves memory for it.
-fn check_list(file: &mut File) -> Result<(), Problem> {
+fn check_list(file: &mut File) -> Result<(), String> {
     let mut head = [0; 32];
     let length = file.metadata().map_or(0, |metadata| metadata.len());
     file.rewind()

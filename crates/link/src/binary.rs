@@ -27,7 +27,7 @@ const READS: usize = 4;
 const TURNS: usize = 64;
 
 /// A connection after its hello.
-struct Connection<'a> {
+struct BinaryConnection<'a> {
     state: &'a mut LinkState,
     stream: TcpStream,
     decoder: Decoder,
@@ -57,7 +57,7 @@ pub(crate) async fn drive(state: &mut LinkState, stream: TcpStream, received: &[
     let mut decoder = Decoder::new();
     decoder.push(received);
     let buffer = vec![0; READ];
-    let mut connection = Connection {
+    let mut connection = BinaryConnection {
         state,
         stream,
         decoder,
@@ -77,7 +77,7 @@ pub(crate) async fn drive(state: &mut LinkState, stream: TcpStream, received: &[
     }
 }
 
-impl Connection<'_> {
+impl BinaryConnection<'_> {
     /// Ends without an error when the link is to stop and no request is open.
     async fn serve(&mut self) -> io::Result<()> {
         let mut tick = interval(TICK);

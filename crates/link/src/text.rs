@@ -84,7 +84,7 @@ enum Waiting {
     Expired,
 }
 
-struct Connection<'a> {
+struct TextConnection<'a> {
     state: &'a mut LinkState,
     stream: TcpStream,
     /// The message to write. Its bytes before `written` are written.
@@ -107,7 +107,7 @@ pub(crate) async fn drive(state: &mut LinkState, stream: TcpStream) -> Connectio
     let heard = Instant::now() - HEARTBEAT;
     let (out, received, silence) = (Vec::new(), Vec::new(), SilenceCheck::default());
     let local = is_local(&stream);
-    let mut connection = Connection {
+    let mut connection = TextConnection {
         state,
         stream,
         out,
@@ -143,7 +143,7 @@ fn is_local(stream: &TcpStream) -> bool {
     }
 }
 
-impl Connection<'_> {
+impl TextConnection<'_> {
     /// Ends without an error when the link is to stop and no request is open.
     async fn serve(&mut self) -> io::Result<()> {
         let mut tick = interval(TICK);

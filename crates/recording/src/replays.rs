@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::Recording;
-use crate::replay::{Options, ReplayError, Report, replay};
+use crate::replay::{PlayOptions, ReplayError, Report, replay};
 
 /// The result of a replay; `None` while it is running.
 pub type ReplayResult = Option<Result<Report, Arc<ReplayError>>>;
@@ -50,7 +50,7 @@ impl ReplayTask {
         self.cancelled.store(true, Relaxed);
     }
 
-    async fn run(&self, emulator: Arc<dyn Emulator>, recording: Recording, options: Options) {
+    async fn run(&self, emulator: Arc<dyn Emulator>, recording: Recording, options: PlayOptions) {
         let progress = |frames| {
             self.played.store(frames, Relaxed);
             if self.cancelled.load(Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -75,7 +75,7 @@ impl Replays {
         emulator: Arc<dyn Emulator>,
         name: Name,
         recording: Recording,
-        options: Options,
+        options: PlayOptions,
     ) -> Result<Arc<ReplayTask>, Arc<ReplayTask>> {
         let mut tasks = self.0.lock();
         if let Some(task) = tasks.get(of)

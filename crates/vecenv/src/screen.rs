@@ -18,7 +18,7 @@ pub(crate) struct Layout {
     stack: usize,
     pub(crate) max: u32,
     columns: Taps,
-    rows: Vec<Source>,
+    rows: Vec<Covered>,
     /// Divides by the number of pixels of the part.
     mean: Divisor,
     /// The processor's vector instructions.
@@ -27,7 +27,7 @@ pub(crate) struct Layout {
 
 /// The pixels of one axis that a pixel of the observation covers, and how much of each it covers.
 #[derive(Debug, Clone)]
-struct Source {
+struct Covered {
     first: usize,
     weights: Vec<u16>,
 }
@@ -101,7 +101,7 @@ impl Layout {
 }
 
 /// For each of `to` pixels, which of `from` pixels it covers. The weights of a pixel add up to `from`.
-fn sources(from: u32, to: u32) -> Vec<Source> {
+fn sources(from: u32, to: u32) -> Vec<Covered> {
     let (from, to) = (from as usize, to as usize);
     let source = |pixel: usize| {
         // In units of 1 / to of a source pixel.
@@ -109,7 +109,7 @@ fn sources(from: u32, to: u32) -> Vec<Source> {
         let first = start / to;
         let last = (end - 1) / to;
         let weight = |at: usize| (end.min((at + 1) * to) - start.max(at * to)) as u16;
-        Source { first, weights: (first..=last).map(weight).collect() }
+        Covered { first, weights: (first..=last).map(weight).collect() }
     };
     (0..to).map(source).collect()
 }
@@ -124,7 +124,7 @@ struct Taps {
 }
 
 impl Taps {
-    fn new(sources: &[Source]) -> Taps {
+    fn new(sources: &[Covered]) -> Taps {
         let each = sources.iter().map(|source| source.weights.len()).max().unwrap_or(1);
         let weights = sources.iter().flat_map(|source| {
             let weights = source.weights.iter().copied().map(u32::from);

@@ -29,7 +29,7 @@ const SOON: u32 = if cfg!(loom) { 0 } else { 8 };
 const LOST: &str = "a part of its memory was missing";
 
 #[derive(Clone, Copy)]
-enum Place {
+enum Found {
     Mailbox,
     Slot,
 }
@@ -54,7 +54,7 @@ impl<M: Memory> Receiver<M> {
 
     /// Checks a few times. Inlined, so that a reply which comes at once is found without a call.
     #[inline(always)]
-    fn find_soon(&mut self) -> Option<Place> {
+    fn find_soon(&mut self) -> Option<Found> {
         let place = self.find();
         if place.is_some() {
             return place;
@@ -98,15 +98,15 @@ impl<M: Memory> Receiver<M> {
     }
 
     #[inline(always)]
-    fn find(&self) -> Option<Place> {
+    fn find(&self) -> Option<Found> {
         let writer = self.side.other();
         let slots = self.memory.slots(writer);
         // SYNC POINT (message): pairs with the stores in `Sender::publish`.
         if slots[self.next as usize & (slots.len() - 1)].stamp.load(Ordering::Acquire) == self.next + 1 {
-            return Some(Place::Slot);
+            return Some(Found::Slot);
         }
         // SYNC POINT (message): as above.
-        (self.memory.half(writer).stamp.load(Ordering::Acquire) == self.next + 1).then_some(Place::Mailbox)
+        (self.memory.half(writer).stamp.load(Ordering::Acquire) == self.next + 1).then_some(Found::Mailbox)
     }
 
     #[cold]
@@ -114,7 +114,7 @@ impl<M: Memory> Receiver<M> {
         &mut self,
         timeout: Option<Duration>,
         stop: impl Fn() -> bool,
-    ) -> Result<Option<Place>, Error> {
+    ) -> Result<Option<Found>, Error> {
         if self.mailbox_unreported {
             // Since then, no message was sent to the other side, which would have reported it too.
             self.publish();
@@ -170,14 +170,14 @@ impl<M: Memory> Receiver<M> {
     }
 
     #[inline(always)]
-    fn message(&mut self, place: Place) -> Result<Message<'_, M>, Error> {
+    fn message(&mut self, place: Found) -> Result<Message<'_, M>, Error> {
         let writer = self.side.other();
         let (start, length, bulk) = match place {
-            Place::Mailbox => {
+            Found::Mailbox => {
                 let half = self.memory.half(writer);
                 (half.data(), half.length(), None)
             }
-            Place::Slot => {
+            Found::Slot => {
                 let slots = self.memory.slots(writer);
                 let slot = &slots[self.next as usize & (slots.len() - 1)];
                 let (length, offset) = slot.description();
@@ -200,16 +200,16 @@ impl<M: Memory> Receiver<M> {
     }
 
     #[inline(always)]
-    fn release(&mut self, place: Place, is_long: bool) {
+    fn release(&mut self, place: Found, is_long: bool) {
         self.next += 1;
         let unpublished = (self.next as u32).wrapping_sub(self.published) as usize;
         match place {
-            Place::Mailbox => self.mailbox_unreported = true,
+            Found::Mailbox => self.mailbox_unreported = true,
             // Several slots are released together, so that the word does not move between cores for each of them.
-            Place::Slot if is_long || unpublished >= self.memory.slots(self.side.other()).len() / 8 => {
+            Found::Slot if is_long || unpublished >= self.memory.slots(self.side.other()).len() / 8 => {
                 self.publish();
             }
-            Place::Slot => {}
+            Found::Slot => {}
         }
     }
 
@@ -241,7 +241,7 @@ impl<M: Memory> Receiver<M> {
 pub struct Message<'a, M: Memory> {
     receiver: &'a mut Receiver<M>,
     bytes: &'a [u8],
-    place: Place,
+    place: Found,
     bulk: Option<usize>,
 }
 
@@ -258,8 +258,8 @@ impl<M: Memory> Drop for Message<'_, M> {
         let writer = self.receiver.side.other();
         let memory = &self.receiver.memory;
         match self.place {
-            Place::Mailbox => memory.half(writer).watch(),
-            Place::Slot => {
+            Found::Mailbox => memory.half(writer).watch(),
+            Found::Slot => {
                 let slots = memory.slots(writer);
                 slots[self.receiver.next as usize & (slots.len() - 1)].watch();
             }

@@ -32,13 +32,13 @@ const EVENT_FRAMES: u32 = 3;
 
 /// Adds states of an attached emulator to its history.
 #[derive(Debug)]
-pub(super) struct HistoryKeeper {
+pub(super) struct StateFetcher {
     pub history: Arc<History>,
-    progress: Mutex<Progress>,
+    progress: Mutex<FetchProgress>,
 }
 
 #[derive(Debug)]
-struct Progress {
+struct FetchProgress {
     /// Why the next state does not follow from the last one that was kept; `None` if it does.
     beginning: Option<Beginning>,
     /// The frame of the last state.
@@ -73,10 +73,10 @@ pub(super) struct Return {
 /// How many operations a `rewind` becomes.
 const OPS: usize = 3;
 
-impl HistoryKeeper {
+impl StateFetcher {
     /// A history that takes at most `budget` bytes of memory; with 0 it keeps nothing.
-    pub fn new(budget: usize) -> HistoryKeeper {
-        let progress = Progress {
+    pub fn new(budget: usize) -> StateFetcher {
+        let progress = FetchProgress {
             beginning: Some(Beginning::Game),
             kept: None,
             keys: None,
@@ -84,7 +84,7 @@ impl HistoryKeeper {
             breaks: 0,
             asked: None,
         };
-        HistoryKeeper { history: Arc::new(History::new(budget)), progress: Mutex::new(progress) }
+        StateFetcher { history: Arc::new(History::new(budget)), progress: Mutex::new(progress) }
     }
 
     /// Returns the history. From then on, states are kept until nobody has asked for the history for ten minutes.
@@ -153,7 +153,7 @@ impl HistoryKeeper {
     }
 }
 
-impl HistoryKeeper {
+impl StateFetcher {
     /// Replaces an operation `rewind` of a batch with operations that the script has. They save the current state and load
     /// the kept one. The first `rewind` is given by its index, frame and line; `now` is the emulator's frame counter.
     ///

@@ -10,7 +10,7 @@ use framewire_protocol::{Batch, EventFrame, EventItem, Op, Outcome, Value};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use super::history::HistoryKeeper;
+use super::history::StateFetcher;
 use super::watches::AttachedWatches;
 use crate::Happening;
 use crate::event::EventSender;
@@ -43,7 +43,7 @@ impl From<Outcome> for Game {
 pub(super) struct AttachedState {
     pub events: EventSender,
     pub watches: Arc<AttachedWatches>,
-    pub keeper: Arc<HistoryKeeper>,
+    pub keeper: Arc<StateFetcher>,
     /// The timelines of keys that play or wait.
     timelines: Mutex<BTreeSet<u32>>,
     pub game: Mutex<Game>,
@@ -91,7 +91,7 @@ impl AttachedState {
         AttachedState {
             events: EventSender::new(),
             watches: Arc::default(),
-            keeper: Arc::new(HistoryKeeper::new(history)),
+            keeper: Arc::new(StateFetcher::new(history)),
             timelines: Mutex::default(),
             game: Mutex::default(),
             game_known: AtomicBool::new(false),

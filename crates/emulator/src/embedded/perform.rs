@@ -18,12 +18,12 @@ const UNDER_WAY: &str =
 
 /// A batch whose operations may be done, or its outcome.
 enum Begun {
-    Progress(Progress),
+    Active(BatchProgress),
     Refused(Outcome, Responder),
 }
 
 /// A batch that is being performed.
-pub(super) struct Progress {
+pub(super) struct BatchProgress {
     /// The whole batch and its key, if it has one.
     keyed: Option<(String, Batch)>,
     /// The remaining operations.
@@ -37,7 +37,7 @@ pub(super) struct Progress {
     pub responder: Responder,
 }
 
-impl Progress {
+impl BatchProgress {
     /// Whether nobody waits for the outcome, and it has no key with which it could be requested again.
     pub fn is_abandoned(&self) -> bool {
         self.keyed.is_none() && self.responder.is_abandoned()
@@ -125,7 +125,7 @@ impl Machine {
         }
         match self.begin(batch, responder) {
             Begun::Refused(outcome, _) => outcome,
-            Begun::Progress(mut progress) => {
+            Begun::Active(mut progress) => {
                 self.go_on(&mut progress);
                 self.finish(progress).0
             }
@@ -136,12 +136,12 @@ impl Machine {
     pub fn submit(&mut self, batch: Batch, responder: Responder) {
         match self.begin(batch, responder) {
             Begun::Refused(outcome, responder) => self.answers.push((responder, outcome)),
-            Begun::Progress(progress) => self.proceed(progress),
+            Begun::Active(progress) => self.proceed(progress),
         }
     }
 
     /// Continues a batch until its end, or until it waits for a run.
-    pub(super) fn proceed(&mut self, mut progress: Progress) {
+    pub(super) fn proceed(&mut self, mut progress: BatchProgress) {
         match self.go_on(&mut progress) {
             Some(run) => self.runs.add(run, progress),
             None => {
@@ -152,7 +152,7 @@ impl Machine {
     }
 
     /// Continues a batch whose run is over.
-    pub(super) fn run_is_over(&mut self, mut progress: Progress, result: Result) {
+    pub(super) fn run_is_over(&mut self, mut progress: BatchProgress, result: Result) {
         let failed = result.is_err();
         progress.results.push(result);
         if failed {
@@ -184,12 +184,12 @@ impl Machine {
         }
         let results = Vec::with_capacity(ops.len());
         let left = ops.into_iter();
-        Begun::Progress(Progress { keyed, left, checked, results, advanced: 0, responder })
+        Begun::Active(BatchProgress { keyed, left, checked, results, advanced: 0, responder })
     }
 
     /// Does operations in order, up to and including the first that fails, or up to one that waits. Returns what that one
     /// waits for.
-    fn go_on(&mut self, progress: &mut Progress) -> Option<ActiveRun> {
+    fn go_on(&mut self, progress: &mut BatchProgress) -> Option<ActiveRun> {
         // A batch may end in a frame that another batch runs.
         let outer = std::mem::replace(&mut self.advanced, progress.advanced);
         let mut waits = None;
@@ -226,8 +226,8 @@ impl Machine {
     }
 
     /// The outcome of a batch that was done. It is remembered under its key.
-    fn finish(&mut self, progress: Progress) -> (Outcome, Responder) {
-        let Progress { keyed, results, responder, .. } = progress;
+    fn finish(&mut self, progress: BatchProgress) -> (Outcome, Responder) {
+        let BatchProgress { keyed, results, responder, .. } = progress;
         let outcome = Outcome { frame: self.core.frame_counter(), results };
         // A batch that was refused and changed nothing may be sent again with the same key.
         if let Some((key, batch)) = keyed

@@ -7,7 +7,7 @@ use framewire_protocol::{OpError, Status, Value};
 
 use super::expressions::{CoreMemory, compile};
 use super::machine::Machine;
-use super::perform::Progress;
+use super::perform::BatchProgress;
 
 /// The largest number of runs at once. Each evaluates its conditions after every frame.
 const MAX_RUNS: usize = 256;
@@ -15,7 +15,7 @@ const MAX_RUNS: usize = 256;
 /// The runs that are not over, each with the batch that waits for it.
 #[derive(Default)]
 pub(super) struct Runs {
-    active: Vec<(ActiveRun, Progress)>,
+    active: Vec<(ActiveRun, BatchProgress)>,
 }
 
 /// A run that needs more frames.
@@ -50,12 +50,12 @@ pub(super) enum BegunRun {
 }
 
 impl Runs {
-    pub fn add(&mut self, run: ActiveRun, progress: Progress) {
+    pub fn add(&mut self, run: ActiveRun, progress: BatchProgress) {
         self.active.push((run, progress));
     }
 
     /// The batches that wait.
-    pub fn progresses(&self) -> impl Iterator<Item = &Progress> {
+    pub fn progresses(&self) -> impl Iterator<Item = &BatchProgress> {
         self.active.iter().map(|(_, progress)| progress)
     }
 

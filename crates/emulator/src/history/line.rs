@@ -128,14 +128,14 @@ pub(crate) struct Found {
 pub(super) struct Line {
     id: u32,
     beginning: Beginning,
-    states: VecDeque<State>,
+    states: VecDeque<StoredState>,
     keys: VecDeque<KeysFrom>,
     /// Bytes of memory that the states take.
     size: usize,
 }
 
 #[derive(Debug)]
-struct State {
+struct StoredState {
     frame: u32,
     time: SystemTime,
     /// Whether it is packed alone.
@@ -147,9 +147,9 @@ struct State {
     changed: Option<u32>,
 }
 
-impl State {
+impl StoredState {
     fn size(&self) -> usize {
-        size_of::<State>() + self.packed.size() + self.thumbnail.as_ref().map_or(0, Thumbnail::size)
+        size_of::<StoredState>() + self.packed.size() + self.thumbnail.as_ref().map_or(0, Thumbnail::size)
     }
 }
 
@@ -164,7 +164,7 @@ impl Line {
     }
 
     pub fn overview(&self, first: u32) -> LineOverview {
-        let kept = |state: &State| KeptState {
+        let kept = |state: &StoredState| KeptState {
             frame: state.frame,
             time: state.time,
             pictured: state.thumbnail.is_some(),
@@ -210,7 +210,7 @@ impl Line {
     pub fn add(&mut self, new: NewState<'_>) {
         let differences = self.states.iter().rev().take_while(|state| !state.whole).count();
         let whole = new.before.is_empty() || differences >= GROUP;
-        let state = State {
+        let state = StoredState {
             frame: new.frame,
             time: SystemTime::now(),
             whole,

@@ -160,14 +160,14 @@ struct Health {
     run: String,
 }
 
-struct Answer {
+struct Response {
     status: u16,
     /// The status line and the headers.
     head: String,
     body: String,
 }
 
-impl Answer {
+impl Response {
     /// Whether this is the answer of a Framewire to `/healthz`.
     fn is_framewires(&self) -> bool {
         match self.status {
@@ -188,13 +188,13 @@ impl Answer {
     }
 }
 
-async fn get(address: SocketAddr, path: &str, token: Option<&Token>) -> anyhow::Result<Answer> {
+async fn get(address: SocketAddr, path: &str, token: Option<&Token>) -> anyhow::Result<Response> {
     let answer = timeout(PATIENCE, exchange(address, path, token)).await;
     let answer = answer.with_context(|| format!("no answer to GET {path} within {PATIENCE:?}"))??;
     let (head, body) = answer.split_once("\r\n\r\n").context("it does not speak HTTP")?;
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
     let status = status.context("it does not speak HTTP")?;
-    Ok(Answer { status, head: head.to_owned(), body: body.to_owned() })
+    Ok(Response { status, head: head.to_owned(), body: body.to_owned() })
 }
 
 /// Sends a request on a connection of its own and reads to the end. With HTTP/1.0 the answer is not chunked.

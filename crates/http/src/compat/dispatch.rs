@@ -14,7 +14,7 @@ use percent_encoding::percent_decode_str;
 use tracing::info;
 
 use super::body;
-use super::params::{Kind, Query};
+use super::params::{Kind, RawQuery};
 use super::table::{Build, ECHO, ROUTES, Route, Verb};
 use crate::access::caller::Caller;
 use crate::failure::Failure;
@@ -163,7 +163,7 @@ fn refusal(route: &Route, error: EmulatorError) -> Failure {
 /// connection can be read.
 async fn build(services: &CompatServices, route: &Route, query: &str, body: Body) -> Result<Op, Failure> {
     let CompatServices { bodies, max_message, .. } = services;
-    let query = Query(query);
+    let query = RawQuery(query);
     match route.build {
         Build::Ignored(build) => {
             bodies.read(body).await?;

@@ -221,9 +221,9 @@ fn quoted(text: &str) -> String {
 
 /// A request's query, not yet decoded. Unknown parameters are ignored.
 #[derive(Clone, Copy)]
-pub(crate) struct Query<'a>(pub(super) &'a str);
+pub(crate) struct RawQuery<'a>(pub(super) &'a str);
 
-impl<'a> Query<'a> {
+impl<'a> RawQuery<'a> {
     /// Reads the values of a parameter.
     pub(super) fn get<T>(self, typed: &Typed<T>) -> Result<T, Failure> {
         let name = typed.param.name;

@@ -4,7 +4,7 @@ use framewire_protocol::op::{OpInfo, OpKind};
 use framewire_protocol::{Effect, Key, Keys, MAX_RANGE, Op};
 
 use super::params::{
-    Param, Query, Typed, boolean, button, buttons, exact, integer, lua_number, name, path, text,
+    Param, RawQuery, Typed, boolean, button, buttons, exact, integer, lua_number, name, path, text,
 };
 use super::reply::Reply;
 use crate::failure::Failure;
@@ -53,9 +53,9 @@ pub enum RequestBody {
 /// Makes an operation from a request. There is one variant for each [`RequestBody`].
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Build {
-    Ignored(fn(Query<'_>) -> Result<Op, Failure>),
-    Savestate(fn(Query<'_>, Vec<u8>) -> Result<Op, Failure>),
-    Message(fn(Query<'_>, Vec<u8>) -> Result<Op, Failure>),
+    Ignored(fn(RawQuery<'_>) -> Result<Op, Failure>),
+    Savestate(fn(RawQuery<'_>, Vec<u8>) -> Result<Op, Failure>),
+    Message(fn(RawQuery<'_>, Vec<u8>) -> Result<Op, Failure>),
 }
 
 impl Route {

@@ -43,7 +43,7 @@ impl ToSchema for BatchOp {
     fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
         let all = operations().map(|(name, object)| (component_name(name), Schema::Object(object).into()));
         schemas.extend(all);
-        schemas.push((Address::name().into(), Address::schema()));
+        schemas.push((AddressSchema::name().into(), AddressSchema::schema()));
         schemas.push((Number::name().into(), Number::schema()));
         schemas.push((<NumberType as ToSchema>::name().into(), NumberType::schema()));
         schemas.push((KeyName::name().into(), KeyName::schema()));
@@ -75,9 +75,9 @@ fn component_name(name: &str) -> String {
 }
 
 /// The schema of an address.
-pub(crate) struct Address;
+pub(crate) struct AddressSchema;
 
-impl PartialSchema for Address {
+impl PartialSchema for AddressSchema {
     fn schema() -> RefOr<Schema> {
         let number = integer(0, u32::MAX.into());
         let text = ObjectBuilder::new().schema_type(Type::String).examples([
@@ -92,7 +92,7 @@ impl PartialSchema for Address {
     }
 }
 
-impl ToSchema for Address {
+impl ToSchema for AddressSchema {
     fn name() -> Cow<'static, str> {
         "Address".into()
     }
@@ -161,7 +161,7 @@ fn argument(info: &OpInfo, arg: &ArgInfo) -> RefOr<Schema> {
     let number = |min, max| number(min, max).description(Some(arg.doc)).into();
     let (least, most) = range(arg);
     match (arg.name, arg.kind) {
-        ("address", ArgKind::U32) if !in_domain => Ref::from_schema_name(Address::name()).into(),
+        ("address", ArgKind::U32) if !in_domain => Ref::from_schema_name(AddressSchema::name()).into(),
         ("keys", ArgKind::U16) => Ref::from_schema_name(KeySet::name()).into(),
         ("key", ArgKind::U8) => {
             let name = Ref::from_schema_name(KeyName::name());
@@ -204,7 +204,7 @@ fn kind() -> Ref {
 }
 
 fn conveniences() -> impl Iterator<Item = (&'static str, Object)> {
-    let address = || Ref::from_schema_name(Address::name());
+    let address = || Ref::from_schema_name(AddressSchema::name());
     let value = || Ref::from_schema_name(Number::name());
     super::convenience::ALL.into_iter().map(move |(name, doc)| {
         let object = named(name, doc);

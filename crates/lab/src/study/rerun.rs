@@ -44,12 +44,12 @@ pub struct Again {
     /// The name of its step.
     pub name: String,
     /// Its figures in each pass.
-    pub passes: Vec<Figures>,
+    pub passes: Vec<RowFigures>,
 }
 
 /// What is compared. Times are in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Figures {
+pub struct RowFigures {
     /// Requests.
     pub requests: u64,
     /// Share of right replies in percent.
@@ -60,10 +60,10 @@ pub struct Figures {
     pub p99: Option<f64>,
 }
 
-impl Figures {
-    fn of(row: &Row) -> Figures {
+impl RowFigures {
+    fn of(row: &Row) -> RowFigures {
         let timed = Some(row).filter(is_timed);
-        Figures {
+        RowFigures {
             requests: row.requests,
             success: row.success,
             mean: timed.map(|row| row.intended.mean),
@@ -72,11 +72,11 @@ impl Figures {
     }
 }
 
-/// A figure of [`Figures`]: its name, its value, and how it is written.
-pub type Figure = (&'static str, fn(&Figures) -> Option<f64>, fn(f64) -> String);
+/// A figure of [`RowFigures`]: its name, its value, and how it is written.
+pub type ComparedFigure = (&'static str, fn(&RowFigures) -> Option<f64>, fn(f64) -> String);
 
 /// The figures that are compared.
-pub const FIGURES: [Figure; 3] = [
+pub const FIGURES: [ComparedFigure; 3] = [
     ("right replies", |figures| Some(figures.success), percent),
     ("mean", |figures| figures.mean, millis),
     ("p99", |figures| figures.p99, millis),
@@ -136,9 +136,9 @@ impl Rerun {
 
     /// The figures of a row in the study and now, in the order of [`FIGURES`].
     pub fn compared(again: &Again, study: &[Row]) -> Vec<Option<Compared>> {
-        let study: Vec<_> = study.iter().map(Figures::of).collect();
-        let compare = |(_, value, _): &Figure| {
-            let spread = |passes: &[Figures]| Spread::of(passes.iter().filter_map(value));
+        let study: Vec<_> = study.iter().map(RowFigures::of).collect();
+        let compare = |(_, value, _): &ComparedFigure| {
+            let spread = |passes: &[RowFigures]| Spread::of(passes.iter().filter_map(value));
             Some(Compared { study: spread(&study)?, again: spread(&again.passes)? })
         };
         FIGURES.iter().map(compare).collect()
@@ -232,7 +232,7 @@ pub fn run(
     let again = |step: Step| Again {
         passes: (1..=PASSES)
             .filter_map(|number| results.report(&plan::pass_name(&step.name, number))?.rows.pop())
-            .map(|row| Figures::of(&row))
+            .map(|row| RowFigures::of(&row))
             .collect(),
         name: step.name,
     };
@@ -254,7 +254,7 @@ mod tests {
     }
 
     fn rerun(rows: &[Row]) -> Rerun {
-        let again = Again { name: "a".to_owned(), passes: rows.iter().map(Figures::of).collect() };
+        let again = Again { name: "a".to_owned(), passes: rows.iter().map(RowFigures::of).collect() };
         Rerun {
             started: String::new(),
             command: Vec::new(),

@@ -45,7 +45,7 @@ unsafe impl Send for Handle {}
 static ATTACH: Mutex<()> = Mutex::new(());
 
 /// A battery save as its file would hold it.
-pub struct Save<'a> {
+pub struct SaveView<'a> {
     pub id: u64,
     pub bytes: &'a [u8],
     pub path: Option<&'a [u8]>,
@@ -271,7 +271,7 @@ impl Handle {
         unsafe { ffi::fw_save_unload(self.ptr()) }
     }
 
-    pub fn save(&self, index: usize) -> Option<Save<'_>> {
+    pub fn save(&self, index: usize) -> Option<SaveView<'_>> {
         let mut raw = RawSave { id: 0, memory: ptr::null(), size: 0, path: ptr::null(), open: false };
         // SAFETY: see the type; `raw` is a place for the answer.
         if !unsafe { ffi::fw_save_view(self.ptr(), index, &mut raw) } {
@@ -282,7 +282,7 @@ impl Handle {
         // SAFETY: the save has that many bytes, lives until a call that takes `&mut self`, and is written
         // only by those.
         let bytes = unsafe { slice::from_raw_parts(raw.memory, raw.size) };
-        Some(Save { id: raw.id, bytes, path, open: raw.open })
+        Some(SaveView { id: raw.id, bytes, path, open: raw.open })
     }
 
     pub fn forget_save(&mut self, id: u64) {

@@ -105,11 +105,11 @@ pub fn run<T: Target>(
     let (sender, receiver) = mpsc::channel();
     let mut threads = Vec::new();
     for index in 0..plan.workers {
-        let part = worker::Part { index, start, interval: length, plan: plan.clone(), stop: stop.clone() };
+        let task = worker::Task { index, start, interval: length, plan: plan.clone(), stop: stop.clone() };
         let (target, sender) = (Arc::clone(target), sender.clone());
         let spawned = thread::Builder::new()
             .name(format!("load-{index}"))
-            .spawn(move || worker::run(&*target, part, &sender));
+            .spawn(move || worker::run(&*target, task, &sender));
         match spawned {
             Ok(thread) => threads.push(thread),
             Err(error) => {

@@ -26,7 +26,7 @@ const CUT: Duration = Duration::from_secs(1);
 const BURST: usize = 32;
 
 /// What a worker has to do.
-pub(super) struct Part {
+pub(super) struct Task {
     /// Its number.
     pub(super) index: usize,
     /// When the run begins, for all workers.
@@ -61,17 +61,17 @@ struct Shared {
 }
 
 /// Runs a worker on this thread.
-pub(super) fn run<T: Target>(target: &T, part: Part, sender: &Sender<Message>) -> io::Result<()> {
+pub(super) fn run<T: Target>(target: &T, task: Task, sender: &Sender<Message>) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let local = LocalSet::new();
-    let done = runtime.block_on(local.run_until(work(target.session(), part, sender.clone())))?;
+    let done = runtime.block_on(local.run_until(work(target.session(), task, sender.clone())))?;
     // Nobody listens any more only if the run is being given up.
     let _ = sender.send(Message::Done(done));
     Ok(())
 }
 
-async fn work<S: Session>(session: S, part: Part, sender: Sender<Message>) -> io::Result<Done> {
-    let Part { index, start, interval, plan, stop } = part;
+async fn work<S: Session>(session: S, task: Task, sender: Sender<Message>) -> io::Result<Done> {
+    let Task { index, start, interval, plan, stop } = task;
     let share = |total: usize| total / plan.workers + usize::from(index < total % plan.workers);
     let window = start + plan.warmup;
     let most = match plan.load {

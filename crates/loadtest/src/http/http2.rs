@@ -16,7 +16,7 @@ use crate::target::{Call, Failure};
 
 /// A connection that clients share. It is made when the first request needs it, and again after its end.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Shared(Arc<Mutex<Option<Open>>>);
+pub(super) struct SharedConnection(Arc<Mutex<Option<Open>>>);
 
 #[derive(Debug)]
 struct Open {
@@ -31,7 +31,7 @@ impl Drop for Open {
     }
 }
 
-impl Shared {
+impl SharedConnection {
     async fn sender(
         &self,
         connector: &Connector,

@@ -199,7 +199,7 @@ impl Target for HttpTarget {
     type Session = HttpSession;
 
     fn session(&self) -> HttpSession {
-        HttpSession { config: Arc::clone(&self.config), shared: http2::Shared::default() }
+        HttpSession { config: Arc::clone(&self.config), shared: http2::SharedConnection::default() }
     }
 }
 
@@ -207,7 +207,7 @@ impl Target for HttpTarget {
 #[derive(Debug)]
 pub struct HttpSession {
     config: Arc<Config>,
-    shared: http2::Shared,
+    shared: http2::SharedConnection,
 }
 
 impl Session for HttpSession {
@@ -231,7 +231,7 @@ pub struct HttpClient {
     /// Kept for the next request. Taken out while a request is under way, so that a dropped request drops it.
     connection: Option<Connection>,
     /// The connection of HTTP/2.
-    shared: http2::Shared,
+    shared: http2::SharedConnection,
     request: Vec<u8>,
     random: fastrand::Rng,
 }
@@ -272,7 +272,9 @@ impl HttpClient {
             if self.config.reuse.keep_alive {
                 self.shared.exchange(&self.config.connector, request, body, call).await?
             } else {
-                http2::Shared::default().exchange(&self.config.connector, request, body, call).await?
+                http2::SharedConnection::default()
+                    .exchange(&self.config.connector, request, body, call)
+                    .await?
             }
         } else {
             self.http1(prepared.method == Method::HEAD, call).await?

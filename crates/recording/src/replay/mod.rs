@@ -26,7 +26,7 @@ const RATE: f64 = 59.7275;
 
 /// How to play.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct PlayOptions {
     /// Frames from one hash of the picture to the next; `None` means as in the recording. Hashes that the recording also has
     /// are compared.
     pub every: Option<u32>,
@@ -69,7 +69,7 @@ pub struct Report {
     pub cancelled: bool,
     /// Whether the recording contains the console's clock. If not, that may be why a game that reads the clock differs.
     pub clock_known: bool,
-    /// The hashes of the pictures, one each [`Options::every`] frames.
+    /// The hashes of the pictures, one each [`PlayOptions::every`] frames.
     pub hashes: Vec<u32>,
 }
 
@@ -161,7 +161,7 @@ impl From<OpError> for ReplayError {
 pub async fn replay(
     emulator: &dyn Emulator,
     recording: &Recording,
-    options: &Options,
+    options: &PlayOptions,
     progress: impl FnMut(u64) -> ControlFlow<()>,
 ) -> Result<Report, ReplayError> {
     check_game(emulator, recording).await?;
@@ -220,7 +220,7 @@ async fn done(emulator: &dyn Emulator, ops: Vec<Op>) -> Result<Outcome, ReplayEr
 struct Player<'a> {
     emulator: &'a dyn Emulator,
     recording: &'a Recording,
-    options: &'a Options,
+    options: &'a PlayOptions,
     /// Frames from one hash of the picture to the next; 0 for none.
     every: u32,
     watch: Watch,
@@ -240,7 +240,7 @@ struct Comparison {
 }
 
 impl<'a> Player<'a> {
-    fn new(emulator: &'a dyn Emulator, recording: &'a Recording, options: &'a Options) -> Player<'a> {
+    fn new(emulator: &'a dyn Emulator, recording: &'a Recording, options: &'a PlayOptions) -> Player<'a> {
         let every = options.every.unwrap_or(recording.head().pictures);
         let clock = options.clock == ReplayClock::Recorded;
         let request = WatchRequest {

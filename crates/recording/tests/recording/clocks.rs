@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use framewire_emulator::embedded::{Config, Mods, Rom, Speed};
 use framewire_emulator::{Clock, Embedded};
 use framewire_protocol::{Op, Value};
-use framewire_recording::replay::{Options as Play, ReplayClock, replay};
+use framewire_recording::replay::{PlayOptions as Play, ReplayClock, replay};
 use framewire_recording::{Recording, Start};
 use tempfile::TempDir;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use framewire_emulator::{Attached, Embedded, Emulator};
 use framewire_protocol::Op;
-use framewire_recording::replay::{Options as Play, ReplayError, replay};
+use framewire_recording::replay::{PlayOptions as Play, ReplayError, replay};
 use framewire_recording::{Entry, Recording, Start, Writer};
 use std::sync::Arc;
 

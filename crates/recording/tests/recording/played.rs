@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use framewire_emulator::{Embedded, Emulator, Run};
 use framewire_protocol::{Op, Value};
-use framewire_recording::replay::{Compared, Divergence, Options as Play, replay};
+use framewire_recording::replay::{Compared, Divergence, PlayOptions as Play, replay};
 use framewire_recording::{Ending, Entry, Recording, Start, Writer};
 
 use crate::support::{Home, Random, SCRATCH, core, done, play_at_random, played, recorded, wait_for};

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use framewire_emulator::embedded::{Config, Mods, Rom, Speed};
 use framewire_emulator::{Clock, Embedded, Emulator};
 use framewire_protocol::{Batch, Op, Value};
-use framewire_recording::replay::{Options as Play, Report, replay};
+use framewire_recording::replay::{PlayOptions as Play, Report, replay};
 use framewire_recording::{Options, Recording, Recordings, Start};
 use framewire_states::Name;
 use tempfile::TempDir;

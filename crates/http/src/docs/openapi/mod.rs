@@ -26,10 +26,10 @@ use crate::v1::schemas::KeyName;
 mod v1;
 
 /// A status, the name of its response in the document, and its description.
-type Failure = (&'static str, &'static str, &'static str);
+type DocumentedFailure = (&'static str, &'static str, &'static str);
 
 /// The failures of any route that asks the emulator.
-const FAILURES: [Failure; 10] = [
+const FAILURES: [DocumentedFailure; 10] = [
     (
         "400",
         "BadRequest",
@@ -134,7 +134,7 @@ fn text_body(description: &str, example: Option<&str>) -> RequestBodyBuilder {
 }
 
 /// Further failures of requests with a key.
-const KEY_FAILURES: [Failure; 2] = [
+const KEY_FAILURES: [DocumentedFailure; 2] = [
     (
         "410",
         "ReplyDropped",
@@ -143,7 +143,7 @@ const KEY_FAILURES: [Failure; 2] = [
     ("422", "KeyReused", "The Idempotency-Key was used for a different request."),
 ];
 
-fn with_failures(operation: OperationBuilder, failures: &[Failure]) -> OperationBuilder {
+fn with_failures(operation: OperationBuilder, failures: &[DocumentedFailure]) -> OperationBuilder {
     failures.iter().fold(operation, |operation, (status, name, description)| {
         operation.response(*status, referred(name, description))
     })

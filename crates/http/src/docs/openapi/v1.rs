@@ -17,7 +17,7 @@ use crate::routing::declare::PathEffect;
 use crate::{rpc, v1};
 
 /// The failures of any route, each as a [`Problem`](crate::problem::Problem).
-const PROBLEMS: [super::Failure; 15] = [
+const PROBLEMS: [super::DocumentedFailure; 15] = [
     ("400", "V1BadRequest", "A parameter or the body cannot be used; nothing was done."),
     ("401", "V1Unauthorized", "A token is needed, or the one that was given is not valid."),
     ("403", "V1Forbidden", "The token, the web page or the host name does not allow this."),

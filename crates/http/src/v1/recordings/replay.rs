@@ -1,6 +1,6 @@
 //! Replays recordings on an emulator whose frames can run on request.
 
-use framewire_recording::replay::{Divergence, Options, ReplayError, Report};
+use framewire_recording::replay::{Divergence, PlayOptions, ReplayError, Report};
 use framewire_recording::{Damage, Recording, Recordings, ReplayTask, Replays};
 
 use crate::routing::prelude::*;
@@ -179,7 +179,7 @@ async fn start(
         Ok(Recording::read(&recordings.folder().read(name)?)?)
     };
     let recording = recording.with(read).await?;
-    let options = Options { speed, restore, through, ..Options::default() };
+    let options = PlayOptions { speed, restore, through, ..PlayOptions::default() };
     let task = replays.start(&selected.name, selected.emulator.clone(), name, recording, options);
     let task = task.map_err(|busy| {
         let detail = format!(

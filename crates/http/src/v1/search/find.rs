@@ -10,7 +10,7 @@ use super::shapes::SearchArea;
 use super::{areas, read};
 use crate::reading::fields::{self, Encoding, shown};
 use crate::routing::prelude::*;
-use crate::v1::schemas::Address;
+use crate::v1::schemas::AddressSchema;
 use crate::v1::states::diff::MemoryPlace;
 
 /// The largest number of places in one reply.
@@ -37,7 +37,7 @@ struct FindQuery {
     #[schema(maximum = 99_999_999)]
     bcd: Option<u32>,
     /// An address. Finds pointers to it, which have 4 bytes, or 2 on the Game Boy.
-    #[schema(value_type = Option<Address>)]
+    #[schema(value_type = Option<AddressSchema>)]
     pointer_to: Option<serde_json::Value>,
     /// Where to look. By default, the console's work RAM.
     #[serde(default)]

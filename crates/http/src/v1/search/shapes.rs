@@ -5,7 +5,7 @@ use framewire_states::search::{Candidate, Search};
 use framewire_symbols::Symbols;
 
 use crate::routing::prelude::*;
-use crate::v1::schemas::Address;
+use crate::v1::schemas::AddressSchema;
 use crate::v1::states::diff::MemoryPlace;
 
 /// A search to begin.
@@ -33,7 +33,7 @@ pub(super) struct SearchArea {
     /// The memory domain. By default, the bus.
     pub(super) domain: Option<String>,
     /// The first byte: an address on the bus (a number, a string or a symbol), or an offset in the domain (0 by default).
-    #[schema(value_type = Option<Address>)]
+    #[schema(value_type = Option<AddressSchema>)]
     pub(super) address: Option<serde_json::Value>,
     /// The number of bytes. With a domain, it can be left out; then the range ends at the end of the domain.
     #[schema(minimum = 1)]

@@ -20,10 +20,10 @@ use crate::study::steps::{Run, Step, Target};
 const REACHED: f64 = 0.99;
 
 /// Rows of one kind.
-type Way = (&'static str, fn(&Step, &Run) -> bool);
+type RowKind = (&'static str, fn(&Step, &Run) -> bool);
 
 /// The kinds of rows whose limits are reported.
-const KINDS: [Way; 5] = [
+const KINDS: [RowKind; 5] = [
     ("version 7 with the study's kind of script", |step, run| {
         step.group == "v7" && run.target == Target::Window { script: Script::Study, binary: false }
     }),

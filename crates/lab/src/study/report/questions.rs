@@ -26,10 +26,10 @@ const ROWS: &str = "fairly sure: the tables below have the spread of each row";
 const ONCE: &str = "fairly sure: one run";
 const LINUX: &str = "sure on Linux; Windows was not measured";
 
-type Question = (&'static str, fn(&Evidence) -> Option<Answer>);
+type Answered = (&'static str, fn(&Evidence) -> Option<Answer>);
 
 /// The questions in the order of the study's versions.
-const QUESTIONS: [Question; 18] = [
+const QUESTIONS: [Answered; 18] = [
     ("What is the cleanest way to disconnect?", disconnect),
     ("“disconnected” or “unknown error”: what decides?", words_of_an_end),
     ("Does the collapse at 15 to 20 requests/s come from a socket per request?", collapse),

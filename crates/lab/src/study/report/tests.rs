@@ -18,28 +18,28 @@ use crate::setup::Script;
 use crate::study::archive::{self, Archive, How, Machines, StudyInfo};
 use crate::study::measure::system_name;
 use crate::study::plan;
-use crate::study::rerun::{Again, Figures, Rerun};
+use crate::study::rerun::{Again, Rerun, RowFigures};
 use crate::study::results::{Allocated, AllocatedIn, Allocations, Ending, Idle, Stampede, System};
 use crate::study::steps::{Kind, Lengths, Run, Search, Step};
 use crate::study::trials;
 
 /// A folder with a study of rows of 30 s that has just begun.
-struct Study {
+struct StudyFolder {
     dir: TempDir,
     archive: Archive,
 }
 
-impl Study {
-    fn begin() -> Study {
+impl StudyFolder {
+    fn begin() -> StudyFolder {
         let dir = tempfile::tempdir().unwrap();
         Archive::prepare(&dir.path().join("study")).unwrap();
         let archive = begun(&dir, 30);
-        Study { dir, archive }
+        StudyFolder { dir, archive }
     }
 
     /// With a result for each step.
-    fn whole() -> Study {
-        let mut study = Study::begin();
+    fn whole() -> StudyFolder {
+        let mut study = StudyFolder::begin();
         let steps = plan::all();
         for step in (1..=2).flat_map(|number| plan::pass(&steps, number)) {
             match &step.kind {
@@ -58,13 +58,13 @@ impl Study {
                 Kind::Idle { .. } => study.archive.keep(&step.name, &idle()).unwrap(),
             }
         }
-        let figures = Figures { requests: 150, success: 100.0, mean: Some(9.0), p99: Some(17.0) };
+        let figures = RowFigures { requests: 150, success: 100.0, mean: Some(9.0), p99: Some(17.0) };
         study.keep_rerun(figures);
         study
     }
 
     /// Keeps a rerun of two rows, with the same figures in each of three passes.
-    fn keep_rerun(&mut self, figures: Figures) {
+    fn keep_rerun(&mut self, figures: RowFigures) {
         let again = |name: &str| Again { name: name.to_owned(), passes: vec![figures; 3] };
         let rerun = Rerun {
             started: "2026-01-01T00:00:00Z".to_owned(),
@@ -274,7 +274,7 @@ fn assert_well_formed(svg: &str) {
 
 #[test]
 fn a_whole_study_has_all_its_tables_and_pictures_and_each_link_leads_somewhere() {
-    let study = Study::whole();
+    let study = StudyFolder::whole();
     let page_path = study.dir.path().join("study.md");
     write(&study.archive, &page_path).unwrap();
     let page = fs::read_to_string(&page_path).unwrap();
@@ -302,7 +302,7 @@ fn a_whole_study_has_all_its_tables_and_pictures_and_each_link_leads_somewhere()
 
 #[test]
 fn a_study_that_has_just_begun_says_so_and_has_no_pictures() {
-    let study = Study::begin();
+    let study = StudyFolder::begin();
     let page_path = study.dir.path().join("study.md");
     write(&study.archive, &page_path).unwrap();
     let page = fs::read_to_string(&page_path).unwrap();
@@ -315,7 +315,7 @@ fn a_study_that_has_just_begun_says_so_and_has_no_pictures() {
 
 #[test]
 fn a_part_of_a_study_shows_what_is_missing() {
-    let mut study = Study::begin();
+    let mut study = StudyFolder::begin();
     study.reset("v4-study-uuid-5", 3);
     study.reset("v4-framewire-uuid-5", 0);
     write(&study.archive, &study.dir.path().join("study.md")).unwrap();
@@ -334,7 +334,7 @@ fn a_part_of_a_study_shows_what_is_missing() {
 
 #[test]
 fn what_the_page_says_of_resets_follows_the_figures() {
-    let mut study = Study::whole();
+    let mut study = StudyFolder::whole();
     assert!(study.page().contains("Neither had resets in this run"));
     study.reset("beyond-study-per-request-40", 2);
     assert!(study.page().contains("so few resets could be chance"));
@@ -348,7 +348,7 @@ fn what_the_page_says_of_resets_follows_the_figures() {
 
 #[test]
 fn what_the_page_says_of_connecting_follows_the_figures() {
-    let mut study = Study::whole();
+    let mut study = StudyFolder::whole();
     assert!(study.page().contains("In this run the short queue delayed no client by a second."));
     let largest = *plan::STAMPEDES.last().unwrap();
     study.archive.keep(&plan::stampede(Script::Study, largest), &stampede(largest, 10)).unwrap();
@@ -359,7 +359,7 @@ fn what_the_page_says_of_connecting_follows_the_figures() {
 
 #[test]
 fn what_the_page_says_of_limits_follows_the_figures() {
-    let mut study = Study::whole();
+    let mut study = StudyFolder::whole();
     assert!(study.page().contains("400/s with version 7 with the study's kind of script"));
     // A failure at a lower rate counts, however well the higher ones went.
     study.reset("v7-study-uuid-200", 1);
@@ -368,7 +368,7 @@ fn what_the_page_says_of_limits_follows_the_figures() {
 
 #[test]
 fn an_idle_connection_that_did_not_last_is_a_failure() {
-    let mut study = Study::whole();
+    let mut study = StudyFolder::whole();
     assert!(study.page().contains("the idle connection stayed good"));
     let lost = Idle { after: None, error: Some("reset".to_owned()), then: vec![], ..idle() };
     study.archive.keep(&plan::idle(Script::Ours), &lost).unwrap();
@@ -378,7 +378,7 @@ fn an_idle_connection_that_did_not_last_is_a_failure() {
 
 #[test]
 fn a_miss_at_a_low_rate_does_not_hide_that_higher_rates_went_well() {
-    let mut study = Study::whole();
+    let mut study = StudyFolder::whole();
     let rates: Vec<_> = plan::all()
         .into_iter()
         .filter(|step| step.name.starts_with("v7-study-uuid-"))
@@ -397,7 +397,7 @@ fn a_miss_at_a_low_rate_does_not_hide_that_higher_rates_went_well() {
 #[test]
 fn the_goal_says_which_tables_it_means() {
     // A debug build of version 6 had 304 ms, which is not among the published rows here.
-    let page = Study::whole().page();
+    let page = StudyFolder::whole().page();
     assert!(
         page.contains("in its tables of release builds, the slowest replies at this rate took 109 to 274 ms"),
         "{page}"
@@ -406,7 +406,7 @@ fn the_goal_says_which_tables_it_means() {
 
 #[test]
 fn the_tables_show_the_range_of_the_passes() {
-    let mut study = Study::begin();
+    let mut study = StudyFolder::begin();
     study.reset("v4-study-uuid-5", 15);
     let page = study.page();
     // 8 of 150 requests in the first pass, 7 in the second.
@@ -416,13 +416,13 @@ fn the_tables_show_the_range_of_the_passes() {
 
 #[test]
 fn a_rerun_is_compared_and_its_verdict_is_on_the_page() {
-    assert!(Study::begin().page().contains("Not measured yet: `framewire-lab study --rerun`."));
-    let mut study = Study::whole();
+    assert!(StudyFolder::begin().page().contains("Not measured yet: `framewire-lab study --rerun`."));
+    let mut study = StudyFolder::whole();
     let page = study.page();
     assert!(page.contains("The rerun agrees with the study") && page.contains("0 of 6 figures"), "{page}");
     assert!(page.contains("(seed 7)") && !page.contains("| no:"), "{page}");
 
-    study.keep_rerun(Figures { requests: 150, success: 100.0, mean: Some(90.0), p99: Some(170.0) });
+    study.keep_rerun(RowFigures { requests: 150, success: 100.0, mean: Some(90.0), p99: Some(170.0) });
     let page = study.page();
     assert!(page.contains("The rerun does not agree with the study"), "{page}");
     assert!(page.contains("| no: mean, p99 |"), "{page}");
@@ -430,7 +430,7 @@ fn a_rerun_is_compared_and_its_verdict_is_on_the_page() {
 
 #[test]
 fn a_quick_study_is_called_one() {
-    let mut study = Study::begin();
+    let mut study = StudyFolder::begin();
     assert!(!study.page().contains("A quick study"));
     study.archive = begun(&study.dir, 2);
     assert!(study.page().contains("2 passes of 2 s instead of 4 of 3 s"));

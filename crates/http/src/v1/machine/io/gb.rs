@@ -1,22 +1,22 @@
 //! The registers of the Game Boy and the Game Boy Color, as the Pan Docs name them.
 
-use super::{Fields, IoRegister, register};
+use super::{BitFields, IoRegister, register};
 
 /// The parts of the interrupt registers, with a bit for each cause.
-const INTERRUPTS: Fields =
+const INTERRUPTS: BitFields =
     &[("vblank", 0, 1), ("stat", 1, 1), ("timer", 2, 1), ("serial", 3, 1), ("keypad", 4, 1)];
 /// The parts of a palette register.
-const PALETTE: Fields = &[("color0", 0, 2), ("color1", 2, 2), ("color2", 4, 2), ("color3", 6, 2)];
+const PALETTE: BitFields = &[("color0", 0, 2), ("color1", 2, 2), ("color2", 4, 2), ("color3", 6, 2)];
 /// The parts of the length registers of sound channels 1 and 2.
-const DUTY: Fields = &[("length", 0, 6), ("duty", 6, 2)];
+const DUTY: BitFields = &[("length", 0, 6), ("duty", 6, 2)];
 /// The parts of the volume registers of sound channels 1, 2 and 4.
-const ENVELOPE: Fields = &[("envelope_step", 0, 3), ("envelope_up", 3, 1), ("volume", 4, 4)];
+const ENVELOPE: BitFields = &[("envelope_step", 0, 3), ("envelope_up", 3, 1), ("volume", 4, 4)];
 /// The parts of the register with the upper half of a sound channel's frequency.
-const FREQUENCY: Fields = &[("frequency_high", 0, 3), ("timed", 6, 1), ("restart", 7, 1)];
+const FREQUENCY: BitFields = &[("frequency_high", 0, 3), ("timed", 6, 1), ("restart", 7, 1)];
 /// The parts of wave RAM. The upper half of a byte is played first.
-const WAVE: Fields = &[("second", 0, 4), ("first", 4, 4)];
+const WAVE: BitFields = &[("second", 0, 4), ("first", 4, 4)];
 /// The parts of the index into the colours.
-const PALETTE_INDEX: Fields = &[("index", 0, 6), ("increment", 7, 1)];
+const PALETTE_INDEX: BitFields = &[("index", 0, 6), ("increment", 7, 1)];
 
 /// The registers, in the order of their addresses.
 pub(in super::super) const GB: &[IoRegister] = &[

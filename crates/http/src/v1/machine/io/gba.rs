@@ -1,9 +1,9 @@
 //! The registers of the Game Boy Advance, as GBATEK names them.
 
-use super::{Fields, IoRegister, register};
+use super::{BitFields, IoRegister, register};
 
 /// The parts of the control registers of backgrounds 0 and 1.
-const TEXT_BACKGROUND: Fields = &[
+const TEXT_BACKGROUND: BitFields = &[
     ("priority", 0, 2),
     ("char_base", 2, 2),
     ("mosaic", 6, 1),
@@ -12,7 +12,7 @@ const TEXT_BACKGROUND: Fields = &[
     ("size", 14, 2),
 ];
 /// The parts of the control registers of backgrounds 2 and 3, which can be rotated.
-const AFFINE_BACKGROUND: Fields = &[
+const AFFINE_BACKGROUND: BitFields = &[
     ("priority", 0, 2),
     ("char_base", 2, 2),
     ("mosaic", 6, 1),
@@ -22,20 +22,20 @@ const AFFINE_BACKGROUND: Fields = &[
     ("size", 14, 2),
 ];
 /// The parts of scroll registers.
-const SCROLL: Fields = &[("offset", 0, 9)];
+const SCROLL: BitFields = &[("offset", 0, 9)];
 /// The parts of the registers with a window's left and right sides.
-const WINDOW_SIDES: Fields = &[("right", 0, 8), ("left", 8, 8)];
+const WINDOW_SIDES: BitFields = &[("right", 0, 8), ("left", 8, 8)];
 /// The parts of the registers with a window's top and bottom.
-const WINDOW_ENDS: Fields = &[("bottom", 0, 8), ("top", 8, 8)];
+const WINDOW_ENDS: BitFields = &[("bottom", 0, 8), ("top", 8, 8)];
 /// The parts of the volume registers of sound channels 1 and 2.
-const SQUARE_WAVE: Fields =
+const SQUARE_WAVE: BitFields =
     &[("length", 0, 6), ("duty", 6, 2), ("envelope_step", 8, 3), ("envelope_up", 11, 1), ("volume", 12, 4)];
 /// The parts of a sound channel's frequency register.
-const FREQUENCY: Fields = &[("frequency", 0, 11), ("timed", 14, 1), ("restart", 15, 1)];
+const FREQUENCY: BitFields = &[("frequency", 0, 11), ("timed", 14, 1), ("restart", 15, 1)];
 /// The parts of wave RAM: four samples. The upper half of the lower byte is played first.
-const WAVE: Fields = &[("sample1", 0, 4), ("sample0", 4, 4), ("sample3", 8, 4), ("sample2", 12, 4)];
+const WAVE: BitFields = &[("sample1", 0, 4), ("sample0", 4, 4), ("sample3", 8, 4), ("sample2", 12, 4)];
 /// The parts of the control registers of DMA channels 0 to 2.
-const DMA: Fields = &[
+const DMA: BitFields = &[
     ("destination", 5, 2),
     ("source", 7, 2),
     ("repeat", 9, 1),
@@ -45,9 +45,9 @@ const DMA: Fields = &[
     ("enable", 15, 1),
 ];
 /// The parts of the control registers of timers 1 to 3.
-const TIMER: Fields = &[("prescaler", 0, 2), ("cascade", 2, 1), ("irq", 6, 1), ("enable", 7, 1)];
+const TIMER: BitFields = &[("prescaler", 0, 2), ("cascade", 2, 1), ("irq", 6, 1), ("enable", 7, 1)];
 /// The parts of the interrupt registers, with a bit for each cause.
-const INTERRUPTS: Fields = &[
+const INTERRUPTS: BitFields = &[
     ("vblank", 0, 1),
     ("hblank", 1, 1),
     ("vcount", 2, 1),

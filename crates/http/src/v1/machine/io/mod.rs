@@ -7,7 +7,7 @@ pub(super) use gb::GB;
 pub(super) use gba::GBA;
 
 /// The parts of a register: name, lowest bit and number of bits.
-type Fields = &'static [(&'static str, u32, u32)];
+type BitFields = &'static [(&'static str, u32, u32)];
 
 /// A register.
 pub(super) struct IoRegister {
@@ -17,7 +17,7 @@ pub(super) struct IoRegister {
     /// The size in bytes: 1, 2 or 4.
     pub(super) size: u32,
     pub(super) doc: &'static str,
-    pub(super) fields: Fields,
+    pub(super) fields: BitFields,
 }
 
 /// An entry of a table.
@@ -26,7 +26,7 @@ const fn register(
     address: u32,
     size: u32,
     doc: &'static str,
-    fields: Fields,
+    fields: BitFields,
 ) -> IoRegister {
     IoRegister { name, address, size, doc, fields }
 }
