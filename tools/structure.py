@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
-"""Compares ARCHITECTURE.md with the crates, and checks that every file that is named in the checkout exists.
+"""Checks the structure of the checkout.
 
-    tools/structure.py    each finding is `FILE:LINE: what is wrong`; the exit code is 1 if there is one
+ARCHITECTURE.md agrees with the crates. Every file and link that is named exists. A type name has one meaning in a crate. The
+files of `crates/http` form no large cycle of imports.
+
+    tools/structure.py          each finding is `FILE:LINE: what is wrong`; the exit code is 1 if there is one
+    tools/structure.py cycles   the cycles of imports between the files of each crate
 """
 
 import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 # A path: from the root of the checkout, or the end of one, such as `op/table.rs`.
@@ -59,8 +64,116 @@ def wrong_dependencies() -> list[str]:
     return found
 
 
+# Types that every subcommand has, or one for each kind of system.
+SEVERAL = {("framewire", "Args"), ("framewire", "Command"), ("framewire", "Traces"), ("loadtest", "Timer")}
+# The most files in a cycle of imports.
+LARGEST_CYCLE = 10
+
+
+def sources() -> Iterator[tuple[str, Path, str]]:
+    """Crate, path and code of each source file of the crates, without its tests and comments."""
+    for path in map(Path, tracked()):
+        if path.suffix == ".rs" and path.parts[0] == "crates" and path.parts[2] == "src" and path.name != "tests.rs":
+            code = path.read_text(encoding="utf-8").split("#[cfg(test)]\nmod ")[0]
+            yield path.parts[1], path, re.sub(r"//.*", "", code)
+
+
+def repeated_types() -> list[str]:
+    """Types with one name in one crate. A private alias with parameters of its own, as in an `impl`, is not counted."""
+    declared = re.compile(r"^(?:pub(?:\([\w ]+\))? )?(?:struct|enum|trait|union|type) (\w+)", re.MULTILINE)
+    found, known = [], {}
+    for crate, path, code in sources():
+        for match in declared.finditer(code):
+            key = crate, match[1]
+            if "= ring::" in code[match.start() :].split("\n", 1)[0] or match[1] == "Result" or key in SEVERAL:
+                continue
+            place = f"{path}:{code[: match.start()].count(chr(10)) + 1}"
+            if key in known:
+                found.append(f"{place}: {match[1]} is also a type in {known[key]}; give one of them another name")
+            known.setdefault(key, place)
+    return found
+
+
+def imports(text: str) -> Iterator[list[str]]:
+    """The paths of `use` declarations and of other uses that begin with `crate`, `super` or `self`."""
+    for match in re.finditer(r"\b(?:crate|super|self)(?:::\w+)*(?:::\{)?", text):
+        path = match[0].removesuffix("::{").split("::")
+        if not match[0].endswith("{"):
+            yield path
+            continue
+        depth, name, outer = 1, "", []
+        for letter in text[match.end() :]:
+            if letter in "{},":
+                yield path + [part for part in "".join([*outer, name]).split("::") if part]
+                if letter == "{":
+                    outer.append(name)
+                    depth += 1
+                elif letter == "}":
+                    depth -= 1
+                    outer = outer[:-1]
+                name = ""
+                if depth == 0:
+                    break
+            elif not letter.isspace():
+                name += letter
+
+
+def cycles(crate: str) -> list[list[str]]:
+    """Groups of files that import each other, directly or through others of the group; the largest is first."""
+    modules = {}
+    for owner, path, code in sources():
+        if owner == crate:
+            inside = path.relative_to(f"crates/{crate}/src").with_suffix("").parts
+            modules[inside[:-1] if inside[-1] in ("mod", "lib", "main") else inside] = code
+    graph: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
+    for module, code in modules.items():
+        graph[module] = set()
+        for path in imports(code):
+            at = () if path[0] == "crate" else module[: len(module) - path.count("super")]
+            at += tuple(part for part in path if part not in ("crate", "super", "self"))
+            while at and at not in modules:
+                at = at[:-1]
+            if at not in ((), module):
+                graph[module].add(at)
+    reached = {}
+    for module in graph:
+        seen, left = set(), [module]
+        while left:
+            for other in graph[left.pop()] - seen:
+                seen.add(other)
+                left.append(other)
+        reached[module] = seen
+    groups = {tuple(sorted(b for b in reached[a] if a in reached[b])) for a in graph if a in reached[a]}
+    return sorted((["/".join(module) for module in group] for group in groups), key=len, reverse=True)
+
+
+def large_cycles() -> list[str]:
+    return [
+        f"crates/http/src: {len(group)} files import each other, and {LARGEST_CYCLE} may: {', '.join(group)}"
+        for group in cycles("http")
+        if len(group) > LARGEST_CYCLE
+    ]
+
+
+def dead_links() -> list[str]:
+    """Relative links of Markdown files to files that do not exist."""
+    return [
+        f"{path}:{number}: there is no file {target}"
+        for path in tracked()
+        if path.endswith(".md") and not SKIPPED.search(path)
+        for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1)
+        for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", line)
+        if not (Path(path).parent / target).exists()
+    ]
+
+
 def main() -> int:
-    problems = missing_files() + wrong_dependencies()
+    if sys.argv[1:] == ["cycles"]:
+        for crate in sorted({crate for crate, _, _ in sources()}):
+            for group in cycles(crate):
+                print(f"crates/{crate}: {len(group)} files: {', '.join(group)}")
+        return 0
+    problems = missing_files() + dead_links() + wrong_dependencies() + repeated_types() + large_cycles()
     print("\n".join(problems), end="\n" if problems else "")
     return 1 if problems else 0
 
