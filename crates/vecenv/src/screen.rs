@@ -372,10 +372,10 @@ impl Part for Greatest<'_> {
     }
 }
 
-/// ITU-R BT.601's weights, in 256ths. The sum just fits into 16 bits, of which the processor adds eight at a time.
+/// ITU-R BT.601's weights, in 256ths. The compiler makes faster vectors of 32-bit numbers here than of 16-bit ones.
 #[inline(always)]
 fn luminance(pixel: u32) -> u8 {
-    let [red, green, blue] = [pixel, pixel >> 8, pixel >> 16].map(|channel| (channel & 0xFF) as u16);
+    let [red, green, blue] = [pixel, pixel >> 8, pixel >> 16].map(|channel| channel & 0xFF);
     ((77 * red + 150 * green + 29 * blue + 128) >> 8) as u8
 }
 
