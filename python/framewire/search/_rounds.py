@@ -14,9 +14,8 @@ from framewire.search._solution import Progress, Solution, rank, replay
 class _Counter:
     """Counts what a search has played, and says when its budget is used up."""
 
-    def __init__(self, runner: Runner, most: int | None, progress: Callable[[Progress], None] | None) -> None:
+    def __init__(self, runner: Runner, progress: Callable[[Progress], None] | None) -> None:
         self.runner = runner
-        self.most = most
         self.progress = progress
         self.branches = 0
         self.frames = 0
@@ -26,9 +25,6 @@ class _Counter:
         self.branches += len(rollouts)
         self.frames += sum(each.played(self.runner.frame_skip) for each in rollouts)
         return rollouts
-
-    def is_spent(self) -> bool:
-        return self.most is not None and self.frames >= self.most
 
     def report(self, score: float, cells: int = 0) -> None:
         if self.progress is not None:
@@ -61,7 +57,7 @@ def restarts(
         progress: Called after each batch.
     """
     chance = random.Random(seed)
-    counter = _Counter(runner, None, progress)
+    counter = _Counter(runner, progress)
     best: Rollout | None = None
     while counter.branches < branches and not (best and best.reached):
         count = min(batch, branches - counter.branches)
@@ -103,7 +99,7 @@ def beam(
         if value < 1:
             raise InvalidRequest(f"{name} is {value}; use a whole number of at least 1", parameter=name)
     chance = random.Random(seed)
-    counter = _Counter(runner, None, progress)
+    counter = _Counter(runner, progress)
     kept: list[tuple[bytes, tuple[int, ...]]] = [(runner.start, ())]
     best: tuple[tuple[bool, float, int], tuple[int, ...]] | None = None
     for _ in range(rounds):
