@@ -25,7 +25,7 @@ import { tabs } from "./tabs.js";
 import { Timeline } from "./timeline.js";
 import { toast } from "./toast.js";
 import { transport } from "./transport.js";
-import { watchExpression } from "./watchlist.js";
+import { watched, watchExpression } from "./watchlist.js";
 
 /**
  * @import { App } from "./app.js"
@@ -60,6 +60,18 @@ const watches = new LaterPanel(async () => {
   const { WatchesPanel } = await import("./watches.js");
   return new WatchesPanel(app, symbols);
 });
+const values = new LaterPanel(async () => {
+  const { WatchedValues } = await import("./watchedvalues.js");
+  return new WatchedValues(app);
+});
+values.element.classList.add("watched");
+/** Whether the tool with the watches is visible. */
+const showsWatches = new Store(false);
+const showValues = () => {
+  const visible = !showsWatches.value && watched.value.length > 0;
+  values.element.hidden = !visible;
+  values.shown(visible);
+};
 /** @param {string} expression */
 const watchIt = (expression) => {
   watchExpression(expression);
@@ -117,7 +129,15 @@ const tools = tabs("Tools", [
     panel: graphics.element,
     shown: (visible) => graphics.shown(visible),
   },
-  { id: "watches", label: "Watches", panel: watches.element, shown: (visible) => watches.shown(visible) },
+  {
+    id: "watches",
+    label: "Watches",
+    panel: watches.element,
+    shown: (visible) => {
+      watches.shown(visible);
+      showsWatches.set(visible);
+    },
+  },
   {
     id: "snapshots",
     label: "Snapshots",
@@ -142,7 +162,9 @@ const tools = tabs("Tools", [
   { id: "link", label: "Link", panel: link.element, shown: (visible) => link.shown(visible) },
   { id: "activity", label: "Log", panel: log.element, shown: (visible) => log.shown(visible) },
 ]);
-byId("tools").append(tools.element);
+byId("tools").append(tools.element, values.element);
+showsWatches.follow(showValues);
+watched.follow(showValues);
 followLink({
   tool: tools.opened,
   place: memory.place,

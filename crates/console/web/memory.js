@@ -386,9 +386,10 @@ export class MemoryPanel {
     await this.#frozen.freeze(`0x${hex(address, 8)}`, value, type);
   }
 
-  /** Shows eight bytes a row if there is no room for sixteen. */
+  /** Shows eight bytes a row if there is no room for sixteen, even with less space between them. */
   #fit() {
-    const across = this.element.clientWidth < 560 ? 8 : 16;
+    const across = this.element.clientWidth < 520 ? 8 : 16;
+    this.element.classList.toggle("tight", across === 16 && this.element.clientWidth < 640);
     if (this.element.clientWidth === 0 || across === this.#grid.across) return;
     this.#grid.resize(across, ROWS);
     this.#scroll(this.#start - (this.#start % across));

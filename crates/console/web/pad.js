@@ -142,7 +142,8 @@ function takePointers(root, cross, controller) {
 }
 
 /**
- * The keys under a pointer. On the cross, the angle from the middle counts, so a thumb can roll over it.
+ * The keys under a pointer. On the cross, the angle from the middle counts, so a thumb can roll over it. With a mouse on a large
+ * window, the keys are a strip, and the cross is a row of it.
  * @param {PointerEvent} event
  * @param {HTMLElement} root
  * @param {HTMLElement} cross
@@ -152,7 +153,8 @@ function keysAt(event, root, cross) {
   const box = cross.getBoundingClientRect();
   const x = (event.clientX - box.left - box.width / 2) / (box.width / 2);
   const y = (event.clientY - box.top - box.height / 2) / (box.height / 2);
-  if (Math.abs(x) <= 1.15 && Math.abs(y) <= 1.15) return direction(x, y);
+  const isRow = box.width > 2 * box.height;
+  if (!isRow && Math.abs(x) <= 1.15 && Math.abs(y) <= 1.15) return direction(x, y);
   for (const element of document.elementsFromPoint(event.clientX, event.clientY)) {
     /** @type {HTMLElement | null} */
     const button = element.closest("[data-key]");

@@ -1,4 +1,7 @@
-/** Tabs as in the ARIA Authoring Practices: one stop in the focus order, arrow keys move between tabs. */
+/**
+ * Tabs as in the ARIA Authoring Practices: one stop in the focus order, arrow keys move between tabs. Where the window is wide,
+ * they are a rail at the side; where it is wider still, the panel that was opened before stays beside the open one.
+ */
 
 import { el } from "./dom.js";
 import { setting } from "./settings.js";
@@ -13,6 +16,9 @@ import { setting } from "./settings.js";
  * @property {Store<boolean>} [present] Whether there is such a tab now; always if left out.
  * @property {(visible: boolean) => void} [shown] Called when the panel is shown or hidden; a hidden panel must not poll.
  */
+
+const RAIL = matchMedia("(width >= 88rem)");
+const TWO_PANELS = matchMedia("(width >= 140rem)");
 
 /**
  * The tabs with their panels. The page remembers the open tab.
@@ -29,6 +35,9 @@ export function tabs(label, all) {
    */
   const isTab = (value) => all.some(({ id }) => id === value);
   const open = setting("tab", all[0]?.id ?? "", isTab);
+  /** The tab that was open before. */
+  const before = setting("tab-before", all[1]?.id ?? "", isTab);
+  let last = open.value;
   /** The tab that the user had opened, while it is not present. @type {string | undefined} */
   let missed;
   const buttons = all.map((tab) => {
@@ -60,7 +69,9 @@ export function tabs(label, all) {
     /** @type {Record<string, number>} */
     const steps = {
       ArrowRight: now + 1,
+      ArrowDown: now + 1,
       ArrowLeft: now - 1 + there.length,
+      ArrowUp: now - 1 + there.length,
       Home: 0,
       End: there.length - 1,
     };
@@ -70,6 +81,25 @@ export function tabs(label, all) {
     open.set(there[next % there.length]?.id ?? open.value);
     buttons[all.findIndex(({ id }) => id === open.value)]?.focus();
   });
+  /** @type {Set<string>} */
+  const visible = new Set();
+  const show = () => {
+    list.setAttribute("aria-orientation", RAIL.matches ? "vertical" : "horizontal");
+    list.setAttribute("aria-multiselectable", String(TWO_PANELS.matches));
+    all.forEach((tab, index) => {
+      const isOpen = tab.id === open.value;
+      const isBeside = TWO_PANELS.matches && tab.id === before.value && tab.present?.value !== false;
+      const control = buttons[index];
+      control?.setAttribute("aria-selected", String(isOpen || isBeside));
+      control?.setAttribute("tabindex", isOpen ? "0" : "-1");
+      if (isOpen) control?.scrollIntoView({ block: "nearest", inline: "nearest" });
+      tab.panel.hidden = !isOpen && !isBeside;
+      if (tab.panel.hidden ? visible.delete(tab.id) : !visible.has(tab.id)) {
+        if (!tab.panel.hidden) visible.add(tab.id);
+        tab.shown?.(!tab.panel.hidden);
+      }
+    });
+  };
   all.forEach(({ id, present }, index) => {
     present?.follow((is) => {
       buttons[index]?.toggleAttribute("hidden", !is);
@@ -80,19 +110,16 @@ export function tabs(label, all) {
         missed = undefined;
         open.set(id);
       }
+      show();
     });
   });
   open.follow((id) => {
-    all.forEach((tab, index) => {
-      const chosen = tab.id === id;
-      const control = buttons[index];
-      control?.setAttribute("aria-selected", String(chosen));
-      control?.setAttribute("tabindex", chosen ? "0" : "-1");
-      if (chosen) control?.scrollIntoView({ block: "nearest", inline: "nearest" });
-      tab.panel.hidden = !chosen;
-      tab.shown?.(chosen);
-    });
+    if (id !== last) before.set(last);
+    last = id;
+    show();
   });
+  RAIL.addEventListener("change", show);
+  TWO_PANELS.addEventListener("change", show);
   return {
     element: root,
     opened: open,

@@ -23,6 +23,58 @@ test("on wide screens, the picture has whole pixels", async ({ console: page }) 
   }
 });
 
+test("tools are a rail, and two of them are open on a wide screen", async ({ console: page }) => {
+  const list = page.page.getByRole("tablist", { name: "Tools" });
+  await page.page.setViewportSize({ width: 1280, height: 720 });
+  await expect(list).toHaveAttribute("aria-orientation", "horizontal");
+  await page.page.setViewportSize({ width: 1440, height: 900 });
+  await expect(list).toHaveAttribute("aria-orientation", "vertical");
+  await page.tab("Watches");
+  const panels = page.page.getByRole("tabpanel");
+  await expect(panels).toHaveCount(1);
+  const [rail, panel] = [await list.boundingBox(), await panels.boundingBox()];
+  expect(panel?.x).toBeGreaterThanOrEqual((rail?.x ?? 0) + (rail?.width ?? 0));
+
+  await page.page.setViewportSize({ width: 2560, height: 1440 });
+  await expect(panels).toHaveCount(2);
+  await page.tab("Graphics");
+  await expect(page.page.getByRole("tabpanel", { name: "Watches" })).toBeVisible();
+  await expect(page.page.getByRole("tabpanel", { name: "Graphics" })).toContainText("Frame");
+  await expect(panels).toHaveCount(2);
+});
+
+test("with a mouse, the keys are a strip that can be clicked", async ({ console: page }) => {
+  const pad = await page.page.locator(".pad").boundingBox();
+  expect(pad?.height).toBeLessThan(80);
+  expect((pad?.y ?? 900) + (pad?.height ?? 0)).toBeLessThanOrEqual(900);
+  for (const key of ["Left", "Up", "Down", "Right"]) {
+    const box = await page.page.locator(`.pad [data-key=${key}]`).boundingBox();
+    if (!box) throw new Error(`no key ${key}`);
+    await page.page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+    await page.page.mouse.down();
+    await expect(page.page.locator(`.pad [data-key=${key}]`)).toHaveClass(/held/);
+    await expect(page.page.locator(".pad .held")).toHaveCount(1);
+    await page.page.mouse.up();
+    await expect(page.page.locator(".pad .held")).toHaveCount(0);
+  }
+});
+
+test("watched values stay below the other tools", async ({ console: page }) => {
+  const watches = await page.tab("Watches");
+  await watches.getByLabel("Expression to watch").fill("frame");
+  await watches.getByRole("button", { name: "Watch", exact: true }).click();
+  const values = page.page.getByRole("list", { name: "Watched values" });
+  await expect(values).toBeHidden();
+  await page.tab("Memory");
+  const value = values.locator(".value");
+  await expect(value).toHaveText(/^\d+$/);
+  const first = await value.textContent();
+  await expect(value).not.toHaveText(first ?? "");
+  await expect(value).toBeInViewport();
+  await page.tab("Watches");
+  await expect(values).toBeHidden();
+});
+
 test("full screen shows the picture only, at 95 % of the height or more", async ({ console: page }) => {
   await page.page.setViewportSize({ width: 1440, height: 900 });
   await page.button("Full screen").click();

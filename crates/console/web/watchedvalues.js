@@ -1,0 +1,67 @@
+/** The values of all watches in short, below tools that do not show them. */
+
+import { el, setText } from "./dom.js";
+import { WatchFeed } from "./feed.js";
+import { watched } from "./watchlist.js";
+
+/** @import { App } from "./app.js" */
+
+/** Time from one drawing of the values to the next. */
+const DRAW_MS = 200;
+
+export class WatchedValues {
+  /** @readonly @type {HTMLElement} */
+  element;
+  #list = el("ul", { class: "watched-values", "aria-label": "Watched values" });
+  /** @type {Map<string, HTMLElement>} */
+  #shown = new Map();
+  /** The newest values, as text. @type {Map<string, string>} */
+  #newest = new Map();
+  #feed;
+  #visible = false;
+  #drawing = false;
+
+  /** @param {App} app */
+  constructor(app) {
+    this.element = el("div", {}, this.#list);
+    this.#feed = new WatchFeed(app.rpc, app.api, {
+      values: (values) => {
+        for (const [text, value] of Object.entries(values))
+          this.#newest.set(text, value === null ? "no value" : String(value));
+      },
+      refused: (expression) => this.#newest.set(expression, "not accepted"),
+      // The watches tool shows the reason.
+      failed: () => this.#newest.clear(),
+    });
+    watched.follow((texts) => this.#sync(texts));
+  }
+
+  /**
+   * Called when the values are shown or hidden.
+   * @param {boolean} visible
+   */
+  shown(visible) {
+    this.#visible = visible;
+    this.#feed.watch(visible ? watched.value : []);
+    if (visible && !this.#drawing) this.#draw();
+  }
+
+  /** @param {readonly string[]} texts */
+  #sync(texts) {
+    this.#shown.clear();
+    const items = texts.map((text) => {
+      const value = el("span", { class: "value" }, "–");
+      this.#shown.set(text, value);
+      return el("li", {}, el("code", {}, text), " ", value);
+    });
+    this.#list.replaceChildren(...items);
+    if (this.#visible) this.#feed.watch(texts);
+  }
+
+  #draw() {
+    this.#drawing = this.#visible;
+    if (!this.#visible) return;
+    for (const [text, value] of this.#shown) setText(value, this.#newest.get(text) ?? "–");
+    setTimeout(() => requestAnimationFrame(() => this.#draw()), DRAW_MS);
+  }
+}
