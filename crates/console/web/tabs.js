@@ -1,6 +1,6 @@
 /**
  * Tabs as in the ARIA Authoring Practices: one stop in the focus order, arrow keys move between tabs. Where the window is wide,
- * they are a rail at the side; where it is wider still, the panel that was opened before stays beside the open one.
+ * they are a rail at the side; where it is wider still, the panel that was opened before stays visible next to the open one.
  */
 
 import { el } from "./dom.js";
