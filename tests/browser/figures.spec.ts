@@ -1,5 +1,5 @@
 /**
- * Measures what the console page costs: the first load, an idle page, sound, its pacing, and six watches. Prints JSON.
+ * Measures what the console page costs: the first load, an idle page, sound, its pacing, six watches, and going back. Prints JSON.
  *
  *     FRAMEWIRE_BIN=../../target/release/framewire npx playwright test --config figures.config.ts
  */
@@ -64,7 +64,8 @@ async function open(context: BrowserContext, server: Server, tool: string): Prom
       localStorage.setItem("framewire.tab", JSON.stringify(tab));
       localStorage.setItem("framewire.watches", JSON.stringify(watches));
     },
-    [tool, WATCHES] as const,
+    // All other tools show the values of watches, too.
+    [tool, tool === "watches" ? WATCHES : []] as const,
   );
   await load(page, server);
   return page;
@@ -198,6 +199,46 @@ async function processorTime(browser: Browser, server: Server, tool: string): Pr
   return Math.round(share * 10) / 10;
 }
 
+/** How often the game goes back. */
+const REWINDS = 20;
+/** How far it goes back: 20 seconds. */
+const REWIND_FRAMES = 1200;
+
+/** The time from the request to go back until the page shows another picture, in milliseconds, median of `REWINDS`. */
+async function rewindTime(browser: Browser, server: Server): Promise<number> {
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  await load(page, server);
+  await server.holdAt(300);
+  const times: number[] = [];
+  for (let number = 0, frame = 300; number < REWINDS; number += 1) {
+    await server.batch({ op: "advance", frames: REWIND_FRAMES + 60 });
+    frame += 60;
+    await page.waitForTimeout(500);
+    const time = await page.evaluate(async (frame) => {
+      const context = document.querySelector<HTMLCanvasElement>(".screen canvas")?.getContext("2d");
+      if (!context) throw new Error("there is no picture");
+      const shown = (): number =>
+        new Uint32Array(context.getImageData(0, 0, 240, 160).data.buffer).reduce(
+          (hash, pixel) => (hash * 31 + pixel) | 0,
+          0,
+        );
+      const before = shown();
+      const begun = performance.now();
+      const headers = { "content-type": "application/json" };
+      const back = fetch("/v1/rewind", { method: "POST", headers, body: JSON.stringify({ frame }) });
+      while (shown() === before) await new Promise(requestAnimationFrame);
+      const time = performance.now() - begun;
+      const { exact } = await (await back).json();
+      if (!exact) throw new Error(`frame ${frame} was not reached`);
+      return time;
+    }, frame);
+    times.push(time);
+  }
+  await context.close();
+  return Math.round(median(times) * 10) / 10;
+}
+
 test("figures of the console page", async ({ browser }) => {
   test.setTimeout(300_000);
   const server = await Server.start();
@@ -208,6 +249,7 @@ test("figures of the console page", async ({ browser }) => {
   const pictures = await pacing(browser, server);
   const log = await processorTime(browser, server, "activity");
   const watches = await processorTime(browser, server, "watches");
+  const rewind = await rewindTime(browser, server);
   const described = await fetch(`${server.url}/openapi.json`, { headers: { "accept-encoding": "gzip" } });
   const figures = {
     command: "npx playwright test --config figures.config.ts",
@@ -225,6 +267,7 @@ test("figures of the console page", async ({ browser }) => {
       Math.round((1000 * (pictures.without_picture + pictures.unseen)) / pictures.display_frames) / 10,
     browser_percent_log: log,
     browser_percent_six_watches: watches,
+    rewind_20_s_ms: rewind,
     openapi_bytes: Number(
       described.headers.get("content-length") ?? (await described.arrayBuffer()).byteLength,
     ),
