@@ -12,7 +12,7 @@ from framewire.search._solution import Progress, Solution, rank, replay
 
 
 class _Counter:
-    """Counts what a search has played, and says when its budget is used up."""
+    """Counts the branches and frames that a search has played."""
 
     def __init__(self, runner: Runner, progress: Callable[[Progress], None] | None) -> None:
         self.runner = runner
