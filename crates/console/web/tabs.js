@@ -57,6 +57,7 @@ export function tabs(label, all) {
     });
     tab.panel.id = `panel-${tab.id}`;
     tab.panel.classList.add("panel");
+    tab.panel.hidden = true;
     tab.panel.setAttribute("role", "tabpanel");
     tab.panel.setAttribute("aria-labelledby", control.id);
     list.append(control);
@@ -81,8 +82,6 @@ export function tabs(label, all) {
     open.set(there[next % there.length]?.id ?? open.value);
     buttons[all.findIndex(({ id }) => id === open.value)]?.focus();
   });
-  /** @type {Set<string>} */
-  const visible = new Set();
   const show = () => {
     list.setAttribute("aria-orientation", RAIL.matches ? "vertical" : "horizontal");
     list.setAttribute("aria-multiselectable", String(TWO_PANELS.matches));
@@ -92,12 +91,10 @@ export function tabs(label, all) {
       const control = buttons[index];
       control?.setAttribute("aria-selected", String(isOpen || isBeside));
       control?.setAttribute("tabindex", isOpen ? "0" : "-1");
-      if (isOpen) control?.scrollIntoView({ block: "nearest", inline: "nearest" });
-      tab.panel.hidden = !isOpen && !isBeside;
-      if (tab.panel.hidden ? visible.delete(tab.id) : !visible.has(tab.id)) {
-        if (!tab.panel.hidden) visible.add(tab.id);
-        tab.shown?.(!tab.panel.hidden);
-      }
+      const visible = isOpen || isBeside;
+      if (visible === !tab.panel.hidden) return;
+      tab.panel.hidden = !visible;
+      tab.shown?.(visible);
     });
   };
   all.forEach(({ id, present }, index) => {
@@ -117,6 +114,8 @@ export function tabs(label, all) {
     if (id !== last) before.set(last);
     last = id;
     show();
+    const control = buttons[all.findIndex((tab) => tab.id === id)];
+    control?.scrollIntoView({ block: "nearest", inline: "nearest" });
   });
   RAIL.addEventListener("change", show);
   TWO_PANELS.addEventListener("change", show);

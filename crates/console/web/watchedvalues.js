@@ -2,12 +2,10 @@
 
 import { el, setText } from "./dom.js";
 import { WatchFeed } from "./feed.js";
+import { Redraw } from "./redraw.js";
 import { watched } from "./watchlist.js";
 
 /** @import { App } from "./app.js" */
-
-/** Time from one drawing of the values to the next. */
-const DRAW_MS = 200;
 
 export class WatchedValues {
   /** @readonly @type {HTMLElement} */
@@ -18,8 +16,9 @@ export class WatchedValues {
   /** The newest values, as text. @type {Map<string, string>} */
   #newest = new Map();
   #feed;
-  #visible = false;
-  #drawing = false;
+  #redraw = new Redraw(() => {
+    for (const [text, value] of this.#shown) setText(value, this.#newest.get(text) ?? "–");
+  });
 
   /** @param {App} app */
   constructor(app) {
@@ -41,9 +40,8 @@ export class WatchedValues {
    * @param {boolean} visible
    */
   shown(visible) {
-    this.#visible = visible;
     this.#feed.watch(visible ? watched.value : []);
-    if (visible && !this.#drawing) this.#draw();
+    this.#redraw.shown(visible);
   }
 
   /** @param {readonly string[]} texts */
@@ -55,13 +53,6 @@ export class WatchedValues {
       return el("li", {}, el("code", {}, text), " ", value);
     });
     this.#list.replaceChildren(...items);
-    if (this.#visible) this.#feed.watch(texts);
-  }
-
-  #draw() {
-    this.#drawing = this.#visible;
-    if (!this.#visible) return;
-    for (const [text, value] of this.#shown) setText(value, this.#newest.get(text) ?? "–");
-    setTimeout(() => requestAnimationFrame(() => this.#draw()), DRAW_MS);
+    if (this.#redraw.visible) this.#feed.watch(texts);
   }
 }

@@ -6,6 +6,7 @@ import { el, freshId, setText } from "./dom.js";
 import { WatchFeed } from "./feed.js";
 import { History } from "./history.js";
 import { plot } from "./plot.js";
+import { Redraw } from "./redraw.js";
 import { watched, watchExpression } from "./watchlist.js";
 
 /**
@@ -17,8 +18,6 @@ import { watched, watchExpression } from "./watchlist.js";
 const KEPT = 600;
 /** Frames that a plot shows. */
 const SPAN = 600;
-/** Time from one drawing of the values and plots to the next: where the page is drawn in software, each costs about 10 ms. */
-const DRAW_MS = 200;
 
 /**
  * @typedef {object} Row
@@ -45,8 +44,9 @@ export class WatchesPanel {
   /** @type {WatchFeed} */
   #feed;
   #frame = 0;
-  #visible = false;
-  #drawing = false;
+  #redraw = new Redraw(() => {
+    for (const row of this.#rows.values()) row.draw(this.#frame);
+  });
 
   /**
    * @param {App} app
@@ -114,9 +114,8 @@ export class WatchesPanel {
    * @param {boolean} visible
    */
   shown(visible) {
-    this.#visible = visible;
     this.#feed.watch(visible ? watched.value : []);
-    if (visible && !this.#drawing) this.#draw();
+    this.#redraw.shown(visible);
   }
 
   /** @param {readonly string[]} texts */
@@ -138,7 +137,7 @@ export class WatchesPanel {
       this.#list.append(
         el("li", {}, empty("No watches yet. Enter an expression, or select a symbol below.")),
       );
-    this.#feed.watch(this.#visible ? texts : []);
+    this.#feed.watch(this.#redraw.visible ? texts : []);
   }
 
   /**
@@ -148,13 +147,6 @@ export class WatchesPanel {
   #receive(values, frame) {
     this.#frame = frame;
     for (const [text, value] of Object.entries(values)) this.#rows.get(text)?.show(value, frame);
-  }
-
-  #draw() {
-    this.#drawing = this.#visible;
-    if (!this.#visible) return;
-    for (const row of this.#rows.values()) row.draw(this.#frame);
-    setTimeout(() => requestAnimationFrame(() => this.#draw()), DRAW_MS);
   }
 }
 

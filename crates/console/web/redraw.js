@@ -1,0 +1,35 @@
+/** Draws changing values while they are visible. */
+
+/** Time from one drawing to the next: where the page is drawn in software, each costs about 10 ms. */
+const DRAW_MS = 200;
+
+export class Redraw {
+  #draw;
+  #visible = false;
+  #running = false;
+
+  /** @param {() => void} draw */
+  constructor(draw) {
+    this.#draw = draw;
+  }
+
+  get visible() {
+    return this.#visible;
+  }
+
+  /**
+   * Called when the values are shown or hidden.
+   * @param {boolean} visible
+   */
+  shown(visible) {
+    this.#visible = visible;
+    if (visible && !this.#running) this.#run();
+  }
+
+  #run() {
+    this.#running = this.#visible;
+    if (!this.#visible) return;
+    this.#draw();
+    setTimeout(() => requestAnimationFrame(() => this.#run()), DRAW_MS);
+  }
+}
