@@ -1,11 +1,11 @@
--- The types of arguments: their text form, and what is accepted. A type has these fields:
+-- The types of arguments: how their text is read, and which values are accepted. A type has these fields:
 --
 --   read        from text; nil if the text cannot be read as that type
---   expected    what `read` accepts, for people
+--   expected    what `read` accepts, in words, for error texts
 --   low, high   the numbers that are accepted
 --   check       any other test of a value; raises a refusal
---   narrow      whether its binary form can hold values that are refused
---   free        whether it may hold commas in a text message, where it takes all that no other argument claims
+--   narrow      whether its binary form can hold values that are not accepted
+--   free        whether its text may contain commas; in a text message it gets all text that belongs to no other argument
 
 local refusal = require "refusal"
 
@@ -24,7 +24,7 @@ local function integer(low, high, narrow)
   }
 end
 
--- A text that is handed to mGBA as a C string.
+-- A text that mGBA gets as a C string.
 local function filled(value, name)
   if value == "" then
     refuse(BAD_ARGUMENT, "`%s` is missing", name)
@@ -38,7 +38,7 @@ local function as_it_is(text)
   return text
 end
 
--- Pairs of hexadecimal digits to bytes, filled as pairs are met.
+-- Pairs of hexadecimal digits to bytes. An entry is added when its pair first occurs.
 local no_pair_met
 local FROM_HEX = setmetatable({}, {
   __index = function(known, digits)
@@ -81,7 +81,7 @@ local types = {
   text = { read = as_it_is, free = true },
 }
 
--- An argument: its name, the name of its type and, if they are fewer than the type has, the numbers that are accepted.
+-- An argument: its name, the name of its type and, if not all numbers of the type are accepted, the accepted range.
 local function new(name, kind, low, high)
   return { name = name, kind = low and integer(low, high, true) or types[kind] }
 end

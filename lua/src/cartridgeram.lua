@@ -6,7 +6,7 @@ local refusal = require "refusal"
 local byte, pack, rep, unpack = string.byte, string.pack, string.rep, string.unpack
 
 local BASE, BANK, PAST = 0xA000, 0x2000, 0xC000
-local KIND = 0x147 -- where the ROM says what controller the cartridge has
+local KIND = 0x147 -- the address in the ROM of the byte that names the cartridge's controller
 local LOCK, UNLOCKED, LOCKED = 0, 0x0A, 0 -- the register that unlocks the RAM, and its values
 
 local CartridgeRam = {}
@@ -80,7 +80,7 @@ function CartridgeRam:write(offset, count, value)
   for index = 1, count do
     local old, new = byte(before, index), byte(after, index)
     if old ~= new and not write_byte(self, offset + index - 1, new) then
-      -- A byte that was as it should be was not written, and may lie in a bank where a write reaches another one.
+      -- A byte that already had the right value was not written. It may lie in a bank where a write changes another byte.
       for earlier = 1, index - 1 do
         if byte(before, earlier) ~= byte(after, earlier) then
           write_byte(self, offset + earlier - 1, byte(before, earlier))

@@ -9,17 +9,17 @@ local turn = require "turn"
 
 local clock = os.clock
 
-local RECENT = 4 -- ticks: a client that asked in these is looked at all the time, others each millisecond
+local RECENT = 4 -- ticks: a client that asked within this time is checked all the time, others once per millisecond
 
 local clients = {
-  all = {}, -- in the order they were accepted, closed ones until they are swept
-  request_tick = -math.huge, -- of the last request
+  all = {}, -- in the order they were accepted; closed ones stay until `sweep` removes them
+  request_tick = -math.huge, -- the tick of the last request
 }
 
 local closed_before = 0 -- connections closed before the last sweep
-local looked_tick -- tick of the last look for connections that have ended
-local first_turn = 0 -- the connection that begins; it changes, so that the same one is not always last
-local hot -- the connection whose request was done last
+local looked_tick -- tick of the last check for connections that have ended
+local first_turn = 0 -- the connection that has the first turn; it changes, so that the same one is not always last
+local hot -- the connection whose request was performed last
 
 -- Removes the connections that are closed.
 local function sweep()
@@ -58,7 +58,8 @@ function clients.take_turn(each, readable, now)
   return done
 end
 
--- Gives a turn to every connection with something to read. Its end counts as such, so ended connections are closed.
+-- Gives a turn to every connection with something to read. The end of a connection counts as something to read, so this
+-- also closes connections that have ended.
 local function look_for_ended()
   for _, each in ipairs(clients.all) do
     if each.socket and each.socket:select(0) ~= 0 then
@@ -129,7 +130,7 @@ function clients.serve(all, stop)
   return any
 end
 
--- A connection with more to send than may be sent without a sleep; or nil.
+-- A connection with more to send than may be sent before the script sleeps; or nil.
 function clients.with_long_reply()
   for _, each in ipairs(clients.all) do
     if each.socket and connection.has_long_reply(each) then
@@ -139,7 +140,7 @@ function clients.with_long_reply()
   return nil
 end
 
--- The script has slept: sends parts of long replies, to one client after the other.
+-- Called after the script has slept. Sends parts of long replies, to one client after the other.
 function clients.send_long_replies()
   local count, sent = #clients.all, 0
   for step = 1, count do

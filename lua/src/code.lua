@@ -1,5 +1,5 @@
--- Expressions that are evaluated here, from their bytes. crates/expression/src/code.rs has the same rules; the vectors of
--- crates/protocol/vectors/code.tsv hold both to them. A value is an integer, or nil if there is none.
+-- Evaluates compiled expressions, which clients send as bytes. crates/expression/src/code.rs has the same rules; the test
+-- vectors in crates/protocol/vectors/code.tsv check both. A value is an integer, or nil if there is none.
 
 local memory = require "memory"
 local refusal = require "refusal"
@@ -11,12 +11,13 @@ local LEAST, MOST = math.mininteger, math.maxinteger
 local MAX_DEPTH = 200 -- nested operators and reads
 local CONSTANT, FRAME, READ, UNARY, BINARY = 0, 1, 2, 0x10, 0x20
 
--- The numbers in memory: bytes, and how they are unpacked.
+-- The types of numbers in memory: how many bytes they have, and how the bytes are unpacked.
 local TYPES = {
   [0] = { 1, "<I1" }, { 2, "<I2" }, { 4, "<I4" }, { 1, "<i1" }, { 2, "<i2" }, { 4, "<i4" },
 }
 
--- The number of a type at an address of the bus or, with a name, at an offset in a domain; nil without such memory.
+-- Reads a number of a type at an address of the bus or, with a name, at an offset in a memory domain; nil if there is no
+-- such memory.
 local function read(kind, name, address)
   local length, format = kind[1], kind[2]
   if name == "" then
@@ -46,7 +47,7 @@ local function truth(is_true)
   return is_true and 1 or 0
 end
 
--- Whether a product of integers has 64 bits.
+-- Whether the product of two integers fits into 64 bits.
 local function fits(a, b)
   if a == 0 or b == 0 then
     return true
@@ -55,7 +56,7 @@ local function fits(a, b)
   return not (a == -1 and b == LEAST or b == -1 and a == LEAST) and product // b == a and product % b == 0
 end
 
--- The quotient, rounded towards 0, and the remainder; nil if there are none.
+-- The quotient, rounded towards 0, and the remainder; nil if the division is impossible.
 local function divide(a, b)
   if b == 0 or a == LEAST and b == -1 then
     return nil

@@ -1,17 +1,17 @@
--- One client's connection: its bytes in and out, not their meaning.
+-- One client's connection: receives and sends bytes, and does not know what they mean.
 --
 -- mGBA does not ignore SIGPIPE: a write to a connection that the other end has reset ends the whole emulator. So each write
 -- comes right after a check that the connection has nothing to read; the end of a connection counts as something to read.
 -- Nothing slow is between the check and the write: the bytes are ready before the check, and few, because mGBA copies them.
 -- A reset alone is harmless: it is an error of the write. Only an end and a reset that both arrive within these few
--- microseconds are dangerous. After an end, no check finds a reset any more, so nothing is written then: for a client that
--- closes its sending side, messages are performed and get no reply.
+-- microseconds are dangerous. After an end, no check finds a reset any more, so nothing is written then. If a client closes
+-- its sending side, its messages are performed but get no reply.
 --
--- On a busy machine another process may run within these microseconds, and it may be the client. Right after a sleep that is
--- unlikely, so most of a long reply is sent then.
+-- On a busy machine another process may run within these microseconds, and that process may be the client. Right after the
+-- script has slept this is unlikely, so most of a long reply is sent then.
 --
--- Other bytes that the check finds are read ahead into the inbox. A client that sends faster than it is served would fill it
--- more and more, so its replies are held back for a while.
+-- If the check finds bytes, they are read into the inbox early. A client that sends faster than it is served would fill its
+-- inbox more and more, so its replies are held back for a while.
 
 local inbox = require "inbox"
 local limits = require "limits"
@@ -23,7 +23,7 @@ local concat, sub = table.concat, string.sub
 local AGAIN = C and C.SOCKERR.AGAIN or 1
 
 local connection = {
-  closed = 0, -- how many were closed so far
+  closed = 0, -- how many connections were closed so far
 }
 
 function connection.new(socket)
@@ -34,39 +34,40 @@ function connection.new(socket)
     outbox = {}, -- replies to be sent, from `outbox_first` to `outbox_last`
     outbox_first = 1,
     outbox_last = 0,
-    taken = 0, -- bytes of the first of them that are in slices already
+    taken = 0, -- bytes of the first of these replies that are in slices already
     slice = nil, -- the bytes to be sent next
-    burst = 0, -- slices sent since the script has slept
-    unsent = 0, -- bytes in all that wait to be sent, those of the slice included
+    burst = 0, -- slices sent since the script slept last
+    unsent = 0, -- bytes that wait to be sent in total, including those of the slice
     hold = limits.first_hold, -- bytes of replies to hold back while there is a backlog
-    stuck_time = nil, -- since when nothing could be sent, by the clock and by ticks
+    stuck_time = nil, -- since when nothing could be sent: the time of the clock here, and the tick below
     stuck_tick = nil,
-    ended = false, -- the client sends no more and gets nothing more: perform what has arrived, then close
-    dismissed = nil, -- the tick since which it is kept only so that its client can read the reason
+    ended = false, -- the client sends no more and gets nothing more: its remaining requests are performed, then it is closed
+    dismissed = nil, -- the tick since which it stays open only so that its client can read why it is closed
     active = ticks.now, -- the tick of the last request
-    fresh = true, -- whether its first message was not checked for a known key yet
+    fresh = true, -- whether its first message still has to be checked for a known key
 
     waiting = nil, -- a text message that has to wait for another frame
 
-    -- Of a link, which speaks frames:
+    -- Only for a link, which sends binary frames:
     session = nil,
     binary = false,
     pinged = false, -- whether it has a heartbeat
-    silent = 0, -- seconds without a byte from it
-    heard = true, -- whether a byte came since lockstep checked last
-    queue = {}, -- requests decoded and not performed yet, from `queue_first` to `queue_last`
+    silent = 0, -- seconds since its last byte arrived
+    heard = true, -- whether a byte has arrived since lockstep checked last
+    queue = {}, -- requests that are decoded but not performed yet, from `queue_first` to `queue_last`
     queue_first = 1,
     queue_last = 0,
-    deferred = {}, -- those that have to wait for another frame
+    deferred = {}, -- requests that have to wait for another frame
     cancelled = nil, -- ids of requests not to perform
     watches = {}, -- in the order they began
-    is_watching = false, -- whether there may be some
-    changes = nil, -- their items for the next event frame
+    is_watching = false, -- whether there may be watches
+    changes = nil, -- the items of its watches for the next event frame
   }
 end
 
--- Closes a socket of mGBA's. Such a socket does not know that it is closed: its garbage collection closes the file descriptor
--- again, which then may belong to another connection. Opened again at an address that no machine has, it forgets it.
+-- Closes a socket of mGBA. mGBA's socket objects do not remember that they are closed: when Lua collects one, mGBA closes the
+-- file descriptor again, which may then belong to another connection. Opening the socket again, at an address that no machine
+-- has, makes the object forget the descriptor.
 function connection.shut(socket)
   socket:close()
   socket:open("192.0.2.1", 1)
@@ -95,7 +96,7 @@ function connection.put(self, bytes)
   self.unsent = self.unsent + #bytes
 end
 
--- Reads once. A socket that is ready but gives nothing is at its end; its error is not reliable.
+-- Reads once. If the socket is ready but returns no bytes, the connection has ended; the socket's error is not reliable.
 function connection.receive(self)
   local data = self.socket:recv(self.read_size)
   if data and #data > 0 then
@@ -109,7 +110,8 @@ function connection.receive(self)
   self.ended = true
 end
 
--- Reads all that has arrived. True if the other end is there and waits; only then may bytes be written.
+-- Reads everything that has arrived. True if the connection is open and nothing is left to read; only then may bytes be
+-- written.
 function connection.drain(self)
   for _ = 1, limits.turn.reads do
     if self.ended then
@@ -127,7 +129,7 @@ function connection.drain(self)
   return false
 end
 
--- Takes the next slice out of the outbox: a part of a long reply, or as many short ones as fit.
+-- Takes the next slice out of the outbox: a part of a long reply, or as many short replies as fit.
 local function cut_slice(self)
   local outbox, first = self.outbox, self.outbox_first
   local reply, taken = outbox[first], self.taken
@@ -156,7 +158,7 @@ local function cut_slice(self)
   return slice
 end
 
--- Sends the slice, right after the check that allows it. True if more could be sent at once.
+-- Sends the slice, right after the check that allows it. True if more can be sent immediately.
 local function send_slice(self, slice)
   local socket = self.socket
   local count = socket:send(slice)
@@ -199,8 +201,8 @@ local function close_if_stuck(self)
   end
 end
 
--- Sends what waits, as far as the client takes it now, up to this number of slices since the script has slept. True if
--- one was sent.
+-- Sends waiting bytes, as far as the client takes them now, up to this number of slices since the script slept last. True if
+-- a slice was sent.
 local function send(self, slices)
   if holds_back(self) then
     return false
@@ -236,7 +238,7 @@ function connection.flush_rested(self)
   return send(self, limits.rested_slices)
 end
 
--- Whether there is more to send than may be sent without a sleep.
+-- Whether there is more to send than may be sent before the script sleeps.
 function connection.has_long_reply(self)
   return self.unsent > 0 and self.burst >= limits.first_slices and not self.ended
 end

@@ -1,4 +1,4 @@
--- What operations are made of: mGBA's own functions, and workarounds for their bugs.
+-- The functions that operations use: mGBA's own, and workarounds for the bugs of mGBA's.
 
 local files = require "files"
 local game = require "game"
@@ -18,7 +18,7 @@ local emulator = {}
 
 local GAME_BOY_ADVANCE = 0
 
--- The number of the last frame, which goes back on a reset; 0 without a game.
+-- The number of the last frame, which is smaller again after a reset; 0 without a game.
 function emulator.frame()
   return emu and emu:currentFrame() & 0xFFFFFFFF or 0
 end
@@ -41,7 +41,7 @@ emulator.timelines = timelines.new(emulator.holds, press, release, function(id, 
   happenings.add(happenings.timeline_over(id, cancelled))
 end, emulator.frame)
 
--- A frame was run: advances holds and timelines.
+-- Called after each frame: advances holds and timelines.
 function emulator.advance()
   emulator.holds.advance()
   emulator.timelines.advance()
@@ -86,7 +86,7 @@ local function check_path(path)
   end
 end
 
--- Loads a ROM. Raises a refusal that says why, if the file is not one.
+-- Loads a ROM. If the file is not a ROM, raises a refusal that says why.
 function emulator.load_rom(path)
   check_path(path)
   local advance = emu:platform() == GAME_BOY_ADVANCE
@@ -103,8 +103,8 @@ function emulator.load_rom(path)
   end
 end
 
--- Resets the console. mGBA calls the "reset" callbacks of scripts in the middle of that, and then treats the running callback
--- as ended: none of its functions works there any more, unless the script names that callback again.
+-- Resets the console. mGBA calls the "reset" callbacks of scripts during the reset, and then treats the running callback as
+-- ended: mGBA's functions no longer work in it, unless the script names that callback again.
 function emulator.reset()
   local registry = debug and debug.getregistry() or {}
   local context = registry.mCtx
@@ -155,13 +155,13 @@ function emulator.exchange_rom(path)
   return true
 end
 
--- Loads a state from bytes; returns whether they are one.
+-- Loads a state from bytes; returns whether they are a state.
 function emulator.load_state(data, flags)
   local advance = emu:platform() == GAME_BOY_ADVANCE
   return files.is_state(data, advance) and game.note_state(emulator.yes(emu:loadStateBuffer(data, flags)))
 end
 
--- Loads a state from a file; returns whether it did. Raises a refusal if there is no file.
+-- Loads a state from a file; returns whether that worked. Raises a refusal if there is no file.
 function emulator.load_state_file(path, flags)
   check_path(path)
   local loaded = emulator.yes(emu:loadStateFile(path, flags))
@@ -172,13 +172,13 @@ function emulator.load_state_file(path, flags)
   return loaded
 end
 
--- Makes a file the game's save, for good or until another is loaded; returns whether it did.
+-- Makes a file the game's save, permanently or until another is loaded; returns whether that worked.
 function emulator.load_save_file(path, temporary)
   check_path(path)
   return emulator.yes(emu:loadSaveFile(path, temporary))
 end
 
--- Saves a state to a file; returns whether it did. mGBA 0.10.1 cannot save a state without a picture: it writes zeros.
+-- Saves a state to a file; returns whether that worked. mGBA 0.10.1 cannot save a state without a picture: it writes zeros.
 function emulator.save_state_file(path, flags)
   check_path(path)
   if emulator.yes(emu:saveStateFile(path, flags)) then
@@ -188,7 +188,7 @@ function emulator.save_state_file(path, flags)
   return state ~= nil and files.write(path, state) == true
 end
 
-local PNG = "\x89PNG" -- how such a file begins
+local PNG = "\x89PNG" -- the first bytes of a PNG file
 
 local function is_png(data)
   return type(data) == "string" and data:sub(1, #PNG) == PNG
@@ -214,7 +214,7 @@ local function read_and_remove(path)
   return data
 end
 
--- mGBA 0.10 writes pictures to files only. If no file can be created, a state with a picture serves: it is a PNG too.
+-- mGBA 0.10 writes pictures to files only. If no file can be created, a savestate with a picture is used: it is a PNG too.
 function emulator.screenshot()
   local named, path = pcall(os.tmpname)
   if named then

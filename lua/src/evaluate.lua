@@ -1,16 +1,18 @@
--- Runs Lua code for a client, and writes what it returns as JSON. Embedded cores use this file too, so it needs no other part.
+-- Runs Lua code for a client, and writes what it returns as JSON. Embedded cores use this file too, so it requires no other
+-- file.
 
 local concat, format, gsub, tointeger = table.concat, string.format, string.gsub, math.tointeger
 
--- Of one piece of code. mGBA stands still for them: about 15 ms. With videoSync, 50 ms in a callback stop it for good.
+-- How many instructions one piece of code may run. They take about 15 ms, in which mGBA runs no frame. With videoSync, a
+-- callback of 50 ms stops mGBA for good.
 local INSTRUCTIONS = 5000000
-local PERIOD = 100000 -- instructions between two looks at their count
-local DEPTH = 8 -- of tables in tables
-local ENTRIES = 10000 -- of all tables together
+local PERIOD = 100000 -- instructions between two checks of their count
+local DEPTH = 8 -- levels of tables in tables
+local ENTRIES = 10000 -- entries of all tables together
 local LENGTH = 262144 -- bytes of the JSON text
-local LINES = 1000 -- of output
+local LINES = 1000 -- lines of output
 
--- What would run frames or exchange the game in the middle of a request, and what to use for it.
+-- The functions that would run frames or replace the game in the middle of a request, and what to use instead.
 local ELSEWHERE = {
   runFrame = "act or POST /v1/advance",
   step = "POST /v1/step",
@@ -160,7 +162,7 @@ local guarded_emu = setmetatable({}, {
   end,
 })
 
--- Ends code that does not end by itself, also in coroutines and within pcall.
+-- Stops code that does not end by itself, also in coroutines and within pcall.
 local left, evaluate
 local function count()
   if debug.getinfo(2, "f").func == evaluate then
@@ -171,7 +173,7 @@ local function count()
   if left > 0 then
     return
   end
-  debug.sethook(count, "", 1) -- so that what catches the error gets the next one at once
+  debug.sethook(count, "", 1) -- if the code catches the error, its next instruction raises it again
   error(format("the code was stopped after %d instructions; do less in one request", INSTRUCTIONS), 0)
 end
 
@@ -198,7 +200,7 @@ local threads = setmetatable({
   end),
 }, { __index = coroutine })
 
--- The globals of the code: its own are kept for the next code, and do not reach other scripts.
+-- The globals of the code. They are kept for the next code that clients send, and other scripts do not see them.
 local own = { print = print_line, console = console_lines, coroutine = threads }
 setmetatable(own, {
   __index = function(_, name)

@@ -1,4 +1,4 @@
--- Reports to links what happened: at most one event frame for each frame of the game.
+-- Sends events to the links: at most one event frame for each frame of the game.
 
 local connection = require "connection"
 local emulator = require "emulator"

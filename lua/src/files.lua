@@ -6,7 +6,7 @@ local files = {}
 
 local WINDOWS = package.config:sub(1, 1) == "\\"
 local SYSTEM_FOLDERS = { "/dev/", "/proc/", "/sys/" }
--- Errors of Linux.
+-- Linux error numbers.
 local NO_SUCH_FILE, NO_ACCESS, NOT_PERMITTED, IS_FOLDER, READ_ONLY_DISK, IN_USE = 2, 13, 1, 21, 30, 26
 
 -- An absolute path without `//`, `.` and `..`.
@@ -85,7 +85,7 @@ end
 
 local GBA_HEADER = 0xC0
 
--- The tests of libmgba's GBAIsROM and GBIsROM, and that the header is whole: mGBA reads past its end.
+-- The same tests as GBAIsROM and GBIsROM in libmgba, and a test that the header is complete: mGBA would read past its end.
 local function is_gba_rom(head)
   if sub(head, 1, 4) == "\127ELF" then
     return is_gba_elf(head)
@@ -142,7 +142,7 @@ local function zip_names_rom(tail, names)
   end
 end
 
--- Whether there is nothing at this path; then also the system's error.
+-- Whether there is nothing at this path; if so, also the system's error.
 function files.is_missing(path)
   local file, problem, code = io.open(path, "rb")
   if file then
@@ -151,7 +151,8 @@ function files.is_missing(path)
   return code == NO_SUCH_FILE, problem
 end
 
--- True if the file is a ROM of the running console, the Game Boy Advance or not; else false or nil, and why not.
+-- True if the file is a ROM for the running console: the Game Boy Advance if `advance` is true, else the Game Boy. Otherwise
+-- false or nil, and the reason.
 function files.check_rom(path, advance)
   local file, problem = io.open(path, "rb")
   if not file then
@@ -194,14 +195,14 @@ function files.is_state(data, advance)
   return #data >= state.size and unpack("<I4", data) & ~0xFF == state.magic
 end
 
--- Writes a file; returns whether it did.
+-- Writes a file; returns whether that worked.
 function files.write(path, bytes)
   local file = io.open(path, "wb")
   local written = file and file:write(bytes)
   return file and file:close() and written ~= nil or false
 end
 
--- Whether a file that mGBA was to write is there, may be written and begins so; if not, why.
+-- Whether a file that mGBA has written exists, can be written, and begins with the given bytes; if not, why.
 function files.is_written(path, beginning)
   if package.config:sub(1, 1) == "\\" and find(path, "[\128-\255]") then
     return true -- Windows: mGBA takes paths as UTF-8, Lua does not

@@ -23,7 +23,7 @@ local frames = {
   TRACE = 9,
 }
 
--- A result after its status, 0, and its tag, by its type.
+-- How a result is encoded, by its type: the status 0, a tag and the value.
 frames.encode = {
   none = function() return "\0\0" end,
   bool = function(value) return value and "\0\2" or "\0\1" end,
@@ -44,12 +44,12 @@ function frames.encode_refusal(status, text)
   return pack("<I1s4", status, printable(text))
 end
 
--- What comes before a result of this number of bytes.
+-- The bytes before a result of this length.
 function frames.encode_bytes_head(length)
   return pack("<I2I4", 0x0500, length)
 end
 
--- A reply frame up to its results, from their number and encoded size.
+-- The part of a reply frame before its results, from their number and encoded size.
 function frames.encode_reply_head(id, frame, count, size)
   return pack("<I4I1I4I4I2", 11 + size, frames.REPLY, id, frame, count)
 end
@@ -59,7 +59,7 @@ function frames.encode_reply(id, frame, count, results)
   return frames.encode_reply_head(id, frame, count, #results) .. results
 end
 
--- The reply frame to a batch whose `advance` ended at this frame, not at the one that it was to reach.
+-- The reply frame to a batch whose `advance` ended at this frame, not at the frame that it should have reached.
 function frames.at_frame(reply, frame)
   local front, results = sub(reply, 1, 9), sub(reply, 14)
   if sub(results, -10, -9) == "\0\3" then

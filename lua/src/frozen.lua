@@ -1,4 +1,4 @@
--- Memory at addresses that an expression computes at each access, and values that are frozen there.
+-- Memory at addresses that an expression computes again at each access, and values that are frozen at such addresses.
 
 local code = require "code"
 local emulator = require "emulator"
@@ -12,7 +12,7 @@ local refuse, BAD_ARGUMENT = refusal.refuse, refusal.BAD_ARGUMENT
 
 local frozen = {}
 
-local all = {} -- the values that are kept, in the order in which that began
+local all = {} -- the frozen values, in the order in which they were frozen
 
 local function now(value, length, is_write)
   return code.address(value, emulator.frame(), length, is_write)
@@ -102,7 +102,7 @@ function frozen.list()
   return texts
 end
 
--- Called after each frame. Writes the values again, and drops those of another game.
+-- Called after each frame. Writes the values again, and drops those that were frozen in another game.
 function frozen.keep()
   if not emu or #all == 0 then
     return

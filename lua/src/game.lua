@@ -1,6 +1,6 @@
--- Detects resets, loaded states and other games. The script cannot use mGBA's callbacks for this, because such a
--- callback ends the frame callback in which a script resets (see `emulator.reset`). Operations report what they do at
--- once. Anything else is detected by the frame counter.
+-- Detects resets, loaded states and newly loaded games. The script cannot use mGBA's callbacks for this: if a script resets
+-- the console in a frame callback, mGBA's `reset` callback ends that frame callback (see `emulator.reset`). Operations report
+-- immediately what they do. The frame counter shows everything else.
 
 local happenings = require "happenings"
 
@@ -9,13 +9,13 @@ local game = {
   STATE = 2,
   GAME = 3,
   breaks = 0, -- how often the order of frames was broken
-  broken_by = nil, -- by what the last time
-  games = 0, -- how often another game was put in
+  broken_by = nil, -- what broke it the last time
+  games = 0, -- how often another game was loaded
 }
 
 local FIRST = 1 -- the highest number that the first frame after a reset may have
 local last_frame -- the number of the last frame; nil before the first
-local identity -- of the game
+local identity -- identifies the game
 local noted = false -- whether an operation has broken the order since the last frame
 
 local function broken(by)
@@ -27,7 +27,7 @@ local function broken(by)
   end
 end
 
--- Checks whether another game is loaded than at the last call. If so, notes it and returns true.
+-- Checks whether the game has changed since the last call. If so, notes it and returns true.
 function game.check()
   if not emu then
     return false
@@ -42,7 +42,7 @@ function game.check()
   return other
 end
 
--- Like `check`, but after a reset. If there is another game, it is the reason for the break in the order of frames.
+-- Like `check`, but after a reset. If the game has changed, that is noted as the reason for the break in the order of frames.
 function game.check_break()
   if game.check() then
     game.broken_by = game.GAME

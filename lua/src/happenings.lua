@@ -1,4 +1,4 @@
--- What happened since events were sent last, as items of event frames; docs/protocol.md describes them.
+-- Collects what has happened since the last event frame, as items for the next one; docs/protocol.md describes the items.
 
 local limits = require "limits"
 
@@ -9,7 +9,7 @@ local happenings = {
   LOCKSTEP_OVER = "\4",
   GAME = "\5",
   STATE = "\6",
-  sent = 0, -- how many were taken so far; a link that reconnects learns from it how many it has missed
+  sent = 0, -- how many items were sent so far; a link that reconnects learns from this number how many it has missed
 }
 
 local items, count = {}, 0

@@ -1,10 +1,11 @@
--- Keys held for a number of frames. Time is counted in ticks, frames seen by this script: the emulator's own counter goes
--- back on a reset. As each key has a queue, the game sees a press for every hold. Timelines own keys as holds do.
+-- Keys held for a number of frames. Time is counted in ticks, the frames that this script has seen, because the emulator's own
+-- counter starts again at a reset. Each key has a queue of holds, so the game sees a press for every hold. A key belongs to
+-- one hold or one timeline at a time.
 
 local limits = require "limits"
 local refusal = require "refusal"
 
--- Holds whose keys go down by `press` and up by `release`, which take a mask of keys.
+-- Creates the holds. `press` and `release` take a mask of keys, and move these keys down and up.
 local function new(press, release)
   local holds = { tick = 0, waiting = 0 }
   local owner = {} -- key to the hold that keeps it down, or to the timeline that plays it
@@ -62,7 +63,7 @@ local function new(press, release)
     end
   end
 
-  -- The keys that are `whose`.
+  -- The keys that belong to `whose`.
   function holds.owned(whose)
     local keys = 0
     for key = 0, 9 do
@@ -73,7 +74,7 @@ local function new(press, release)
     return keys
   end
 
-  -- A timeline takes keys away from the holds that run. Returns the keys that those kept down.
+  -- A timeline takes keys away from the holds that run. Returns the keys that these holds kept down.
   function holds.take(keys, timeline)
     local kept = 0
     for key = 0, 9 do
@@ -114,8 +115,8 @@ local function new(press, release)
     end
   end
 
-  -- These keys are set by hand, so they are taken from the holds that run. Holds that wait keep waiting. The keys in `up` were
-  -- down and go up: if a hold pressed them again in the same frame, the game would never see them up.
+  -- A client sets these keys directly, so they are taken from the holds that run. Holds that wait keep waiting. The keys in
+  -- `up` go up in this frame: if a hold pressed them again in the same frame, the game would never see them up.
   function holds.let_go(keys, up)
     for key = 0, 9 do
       local owned = keys & 1 << key ~= 0 and owner[key]
@@ -128,7 +129,7 @@ local function new(press, release)
     end
   end
 
-  -- A frame was run.
+  -- Called after each frame.
   function holds.advance()
     local tick = holds.tick + 1
     holds.tick = tick
@@ -144,7 +145,7 @@ local function new(press, release)
     end
   end
 
-  -- Ends all holds, also those that wait. Returns whether there was any.
+  -- Ends all holds, including those that wait. Returns whether there were any.
   function holds.cancel()
     local any = holds.waiting > 0
     holds.waiting = 0
@@ -158,7 +159,7 @@ local function new(press, release)
     return any
   end
 
-  -- The keys that are down because of a hold, or play in a timeline.
+  -- The keys that a hold keeps down, or that belong to a timeline.
   function holds.down()
     local keys = 0
     for key in pairs(owner) do

@@ -1,5 +1,5 @@
--- Bytes of a connection that have arrived and were not used yet. They are joined only when a message is complete, so
--- the cost of a large message depends on its size and not on the number of its pieces.
+-- The bytes of a connection that have arrived but were not used yet. They are joined only when a message is complete, so the
+-- cost of a large message depends on its size and not on the number of its pieces.
 
 local limits = require "limits"
 
@@ -15,8 +15,8 @@ function inbox.new()
     at = 1,
     pieces = {}, -- what arrived after `data`
     count = 0,
-    size = 0, -- bytes in all that are not used yet
-    needed = 4, -- binary: the number of bytes that a whole frame needs at least
+    size = 0, -- the total number of bytes that are not used yet
+    needed = 4, -- binary: how many bytes the next whole frame has at least
     ended = false, -- text: whether there may be a whole message
   }
 end
@@ -52,7 +52,7 @@ local function join(box)
   box.at, box.pieces, box.count = 1, {}, 0
 end
 
--- The first bytes of a stream from which nothing was taken yet: all that have arrived, or enough to recognise the
+-- The first bytes of a stream from which nothing was taken yet: all bytes that have arrived, or enough to recognise the
 -- protocol.
 function inbox.beginning(box)
   if box.count > 0 and #box.data <= limits.small_read then

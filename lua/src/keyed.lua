@@ -1,9 +1,9 @@
--- Replies by the keys that callers chose, for repetitions that outlive a session: from a bridge that was killed and started
--- again, or a client that never got the answer.
+-- Remembers replies by the idempotency keys that callers choose. A caller can repeat a request with its key even after its
+-- session is lost: a bridge that was killed and started again, or a client that never got the reply.
 --
--- A key is never forgotten before its time: when there are too many, requests with new ones are refused. When the replies
--- are too large together the oldest are dropped and their keys are not, so that a repeat is refused rather than done again.
--- The embedded core has the same rules.
+-- A key is never forgotten before its time. When there are too many keys, requests with new keys are refused. When the replies
+-- become too large in total, the oldest replies are dropped but their keys are kept, so that a repeat is refused and not
+-- performed again. The embedded core has the same rules.
 
 local limits = require "limits"
 local refusal = require "refusal"
@@ -19,21 +19,22 @@ local FULL = "the emulator remembers as many keys as it can, each for 10 minutes
 
 local UNDER_WAY = "the frames of the request with this key have not run yet; send it again when they have run"
 
-local SMALL = 64 -- bytes of what was asked for that are kept as they are
+local SMALL = 64 -- bytes up to which the operations of a request are kept as they are, not as a hash
 local MULTIPLIER = 0x9E3779B97F4A7C15
 
 local keyed = {}
 
-local digests, replies = {}, {} -- by key: what was asked for, and the reply
+local digests, replies = {}, {} -- by key: the operations of the request or their hash, and the reply
 local under_way = {} -- the keys whose reply is not final yet
 local order, times = {}, {} -- the keys in the order they were done, and when, from `first` to `last`
 local first, last = 1, 0
 local whole = 1 -- the first in `order` whose reply was not dropped
-local bytes = 0 -- of the replies
+local bytes = 0 -- of all replies that are kept
 
 local elapsed, seen = 0, os.time()
 
--- Seconds that pass, also when the system's time is changed. Without another clock, only when it is set back.
+-- A count of seconds that does not jump when the system's time is changed. If the machine has no clock but the system's, the
+-- count only ignores that the time is set back.
 local function seconds()
   local measured = stopwatch.seconds()
   if measured then
@@ -45,7 +46,7 @@ local function seconds()
   return elapsed
 end
 
--- What is compared of two batches: all of a small one, a hash over the bytes of a large one.
+-- What is compared to find out whether two batches are equal: all bytes of a small batch, a hash of a large one.
 local function digest(batch)
   local length = #batch
   if length <= SMALL then
@@ -72,7 +73,7 @@ local function drop(key)
   replies[key] = nil
 end
 
--- Forgets the keys whose time is over.
+-- Forgets the keys that have been remembered for long enough.
 local function expire(now)
   while first <= last and now - times[first] >= limits.keyed_seconds do
     local key = order[first]
@@ -122,7 +123,7 @@ function keyed.remember(key, batch, reply, is_under_way)
   drop_oldest_replies()
 end
 
--- Replaces a reply that was under way by the final one.
+-- Replaces a temporary reply by the final one.
 function keyed.replace(key, reply)
   under_way[key] = nil
   if replies[key] then

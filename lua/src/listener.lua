@@ -1,4 +1,4 @@
--- The listening socket: one port for all clients, tried again until the port is free.
+-- The listening socket: one port for all clients. If the port is in use, the script tries again until it is free.
 
 local clients = require "clients"
 local connection = require "connection"

@@ -1,11 +1,11 @@
--- Settings, and loading: the script may be loaded again and again.
+-- Reads the settings and starts the script. The script may be loaded again while it runs.
 
 local log = require "log"
 local operations = require "operations"
 local server = require "server"
 local version = require "version"
 
--- The user's settings, and then what this script shows to others: the only global.
+-- The script's only global: first the user's settings, afterwards the values that this script offers to other scripts.
 local public = type(framewire) == "table" and framewire or {}
 framewire = public
 
@@ -45,13 +45,12 @@ local function read_settings()
   end
 end
 
--- One callback is added to mGBA and never removed; it runs the script that was loaded last. Its functions are kept where a
--- script that is loaded again finds them, even if the user has changed the global.
+-- One callback is added to mGBA and never removed; it runs the copy of this script that was loaded last. The functions are kept
+-- where a copy that is loaded later finds them, even if the user has changed the global.
 local function start()
   local loaded = package.loaded.framewire or {}
   package.loaded.framewire = loaded
-  -- Again if it fails: mGBA 0.10 with OpenGL may load a script while the callback of the previous one runs, which then fails
-  -- on what this closes.
+  -- If this fails, it is tried again: mGBA 0.10 with OpenGL may load a script while the callback of the previous copy runs.
   if loaded.stop and not pcall(loaded.stop, "the script is loaded again") then
     pcall(loaded.stop, "the script is loaded again")
   end

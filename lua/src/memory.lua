@@ -1,7 +1,8 @@
--- Memory: what the console has, and numbers made of its bytes. crates/protocol/src/access.rs has the same rules.
+-- Memory: which memory the console has, and how numbers are read and written. crates/protocol/src/access.rs has the same rules.
 --
--- A number means the bytes from its address on. An aligned one is one access of mGBA's. Any other is made of bytes, because
--- mGBA rotates unaligned values or drops the lowest bits of the address.
+-- A number consists of the bytes from its address on. At an aligned address it is a single access by mGBA. At any other
+-- address the script puts it together from single bytes, because mGBA rotates unaligned values or drops the lowest bits of
+-- the address.
 
 local cartridgeram = require "cartridgeram"
 local refusal = require "refusal"
@@ -27,18 +28,18 @@ local BUS = {
   },
   [false] = { name = "Game Boy", { 0, 0x10000 }, writable = { { 0, 0x10000 } } },
 }
--- From this address on, numbers on the bus are made of bytes: the memory for saves has 8 bits.
+-- From this address on, numbers on the bus are put together from bytes: the memory for saves has an 8-bit bus.
 local SAVE = 0x0E000000
--- Video memory, which cannot be written by single bytes.
+-- Video memory. Single bytes cannot be written to it.
 local VIDEO, PAST_VIDEO = 0x05000000, 0x08000000
 local ROM_DOMAINS = { cart0 = true, cart1 = true, cart2 = true }
 local VIDEO_DOMAINS = { palette = true, vram = true, oam = true }
 
--- What is known about the console, until the next frame.
+-- Facts about the console, which are kept until the next frame.
 local advance
 local domains, sizes = {}, {}
 
--- Another game may be there.
+-- Forgets these facts, because another game may have been loaded.
 function memory.forget()
   advance = nil
   domains, sizes = {}, {}
@@ -123,7 +124,7 @@ function memory.domain(name)
   refuse(BAD_ARGUMENT, "unknown memory domain %q; this console has %s", sentence(name), concat(names, ", "))
 end
 
--- How many bytes a domain has. Before 0.10.2, mGBA gives the size of the largest cartridge for every ROM of a Game Boy.
+-- How many bytes a domain has. Before 0.10.2, mGBA returns the size of the largest cartridge for the ROM of any Game Boy game.
 function memory.size(name)
   local size = sizes[name]
   if not size then
@@ -179,7 +180,7 @@ local function write_byte(address, value)
     emu:write8(address, value)
     return
   end
-  -- Together with its neighbour.
+  -- Writes two bytes at once: the new one and its neighbour.
   local even, shift = address & ~1, 8 * (address & 1)
   emu:write16(even, emu:read16(even) & ~(0xFF << shift) | value << shift)
 end
@@ -246,7 +247,7 @@ local function domain_write(name, offset, count, value)
   end
   if is_advance() then
     if VIDEO_DOMAINS[name] then
-      -- Outside of the bus, mGBA writes no single bytes there.
+      -- In domains, mGBA writes no single bytes to video memory.
       local address = found:base() + offset % found:size()
       local write = count == 1 and memory.write8 or count == 2 and memory.write16 or memory.write32
       write(address, value)

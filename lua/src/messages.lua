@@ -1,4 +1,4 @@
--- mGBA-http's text messages, on top of the table of operations.
+-- mGBA-http's text messages. Most of them stand for one operation.
 
 local arguments = require "arguments"
 local inbox = require "inbox"
@@ -85,7 +85,7 @@ message("mgba-http.button.holdMany", "hold_keys", "buttons:buttons duration:u32"
 
 message("framewire.echo", "echo", "text:text", nil, arguments.as_it_is)
 
--- One argument from its text; nil or nothing but white space stands for its default.
+-- Reads one argument from its text. If the text is nil or only white space, the argument has its default.
 local function read_argument(spec, text)
   local kind = spec.kind
   if not kind.free and (not text or not find(text, "%S")) then
@@ -99,7 +99,7 @@ local function read_argument(spec, text)
   return value
 end
 
--- The arguments after a text that may hold commas: taken from the right, as long as each can be read as its type.
+-- Reads the arguments after a text that may contain commas: from the right, as long as each can be read as its type.
 local function read_from_right(specs, free, rest, values)
   for index = #specs, free + 1, -1 do
     local spec = specs[index]
@@ -165,7 +165,7 @@ local function perform(entry, key, a, b, c)
     return entry.write(result)
   end
   log.warn("%s: %s", key, problem)
-  -- mGBA-http's answer when something was tried and failed; its clients get no reasons.
+  -- mGBA-http's answer when an operation was tried and failed; its clients get no reasons.
   local failed = result == refusal.FAILED or result == refusal.NOT_FOUND
   return failed and entry.op.result == "bool" and "false" or ERROR
 end

@@ -1,4 +1,4 @@
--- What each operation does. Their codes, names and arguments are in optable.lua, which is generated.
+-- Implements the operations. Their codes, names and arguments are in optable.lua, which is generated.
 
 local arguments = require "arguments"
 local code = require "code"
@@ -27,7 +27,7 @@ function run.current_frame() return emu:currentFrame() end
 function run.frame_cycles() return emu:frameCycles() end
 function run.frequency() return emu:frequency() end
 function run.game_code() return emu:getGameCode() end
--- The last of a Game Boy's 16 letters is a flag in later games: 0x80 or 0xC0 for colour.
+-- A Game Boy game's title has 16 characters. In later games the last one is a flag instead: 0x80 or 0xC0 for colour.
 function run.game_title()
   local title = emu:getGameTitle()
   return title and #title == 16 and title:gsub("[\x80-\xff]$", "") or title
@@ -61,7 +61,7 @@ run.write32, check.write32 = memory.write32, on_bus(4, true)
 function run.read_range(address, length) return emu:readRange(address, length) end
 check.read_range = memory.check_bus
 
--- Each byte is a call of mGBA's, so more of them would freeze it for seconds.
+-- Each byte needs its own call to mGBA, so more bytes would freeze mGBA for seconds.
 local function check_size(data)
   if #data > limits.write then
     refuse(refusal.BAD_ARGUMENT, "`data` must be at most %d bytes, not %d; write the rest with further requests",
@@ -188,7 +188,7 @@ function run.watch(client, id, every, flags, ranges)
 end
 run.unwatch = watches.unwatch
 
--- Performed by requests.lua, because what follows it in its batch has to wait.
+-- requests.lua performs `run`, because the operations after it in a batch have to wait.
 function run.run() refuse(UNSUPPORTED, "`run` needs a binary connection: send framewire.hello first") end
 function run.evaluate(expressions) return code.evaluate(expressions, emulator.frame()) end
 run.read_at, run.write_at = frozen.read_at, frozen.write_at
@@ -246,7 +246,7 @@ local LAST = set("advance") -- must be the last of its batch
 -- The argument that says how many bytes an operation moves.
 local MOVED = { read_range = 2, domain_read_range = 3, write_range = 2, read_at = 2, write_at = 2 }
 
--- Performs an operation after a check of its arguments, whose binary form can hold more than is accepted.
+-- Checks the arguments, because their binary form can hold values that are not accepted, and performs the operation.
 local function checked(op, perform)
   local before = op.linked and 1 or 0
   return function(...)
@@ -278,7 +278,7 @@ for _, row in ipairs(optable) do
   by_code[op.code], by_name[name] = op, op
 end
 
-local WRITE_COST = 64 -- each byte is written by its own call, but many are read by one
+local WRITE_COST = 64 -- each byte is written by its own call, but one call reads many
 
 -- How many bytes of memory an operation with these arguments moves, counted as bytes that could be read in the same time.
 local function moved_bytes(op, a, b, c)

@@ -1,14 +1,14 @@
--- Reads the ROM for a request in small parts, a few in each frame, before the request is performed. All of a batch belongs
--- to one moment, and most memory changes from frame to frame. A ROM does not change, so its bytes can be read earlier. Some
--- cartridges have ports at its beginning, such as those of a clock, which do change: the beginning is read last, with the rest
--- of the batch.
+-- Reads the ROM for a request in small parts, a few in each frame, before the request is performed. A batch is performed
+-- between two frames, because most memory changes from frame to frame. A ROM does not change, so its bytes can be read earlier.
+-- Some cartridges have ports in the first bytes of the ROM, such as those of a clock, which do change: these bytes are read
+-- last, with the rest of the batch.
 
 local limits = require "limits"
 local memory = require "memory"
 local operations = require "operations"
 
 local GAME_BOY_ADVANCE = 0
-local ROM_START, ROM_END = 0x08000000, 0x0E000000 -- on its bus
+local ROM_START, ROM_END = 0x08000000, 0x0E000000 -- on the bus of the Game Boy Advance
 local ROM_DOMAINS = { cart0 = true, cart1 = true, cart2 = true }
 
 local read_range, domain_read_range = operations.by_name.read_range, operations.by_name.domain_read_range
@@ -31,7 +31,8 @@ local function address_place(request, place)
   return op == read_range and 1 or 2
 end
 
--- Begins to read for a request, if that helps. Not for one that changes something: its reply is remembered as a whole.
+-- Begins to read ahead for a request, if that helps. Does nothing for a request that changes something, because its reply is
+-- remembered in one piece.
 function readahead.begin(request)
   if request.change or request.moved <= limits.frame_bytes or not emu or emu:platform() ~= GAME_BOY_ADVANCE then
     return false
@@ -82,7 +83,7 @@ local function is_changed(request)
   return not emu or emu:checksum() ~= request.ahead_game or memory.rom_writes ~= request.ahead_writes
 end
 
--- Reads a part. True if there is nothing more to read ahead; then the request has to be performed at once.
+-- Reads a part. True if there is nothing more to read ahead; then the request must be performed immediately.
 function readahead.go_on(request)
   local each = request.ahead[request.ahead_index]
   if is_changed(request) or not read_part(request, each) then

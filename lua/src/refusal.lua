@@ -1,4 +1,4 @@
--- Why an operation is refused: a status (docs/protocol.md lists them) and a sentence for people.
+-- Refusals: why an operation is not performed, as a status (docs/protocol.md lists them) and a sentence.
 
 local format, gsub, sub = string.format, string.gsub, string.sub
 
@@ -19,7 +19,7 @@ function refusal.refuse(status, text, ...)
   error({ status = status, text = format(text, ...) }, 0)
 end
 
--- Text that other programs can read: UTF-8, whatever the header of a game or a path contains.
+-- Makes valid UTF-8 of any text, such as a path or the header of a game.
 function refusal.printable(text)
   if utf8.len(text) then
     return text
@@ -29,7 +29,7 @@ function refusal.printable(text)
   end))
 end
 
--- Text of others for one of our lines: its first line, shortened.
+-- Prepares text from elsewhere for a log line or a refusal: its first line, shortened.
 function refusal.sentence(text)
   text = gsub(refusal.printable(tostring(text)), "\n.*", "")
   return #text > 300 and refusal.printable(sub(text, 1, 300)) .. "..." or text

@@ -33,7 +33,7 @@ local NOT_BEGUN = {
 
 local NOT_DONE = encode_refusal(refusal.NOT_DONE, "not done: a later operation of this batch is refused")
 
--- Operations that load another game. The memory for the operations after them is known only when they are done.
+-- Operations that load another game. Which memory the operations after them can use is known only after the load.
 local LOADS = { load_file = true, load_rom = true }
 
 -- Whether the memory exists that the operation at `place` in a request uses; if not, also a status and what is wrong.
@@ -115,8 +115,8 @@ local function begin_run(request, place, client)
   return nil, false, refusal.FAILED, "mGBA refused: " .. refusal.sentence(run)
 end
 
--- Adds the outcome of an operation to the results of its request. If `done`, this is `result`, or `pieces` and their `length`.
--- Otherwise `result` is a status, and `problem` says what was wrong. Returns whether the next operation is performed.
+-- Adds the outcome of an operation to the results of its request. If `done`, the outcome is `result`, or `pieces` and their
+-- `length`. Otherwise `result` is a status, and `problem` says what was wrong. Returns whether the next operation is performed.
 local function add(request, progress, op, done, result, problem, pieces, length)
   local encoded
   if op.change and (done or not NOT_BEGUN[result]) then

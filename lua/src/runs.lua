@@ -1,5 +1,5 @@
--- Runs: requests that wait until conditions hold or frames have passed. The keys of a step are a timeline. The embedded core
--- has the same rules; docs/protocol.md describes the bytes.
+-- A run is a request that waits, step by step, until conditions hold or frames have passed. Each step can play keys, as a
+-- timeline. The embedded core has the same rules; docs/protocol.md describes the bytes.
 
 local code = require "code"
 local emulator = require "emulator"
@@ -13,14 +13,14 @@ local pack, unpack = string.pack, string.unpack
 local refuse, BAD_ARGUMENT, BUSY = refusal.refuse, refusal.BAD_ARGUMENT, refusal.BUSY
 
 local FRAMES, CONDITION, TIMED_OUT, STOP = 0, 1, 2, 3 -- why a step ended
-local GOES_ON = 1 -- the flag of a step: if it times out, the run continues
-local GONE = 10 * ticks.per_second -- frames without a connection of the link, after which its run ends
+local GOES_ON = 1 -- the flag of a step: if the step times out, the run continues
+local GONE = 10 * ticks.per_second -- a run ends when its link has had no connection for this many frames
 
 local runs = {}
 
 local active = {} -- in the order they began
 
--- The next item of a run's bytes.
+-- Decodes the next item of a run's bytes.
 local function take(self, format)
   local fine, value, next_at = pcall(unpack, format, self.bytes, self.at)
   if not fine then
@@ -107,7 +107,7 @@ local function end_step(run, why, index)
   return why == STOP or why == TIMED_OUT and not goes_on or run.index > #run.steps
 end
 
--- Begins the current step, and those after it as long as they end at once. True if the run is over.
+-- Begins the current step. If it ends immediately, begins the next one, and so on. True if the run is over.
 local function begin_steps(run)
   while true do
     local why, index = find_end(run)
@@ -121,7 +121,7 @@ local function begin_steps(run)
   end
 end
 
--- Begins a run from its bytes, for a link's session. Returns it, and its result if it is over without a frame.
+-- Begins a run from its bytes, for a link's session. Returns the run and, if it needs no frame, also its result.
 function runs.begin(bytes, session)
   if #active >= limits.runs then
     refuse(BUSY, "%d runs are under way, which is the limit; wait for the end of one", #active)
@@ -135,8 +135,8 @@ function runs.begin(bytes, session)
   return run
 end
 
--- Keeps a run that is not over. `finish` is called at its end, like `operations.attempt` returns: true and the result; or
--- false, a status and what was wrong.
+-- Keeps a run that is not over. At its end `finish` is called with the values that `operations.attempt` returns: true and the
+-- result; or false, a status and what was wrong.
 function runs.wait(run, finish)
   run.finish = finish
   active[#active + 1] = run
@@ -156,7 +156,7 @@ local function remove(index)
   return run
 end
 
--- Ends a run because nobody waits for it any more.
+-- Ends a run because no client waits for it any more.
 function runs.cancel(run)
   for index = #active, 1, -1 do
     if active[index] == run then
@@ -206,7 +206,7 @@ local function finish(run)
   end
 end
 
--- Goes on with the runs of which a step ended, after timelines and holds were advanced. Returns whether a run ended.
+-- Continues the runs in which a step has ended. Called after timelines and holds were advanced. Returns whether a run ended.
 function runs.settle()
   local index, ended = 1, false
   while active[index] do
