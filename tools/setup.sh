@@ -9,14 +9,22 @@ run="cmake dpkg-dev liblua5.4-dev libpng-dev zlib1g-dev libminizip-dev libinih-d
 test="$run libmgba-dev mgba-qt heaptrack openssl xvfb lua5.4 lua-check luajit gcc-arm-none-eabi nginx-light wrk curl python3 chromium fonts-dejavu-core faketime"
 
 case "${1:-run}" in
-    run) wanted=$run ;;
-    test) wanted=$test ;;
+    run) wanted=$run needed=2 ;;
+    test) wanted=$test needed=12 ;;
     *) echo "usage: $0 [run|test]" >&2; exit 2 ;;
 esac
 
 if ! command -v cargo >/dev/null 2>&1; then
     echo "cargo is missing: install a stable Rust toolchain (1.88 or newer) from https://rustup.rs and try again" >&2
     exit 1
+fi
+
+# A full disk ends the build with an error of the linker that does not name the cause.
+if [ ! -d "${CARGO_TARGET_DIR:-target}" ]; then
+    free=$(df -Pk . | awk 'NR == 2 { print int($4 / 1048576) }')
+    if [ "$free" -lt "$needed" ]; then
+        echo "warning: $free GiB are free on this disk, and the build needs about $needed: free some space if it fails" >&2
+    fi
 fi
 
 # Node.js with npm, and Python with venv, are often installed from other sources than Debian packages.
