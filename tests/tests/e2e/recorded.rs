@@ -24,22 +24,25 @@ fn bytes_of(body: &Value) -> Vec<u8> {
     if body.is_null() { Vec::new() } else { body.to_string().into_bytes() }
 }
 
-/// Records some seconds with keys at arbitrary times. Returns the recording's file.
-fn record(served: &Served, start: &str) -> PathBuf {
+/// Records at least `frames` frames with keys at arbitrary times. Returns the recording's file.
+fn record(served: &Served, start: &str, frames: u64) -> PathBuf {
     until("the game runs", PATIENCE, || Ok(served.game(demo::field("frame")) > 5)).unwrap();
-    ask(served, "POST", "/v1/recordings", &json!({"name": "run", "start": start, "every": 20}), 201);
+    let request = json!({"name": "run", "start": start, "every": 20, "replace": true});
+    ask(served, "POST", "/v1/recordings", &request, 201);
     let mut seed = 12345u32;
-    until("enough frames", PATIENCE, || {
+    // A busy machine runs a window at a third of its speed.
+    let patience = PATIENCE + Duration::from_secs(frames / 20);
+    until("enough frames", patience, || {
         seed = seed.wrapping_mul(1_103_515_245).wrapping_add(12345);
         let button = ["A", "B", "Select", "Start", "Right", "Left", "Up", "Down", "R", "L"]
             [(seed >> 16) as usize % 10];
         served.post(&format!("/mgba-http/button/hold?button={button}&duration={}", 1 + (seed >> 20) % 9));
-        Ok(ask(served, "GET", "/v1/recording", &Value::Null, 200)["frames"].as_u64() >= Some(FRAMES))
+        Ok(ask(served, "GET", "/v1/recording", &Value::Null, 200)["frames"].as_u64() >= Some(frames))
     })
     .unwrap();
     let done = ask(served, "DELETE", "/v1/recording", &Value::Null, 200);
     assert_eq!(done["ended"], "stopped", "{done}");
-    assert!(done["frames"].as_u64() >= Some(FRAMES), "{done}");
+    assert!(done["frames"].as_u64() >= Some(frames), "{done}");
     let file = served.folder.path().join("run.fwr");
     fs::write(&file, served.get("/v1/recordings/run/file").body).unwrap();
     file
@@ -58,14 +61,15 @@ fn number_before(said: &str, text: &str) -> u64 {
     before.rsplit(' ').next().unwrap().parse().unwrap()
 }
 
-/// The same keys produce the same pictures and memory in an embedded core.
-fn is_replayed(file: &Path, pictures: bool) {
+/// The same keys produce the same pictures and memory in an embedded core. Returns how often memory was compared.
+fn is_replayed(file: &Path, pictures: bool) -> u64 {
     let path = file.to_str().unwrap();
     let (code, said) = replay(&[path]);
     assert_eq!(code, Some(0), "{said}");
     assert_eq!(number_before(&said, " hashes of pictures") >= FRAMES / 20, pictures, "{said}");
-    // An attached mGBA sends no pictures; memory is compared about as often instead.
-    assert!(number_before(&said, " of memory compared") >= if pictures { 1 } else { 5 }, "{said}");
+    let compared = number_before(&said, " of memory compared");
+    assert!(compared >= 1, "{said}");
+    compared
 }
 
 /// A changed byte leads to exit code 1 and the frame.
@@ -88,7 +92,7 @@ fn damage_is_found(file: &Path) {
 #[test]
 fn an_embedded_core() {
     let served = Served::embedded();
-    let file = record(&served, "power-on");
+    let file = record(&served, "power-on", FRAMES);
     is_replayed(&file, true);
     damage_is_found(&file);
     let played = ask(&served, "POST", "/v1/recordings/run/replay", &json!({}), 200);
@@ -184,8 +188,13 @@ fn a_recording_survives_the_kill_of_its_server() {
 #[test]
 fn a_stock_window() {
     let served = Served::stock();
-    let file = record(&served, "state");
-    is_replayed(&file, false);
+    // An attached mGBA sends no pictures; its memory is hashed about as often instead. A busy machine answers with less of it
+    // in the same frames.
+    let file = [FRAMES, 3 * FRAMES, 9 * FRAMES]
+        .into_iter()
+        .map(|frames| record(&served, "state", frames))
+        .find(|file| is_replayed(file, false) >= 5)
+        .expect("at least five hashes of memory");
     damage_is_found(&file);
     let path = file.to_str().unwrap();
     // With pictures in the recording, those are compared too.
