@@ -21,8 +21,6 @@ impl Key {
     pub const ALT: Self = Self(0xffe9);
     /// Return.
     pub const RETURN: Self = Self(0xff0d);
-    /// Escape.
-    pub const ESCAPE: Self = Self(0xff1b);
     /// Arrow down.
     pub const DOWN: Self = Self(0xff54);
 

@@ -170,15 +170,6 @@ impl StockMgba {
         self.desktop.picture_of(&self.main_window()?)
     }
 
-    /// Writes [`StockMgba::picture`] as a PNG file.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`StockMgba::picture`], and [`Error::Io`] if the file cannot be written.
-    pub fn window_screenshot(&self, path: &Path) -> Result<()> {
-        self.picture()?.save(path)
-    }
-
     /// Closes mGBA's window as the button on its frame does.
     ///
     /// # Errors
