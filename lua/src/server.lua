@@ -31,10 +31,10 @@ local steer = steering.new()
 local second, second_tick -- when a second of the clock began
 local undisturbed = false -- whether mGBA, not a client, decided when each frame of this second ran
 local left_at = 0 -- processor time at which the last frame was left
-local outside, outside_ticks = 0, 0 -- processor time spent outside of this script, in how many frames
-local inside = 0 -- time spent in it, in the same frames
-local last_second = math.huge -- milliseconds of processor time a frame spent outside, in the last second
-local busy_outside = 0 -- the smaller of the last two such values, since one may be temporary, such as opening a game
+local mgba_time, mgba_ticks = 0, 0 -- processor time that mGBA used in this second, and in how many frames
+local script_time = 0 -- processor time that this script used in the same frames
+local last_second = math.huge -- milliseconds of processor time that mGBA used per frame in the last second
+local mgba_busy = 0 -- the smaller of the last two such values, since one may be temporary, such as opening a game
 
 -- Counts frames by the clock's seconds. A longer second is ignored: mGBA was paused.
 local function count_frames()
@@ -44,13 +44,13 @@ local function count_frames()
   end
   if second == now - 1 and undisturbed then
     local frames = ticks.now - second_tick
-    steering.steer(steer, frames, 1000 / frames - 1000 * (outside + inside) / outside_ticks)
+    steering.steer(steer, frames, 1000 / frames - 1000 * (mgba_time + script_time) / mgba_ticks)
   end
-  if outside_ticks > 0 then
-    local this_second = 1000 * outside / outside_ticks
-    last_second, busy_outside = this_second, math.min(this_second, last_second)
+  if mgba_ticks > 0 then
+    local this_second = 1000 * mgba_time / mgba_ticks
+    last_second, mgba_busy = this_second, math.min(this_second, last_second)
   end
-  outside, inside, outside_ticks = 0, 0, 0
+  mgba_time, script_time, mgba_ticks = 0, 0, 0
   second, second_tick, undisturbed = now, ticks.now, not lockstep.on
   clients.close_silent()
   game.check()
@@ -67,9 +67,9 @@ local function serve(now, ended)
   local asking = ticks.now - clients.request_tick < LINGER or clients.with_long_reply() ~= nil
   if asking and not lockstep.on then
     if not open then
-      steering.open(steer, busy_outside)
+      steering.open(steer, mgba_busy)
     end
-    inside = inside + window.serve(steering.allowance(steer) / 1000 - (clock() - now))
+    script_time = script_time + window.serve(steering.allowance(steer) / 1000 - (clock() - now))
   end
   if lockstep.on then
     undisturbed = false
@@ -81,7 +81,7 @@ end
 function server.frame()
   local now = clock()
   ticks.now = ticks.now + 1
-  outside, outside_ticks = outside + now - left_at, outside_ticks + 1
+  mgba_time, mgba_ticks = mgba_time + now - left_at, mgba_ticks + 1
   memory.forget()
   game.advance()
   local any_changed = watches.after_frame()

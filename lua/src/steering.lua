@@ -14,9 +14,9 @@ local SPARE = 8 -- idle milliseconds in a frame: with this many, the budget is n
 local RESERVE = 1.5 -- idle milliseconds in a frame that are left to mGBA
 local SHARE = 1 / 4 -- of the idle time that the budget grows by in a second
 local GROWTH = 0.5 -- milliseconds per second that it grows by at most, once it was cut
-local SMALL_GROWTH, SWELL = 0.1, 1.3 -- after a cut the growth begins small, so that the budget does not overshoot again
+local SMALL_GROWTH, GROWTH_FACTOR = 0.1, 1.3 -- growth starts small after a cut, to prevent an overshoot
 local MARGIN = 0.5 -- milliseconds that are cut in addition to the excess
-local BREATH = 8 -- in one of this many seconds the budget is halved, otherwise fast-forward would not be noticed
+local PROBE_SECONDS = 8 -- in one of this many seconds the budget is halved; the full budget could hide fast-forward
 
 function steering.new()
   return {
@@ -38,7 +38,7 @@ local function grow(self, idle)
   local step = SHARE * (idle - RESERVE)
   if self.growth then
     step = math.min(step, self.growth)
-    self.growth = math.min(GROWTH, self.growth * SWELL)
+    self.growth = math.min(GROWTH, self.growth * GROWTH_FACTOR)
   end
   self.budget = math.max(0, math.min(steering.MAX_BUDGET, self.budget + step))
 end
@@ -73,7 +73,7 @@ function steering.allowance(self)
   if self.fast then
     return 0
   end
-  return self.seconds % BREATH == BREATH - 1 and self.budget / 2 or self.budget
+  return self.seconds % PROBE_SECONDS == PROBE_SECONDS - 1 and self.budget / 2 or self.budget
 end
 
 return steering

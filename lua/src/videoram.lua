@@ -5,7 +5,7 @@
 local concat, unpack = table.concat, string.unpack
 
 local BANK, PAST = 0x2000, 0xA000
-local THEIR_BANK = 0x4000 -- the distance of banks in mGBA's domain
+local MGBA_BANK = 0x4000 -- bytes from one bank to the next in mGBA's domain
 local SELECT = 0xFF4F -- the register that maps a bank, in a Game Boy Color
 
 local VideoRam = {}
@@ -23,7 +23,7 @@ function VideoRam:readRange(offset, length)
     local bank, within = at // BANK, at % BANK
     local piece = math.min(length, BANK - within)
     count = count + 1
-    pieces[count] = self.domain:readRange(bank * THEIR_BANK + within, piece)
+    pieces[count] = self.domain:readRange(bank * MGBA_BANK + within, piece)
     offset, length = offset + piece, length - piece
   end
   return concat(pieces)
@@ -48,7 +48,7 @@ function VideoRam:write8(offset, value)
   if bank == mapped then
     self.domain:write8(within, value)
   elseif bank > mapped then
-    self.domain:write8(THEIR_BANK + within, value)
+    self.domain:write8(MGBA_BANK + within, value)
   else
     -- No time passes in the console between these calls.
     emu:write8(SELECT, bank)
