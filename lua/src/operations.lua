@@ -181,7 +181,7 @@ local WATCH_KEYS = 1
 function run.watch(client, id, every, flags, ranges)
   local name = frozen.first()
   if name and flags & WATCH_KEYS ~= 0 then
-    refuse(refusal.BAD_ARGUMENT, "the value at %s is kept (freeze), and a replay would not write it, so it would differ; "
+    refuse(refusal.BAD_ARGUMENT, "the value at %s is frozen, and a replay would not write it, so it would differ; "
       .. "unfreeze it before you record", name)
   end
   return watches.watch(client, id, every, flags, ranges)

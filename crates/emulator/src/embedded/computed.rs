@@ -73,7 +73,7 @@ fn write(core: &mut Core, address: u32, data: &[u8]) -> Result<(), OpError> {
 /// The error for a recording that cannot begin because the value with this name is frozen. The script says the same.
 pub(super) fn not_recorded(name: &str) -> String {
     format!(
-        "the value at {name} is kept (freeze), and a replay would not write it, so it would differ; unfreeze it before you \
+        "the value at {name} is frozen, and a replay would not write it, so it would differ; unfreeze it before you \
          record"
     )
 }

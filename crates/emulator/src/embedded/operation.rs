@@ -334,7 +334,7 @@ impl Machine {
         } else if let Some(layer) = layers::hidden(&self.core) {
             format!("the layer {layer} is off, and recordings do not hold layers; switch all layers on first")
         } else if let Some(name) = self.frozen.first() {
-            format!("the value at {name} is kept (freeze), so a replay would differ; unfreeze it first")
+            format!("the value at {name} is frozen, so a replay would differ; unfreeze it first")
         } else {
             return Ok(());
         };

@@ -144,7 +144,7 @@ fn a_recording_and_cheats_exclude_each_other() {
     let freeze = Op::Freeze { name: "mark".to_owned(), kind: "u8".to_owned(), address, data: vec![1] };
     call(&emulator, freeze);
     let refused = refusal(&emulator, replay.op());
-    assert!(refused.message.contains("the value at mark is kept"), "{refused}");
+    assert!(refused.message.contains("the value at mark is frozen"), "{refused}");
     call(&emulator, Op::Unfreeze { name: "mark".to_owned() });
     call(&emulator, replay.op());
 }

@@ -100,7 +100,7 @@ async fn list(selected: SelectedEmulator) -> Result<Body<FrozenValues>, Problem>
 /// a recording is made, the request is refused, because a recording does not contain writes.
 #[utoipa::path(put, path = "/v1/freeze/{address}", operation_id = "freezeMemory", tag = "memory",
     params(("address" = String, Path, description = "The address."), EmulatorParam), request_body = NewContent,
-    responses((status = 200, description = "It is kept.", body = AtFrame)))]
+    responses((status = 200, description = "It is frozen.", body = AtFrame)))]
 async fn freeze(
     selected: SelectedEmulator,
     Path(text): Path<String>,
@@ -126,7 +126,7 @@ async fn unfreeze(selected: SelectedEmulator, Path(text): Path<String>) -> Resul
     let outcome = selected.perform(selected.keyed(Op::Unfreeze { name: name.clone() })).await?;
     let frame = outcome.frame;
     if outcome.single()? != Value::Bool(true) {
-        let detail = format!("no value at {name:?} is kept; GET /v1/freeze lists those that are");
+        let detail = format!("no value at {name:?} is frozen; GET /v1/freeze lists those that are");
         return Err(Problem::not_found(detail));
     }
     Ok(Body(AtFrame { frame }))

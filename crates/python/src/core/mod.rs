@@ -671,7 +671,7 @@ impl Core {
         let problem = match frozen {
             _ if cheats => CHEATS.to_owned(),
             Some(name) => {
-                format!("the value at {name} is kept (freeze), so a replay would differ; unfreeze it first")
+                format!("the value at {name} is frozen, so a replay would differ; unfreeze it first")
             }
             None => return Ok(()),
         };

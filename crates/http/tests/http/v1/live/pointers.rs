@@ -214,7 +214,7 @@ fn records_no_frozen_values(server: &Server) {
     let record = |name: &str| post(server, "/v1/recordings", &json!({"name": name}));
     put(server, "/v1/freeze/lives", &json!({"value": 3}), 200);
     let error = problem(&record("first"), 400);
-    assert!(error["detail"].as_str().unwrap().contains("value at lives is kept"), "{error}");
+    assert!(error["detail"].as_str().unwrap().contains("value at lives is frozen"), "{error}");
     json_of(&server.request("DELETE", "/v1/freeze", b""), 200);
     json_of(&record("second"), 201);
     let error = problem(&server.request("PUT", "/v1/freeze/lives", br#"{"value": 3}"#), 400);
