@@ -9,8 +9,8 @@ const HEIGHT = 100;
 const MARGIN = 5;
 
 /**
- * A plot of the last `span` of a history as steps: a value lasts until the next one. It is a shape of the page and no canvas.
- * The browser would put each canvas together with the page in every display frame, also if only the game's picture changed.
+ * A plot of the last `span` of a history as steps: a value lasts until the next one. It is an SVG path, so that it is sharp at
+ * any zoom and takes its colours from the style sheet.
  * @param {number} span
  * @returns {{ element: SVGSVGElement, draw(history: History, now: number): void }}
  */
