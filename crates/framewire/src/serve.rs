@@ -26,8 +26,8 @@ mGBA-http answers there. Otherwise, without --attach, it runs an embedded core, 
 --rom.
 
 With several of --rom and --attach, the first is the default, and requests under /v1 choose another with ?emulator=NAME. \
-Without a name, an emulator has that of its file or address. --speed, --clock and --lua are for all embedded cores, --channel for the \
-first.")]
+An emulator without a name is named after its file or address. --speed, --clock and --lua are for all embedded cores, --channel \
+for the first.")]
 pub struct Args {
     #[command(flatten)]
     given: RawSettings,

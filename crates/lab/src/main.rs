@@ -47,7 +47,7 @@ enum Command {
         /// Its length
         #[arg(long, value_name = "MINUTES", default_value_t = 10.0)]
         minutes: f64,
-        /// Requests a second
+        /// Requests per second
         #[arg(long, default_value_t = 2000)]
         rate: u32,
         #[command(flatten)]

@@ -25,7 +25,7 @@ pub enum Arrivals {
 pub enum Load {
     /// The clock: requests are due at their times, whatever happened to the ones before.
     Open {
-        /// Requests a second over all workers.
+        /// Requests per second over all workers.
         rate: f64,
         /// How they are spread.
         arrivals: Arrivals,
@@ -93,7 +93,7 @@ pub enum PlanError {
     /// A window so short that no request is due in it.
     #[error("at {rate} requests/s no second request is due within {duration:?}; give a longer duration")]
     TooShort {
-        /// Requests a second.
+        /// Requests per second.
         rate: f64,
         /// The window.
         duration: Duration,

@@ -11,9 +11,9 @@ use crate::plan::MOST_RATE;
 pub struct Stage {
     /// How long it is.
     pub length: Duration,
-    /// Requests a second at its start.
+    /// Requests per second at its start.
     pub from: f64,
-    /// Requests a second at its end; the rate changes evenly in between.
+    /// Requests per second at its end; the rate changes evenly in between.
     pub to: f64,
 }
 
@@ -45,7 +45,7 @@ impl Stages {
         self.0.iter().map(|stage| stage.length.as_secs_f64() * (stage.from + stage.to) / 2.0).sum()
     }
 
-    /// Requests a second at a time from the start; none after the end.
+    /// Requests per second at a time from the start; none after the end.
     pub fn rate_at(&self, time: Duration) -> Option<f64> {
         let mut start = Duration::ZERO;
         for stage in &self.0 {

@@ -18,7 +18,7 @@ pub struct RunArgs {
     #[arg(value_name = "TARGET")]
     pub target: Option<String>,
 
-    /// Requests a second: a list (1,5,10), ranges with a step (10..100/10) or a factor (1..1000*2)
+    /// Requests per second: a list (1,5,10), ranges with a step (10..100/10) or a factor (1..1000*2)
     #[arg(short, long, value_name = "LIST", default_value = "10", value_parser = rate_list, help_heading = "Load")]
     pub rates: Rates,
     /// Instead of a rate, this many clients that each send again after a reply

@@ -17,7 +17,7 @@ pub struct Args {
     /// The report to judge
     #[arg(value_name = "AFTER.json")]
     after: PathBuf,
-    /// A change that makes the exit code 1, such as p99>+10%, achieved<-5% or p99>40ms; may be given again
+    /// A change that makes the exit code 1, such as p99>+10%, achieved<-5% or p99>40ms; can be repeated
     #[arg(long, value_name = "RULE", value_delimiter = ',')]
     fail_on: Vec<FailOn>,
 }

@@ -18,7 +18,7 @@ Examples:
   framewire press A
   framewire press 'A:2 .:10 Up+B:30'
 
-The keys are A, B, Select, Start, Right, Left, Up, Down, R and L. A + joins keys that are held together, a full stop means no \
+The keys are A, B, Select, Start, Right, Left, Up, Down, R and L. `+` joins keys that are held together, `.` means no \
 key, and the number after the colon says for how many frames (1 without it). The emulator itself counts the frames. The \
 output names the frames in which the game sees each press.
 

@@ -75,7 +75,7 @@ pub struct Allocations {
 /// Allocations in a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AllocatedIn {
-    /// Requests a second.
+    /// Requests per second.
     pub rate: u32,
     /// Requests.
     pub requests: u64,

@@ -30,7 +30,7 @@ pub struct Trial {
     pub strategy: Strategy,
     /// Bytes of a message; none is a UUID.
     pub bytes: Option<usize>,
-    /// Requests a second.
+    /// Requests per second.
     pub rate: u32,
     /// What is different about it.
     pub change: Change,
