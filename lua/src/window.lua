@@ -11,55 +11,55 @@ local ticks = require "ticks"
 
 local clock = os.clock
 
-local TURNS_SECONDS = steering.MAX_BUDGET / 1000 -- for the turns of all clients in lockstep
+local TURNS_SECONDS = steering.MAX_BUDGET / 1000 -- seconds in which all clients are served in lockstep
 
 local window = {}
 
 local function open()
   return {
-    spent = 0, -- seconds, as far as they are known
-    busy = 0, -- seconds of processor time in these
-    looked_around = 0, -- `spent` when all clients had their turn
-    rested = false, -- whether it has slept
+    spent = 0, -- seconds used so far; where no clock measures a wait, an estimate
+    busy = 0, -- seconds of processor time among them
+    all_served_at = 0, -- `spent` when all clients last had a turn
+    slept = false, -- whether it has slept
     done = false, -- whether a request was performed just now, so that there may be more
   }
 end
 
--- Waits up to a millisecond, by `wait`, for the client that will most likely ask, and performs its request. `rest` is the time
--- for all clients in seconds.
-local function look(self, wait, rest)
+-- Waits up to a millisecond, with `wait`, for the client that will most likely ask, and performs its request. All clients
+-- together are served for at most `left` seconds.
+local function wait_and_serve(self, wait, left)
   local target, ready, slept = clients.hottest(), false, false
   if not self.done then
     local socket = target and target.socket or listener.socket
-    -- A client that asks all the time never lets a wait run to its end. A wait that had to wait was a sleep as well.
+    -- With a busy client, no wait lasts a whole millisecond. So a wait that began without data also counts as sleep.
     local sleeps = target and connection.has_long_reply(target) and socket:select(0) == 0
     local passed
     ready, passed = wait(socket)
-    self.spent, rest = self.spent + passed, rest - passed
+    self.spent, left = self.spent + passed, left - passed
     slept = sleeps or not ready
   end
   local start = clock()
   if slept then
-    self.rested = true
+    self.slept = true
     clients.send_long_replies()
   end
-  -- Sending has read what had arrived, so the connection is not known to have more.
+  -- After a sleep, sending has read what had arrived, so whether there is more is not known.
   self.done = ready and target and clients.take_turn(target, not slept, start)
   if not ready or not target or #clients.all > 1 then
-    local all = not target or self.spent - self.looked_around >= 0.001
+    local all = not target or self.spent - self.all_served_at >= 0.001
     if all then
-      self.looked_around = self.spent
+      self.all_served_at = self.spent
       listener.accept_all()
     end
-    self.done = clients.serve(all, start + rest) or self.done
+    self.done = clients.serve(all, start + left) or self.done
   end
   local used = clock() - start
   self.spent, self.busy = self.spent + used, self.busy + used
 end
 
 -- Sleeps for a moment if there is a long reply to send and no time was left to sleep.
-local function rest_for_long_replies(self, wait)
-  local target = not self.rested and clients.with_long_reply()
+local function sleep_for_long_replies(self, wait)
+  local target = not self.slept and clients.with_long_reply()
   if target then
     local _, passed = wait(target.socket)
     local start = clock()
@@ -67,7 +67,7 @@ local function rest_for_long_replies(self, wait)
     local used = clock() - start
     self.spent, self.busy = self.spent + passed + used, self.busy + used
   end
-  self.rested = false
+  self.slept = false
 end
 
 -- Serves for `length` seconds. Returns the seconds that it took.
@@ -75,23 +75,24 @@ function window.serve(length)
   local self = open()
   stopwatch.begin_window()
   while self.spent < length and not lockstep.on do
-    look(self, stopwatch.wait, length - self.spent)
+    wait_and_serve(self, stopwatch.wait, length - self.spent)
   end
-  rest_for_long_replies(self, stopwatch.wait)
+  sleep_for_long_replies(self, stopwatch.wait)
   stopwatch.end_window(self.busy)
   return self.spent
 end
 
--- Keeps the next frame waiting as long as lockstep requires. It calls `each_second` now and then, as happens between frames.
-function window.keep_waiting(each_second)
+-- Keeps the next frame waiting as long as lockstep requires. Because no frame runs
+-- that would do it, it calls `each_tick` about as often as frames would run.
+function window.keep_waiting(each_tick)
   local self, passed, waited = open(), stopwatch.lap(), 0
-  rest_for_long_replies(self, stopwatch.wait_aside)
+  sleep_for_long_replies(self, stopwatch.wait_aside)
   while lockstep.waits(passed(self.spent)) do
-    look(self, stopwatch.wait_aside, TURNS_SECONDS)
+    wait_and_serve(self, stopwatch.wait_aside, TURNS_SECONDS)
     if self.spent - waited >= 1 / ticks.per_second then
       waited, ticks.now = self.spent, ticks.now + 1
-      each_second()
-      rest_for_long_replies(self, stopwatch.wait_aside)
+      each_tick()
+      sleep_for_long_replies(self, stopwatch.wait_aside)
     end
   end
   lockstep.run()

@@ -37,13 +37,13 @@ pub use endpoint::{Endpoint, Extra, Options, Waker};
 pub use error::Error;
 pub use layout::MAX_MESSAGE;
 
-/// Sends messages to the other side. Ends the channel together with its [`Receiver`] when both are dropped.
+/// Sends messages to the other side. The channel ends when both this and its [`Receiver`] are dropped.
 #[cfg(not(loom))]
 pub type Sender = ring::Sender<memory::Block>;
 /// Receives messages from the other side.
 #[cfg(not(loom))]
 pub type Receiver = ring::Receiver<memory::Block>;
-/// Room for a message, in which the other side will read it.
+/// Space in shared memory in which you write a message.
 #[cfg(not(loom))]
 pub type Reserved<'a> = ring::Reserved<'a, memory::Block>;
 /// A message in shared memory. Dropping it lets the other side use its place again.

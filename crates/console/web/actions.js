@@ -34,7 +34,7 @@ export const rewind = (frame, line) => ({
 });
 
 /**
- * Each frame waits for `advance`. Lockstep ends after `timeout` milliseconds without one.
+ * Each frame waits for `advance`. Lockstep ends after `timeout` milliseconds without a request.
  * @type {(timeout: number) => Action}
  */
 export const lockstep = (timeout) => ({

@@ -1,4 +1,4 @@
-/** Loads the user's files: games, states, battery saves and recordings. And loads of states that can be undone. */
+/** Loads the user's files: games, states, battery saves and recordings. It also loads states so that the user can undo it. */
 
 import * as actions from "./actions.js";
 import { ApiError } from "./api.js";
@@ -48,7 +48,7 @@ export function fileButton(app) {
 }
 
 /**
- * Loads a file by what its name says that it is.
+ * Loads a file. Its extension decides how.
  * @param {App} app
  * @param {File} file
  * @returns {Promise<void>}
@@ -64,7 +64,7 @@ export async function take(app, file) {
   if (SAVE.test(file.name)) return takeSave(app, file);
   if (STATE.test(file.name)) return loadState(app, actions.loadState(file), `Loaded the state ${file.name}.`);
   throw new ApiError(
-    `${file.name} is not known here; use a game (.gba, .gb, .gbc), a state (.ss1, .png), a battery save (.sav) or a recording (.fwr)`,
+    `${file.name} is not a kind of file that Framewire knows; use a game (.gba, .gb, .gbc), a state (.ss1, .png), a battery save (.sav) or a recording (.fwr)`,
     0,
   );
 }

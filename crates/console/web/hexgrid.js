@@ -18,7 +18,7 @@ const MARKED_MS = 900;
  * @property {string} name
  * @property {number} first
  * @property {number} end The address after its last byte.
- * @property {boolean} odd Neighbours differ in it.
+ * @property {boolean} odd Alternates, so that neighbouring bands get different colours.
  */
 
 /**
@@ -268,7 +268,7 @@ export class HexGrid {
   }
 
   /**
-   * Selects a number, or all from where the selection began.
+   * Selects a number. With `extend`, selects everything from the start of the selection to it.
    * @param {number} address
    */
   select(address, focus = false, extend = false) {

@@ -63,7 +63,7 @@ export function inspector(memory) {
     const value = newValue();
     if (value !== undefined) void memory.write(shown, value, /** @type {Type} */ (type.value));
   });
-  /** The value that was typed, if it is one of the type. */
+  /** The typed value, if it is valid for the type. */
   const newValue = () => {
     const value = Number(input.value.trim());
     input.setCustomValidity(problemOf(input.value, value, /** @type {Type} */ (type.value)));

@@ -4,7 +4,7 @@
 //!   [`Desktop`]: its display, with [`Key`]s, [`Window`]s and [`Picture`]s;
 //! - [`Framewire`]: the program, built from this checkout; [`paths`]: where things are in the checkout;
 //! - [`Process`]: a program whose output is kept, and which ends with this process; [`ports`]: free ports for it;
-//! - [`TextClient`] and [`Http`]: blocking clients of a script and of a server; [`Proxy`]: a network that fails;
+//! - [`TextClient`] and [`Http`]: blocking clients of a script and of a server; [`Proxy`]: a proxy that simulates network failures;
 //! - [`until`]: waiting for a condition.
 //!
 //! All code waits for a condition with a deadline, never for a fixed time. A process that is started here ends when its

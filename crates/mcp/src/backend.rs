@@ -11,7 +11,7 @@ pub type Object = serde_json::Map<String, Json>;
 /// A call under way.
 pub type CallFuture<'a> = Pin<Box<dyn Future<Output = Result<Json, Problem>> + Send + 'a>>;
 
-/// The wait for an end.
+/// Completes when the server stops.
 pub type EndFuture<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
 /// Calls methods of JSON-RPC: `batch`, and routes by their `operationId`.
@@ -22,7 +22,7 @@ pub trait Backend: Send + Sync {
     /// Whether it may only read.
     fn only_reads(&self) -> bool;
 
-    /// Waits until the server that answers stops. Replies without an end of their own end then.
+    /// Waits until the server stops. Endless replies, such as event streams, end then.
     fn stopped(&self) -> EndFuture<'_>;
 }
 
@@ -30,14 +30,14 @@ pub trait Backend: Send + Sync {
 #[derive(Debug, Clone, Deserialize, thiserror::Error)]
 #[error("{detail}")]
 pub struct Problem {
-    /// The status of HTTP.
+    /// The HTTP status.
     pub status: u16,
     /// What was wrong, and what is accepted.
     pub detail: String,
 }
 
 impl Problem {
-    /// The problem in a document.
+    /// Reads a problem document.
     pub fn from_json(document: &Json) -> Problem {
         let status = document["status"].as_u64().and_then(|status| u16::try_from(status).ok());
         let detail = match document["detail"].as_str() {

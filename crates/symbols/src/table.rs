@@ -54,7 +54,7 @@ pub enum SymbolError {
     TooLarge(PathBuf),
     /// The file holds no symbols.
     #[error(
-        "no symbols are found in {0}; use a symbol file of no$gba, RGBDS or WLA DX (.sym), a link map of GNU ld (.map), \
+        "no symbols found in {0}; use a symbol file of no$gba, RGBDS or WLA DX (.sym), a link map of GNU ld (.map), \
          a memory map like the demo game's (.toml), or a character table (.tbl)"
     )]
     Nothing(PathBuf),
@@ -115,7 +115,7 @@ impl Symbols {
         Ok(rom)
     }
 
-    /// No names, and the reason for that.
+    /// An empty table, with the reason why it is empty.
     pub fn none(why: String) -> Symbols {
         Symbols { unavailable: Some(why), ..Symbols::default() }
     }

@@ -12,7 +12,7 @@ use crate::screen::{Layout, Pictures};
 /// The clock of a cartridge starts here in each episode: 2000-01-01 00:00 UTC. So episodes do not depend on the day.
 const CLOCK: Time = Time { unix_ms: 946_684_800_000, zone: Some(0) };
 
-/// The parts of a state at the start of an episode: also the battery save and the cartridge's clock.
+/// The flags of the state at the start of an episode: it includes the battery save and the cartridge's clock.
 pub(crate) const STATE_FLAGS: u32 = flags::SAVEDATA | flags::RTC;
 
 /// A scenario made ready to run on a ROM. All environments of a vector share it.
@@ -119,7 +119,7 @@ impl Task {
         &self.start
     }
 
-    /// The shape of the observed picture, of bytes: steps (if stacked), rows, columns, colours (if not grey). `None` if the
+    /// The shape of the array of bytes that holds the observed picture: [stacked frames,] rows, columns[, colours]. `None` if the
     /// picture is not observed.
     pub fn screen_shape(&self) -> Option<Vec<usize>> {
         self.layout.as_ref().map(Layout::shape)

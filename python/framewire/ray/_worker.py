@@ -80,10 +80,10 @@ class Call(NamedTuple):
         return mask
 
 
-# Arrays with more bytes are added up before they are checked.
+# Arrays with more bytes are summed before the checksum, which is faster.
 _LARGE = 65_536
 
-# States are saved among the calls of a log, as the environments continue from what was saved.
+# A log also records when states were saved, because the environments continue from the saved states.
 SAVE = Call("save", ())
 
 
@@ -91,7 +91,10 @@ class _Environments(GameVectorEnv):
     """Environments that write their observations where the program wants them."""
 
     def share(self, sets: Sequence[Observation]) -> None:
-        """Takes the sets of observations in the memory of the program. There are none if it is on another machine."""
+        """Takes the sets of observations in the memory of the program that made the fleet.
+
+        There are none if that program is on another machine.
+        """
         self._own = self._arrays
         self._shared = [Arrays(self._native, observations=each) for each in sets]
 
@@ -196,7 +199,7 @@ class Worker:
         """The state of each environment, to continue on another node.
 
         The environments here continue from these states as well: libmgba does not restore all timing of the sound unit, and
-        a game can read that. So what changes for an environment that moves changes for one that stays.
+        a game can read that. So an environment behaves the same whether or not it moves to another node.
         """
         states = [state for state in self._vector.save_states() if state is not None]
         self._vector.load_states(states)
@@ -213,7 +216,11 @@ class Worker:
 
 
 def check_node(setup: Setup) -> str:
-    """The name of this machine, if it has the version of the program."""
+    """Returns the name of this machine.
+
+    Raises:
+        FleetError: If its version of Framewire differs from that of the program.
+    """
     host = socket.gethostname()
     if framewire.__version__ != setup.version:
         raise FleetError(

@@ -21,7 +21,7 @@ const MAX_WATCHES: usize = 1024;
 /// The largest number of watched bytes in all watches together. Reading them after each frame takes about a millisecond.
 const MAX_BYTES: usize = 4 * MAX_WATCHED;
 
-/// Flags of watches that record keys or that a replay compares with; each such watch has one.
+/// A watch that belongs to a recording or a replay has at least one of these flags.
 pub(super) const OF_RECORDINGS: u8 = watch::FLAG_KEYS | watch::FLAG_HASHES | watch::FLAG_CLOCK;
 
 /// The event queue of each watch. It exists from before the watch's operation is performed until its handle is dropped.
@@ -164,7 +164,7 @@ impl Watches {
         let more = watch::total(&ranges);
         if count >= MAX_WATCHES || watched + more > MAX_BYTES {
             let message = if count >= MAX_WATCHES {
-                format!("{count} watches are running, and more are not possible; end one first")
+                format!("{count} watches are running, which is the most; end one first")
             } else {
                 format!(
                     "the running watches have {watched} bytes and this one {more}; use at most {MAX_BYTES} bytes in total"
@@ -232,7 +232,7 @@ impl Watches {
         })
     }
 
-    /// Reports what the last frame changed. Ends the watches of another game, except those that report keys.
+    /// Reports what the last frame changed. Ends watches that were started for another game, except those that report keys.
     pub fn after_frame(&mut self, core: &mut Core) {
         if self.active.is_empty() {
             return;

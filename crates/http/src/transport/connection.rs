@@ -67,7 +67,8 @@ pub(crate) struct Answer {
     pub(crate) refused: bool,
 }
 
-/// Serves `socket` until either side ends it. Once `stop` turns true, it ends at once or after the request under way.
+/// Serves `socket` until either side ends it. After `stop` turns true, an idle connection ends at once,
+/// and a busy one after its request.
 pub(crate) async fn run<H: Handler>(
     socket: TcpStream,
     peer: Peer,
@@ -206,12 +207,12 @@ async fn answer<H: Handler>(
     activity.begin_request(start);
     let Answer { mut response, refused } = handler.answer(peer, activity, request, start).await;
     let status = response.status();
-    // What follows is not a request any more, and this connection does not end as HTTP does.
+    // After an upgrade, the connection is no longer HTTP.
     if status == StatusCode::SWITCHING_PROTOCOLS {
         activity.upgrade();
         return response;
     }
-    // With these the rest of the body is still to come, and is not read.
+    // In these cases the server has not read the whole body.
     let unread = refused
         || activity.is_cut_short()
         || matches!(status, StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT);

@@ -26,19 +26,19 @@ use super::Stopping;
 use crate::failure::{Failure, STOPPING};
 use crate::limits::Limits;
 
-/// Bytes of a request or message that are not counted: all connections together cannot hold much of them.
+/// Bytes of a request or message that are not charged. The limit on connections keeps their total small.
 pub(crate) const FREE: usize = 16 * 1024;
 /// What is charged at a time while a request of unknown length arrives.
 const STEP: usize = 64 * 1024;
-/// Where no more than this was ever held at once, the allocator is left alone.
-const MUCH: usize = 16 * 1024 * 1024;
-/// How long to wait after the last charge was given back before the allocator returns the memory.
-const CALM: Duration = Duration::from_millis(500);
+/// If less than this was held since the pool was last empty, memory is not returned to the system.
+const RELEASE_ABOVE: usize = 16 * 1024 * 1024;
+/// How long to wait after the last charge was given back before the allocator returns memory to the system.
+const RELEASE_DELAY: Duration = Duration::from_millis(500);
 
 /// There is no memory for what the client sends. Sockets report it as the inner error of an [`std::io::Error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "other large requests are arriving and leave no memory for this one; send it again in a second, or smaller ones"
+    "other large requests are arriving and leave no memory for this one; send it again in a second, or send smaller requests"
 )]
 pub(crate) struct OutOfMemory;
 
@@ -110,14 +110,14 @@ impl Pool {
                 taken.by_client.remove(&client);
             }
         }
-        if taken.all > 0 || std::mem::take(&mut taken.peak) < MUCH {
+        if taken.all > 0 || std::mem::take(&mut taken.peak) < RELEASE_ABOVE {
             return;
         }
         drop(taken);
         let (Some(release), Ok(runtime)) = (self.release, Handle::try_current()) else { return };
         let pool = self.clone();
         runtime.spawn(async move {
-            sleep(CALM).await;
+            sleep(RELEASE_DELAY).await;
             if pool.taken.lock().all == 0 {
                 let _ = tokio::task::spawn_blocking(release).await;
             }
@@ -144,11 +144,11 @@ impl Drop for Charge {
 pub(crate) struct Account {
     incoming: Incoming,
     client: IpAddr,
-    /// Whether the pool for full callers pays.
+    /// Whether the bytes are charged to the pool for callers with full rights.
     full: AtomicBool,
     /// Bytes of the present request or message.
     bytes: AtomicUsize,
-    /// As many of them are paid for.
+    /// How many of them are free or charged already.
     covered: AtomicUsize,
     charge: Mutex<Option<Charge>>,
 }

@@ -18,7 +18,7 @@ use crate::study::results::{Allocations, Ended, Ending, Idle, Stampede, System};
 use crate::study::steps::{Kind, Run, Search, Step};
 use crate::study::trials;
 
-/// Everything that the page may state.
+/// The results that the page is made from.
 #[derive(Debug)]
 pub struct Evidence {
     /// The programs, machines and options of the study.
@@ -66,7 +66,7 @@ impl Evidence {
         Ok(Evidence { about, link, archive: archive.clone(), steps, rows, passes, machines })
     }
 
-    /// The number of steps without a result in all passes, and the number of all steps.
+    /// How many steps have no result yet, and how many steps there are, counted in every pass.
     pub fn missing(&self) -> (usize, usize) {
         let steps: Vec<_> =
             (1..=self.about.passes).flat_map(|number| plan::pass(&self.steps, number)).collect();
@@ -179,7 +179,7 @@ pub struct Measured<'a> {
     pub passes: &'a [Row],
 }
 
-/// Sums over rows.
+/// Totals and extremes over rows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tally {
     /// How many rows.
