@@ -491,8 +491,8 @@ mod tests {
             (Ok(vec![0x80]), "A".to_owned())
         );
         for (name, text, says) in [
-            ("b.sym", "", "no symbols are found"),
-            ("b.sym", "\0\x01\u{fffd}", "no symbols are found"),
+            ("b.sym", "", "no symbols found"),
+            ("b.sym", "\0\x01\u{fffd}", "no symbols found"),
             ("b.tbl", "80=A\nxy=B", "line 2"),
             ("b.toml", "[[field]]\nname = 1", "is not a memory map"),
         ] {

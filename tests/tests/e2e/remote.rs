@@ -79,7 +79,7 @@ fn insecure_settings_are_rejected() {
         (&["--tls-cert", &full, "--tls-key", &full], "holds no certificate"),
         (&["--tls-cert", &cert, "--tls-key", &open], "chmod 600"),
         (&["--symbols", "/no/such.sym"], "cannot read the symbol file"),
-        (&["--symbols", &symbols], "no symbols are found"),
+        (&["--symbols", &symbols], "no symbols found"),
         (&["--symbols", "other=/no/such.sym"], "there is no emulator other"),
         (&["--files", "/no/such/folder"], "--files"),
         (&["--files", "/tmp", "--attach", "192.0.2.1:8888"], "--files cannot be used"),
