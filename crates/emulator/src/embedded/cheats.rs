@@ -35,9 +35,12 @@ impl Cheats {
         }
     }
 
-    /// Whether a cheat is on.
-    pub fn any_enabled(&self) -> bool {
-        self.all.iter().any(|numbered| numbered.cheat.enabled)
+    /// Why no recording or replay can begin, if a cheat is on.
+    pub fn recording_problem(&self) -> Option<String> {
+        if !self.all.iter().any(|numbered| numbered.cheat.enabled) {
+            return None;
+        }
+        Some("a cheat is on, and recordings do not hold cheats; switch all cheats off first".to_owned())
     }
 
     /// The result of the operation `cheats`.

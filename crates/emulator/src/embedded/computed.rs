@@ -135,8 +135,14 @@ impl Frozen {
     }
 
     /// The name of the first value.
-    pub fn first(&self) -> Option<&str> {
+    pub(super) fn first(&self) -> Option<&str> {
         self.all.first().map(|value| value.name.as_str())
+    }
+
+    /// Why no recording or replay can begin, if a value is frozen.
+    pub fn recording_problem(&self) -> Option<String> {
+        let name = self.first()?;
+        Some(format!("the value at {name} is frozen, so a replay would differ; unfreeze it first"))
     }
 
     /// Unfreezes a value, or all values if `name` is `*`. Returns whether there was one.

@@ -325,16 +325,16 @@ impl Machine {
     /// Refuses to begin a recording or a replay while something is in effect that recordings do not hold.
     fn check_recordable(&mut self) -> Result<()> {
         self.cheats.follow(&mut self.core);
-        let problem = if self.cheats.any_enabled() {
-            "a cheat is on, and recordings do not hold cheats; switch all cheats off first".to_owned()
+        let problem = if let Some(problem) = self.cheats.recording_problem() {
+            problem
         } else if let Some(sensor) = sensors::not_at_rest(&self.core) {
             format!(
                 "the sensor {sensor} is not 0, and recordings do not hold sensors; set all of them to 0 first"
             )
         } else if let Some(layer) = layers::hidden(&self.core) {
             format!("the layer {layer} is off, and recordings do not hold layers; switch all layers on first")
-        } else if let Some(name) = self.frozen.first() {
-            format!("the value at {name} is frozen, so a replay would differ; unfreeze it first")
+        } else if let Some(problem) = self.frozen.recording_problem() {
+            problem
         } else {
             return Ok(());
         };

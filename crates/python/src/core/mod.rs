@@ -45,9 +45,6 @@ type SymbolRow<'a> = (&'a str, u32, Option<&'static str>, u32, Option<&'a str>);
 /// Bank, if the memory has banks, and address on the bus.
 type BusPlace = (Option<u32>, u32);
 
-/// The refusal of recordings and replays.
-const CHEATS: &str = "a cheat is on, and recordings do not hold cheats; switch all cheats off first";
-
 /// The error for a request for the picture, if the last frame has none.
 const UNDRAWN: &str =
     "the last frame was run with draw=False, so it has no picture; run the frame to look at with draw=True";
@@ -665,17 +662,10 @@ impl Core {
 
     /// Refuses to begin a recording or a replay while something is in effect that recordings do not hold.
     fn check_recordable(&self, py: Python<'_>) -> PyResult<()> {
-        let (cheats, frozen) = self.with(py, |machine| {
-            Ok((machine.cheats.any_enabled(), machine.frozen.first().map(str::to_owned)))
+        let problem = self.with(py, |machine| {
+            Ok(machine.cheats.recording_problem().or_else(|| machine.frozen.recording_problem()))
         })?;
-        let problem = match frozen {
-            _ if cheats => CHEATS.to_owned(),
-            Some(name) => {
-                format!("the value at {name} is frozen, so a replay would differ; unfreeze it first")
-            }
-            None => return Ok(()),
-        };
-        Err(errors::exception(py, errors::Kind::Conflict, &problem))
+        problem.map_or(Ok(()), |problem| Err(errors::exception(py, errors::Kind::Conflict, &problem)))
     }
 
     fn write_at(&self, py: Python<'_>, address: u32, data: &[u8], domain: Option<&str>) -> PyResult<()> {
