@@ -59,7 +59,6 @@ PROFILE ?= dev
 python-native: setup-test
 	$(CARGO) build --locked --profile $(PROFILE) -p framewire-python
 	cp target/$(subst dev,debug,$(PROFILE))/lib_native.so python/framewire/_native.abi3.so
-	cp rom/framewire-demo.gba rom/memory-map.toml python/framewire/data/
 
 # A wheel for Linux with glibc 2.28 or newer, in target/wheels, with the program `framewire`: ten minutes. It is checked with
 # auditwheel, and installed and tried with each of PYTHONS.

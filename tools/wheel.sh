@@ -11,7 +11,6 @@ tools/python.sh
 program=$(tools/program.sh)
 PATH=$(tools/zig.sh):$PATH
 export PATH
-cp rom/framewire-demo.gba rom/memory-map.toml python/framewire/data/
 rm -rf target/wheels
 # maturin takes the programs of a wheel from this folder.
 data=python/framewire._native.data
