@@ -82,8 +82,8 @@ function window.serve(length)
   return self.spent
 end
 
--- Keeps the next frame waiting as long as lockstep requires. Because no frame runs
--- that would do it, it calls `each_tick` about as often as frames would run.
+-- Keeps the next frame waiting as long as lockstep requires. No frame runs in that time, so
+-- it calls `each_tick` about as often as frames would run.
 function window.keep_waiting(each_tick)
   local self, passed, waited = open(), stopwatch.lap(), 0
   sleep_for_long_replies(self, stopwatch.wait_aside)

@@ -1,4 +1,4 @@
-/** Loads the user's files: games, states, battery saves and recordings. It also loads states so that the user can undo it. */
+/** Loads the user's files: games, states, battery saves and recordings. It also loads states in a way that the user can undo. */
 
 import * as actions from "./actions.js";
 import { ApiError } from "./api.js";

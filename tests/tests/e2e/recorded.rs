@@ -188,8 +188,8 @@ fn a_recording_survives_the_kill_of_its_server() {
 #[test]
 fn a_stock_window() {
     let served = Served::stock();
-    // An attached mGBA sends no pictures; its memory is hashed about as often instead. A busy machine answers with less of it
-    // in the same frames.
+    // An attached mGBA sends no pictures; its memory is hashed about as often instead. A busy machine gives fewer
+    // hashes in the same number of frames, so record for longer if there are too few.
     let file = [FRAMES, 3 * FRAMES, 9 * FRAMES]
         .into_iter()
         .map(|frames| record(&served, "state", frames))
