@@ -1,4 +1,4 @@
---- Static files: what is served and how, and what is refused.
+--- Tests of static files: what is served, and what is refused.
 
 local check = require "tests.support.check"
 local client = require "tests.support.client"
@@ -13,7 +13,8 @@ local LARGE = ("abcdefghijklmnop"):rep(65536 * 3) -- 3 MiB
 local function with_files(body, poller)
   local folder = process.folder()
   local root = folder .. "/root"
-  os.execute(("mkdir -p '%s/sub/deep' '%s/.hidden' '%s/outside'"):format(root, root, folder))
+  local folders = "mkdir -p '%s/sub/deep' '%s/.hidden' '%s/.well-known/acme' '%s/outside'"
+  os.execute(folders:format(root, root, root, folder))
   process.write(folder .. "/secret.txt", "secret")
   process.write(folder .. "/outside/secret.txt", "secret")
   process.write(root .. "/small.txt", SMALL)
@@ -23,6 +24,8 @@ local function with_files(body, poller)
   process.write(root .. "/sub/index.html", "index of sub")
   process.write(root .. "/.hidden/secret.txt", "secret")
   process.write(root .. "/.secret", "secret")
+  process.write(root .. "/.well-known/acme/token", "token")
+  process.write(root .. "/.well-known/.secret", "secret")
   os.execute(("ln -s ../secret.txt '%s/link-out'; ln -s /etc/passwd '%s/link-absolute'"):format(root, root))
   os.execute(("ln -s ../outside '%s/folder-out'; ln -s small.txt '%s/link-in'"):format(root, root))
   os.execute(("mkfifo '%s/pipe'"):format(root))
@@ -53,7 +56,7 @@ check.test("files have a type, a length and a date", function()
 end)
 
 for _, name in ipairs { "epoll", "poll" } do
-  check.test(name .. ": large files arrive whole, one after the other", function()
+  check.test(name .. ": large files arrive complete, one after the other", function()
     with_files(function(port)
       local connection = client.connect(port)
       local request = "GET /large.bin HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -78,7 +81,7 @@ check.test("folders have an index, and a slash at their end", function()
   end)
 end)
 
-check.test("what has not changed is not sent again", function()
+check.test("unchanged files are not sent again", function()
   with_files(function(port)
     local first = client.ask(port, "GET", "/small.txt")
     local date, tag = first.headers["last-modified"], first.headers["etag"]
@@ -97,7 +100,7 @@ check.test("what has not changed is not sent again", function()
   end)
 end)
 
-check.test("ranges", function()
+check.test("clients can request ranges", function()
   with_files(function(port)
     local function ask(range, more)
       local headers = more or {}
@@ -141,8 +144,15 @@ local escapes = {
   "/%252e%252e/secret.txt", "/....//secret.txt", "/small.txt%00.html", "/%00", "/link-out", "/link-absolute",
   "/folder-out/secret.txt", "/folder-out/", "/.secret", "/.hidden/secret.txt", "/sub/./index.html", "/pipe",
   "/%c0%ae%c0%ae/secret.txt", "/sub//index.html", "/%", "/%zz", "/small.txt/../../secret.txt",
-  "/.well-known/../.secret",
+  "/.well-known/../.secret", "/.well-known/.secret", "/.well-known/acme/../../.secret",
+  "/.well-known/acme/../.secret", "/.well-known/acme/%2e%2e/%2e%2e/.hidden/secret.txt",
 }
+
+check.test("the folder for well-known files is served, although its name begins with a dot", function()
+  with_files(function(port)
+    check.equal(client.ask(port, "GET", "/.well-known/acme/token").body, "token")
+  end)
+end)
 
 check.test("nothing outside the folder can be reached", function()
   with_files(function(port)
@@ -154,7 +164,7 @@ check.test("nothing outside the folder can be reached", function()
   end)
 end)
 
-check.test("the same without the kernel's own check", function()
+check.test("nothing outside the folder can be reached without the kernel's own check", function()
   local by_kernel = sys.open_beneath
   sys.open_beneath = sys.open_and_check
   local ok, message = pcall(with_files, function(port)
@@ -168,7 +178,8 @@ end)
 check.test("files do not leak descriptors", function()
   with_files(function(port, root)
     local function count()
-      -- Only the server has the root open too.
+      -- Counts the open files inside of the root, in all processes. The server's descriptor of the root itself does not
+      -- count.
       local pipe = io.popen("ls -l /proc/[0-9]*/fd 2>/dev/null | grep -c '" .. root .. "/'")
       local number = tonumber(pipe:read("*l"))
       pipe:close()
@@ -187,7 +198,7 @@ check.test("files do not leak descriptors", function()
   end)
 end)
 
-check.test("a folder that is not there is an error at once", function()
+check.test("a folder that does not exist is an error at once", function()
   local files, message = http.static("/no/such/folder")
   check.equal(files, nil)
   check.contains(message, "/no/such/folder")

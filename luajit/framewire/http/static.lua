@@ -8,18 +8,18 @@ local url = require "framewire.http.url"
 
 local M = {}
 
--- The path below the root that a request asks for; nil if it must not be served. Names that begin with a dot are not
--- served, including "." and "..".
+-- Converts a request's path to a path relative to the root. Returns nil if the path must not be served. Names that
+-- begin with a dot are not served, including "." and "..". The folder "/.well-known/" is an exception.
 local function relative_path(raw)
   local path = url.decode(raw)
   if not path or path:byte(1) ~= 47 then return nil end
   if path:find("[%z\1-\31\127\\]") or path:find("//", 1, true) then return nil end
-  if path:find("/.", 1, true) and not path:find("^/%.well%-known/[^.]") then return nil end
+  if path:gsub("^/%.well%-known/", "/"):find("/.", 1, true) then return nil end
   return path:sub(2)
 end
 
--- The bytes that a Range header asks for, of a file of `size` bytes. Returns first and length; nil if the response is
--- the whole file; false if none of the bytes exist.
+-- Reads a Range header for a file of `size` bytes. Returns the first byte and the number of bytes; nil if the whole
+-- file is to be sent; false if the file has none of these bytes.
 local function read_range(header, size)
   local first, last = header:match("^bytes=(%d*)%-(%d*)$")
   if not first or #first > 15 or #last > 15 then return nil end
@@ -43,7 +43,7 @@ local function has_tag(list, tag)
   return false
 end
 
--- Whether the client's copy is still current. RFC 9110, 13.2.2: dates count only without tags.
+-- Whether the client's copy is still current. RFC 9110, 13.2.2: the date is ignored if the client sends a tag.
 local function is_fresh(headers, tag, modified)
   local tags = headers["if-none-match"]
   if tags then return has_tag(tags, tag) end
@@ -78,8 +78,8 @@ local function send_file(request, response, fd, name, size, modified, inode)
   return response:file(200, fd, 0, size, mime.of(name))
 end
 
---- Creates a handler that serves a folder. `index.html` is the page of its folder. A symbolic link must not lead
--- outside.
+--- Creates a handler that serves a folder. For the path of a folder, it serves the folder's `index.html`. It does not
+-- follow symbolic links to files outside of the root.
 ---@param root string
 ---@param options? table `index`: another name for index.html
 ---@return function|nil handler
