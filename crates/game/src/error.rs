@@ -16,9 +16,9 @@ pub enum GameFileError {
     Content {
         /// The game file.
         path: PathBuf,
-        /// From 1.
+        /// The number of the line, counted from 1.
         line: usize,
-        /// In characters, from 1.
+        /// The column in characters, counted from 1.
         column: usize,
         /// What is wrong, and what is accepted.
         message: String,

@@ -20,15 +20,15 @@ use crate::scenario::{Actions, Observed, Scenario, Screen, Start};
 pub struct GameFile {
     /// Where it was read from.
     pub path: PathBuf,
-    /// The game's name for people.
+    /// The game's name, for display.
     pub name: String,
-    /// The ROM's path, if the file gives one.
+    /// The ROM's path, if the file names one.
     pub rom_path: Option<PathBuf>,
     /// The ROM that the file is for.
     pub rom: Option<Rom>,
     /// Names for addresses.
     pub symbols: Arc<Symbols>,
-    /// By name.
+    /// The scenarios by name.
     pub scenarios: BTreeMap<String, Scenario>,
 }
 
@@ -57,7 +57,7 @@ struct RawScenario {
     actions: Spanned<RawActions>,
     frame_skip: Option<Spanned<u32>>,
     sticky: Option<Spanned<f64>>,
-    max_noops: Option<u32>,
+    max_noops: Option<Spanned<u32>>,
     max_frames: Option<Spanned<u32>>,
     observe: Spanned<RawObserve>,
     reward: Option<Spanned<String>>,
@@ -149,10 +149,10 @@ impl GameFile {
         })
     }
 
-    /// The scenario of this name, or without one the only scenario.
+    /// The scenario with this name. Without a name, the only scenario of the file.
     ///
     /// # Errors
-    /// A sentence that names the scenarios that there are.
+    /// A sentence that lists the scenarios of the file.
     pub fn scenario(&self, name: Option<&str>) -> Result<&Scenario, String> {
         let found = match name {
             Some(name) => self.scenarios.get(name),
@@ -173,7 +173,7 @@ impl GameFile {
     }
 }
 
-/// What the values of a file are checked with.
+/// Checks the values of a file, and reports errors with their position.
 struct Reader<'a> {
     path: &'a Path,
     text: &'a str,
@@ -193,14 +193,17 @@ impl Reader<'_> {
             return Err(self.wrong(&raw.observe, message));
         }
         let info = raw.info.iter().map(|(name, text)| Ok((name.clone(), self.formula(text)?)));
+        let max_frames = self.within(raw.max_frames.as_ref(), "max_frames", 1, u32::MAX)?;
+        // An episode has at least one frame after its no-ops.
+        let most_noops = max_frames.map_or(u32::MAX, |frames| frames - 1);
         Ok(Scenario {
             name,
             start: self.start(raw.start.as_ref())?,
             actions: self.actions(&raw.actions)?,
             frame_skip: self.within(raw.frame_skip.as_ref(), "frame_skip", 1, 60)?.unwrap_or(1),
             sticky: self.sticky(raw.sticky.as_ref())?,
-            max_noops: raw.max_noops.unwrap_or(0),
-            max_frames: self.within(raw.max_frames.as_ref(), "max_frames", 1, u32::MAX)?,
+            max_noops: self.within(raw.max_noops.as_ref(), "max_noops", 0, most_noops)?.unwrap_or(0),
+            max_frames,
             screen: screen.as_ref().map(|screen| self.screen(screen)).transpose()?,
             memory: memory.iter().map(|text| self.observed(text)).collect::<Result<_, _>>()?,
             reward: raw.reward.as_ref().map(|text| self.formula(text)).transpose()?,
@@ -304,7 +307,8 @@ impl Reader<'_> {
         Formula::parse(text.get_ref(), self.symbols).map_err(|error| self.expression_error(text, &error))
     }
 
-    /// The error's place in the file. The text starts after a quotation mark.
+    /// Adds the position in the file to an error in an expression. `text` includes its quotation marks in its span, so
+    /// its first character is one byte after the start of the span.
     fn expression_error(&self, text: &Spanned<String>, error: &ParseError) -> GameFileError {
         let within =
             text.get_ref().char_indices().nth(error.column - 1).map_or(text.get_ref().len(), |(at, _)| at);
@@ -341,7 +345,7 @@ memory = ["score", "bytes[0x02000000, 8]"]
 "#;
 
     #[test]
-    fn a_scenario_is_read_whole() {
+    fn a_complete_scenario_is_read() {
         let file = parse(GOOD).unwrap();
         let scenario = file.scenario(Some("level-1")).unwrap();
         assert_eq!(scenario.frame_skip, 4);
@@ -361,6 +365,7 @@ memory = ["score", "bytes[0x02000000, 8]"]
             ("Start:2", "Start:0", 6, 20, "Start:0"),
             ("sticky = 0.25", "sticky = 2.5", 9, 10, "sticky is 2.5"),
             ("stack = 4", "stack = 40", 15, 10, "stack is 40"),
+            ("sticky = 0.25", "max_noops = 3600", 9, 13, "max_noops is 3600; use a number from 0 to 3599"),
             ("[scenario.level-1]", "[scenario.level-1", 5, 18, ""),
         ] {
             let text = GOOD.replace(from, to);

@@ -1,13 +1,13 @@
-//! Game files describe a game once for every tool: its ROM, its symbols, and scenarios. A scenario says where an episode
-//! starts, which actions there are, what is observed, and what the reward and the end are. docs/game-file.md describes the
-//! format.
+//! A game file describes a game once for all tools: its ROM, its symbols, and its scenarios. A scenario says where an
+//! episode starts, which actions there are, what is observed, how the reward is computed, and when the episode ends.
+//! docs/game-file.md describes the format.
 //!
 //! - [`GameFile`]: a file that was read and checked;
 //! - [`Scenario`]: one of its scenarios;
 //! - [`GameFileError`]: what is wrong, in which line and column;
 //! - [`Rom`]: identifies the ROM.
 //!
-//! This crate knows nothing about emulators.
+//! This crate does not use an emulator.
 
 mod error;
 mod file;

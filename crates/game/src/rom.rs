@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rom([u8; 32]);
 
-/// A ROM is not the one that a game file names.
+/// The error for a ROM that is not the one that the game file names.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "this is another ROM: its SHA-256 is {found}, but the game file names {expected}; use the ROM that the game file is for, or change `sha256` in it"
@@ -25,7 +25,7 @@ impl Rom {
     /// Checks that these bytes are this ROM.
     ///
     /// # Errors
-    /// If they are another one.
+    /// If they are another ROM.
     pub fn check(&self, bytes: &[u8]) -> Result<(), WrongRom> {
         let found = Rom::of(bytes);
         if found == *self {
@@ -35,7 +35,7 @@ impl Rom {
     }
 }
 
-/// 64 hexadecimal digits.
+/// Writes the hash as 64 hexadecimal digits.
 impl std::fmt::Display for Rom {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))

@@ -12,23 +12,24 @@ pub struct Scenario {
     pub start: Start,
     /// What a player can do in each step.
     pub actions: Actions,
-    /// Frames of a step, 1 to 60. The action's keys are held in each of them.
+    /// The number of frames in a step, from 1 to 60. The action's keys are held in each of these frames.
     pub frame_skip: u32,
-    /// The probability, 0 to 1, that a frame repeats the keys of the frame before instead of taking the action's.
+    /// The probability, from 0 to 1, that a frame repeats the keys of the previous frame instead of the action's keys.
     pub sticky: f64,
-    /// Before an episode, a random number of frames without keys is played, from 0 to this.
+    /// The largest number of frames without keys that are played before an episode. The actual number is random, from
+    /// 0.
     pub max_noops: u32,
     /// An episode is truncated after this many frames.
     pub max_frames: Option<u32>,
-    /// How the picture is observed; `None` if it is not.
+    /// How the picture is observed; `None` if it is not observed.
     pub screen: Option<Screen>,
     /// The memory that is observed, in order.
     pub memory: Vec<Observed>,
     /// The reward of a frame. A step's reward is the sum over its frames.
     pub reward: Option<Formula>,
-    /// Whether the episode ends in this frame.
+    /// The condition on which the episode ends. It is evaluated for each frame.
     pub terminated: Option<Formula>,
-    /// Whether the episode is cut off in this frame, for a reason outside of the task.
+    /// The condition on which the episode is cut off, for a reason outside of the task. It is evaluated for each frame.
     pub truncated: Option<Formula>,
     /// Values that are reported with the observation, by name.
     pub info: Vec<(String, Formula)>,
@@ -57,13 +58,14 @@ pub enum Actions {
 pub struct Screen {
     /// The part of the picture that is observed: x, y, width and height in pixels. `None` is the whole picture.
     pub crop: Option<[u32; 4]>,
-    /// Width and height of the observation in pixels. `None` keeps those of the part.
+    /// Width and height of the observation in pixels. `None` keeps the size of the observed part.
     pub size: Option<[u32; 2]>,
-    /// Whether it has one value per pixel, the luminance, rather than red, green and blue.
+    /// Whether the observation has one value per pixel, the luminance, instead of red, green and blue.
     pub grey: bool,
-    /// How many steps it has, the newest last; 1 to 16. With 1, it has no axis for them.
+    /// The number of steps in an observation, 1 to 16, with the newest last. With 1, the observation has no axis for
+    /// steps.
     pub stack: u32,
-    /// Each value is the greatest one over the last frames of the step, this many; 1 or 2.
+    /// The number of frames at the end of the step, 1 or 2, over which the maximum of each value is taken.
     pub max: u32,
 }
 
@@ -77,7 +79,7 @@ pub enum Observed {
 }
 
 impl Observed {
-    /// How many numbers it gives.
+    /// The number of observed numbers.
     pub fn len(&self) -> usize {
         match self {
             Observed::Value(_) => 1,
@@ -85,7 +87,7 @@ impl Observed {
         }
     }
 
-    /// Whether it gives no numbers. It never does.
+    /// Whether no numbers are observed, which is never the case.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -9,7 +9,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Checks a file as if it lay next to the demo game.
+/// Checks a game file as if it were in the folder of the demo game.
 fn check(text: &str) -> GameFile {
     GameFile::parse(&root().join("rom").join("game.toml"), text)
         .unwrap_or_else(|error| panic!("{error}\n{text}"))
@@ -29,7 +29,7 @@ fn the_examples_of_the_documentation_are_accepted() {
             "[game]\nname = \"x\"\nsymbols = [\"memory-map.toml\"]\n[scenario.numbers]\nactions = [\".\"]\n{part}"
         ));
     }
-    // The error in the text is the one that is reported.
+    // The page shows an error that begins in the same way.
     let error =
         GameFile::parse(Path::new("demo.toml"), &whole.replace("[\"memory-map.toml\"]", "[]")).unwrap_err();
     assert!(error.to_string().starts_with("demo.toml:"), "{error}");
