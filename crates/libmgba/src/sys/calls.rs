@@ -1,10 +1,10 @@
 use super::ffi;
 use crate::core::Core;
 
-/// Defines methods of [`Core`] that are one call of the shim each.
+/// Defines methods of [`Core`] that each make a single call of the shim.
 macro_rules! calls {
     ($( $(#[$doc:meta])+ fn $name:ident($self:ident: $this:ty $(, $arg:ident: $ty:ty)*) $(-> $result:ty)? = $call:ident; )*) => {
-        // One expansion serves results and arguments of every width.
+        // The same conversions are used for results and arguments of every width.
         #[allow(clippy::unnecessary_cast, clippy::useless_conversion)]
         impl Core {$(
             $(#[$doc])+
@@ -17,30 +17,31 @@ macro_rules! calls {
 }
 
 calls! {
-    /// Whether the following frames are drawn. The state of the machine is the same either way, and a frame that is not drawn
-    /// takes much less time. The picture stays that of an earlier frame until one is drawn. A Super Game Boy draws all
-    /// frames, because it gets its colours in pictures.
+    /// Whether the following frames are drawn. The state of the console is the same in both cases, but a frame that is
+    /// not drawn takes much less time. Until a frame is drawn, the picture of an earlier frame stays. A Super Game Boy
+    /// draws all frames, because it gets its colours as pictures.
     fn set_drawing(self: &mut Core, draws: bool) = fw_set_drawing;
-    /// Whether the console also mixes sound that does not fit into the buffer, since nobody reads it. libmgba does so by
-    /// itself; here it is off at first, because it takes a quarter of a frame's time. The state of the machine and the sound
-    /// that is read are the same either way.
+    /// Whether sound is mixed even if the buffer is full because nobody reads it. libmgba normally does that. Here it
+    /// is off by default, because mixing takes a quarter of a frame's time. The state of the console, and the sound
+    /// that is read, are the same in both cases.
     fn mix_all_sound(self: &mut Core, all: bool) = fw_mix_all_sound;
-    /// Whether libmgba runs all instructions of a Game Boy, a cycle at a time. Here it is off at first: an instruction that
-    /// ends before anything else happens is run at once. The state of the machine is the same either way.
+    /// Whether libmgba runs all instructions of a Game Boy, cycle by cycle. This is off by default: then an instruction
+    /// that ends before the next event is run at once. The state of the console is the same in both cases.
     fn step_all_cycles(self: &mut Core, all: bool) = fw_step_all_cycles;
-    /// Emulates one instruction of the processor. A processor that waits for an interrupt continues to wait, until the end
-    /// of the frame at most. No `frame` callback is called, even if the instruction completes a frame.
+    /// Runs one instruction of the processor. If the processor waits for an interrupt, it waits at most until the end
+    /// of the frame. No `frame` callback is called, even if the instruction completes a frame.
     fn step(self: &mut Core) = fw_step;
-    /// The keys held, one bit each: A, B, Select, Start, Right, Left, Up, Down, R, L from bit 0 on. The Game Boy has no R
-    /// and L.
+    /// The keys that are held, one bit for each: A, B, Select, Start, Right, Left, Up, Down, R, L from bit 0 on. The
+    /// Game Boy does not have R and L.
     fn keys(self: &Core) -> u16 = fw_keys;
     /// Holds exactly these keys.
     fn set_keys(self: &mut Core, keys: u16) = fw_set_keys;
-    /// Holds these keys too.
+    /// Holds these keys in addition to those that are already held.
     fn add_keys(self: &mut Core, keys: u16) = fw_add_keys;
     /// Releases these keys.
     fn clear_keys(self: &mut Core, keys: u16) = fw_clear_keys;
-    /// Frames since the game was started or reset. This is part of a savestate, so loading one changes it.
+    /// The number of frames since the game was started or reset. It is part of a savestate, so loading a state changes
+    /// it.
     fn frame_counter(self: &Core) -> u32 = fw_frame_counter;
     /// The CRC-32 of the ROM.
     fn crc32(self: &Core) -> u32 = fw_crc32;
@@ -48,7 +49,7 @@ calls! {
     fn rom_size(self: &Core) -> usize = fw_rom_size;
     /// Samples per second of [`read_samples`](Core::read_samples).
     fn sample_rate(self: &Core) -> u32 = fw_audio_rate;
-    /// Whether the cartridge's motor has run at some time since the last call.
+    /// Whether the cartridge's rumble motor runs, or has run since the last call.
     fn take_rumble(self: &mut Core) -> bool = fw_take_rumble;
     /// Reads a byte.
     fn read8(self: &mut Core, address: u32) -> u8 = fw_read8;

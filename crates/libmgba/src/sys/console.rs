@@ -4,14 +4,14 @@ use std::ptr::NonNull;
 
 use crate::log::Level;
 
-/// Where a script context's messages go. It is held by a plain pointer, as the
-/// shim holds it: a `Box` may have no other pointer to its content that is used
+/// The function that gets a script context's messages. The shim stores a plain pointer
+/// to it, so this type does the same: with a `Box`, the shim could not use its pointer
 /// after the box was moved.
 pub struct Console(NonNull<Sink>);
 
 type Sink = Box<dyn FnMut(Level, &str) + Send>;
 
-// SAFETY: a sink is `Send`, and the pointer leads to nothing else.
+// SAFETY: a sink is `Send`, and the pointer points only to a sink.
 unsafe impl Send for Console {}
 
 impl Console {
@@ -27,22 +27,22 @@ impl Console {
 
 impl Drop for Console {
     fn drop(&mut self) {
-        // SAFETY: it came from a box in `new`, and the owner has detached the
-        // scripts, so the shim uses it no more.
+        // SAFETY: the pointer came from a box in `new`, and the owner has detached the
+        // scripts, so the shim no longer uses it.
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
 }
 
-/// The shim's `fw_console_fn`. `user` is what [`Console::as_user`] gave.
+/// The shim's `fw_console_fn`. `user` is the pointer that [`Console::as_user`] returned.
 pub(super) extern "C" fn deliver(user: *mut c_void, level: c_int, message: *const c_char) {
-    // SAFETY: `user` is the sink of a Console that its owner keeps alive as long
-    // as the script context is attached, and no other reference to it exists: the
-    // owner never touches it meanwhile, and the shim calls on one thread at a
-    // time and not from inside the sink, which cannot reach the core.
+    // SAFETY: `user` is the sink of a Console that its owner keeps alive while the
+    // script context is attached. There is no other reference to the sink: the owner
+    // does not use it meanwhile. The shim calls it from one thread at a time, and never
+    // from inside the sink, because the sink has no access to the core.
     let sink = unsafe { &mut *user.cast::<Sink>() };
-    // SAFETY: the shim passes a NUL-terminated string that outlives the call.
+    // SAFETY: the shim passes a NUL-terminated string that is valid during the call.
     let message = unsafe { CStr::from_ptr(message) }.to_string_lossy();
-    // A panic must not unwind into C; the message is lost and that is all.
+    // A panic must not unwind into C. Only the message is lost.
     let _ = catch_unwind(AssertUnwindSafe(|| sink(Level::from_bits(level), &message)));
 }
 
@@ -54,7 +54,7 @@ mod tests {
 
     use super::*;
 
-    /// The shim's pointer stays good while its owner moves about; Miri can run this.
+    /// The shim's pointer stays valid while the console is moved. Miri can run this test.
     #[test]
     fn a_console_may_move_while_the_shim_has_it() {
         let lines = Arc::new(Mutex::new(Vec::new()));

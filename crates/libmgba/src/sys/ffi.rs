@@ -29,7 +29,7 @@ pub struct RawConsole {
     pub save_type: *const c_char,
 }
 
-/// Colours of `fw_console`.
+/// The number of colours in the palette of `fw_console`.
 pub const PALETTE: usize = 12;
 
 /// `struct fw_block`.
@@ -90,7 +90,7 @@ pub struct RawLayer {
     pub enabled: bool,
 }
 
-/// Bytes that `fw_title` and `fw_code` may fill.
+/// How many bytes `fw_title` and `fw_code` may fill.
 pub const NAME_SIZE: usize = 32;
 
 pub type LogFn = extern "C" fn(level: c_int, category: *const c_char, message: *const c_char);

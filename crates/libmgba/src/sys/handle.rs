@@ -14,37 +14,37 @@ use super::log;
 use super::status::{Status, check};
 use crate::log::Level;
 
-/// Owns one core of the shim and gives its functions safe signatures.
+/// Owns a core of the shim, and has safe methods for the shim's functions.
 ///
-/// Every `unsafe` call below rests on the same invariant: `raw` came from
+/// Every `unsafe` call below depends on the same invariant: `raw` came from
 /// `fw_open`, is closed only in `drop`, and is used by one thread at a time,
 /// because calls that change anything take `&mut self` and the type is not
-/// `Sync` (a `NonNull` is not). Where a call needs more, it says so.
+/// `Sync` (because a `NonNull` is not). If a call needs more, its comment says so.
 pub struct Handle {
     raw: NonNull<RawCore>,
-    /// Where the scripts' messages go; `Some` as long as scripts are attached,
-    /// and dropped only after them.
+    /// Gets the scripts' messages. It is `Some` while scripts are attached, and is
+    /// dropped only after them.
     console: Option<Console>,
-    /// Where the core draws if that is not memory of its own; dropped only when
-    /// it draws elsewhere.
+    /// The memory that the core draws into, if it is not the core's own. It is dropped
+    /// only when the core no longer draws into it.
     canvas: Option<Canvas>,
 }
 
-/// The size of any picture in pixels: rows of 256, and 224 of them.
+/// The size of the memory for any picture, in pixels: 224 rows of 256 pixels.
 pub const PICTURE: usize = 256 * 224;
 
-/// Memory that a core can draw into. It gives the same words for as long as it
-/// lives, at least [`PICTURE`] of them.
+/// Memory that a core can draw into. `as_ref` must always return the same words, at
+/// least [`PICTURE`] of them.
 pub type Canvas = Box<dyn AsRef<[AtomicU32]> + Send>;
 
-// SAFETY: a console is `Send`. A core has no tie to the thread that made it: libmgba keeps per-thread
-// data only for threads that it starts itself, and the shim starts none.
+// SAFETY: a console is `Send`. A core is not bound to the thread that made it: libmgba keeps per-thread
+// data only for threads that it starts itself, and the shim lets it start no threads.
 unsafe impl Send for Handle {}
 
-/// Attaching scripts fills tables that all contexts share, without a lock.
+/// Locked while scripts are attached, because libmgba then fills tables that all contexts share, without a lock.
 static ATTACH: Mutex<()> = Mutex::new(());
 
-/// A battery save as its file would hold it.
+/// A battery save, with the bytes that its file would have.
 pub struct SaveView<'a> {
     pub id: u64,
     pub bytes: &'a [u8],
@@ -52,7 +52,7 @@ pub struct SaveView<'a> {
     pub open: bool,
 }
 
-/// A ROM for the shim: `fw.h` says what its strings are for.
+/// A ROM for the shim. `fw.h` explains its fields.
 pub struct RomFile<'a> {
     pub path: CString,
     pub file: CString,
@@ -61,7 +61,7 @@ pub struct RomFile<'a> {
 }
 
 impl RomFile<'_> {
-    /// It points into this.
+    /// The C structure, which points into this value.
     fn raw(&self) -> RawRom {
         RawRom {
             path: self.path.as_ptr(),
@@ -73,7 +73,7 @@ impl RomFile<'_> {
     }
 }
 
-/// A console for the shim: `fw.h` says what its fields are for.
+/// The settings of a console for the shim. `fw.h` explains its fields.
 pub struct ConsoleSetup {
     pub bios: Option<Vec<u8>>,
     pub model: Option<&'static CStr>,
@@ -83,7 +83,7 @@ pub struct ConsoleSetup {
 }
 
 impl ConsoleSetup {
-    /// It points into this.
+    /// The C structure, which points into this value.
     fn raw(&self) -> RawConsole {
         RawConsole {
             bios: self.bios.as_ref().map_or(ptr::null(), |bytes| bytes.as_ptr()),
@@ -96,7 +96,7 @@ impl ConsoleSetup {
     }
 }
 
-/// A cheat for the shim: `fw.h` says what its fields are for.
+/// A cheat for the shim. `fw.h` explains its fields.
 pub struct CheatCodes {
     pub name: CString,
     pub directive: Option<&'static CStr>,
@@ -112,7 +112,7 @@ impl Handle {
     pub fn open(rom: &RomFile<'_>, console: &ConsoleSetup) -> Result<Handle, Status> {
         log::install();
         let mut raw = ptr::null_mut();
-        // SAFETY: what `rom` and `console` point to outlives the call, and `raw` is a place for the answer.
+        // SAFETY: the memory that `rom` and `console` point to outlives the call, and `raw` is valid for the result.
         check(unsafe { ffi::fw_open(&rom.raw(), &console.raw(), &mut raw) })?;
         let raw = NonNull::new(raw).ok_or(Status::NoMemory)?;
         Ok(Handle { raw, console: None, canvas: None })
@@ -123,7 +123,7 @@ impl Handle {
     }
 
     pub fn load_file(&mut self, rom: &RomFile<'_>) -> Result<(), Status> {
-        // SAFETY: see the type; what `rom` points to outlives the call.
+        // SAFETY: see the type; the memory that `rom` points to outlives the call.
         check(unsafe { ffi::fw_load_file(self.ptr(), &rom.raw()) })
     }
 
@@ -172,9 +172,9 @@ impl Handle {
 
     fn name(&self, fill: unsafe extern "C" fn(*const RawCore, *mut c_char)) -> String {
         let mut bytes = [0u8; NAME_SIZE];
-        // SAFETY: see the type; `bytes` has the size that both functions ask for.
+        // SAFETY: see the type; `bytes` has the size that both functions need.
         unsafe { fill(self.ptr(), bytes.as_mut_ptr().cast()) };
-        // Headers hold bytes, mostly ASCII; Latin-1 keeps whatever else is there.
+        // The bytes are mostly ASCII. As Latin-1, all other bytes have a character too.
         bytes.iter().take_while(|b| **b != 0).map(|b| char::from(*b)).collect()
     }
 
@@ -193,7 +193,7 @@ impl Handle {
             Block { id: 0, start: 0, end: 0, size: 0, segment_start: 0, readable: false, writable: false };
         let mut names =
             RawNames { internal_name: ptr::null(), short_name: ptr::null(), long_name: ptr::null() };
-        // SAFETY: see the type; both places are valid for the answer.
+        // SAFETY: see the type; `block` and `names` are valid for the result.
         if !unsafe { ffi::fw_domain(self.ptr(), index, &mut block, &mut names) } {
             return None;
         }
@@ -221,12 +221,12 @@ impl Handle {
 
     pub fn domain_memory(&self, block: &Block) -> Option<&[u8]> {
         let mut size = 0;
-        // SAFETY: see the type; the call only reads, and `size` is a place for the answer.
+        // SAFETY: see the type; the call only reads, and `size` is valid for the result.
         let memory = unsafe { ffi::fw_domain_memory(self.ptr(), block, &mut size) };
         if memory.is_null() {
             return None;
         }
-        // SAFETY: the core's own memory of that size, written only by calls that take `&mut self`.
+        // SAFETY: this is the core's own memory of that size, and only calls that take `&mut self` write to it.
         Some(unsafe { slice::from_raw_parts(memory, size) })
     }
 
@@ -258,10 +258,10 @@ impl Handle {
         check(unsafe { ffi::fw_state_load(self.ptr(), data.as_ptr(), data.len(), flags) })
     }
 
-    /// Gives the number of the save that the game uses from now on.
+    /// Returns the id of the save, which the game uses from now on.
     pub fn load_save(&mut self, bytes: &[u8], temporary: bool) -> Result<u64, Status> {
         let mut id = 0;
-        // SAFETY: see the type; `bytes` is as long as the given length, and `id` is a place for the answer.
+        // SAFETY: see the type; `bytes` is as long as the given length, and `id` is valid for the result.
         check(unsafe { ffi::fw_save_load(self.ptr(), bytes.as_ptr(), bytes.len(), temporary, &mut id) })?;
         Ok(id)
     }
@@ -273,14 +273,13 @@ impl Handle {
 
     pub fn save(&self, index: usize) -> Option<SaveView<'_>> {
         let mut raw = RawSave { id: 0, memory: ptr::null(), size: 0, path: ptr::null(), open: false };
-        // SAFETY: see the type; `raw` is a place for the answer.
+        // SAFETY: see the type; `raw` is valid for the result.
         if !unsafe { ffi::fw_save_view(self.ptr(), index, &mut raw) } {
             return None;
         }
-        // SAFETY: the shim's string, which ends with a NUL and is not NULL.
+        // SAFETY: it is a string of the shim, which ends with a NUL and is not NULL.
         let path = (!raw.path.is_null()).then(|| unsafe { CStr::from_ptr(raw.path) }.to_bytes());
-        // SAFETY: the save has that many bytes, lives until a call that takes `&mut self`, and is written
-        // only by those.
+        // SAFETY: the save has that many bytes. Only calls that take `&mut self` free the save or write to it.
         let bytes = unsafe { slice::from_raw_parts(raw.memory, raw.size) };
         Some(SaveView { id: raw.id, bytes, path, open: raw.open })
     }
@@ -291,7 +290,7 @@ impl Handle {
     }
 
     pub fn base_name(&self) -> Vec<u8> {
-        // SAFETY: see the type; libmgba's string ends with a NUL and is copied before anything changes it.
+        // SAFETY: see the type; libmgba's string ends with a NUL, and is copied before any call can change it.
         unsafe { CStr::from_ptr(ffi::fw_base_name(self.ptr())) }.to_bytes().to_owned()
     }
 
@@ -307,7 +306,8 @@ impl Handle {
             enabled: codes.enabled,
         };
         let mut problem = CheatProblem::default();
-        // SAFETY: see the type; what `raw` points to outlives the call, and `problem` is a place for the answer.
+        // SAFETY: see the type; the memory that `raw` points to outlives the call, and `problem` is valid for the
+        // result.
         check(unsafe { ffi::fw_cheat_add(self.ptr(), &raw, &mut problem) })
             .map_err(|status| (status, problem))
     }
@@ -317,18 +317,18 @@ impl Handle {
         unsafe { ffi::fw_cheats_count(self.ptr()) }
     }
 
-    /// Does nothing if there is no cheat of this index.
+    /// Does nothing if there is no cheat with this index.
     pub fn enable_cheat(&mut self, index: usize, enabled: bool) {
         if index < self.cheats() {
-            // SAFETY: see the type; the shim has a cheat of this index.
+            // SAFETY: see the type; the shim has a cheat with this index.
             unsafe { ffi::fw_cheat_enable(self.ptr(), index, enabled) }
         }
     }
 
-    /// Does nothing if there is no cheat of this index.
+    /// Does nothing if there is no cheat with this index.
     pub fn remove_cheat(&mut self, index: usize) {
         if index < self.cheats() {
-            // SAFETY: see the type; the shim has a cheat of this index.
+            // SAFETY: see the type; the shim has a cheat with this index.
             unsafe { ffi::fw_cheat_remove(self.ptr(), index) }
         }
     }
@@ -360,24 +360,24 @@ impl Handle {
 
     pub fn frame_clock(&mut self) -> Option<(i64, i32)> {
         let (mut now, mut zone) = (0, 0);
-        // SAFETY: see the type; both places are valid for the answer.
+        // SAFETY: see the type; `now` and `zone` are valid for the result.
         unsafe { ffi::fw_clock_get(self.ptr(), &mut now, &mut zone) }.then_some((now, zone))
     }
 
     /// Width and height in pixels, stride in bytes, and the pixels.
     pub fn frame(&self) -> (u32, u32, usize, &[u8]) {
         let (mut width, mut height, mut stride) = (0, 0, 0);
-        // SAFETY: see the type; the three places are valid for the answer.
+        // SAFETY: see the type; the three variables are valid for the result.
         let pixels = unsafe { ffi::fw_frame(self.ptr(), &mut width, &mut height, &mut stride) };
         let stride = stride * size_of::<u32>();
-        // SAFETY: the buffer holds `height` rows of that stride, lives as long as
-        // the handle, and is written only by calls that take `&mut self`.
+        // SAFETY: the buffer has `height` rows of that stride and lives as long as
+        // the handle. Only calls that take `&mut self` write to it.
         let bytes = unsafe { slice::from_raw_parts(pixels.cast(), stride * height as usize) };
         (width, height, stride, bytes)
     }
 
-    /// Draws into `canvas` from now on, or into memory of its own; gives back
-    /// what it drew into before.
+    /// Draws into `canvas` from now on, or into the core's own memory if it is `None`.
+    /// Returns the previous canvas.
     pub fn draw_into(&mut self, canvas: Option<Canvas>) -> Option<Canvas> {
         let pixels = match &canvas {
             None => ptr::null_mut(),
@@ -387,17 +387,17 @@ impl Handle {
                 words.as_ptr().cast::<u32>().cast_mut()
             }
         };
-        // SAFETY: see the type; NULL, or as many words as a picture has, which
-        // may be written through a shared reference because they are atomics. The
-        // canvas is kept until the core draws elsewhere.
+        // SAFETY: see the type; `pixels` is NULL, or points to as many words as a
+        // picture has. They may be written through a shared reference, because they are
+        // atomics. The canvas is kept until the core no longer draws into it.
         unsafe { ffi::fw_draw_into(self.ptr(), pixels) }
         std::mem::replace(&mut self.canvas, canvas)
     }
 
-    /// Name, title, and whether it is on, of a layer of the picture or a channel of the sound.
+    /// A layer of the picture or a channel of the sound: its name, its title, and whether it is on.
     pub fn layer(&self, sound: bool, index: usize) -> Option<(String, String, bool)> {
         let mut raw = RawLayer { name: ptr::null(), title: ptr::null(), enabled: false };
-        // SAFETY: see the type; `raw` is a place for the answer.
+        // SAFETY: see the type; `raw` is valid for the result.
         if !unsafe { ffi::fw_layer(self.ptr(), sound, index, &mut raw) } {
             return None;
         }
@@ -405,13 +405,13 @@ impl Handle {
         Some(unsafe { (owned(raw.name), owned(raw.title), raw.enabled) })
     }
 
-    /// Does nothing if there is no layer of this index.
+    /// Does nothing if there is no layer with this index.
     pub fn enable_layer(&mut self, sound: bool, index: usize, enabled: bool) {
         // SAFETY: see the type.
         unsafe { ffi::fw_layer_enable(self.ptr(), sound, index, enabled) }
     }
 
-    /// `sensor` counts as `enum fw_sensor` does.
+    /// `sensor` is a number of `enum fw_sensor`.
     pub fn set_sensor(&mut self, sensor: u32, value: i32) {
         // SAFETY: see the type.
         unsafe { ffi::fw_sensor_set(self.ptr(), sensor, value) }
@@ -435,8 +435,8 @@ impl Handle {
     pub fn attach_scripts(&mut self, sink: impl FnMut(Level, &str) + Send + 'static) -> Result<(), Status> {
         let console = Console::new(sink);
         let _lock = ATTACH.lock();
-        // SAFETY: see the type; `console` is kept until the scripts are gone. The
-        // call itself drops earlier scripts, whose console is still there.
+        // SAFETY: see the type; `console` is kept until the scripts have ended. The
+        // call itself ends earlier scripts, whose console still exists.
         let code = unsafe { ffi::fw_scripts_attach(self.ptr(), console::deliver, console.as_user()) };
         self.console = None;
         check(code)?;
@@ -444,10 +444,10 @@ impl Handle {
         Ok(())
     }
 
-    /// Moves the scripts of `from` here, in place of those that are here.
+    /// Moves the scripts of `from` to this core. They replace the scripts of this core.
     pub fn adopt_scripts(&mut self, from: &mut Handle) {
         // SAFETY: see the type; two handles never share a core. Both consoles
-        // outlive the call, and the one in use moves along with the scripts.
+        // outlive the call, and the console of the scripts moves with them.
         unsafe { ffi::fw_scripts_move(self.ptr(), from.ptr()) }
         self.console = from.console.take();
     }
@@ -457,21 +457,21 @@ impl Handle {
     }
 
     pub fn detach_scripts(&mut self) {
-        // SAFETY: see the type; the console goes after the scripts.
+        // SAFETY: see the type; the console is dropped after the scripts.
         unsafe { ffi::fw_scripts_detach(self.ptr()) }
         self.console = None;
     }
 
-    /// On failure Lua's message, if there is one.
+    /// On failure, returns Lua's message, if there is one.
     pub fn run_script(&mut self, name: &CStr, source: &[u8]) -> Result<(), (Status, String)> {
         let mut error = ptr::null_mut();
         // SAFETY: see the type; `source` is as long as the given length.
         let code = unsafe {
             ffi::fw_script_run(self.ptr(), name.as_ptr(), source.as_ptr(), source.len(), &mut error)
         };
-        // SAFETY: NULL or a string of our own to free.
+        // SAFETY: `error` is NULL or a string that this function must free.
         let message = unsafe { owned(error) };
-        // SAFETY: as above, and not used after this.
+        // SAFETY: as above, and `error` is not used after this.
         unsafe { ffi::fw_free(error.cast::<c_void>()) };
         check(code).map_err(|status| (status, message))
     }
@@ -484,10 +484,10 @@ impl Drop for Handle {
     }
 }
 
-/// The host's time: Unix time in milliseconds, and its zone in seconds east of UTC.
+/// The host's Unix time in milliseconds, and its time zone in seconds east of UTC.
 pub fn host_time() -> (i64, i32) {
     let (mut now, mut zone) = (0, 0);
-    // SAFETY: both places are valid for the answer.
+    // SAFETY: `now` and `zone` are valid for the result.
     unsafe { ffi::fw_host_time(&mut now, &mut zone) };
     (now, zone)
 }
@@ -501,31 +501,31 @@ unsafe fn owned(text: *const c_char) -> String {
     if text.is_null() {
         return String::new();
     }
-    // SAFETY: what the caller promises.
+    // SAFETY: the caller guarantees this.
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
-/// Runs a call that answers with a buffer, and copies and frees the buffer.
+/// Makes a call that returns a buffer, and copies and frees the buffer.
 fn take(call: impl FnOnce(*mut *mut u8, *mut usize) -> c_int) -> Result<Vec<u8>, Status> {
     let (mut data, mut len) = (ptr::null_mut(), 0);
     check(call(&mut data, &mut len))?;
     if data.is_null() {
         return Ok(Vec::new());
     }
-    // SAFETY: after success the shim has handed over `len` bytes at `data`.
+    // SAFETY: after success, the shim has returned `len` bytes at `data`.
     let bytes = unsafe { slice::from_raw_parts(data, len) }.to_vec();
-    // SAFETY: it came from the shim's malloc and is not used after this.
+    // SAFETY: `data` came from the shim's malloc and is not used after this.
     unsafe { ffi::fw_free(data.cast::<c_void>()) };
     Ok(bytes)
 }
 
-/// Returns free memory to the system.
+/// Returns free memory to the system, if the C library supports that.
 pub fn release_memory() {
     ffi::fw_release_memory();
 }
 
-/// libmgba's version as it calls itself.
+/// The text that libmgba returns as its version.
 pub fn version_string() -> String {
-    // SAFETY: a string constant of libmgba.
+    // SAFETY: it is a string constant of libmgba.
     unsafe { owned(ffi::fw_version()) }
 }

@@ -13,7 +13,7 @@ pub type LogSink = Arc<dyn Fn(Level, &str, &str) + Send + Sync>;
 static SINK: RwLock<Option<LogSink>> = RwLock::new(None);
 static INSTALLED: Once = Once::new();
 
-/// Takes libmgba's log away from stdout, once for the process.
+/// Redirects libmgba's log from stdout, once for the whole process.
 pub(super) fn install() {
     INSTALLED.call_once(|| ffi::fw_log_install(deliver));
 }
@@ -27,10 +27,10 @@ pub fn set_log(sink: Option<LogSink>, levels: c_int) {
 }
 
 extern "C" fn deliver(level: c_int, category: *const c_char, message: *const c_char) {
-    // Cloned out of the lock, so that a sink may set another one.
+    // The sink is cloned and the lock is released, so that the sink may set another one.
     let sink = SINK.read().clone();
     let Some(sink) = sink else { return };
-    // SAFETY: the shim passes NUL-terminated strings that outlive the call.
+    // SAFETY: the shim passes NUL-terminated strings that are valid during the call.
     let (category, message) = unsafe { (CStr::from_ptr(category), CStr::from_ptr(message)) };
     let _ = catch_unwind(AssertUnwindSafe(|| {
         sink(Level::from_bits(level), &category.to_string_lossy(), &message.to_string_lossy());

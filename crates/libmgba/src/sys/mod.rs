@@ -1,12 +1,13 @@
 //! The only module with `unsafe`: the declarations of the shim, and safe functions that call it.
 //!
-//! `handle` owns a core of the shim; `calls` has the methods of `Core` that are one call of the shim each.
+//! `handle` owns a core of the shim. `calls` has the methods of `Core` that each make a single call of the shim.
 
 mod calls;
 mod console;
 mod ffi;
 mod handle;
 mod log;
+mod pixels;
 mod status;
 
 pub use ffi::{Block, CheatProblem, PALETTE};
@@ -14,4 +15,5 @@ pub use handle::{
     Canvas, CheatCodes, ConsoleSetup, Handle, PICTURE, RomFile, host_time, release_memory, version_string,
 };
 pub use log::set_log;
+pub use pixels::drop_fourth_bytes;
 pub use status::Status;

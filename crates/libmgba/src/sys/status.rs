@@ -25,7 +25,7 @@ pub enum Status {
     NotABios,
 }
 
-/// In the order of the C enum, from 1 on.
+/// All statuses, in the order of the C enum, from 1 on.
 const ALL: [Status; 20] = [
     Status::NoMemory,
     Status::NotARom,
@@ -49,7 +49,7 @@ const ALL: [Status; 20] = [
     Status::NotABios,
 ];
 
-/// The result that a shim's return value stands for.
+/// Converts a return value of the shim to a result.
 pub fn check(code: c_int) -> Result<(), Status> {
     match usize::try_from(code) {
         Ok(0) => Ok(()),
