@@ -1,18 +1,20 @@
 #!/bin/sh
-# Builds libmgba as a static library and prints the folder that holds it: `include/` with its headers,
-# `lib/libframewire_mgba.a`, `licences/`, and `built` with what it was made from. Quick when that folder exists.
+# Builds libmgba as a static library and prints its folder. The folder contains `lib/libframewire_mgba.a`, the headers
+# in `include/`, `licences/`, and the file `built`, which describes the source, the compiler and the options. If that
+# folder exists, the script builds nothing.
 #
-# The source is Debian's package of mGBA, or the source tree in FRAMEWIRE_LIBMGBA_SOURCE. The package comes through apt with
-# a private list of sources: the machine's own lists stay as they are, and apt checks the signatures.
+# The source is Debian's package of mGBA, or the source tree in FRAMEWIRE_LIBMGBA_SOURCE. The script downloads the
+# package through apt, which checks the signatures, with its own list of sources. So the machine's own lists do not
+# change.
 #
-# FRAMEWIRE_LIBMGBA_DIR names the folder for the source and the built libraries; checkouts may share one. The default is
-# target/libmgba of this checkout.
+# FRAMEWIRE_LIBMGBA_DIR is the folder for the source and the built libraries; several checkouts can share it. The
+# default is target/libmgba in this checkout.
 set -eu
 
 version=0.10.5
 suite=trixie
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
-# The libraries that go into the archive, by the names of Debian's packages: lib*-dev.
+# The libraries that become a part of libmgba. Debian's packages for them are called lib*-dev.
 libraries="lua5.4 png16 z minizip inih"
 
 say() { echo "libmgba: $*" >&2; }
@@ -25,7 +27,7 @@ top=$(cd "$top" && pwd)
 cc=${CC:-cc}
 command -v "$cc" >/dev/null || die "there is no C compiler '$cc'; install gcc, or name a compiler in CC"
 
-# ---- the name of this build: from everything that its result depends on ----
+# ---- the name of this build, a checksum of everything on which its result depends ----
 
 if [ -n "${FRAMEWIRE_LIBMGBA_SOURCE:-}" ]; then
     [ -f "$FRAMEWIRE_LIBMGBA_SOURCE/src/core/flags.h.in" ] ||
@@ -47,7 +49,7 @@ if [ -f "$out/built" ]; then
     exit
 fi
 
-# One build at a time; a build that waited for another finds its result.
+# Only one build runs at a time. A build that waited for another one then finds the result and ends.
 if [ -z "${FRAMEWIRE_LIBMGBA_LOCKED:-}" ] && command -v flock >/dev/null; then
     export FRAMEWIRE_LIBMGBA_LOCKED=1
     exec flock "$top/lock" "$0" "$@"
@@ -66,7 +68,7 @@ done
 
 # ---- the source ----
 
-# The addresses of the Debian archives in this machine's own lists.
+# Prints the addresses of the Debian mirrors in this machine's own lists.
 mirrors() {
     apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Component: main' | sort -u | grep -v security
 }
@@ -93,14 +95,14 @@ fetch() {
             "FRAMEWIRE_LIBMGBA_SOURCE to a folder with the source of mGBA $version, or build with" \
             "--features system-libmgba to use an installed libmgba"
     done
-    [ -f "$keyring" ] || die "$keyring, which the source is checked with, is missing: apt install debian-archive-keyring"
+    [ -f "$keyring" ] || die "$keyring, with which the source is checked, is missing: apt install debian-archive-keyring"
     new=$source.new
     for mirror in $(mirrors); do
         rm -rf "$new"
         mkdir -p "$new"
         if download "$mirror" "$new"; then
             dpkg-source --no-check -x "$new"/mgba_*.dsc "$new/tree" >&2
-            # apt has checked the package's sums, from the archive's signature on.
+            # `--no-check` is safe, because apt has already checked the archive's signature and the package's checksums.
             rm -rf "$source"
             mv "$new/tree" "$source"
             rm -rf "$new"
@@ -119,7 +121,7 @@ fi
 
 # ---- the build ----
 
-# Clang's profiles are others.
+# The profile-guided optimisation below works only with gcc, because Clang has other profiles.
 tuned=no
 if ! echo __clang__ | "$cc" -E -P - | grep -q 1; then
     tuned=yes
@@ -129,21 +131,23 @@ build=$out.build
 rm -rf "$build"
 mkdir -p "$build"
 jobs=${NUM_JOBS:-$(getconf _NPROCESSORS_ONLN)}
-# mGBA asks git for its version, which must not find this repository's.
+# mGBA's build asks git for a version. This keeps git from finding the repository of Framewire.
 GIT_CEILING_DIRECTORIES=$(dirname "$source")
 export GIT_CEILING_DIRECTORIES
 
-# Emulation spends its time in few files. Those are compiled twice: first to count, while games are played, which branches
-# are taken, and then with these counts and optimised together (LTO). All others are compiled once.
+# Emulation spends most of its time in a few files, which are compiled twice. The first build counts which branches are
+# taken while games are played. The second build uses these counts, and optimises the files together (LTO). All other
+# files, such as the disassemblers, are compiled once and with little optimisation, which takes half the time.
 cat >"$build/compile" <<'END'
 #!/bin/sh
 case "$*" in
-    *.dir/src/*/debugger/* | *.dir/src/*/extra/* | *.dir/src/*/sio/* | *.dir/src/*/cheats* | *.dir/src/*/overrides.c*) ;;
+    *.dir/src/*/debugger/* | *.dir/src/*/decoder* | *.dir/src/*/extra/* | *.dir/src/*/sio/* | *.dir/src/*/cheats* | \
+        *.dir/src/*/overrides.c*) ;;
     *.dir/src/arm/* | *.dir/src/gb/* | *.dir/src/gba/* | *.dir/src/sm83/* | *.dir/src/core/timing.c* | *blip_buf.c*)
         # shellcheck disable=SC2086
         exec "$@" $FRAMEWIRE_HOT ;;
 esac
-exec "$@"
+exec "$@" -O1
 END
 chmod +x "$build/compile"
 
@@ -163,7 +167,7 @@ cmake -S "$source" -B "$build" -Wno-dev -G "Unix Makefiles" -DCMAKE_C_COMPILER="
     -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DBUILD_STATIC=ON -DLUA_LIBRARY="$lua" $features >"$build/configure.log" 2>&1 ||
     { tail -n 30 "$build/configure.log" >&2; die "configuring mGBA failed"; }
 
-# Compiles what is missing, with the options $1 for the files of emulation.
+# Compiles the files that have no object file yet. The files in which emulation spends its time get the options $1.
 compile() {
     FRAMEWIRE_HOT=$1 MAKEFLAGS="" cmake --build "$build" --target mgba -j "$jobs" >"$build/build.log" 2>&1 ||
         { tail -n 30 "$build/build.log" >&2; die "building mGBA failed"; }
@@ -189,7 +193,7 @@ else
     nm --defined-only --format=posix "$build/libmgba.a" 2>/dev/null >"$names"
 fi
 
-# ---- one archive, in which only mGBA's own names can be seen ----
+# ---- one archive, in which only mGBA's own symbols are global ----
 
 made=$out.new
 rm -rf "$made"
@@ -200,8 +204,8 @@ together=""
 # shellcheck disable=SC2086
 "$cc" -r -nostdlib $together -o "$build/linked.o" -Wl,--whole-archive "$build/libmgba.a" -Wl,--no-whole-archive \
     -Wl,--start-group $archives -Wl,--end-group
-# Debian's static Lua is made for programs. In a shared library, such as the module of the Python package, it cannot refer to
-# variables of the C library. So it gets variables of its own, with the same streams.
+# Debian's static Lua is compiled for programs. In a shared library, such as the module of the Python package, it cannot
+# use the C library's variables stdin, stdout and stderr. So it gets other variables with the same values.
 {
     echo "#include <stdio.h>"
     for stream in stdin stdout stderr; do
