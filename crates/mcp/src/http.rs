@@ -1,4 +1,5 @@
-//! Streamable HTTP. Requests of the revision 2026-07-28 stand alone. A client of an earlier one gets a session by `initialize`.
+//! The routes for Streamable HTTP, a transport of MCP. In the protocol's revision 2026-07-28, each request stands
+//! alone. A client of an earlier revision opens a session with `initialize`.
 
 use std::sync::Arc;
 
@@ -9,7 +10,6 @@ use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 use rmcp::ServerHandler;
-use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde::Deserialize;
 
@@ -18,28 +18,29 @@ use crate::backend::EndFuture;
 use crate::sessions::Sessions;
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-/// The largest number of bytes of a request's body.
+/// The largest size of a request's body, in bytes.
 const MAX_BODY: usize = 4 << 20;
 
-/// What the routes need of the server that has them.
+/// What the routes need from the server that they are part of.
 pub struct HttpHost {
-    /// Identifies the sender of a request, by the request's extensions: two senders with equal names share sessions.
+    /// Returns a name for the sender of a request, from the request's extensions. Senders with equal names share
+    /// sessions.
     pub sender: Arc<dyn Fn(&Extensions) -> String + Send + Sync>,
-    /// The wait for the server's end. Sessions end then.
+    /// Completes when the server stops. Then the sessions end.
     pub stopped: EndFuture<'static>,
 }
 
-/// Whether what a handler answers is kept for a session.
+/// For how long a handler is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keeps {
-    /// The handler answers one request.
+    /// For one request, which stands alone.
     Request,
-    /// The handler answers all requests of a session.
+    /// For all requests of a session.
     Session,
 }
 
-/// The routes for a handler of the SDK; `handler` makes one for each request that stands alone, and for each session. The
-/// caller checks `Host`, `Origin` and tokens. Call it within a runtime.
+/// The routes for handlers of the SDK. `handler` creates a handler for each request that stands alone, and for each
+/// session. The caller must check `Host`, `Origin` and tokens. Call this function within a Tokio runtime.
 pub fn router_of<H: ServerHandler>(
     host: HttpHost,
     handler: impl Fn(Keeps) -> H + Clone + Send + Sync + 'static,
@@ -47,7 +48,7 @@ pub fn router_of<H: ServerHandler>(
     let (of_session, of_request) = (handler.clone(), handler);
     let sessions = Arc::new(Sessions::new());
     let mut lasting = config();
-    // Older clients cannot read an event without data.
+    // With a retry time, the SDK sends an event without data, which older clients cannot read.
     lasting.sse_retry = None;
     let cancellation = lasting.cancellation_token.clone();
     let stopped = host.stopped;
@@ -57,9 +58,11 @@ pub fn router_of<H: ServerHandler>(
     });
     let lasting =
         StreamableHttpService::new(move || Ok(of_session(Keeps::Session)), sessions.clone(), lasting);
+    // Without the legacy mode, this service opens no sessions. It uses the same type of session manager as the other
+    // one, so that the SDK's generic code is compiled only once.
     let alone = StreamableHttpService::new(
         move || Ok(of_request(Keeps::Request)),
-        Arc::new(NeverSessionManager::default()),
+        sessions.clone(),
         config().with_legacy_session_mode(false),
     );
     let sender = host.sender;
@@ -74,7 +77,7 @@ pub fn router_of<H: ServerHandler>(
                     Err(refusal) => return refusal,
                 };
                 let in_session = match request.kind {
-                    // The SDK checks the others, after it has looked at their revision.
+                    // For other methods, the SDK checks the session, after it has checked the protocol's revision.
                     Kind::InSession(id)
                         if request.request.method() == Method::DELETE && !sessions.has(&id, &sender) =>
                     {
@@ -88,7 +91,7 @@ pub fn router_of<H: ServerHandler>(
                     let ends = request.request.method() == Method::DELETE;
                     let response = lasting.handle(request.request);
                     let mut response = sessions.answer(sender, response).await.map(Body::new);
-                    // Clients expect that an ended session is gone, not that it will be.
+                    // The session has ended. 202 would mean that it will end later.
                     if ends && response.status() == StatusCode::ACCEPTED {
                         *response.status_mut() = StatusCode::NO_CONTENT;
                     }
@@ -112,12 +115,13 @@ fn no_session() -> Response {
     (StatusCode::NOT_FOUND, "there is no such session; send initialize to open one").into_response()
 }
 
-/// What a request is, as far as sessions are concerned.
+/// How a request relates to sessions.
 enum Kind {
     /// It names this session.
     InSession(String),
-    /// It may open one.
+    /// It may open a session.
     Initialize,
+    /// It stands alone.
     Alone,
 }
 
@@ -126,13 +130,13 @@ struct Buffered {
     request: Request,
 }
 
-/// As much of a message as its kind needs.
+/// The part of a message that decides whether it may open a session.
 #[derive(Deserialize)]
 struct Message {
     method: String,
 }
 
-/// Reads as much of a request as its kind needs.
+/// Finds the kind of a request. Reads the body if it is needed for that.
 async fn buffered(request: Request) -> Result<Buffered, Response> {
     if let Some(id) = request.headers().get(SESSION) {
         let id = String::from_utf8_lossy(id.as_bytes()).into_owned();
