@@ -1,4 +1,4 @@
-//! Keeps states of a running core, and goes back to them.
+//! Keeps states of a running core in its history, and goes back to them.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -12,35 +12,36 @@ use super::sensors;
 use crate::Discontinuity;
 use crate::history::{Beginning, Found, History, NewState, Thumbnail};
 
-/// Frames between two states: half a second.
+/// The number of frames between two states: half a second.
 const SPACING: u32 = 30;
-/// Frames between two states while something other than keys changes the game.
+/// The number of frames between two states if something other than the keys has changed the game since the last state.
 const SHORT_SPACING: u32 = 6;
-/// Frames between two small pictures.
+/// The number of frames between two small pictures.
 const PICTURE_SPACING: u32 = 60;
-/// The parts of a state in addition to the machine, as in mGBA's own rewinding: the battery save and the cartridge's clock.
+/// The optional parts of each state: the battery save and the cartridge's clock, as in mGBA's own rewinding.
 const FLAGS: u32 = flags::SAVEDATA | flags::RTC;
 
-/// Adds the frames of a core to its history.
+/// Adds states and keys of a core to its history.
 #[derive(Debug)]
 pub(super) struct HistoryKeeper {
     pub history: Arc<History>,
+    /// Whether the history may take any memory.
     on: bool,
-    /// The frame counter that the next frame begins with if it follows from the last one.
+    /// The frame counter before the next frame, if that frame follows from the last one.
     next: Option<u32>,
-    /// Why the next frame does not follow from the last one.
+    /// If the next frame begins a new line: why.
     beginning: Beginning,
     /// The last state, as the core saved it.
     last: Vec<u8>,
-    /// Its frame.
+    /// The frame of the last state.
     kept: u32,
     /// The frame of the last small picture.
     pictured: Option<u32>,
     /// The keys of the last frame.
     keys: Option<u16>,
-    /// Whether something other than keys changed the game since the last state.
+    /// Whether something other than the keys has changed the game since the last state.
     changed: bool,
-    /// A number for everything that acts on the game in addition to its keys.
+    /// A hash of everything but the keys that acts on the game: frozen values, cheats and sensors.
     surroundings: u64,
     /// The checksum of the game.
     game: Option<u32>,
@@ -49,13 +50,13 @@ pub(super) struct HistoryKeeper {
 /// How an operation affects the history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Influence {
-    /// It does not change the game, or it only presses keys, which the history keeps.
+    /// The operation does not change the game, or it only presses keys, which the history stores.
     None,
-    /// It changes the game.
+    /// The operation changes the game once.
     Change,
-    /// It changes what acts on the game from now on.
+    /// The operation changes something that acts on the game in all later frames, such as a cheat.
     Surroundings,
-    /// The frames after it do not follow from those before it.
+    /// The next frame does not follow from the last one.
     Break,
 }
 
@@ -85,7 +86,66 @@ impl Influence {
             Op::Reset {} | Op::LoadState { .. } | Op::LoadStateFile { .. } | Op::LoadStateSlot { .. } => {
                 Influence::Break
             }
-            _ => Influence::None,
+            Op::Echo { .. }
+            | Op::CurrentFrame { .. }
+            | Op::FrameCycles { .. }
+            | Op::Frequency { .. }
+            | Op::GameCode { .. }
+            | Op::GameTitle { .. }
+            | Op::Platform { .. }
+            | Op::RomSize { .. }
+            | Op::Checksum { .. }
+            | Op::Cycles { .. }
+            | Op::Read8 { .. }
+            | Op::Read16 { .. }
+            | Op::Read32 { .. }
+            | Op::ReadRange { .. }
+            | Op::Domains { .. }
+            | Op::DomainBase { .. }
+            | Op::DomainBound { .. }
+            | Op::DomainName { .. }
+            | Op::DomainSize { .. }
+            | Op::DomainRead8 { .. }
+            | Op::DomainRead16 { .. }
+            | Op::DomainRead32 { .. }
+            | Op::DomainReadRange { .. }
+            | Op::ReadRegister { .. }
+            | Op::GetKeys { .. }
+            | Op::GetKey { .. }
+            | Op::SetKeys { .. }
+            | Op::AddKeys { .. }
+            | Op::ClearKeys { .. }
+            | Op::HoldKeys { .. }
+            | Op::PlayKeys { .. }
+            | Op::CancelKeys { .. }
+            | Op::Timeline { .. }
+            | Op::AppendKeys { .. }
+            | Op::SaveState { .. }
+            | Op::SaveStateFile { .. }
+            | Op::SaveStateSlot { .. }
+            | Op::LoadFile { .. }
+            | Op::LoadRom { .. }
+            | Op::Pause { .. }
+            | Op::Resume { .. }
+            | Op::SetSpeed { .. }
+            | Op::Advance { .. }
+            | Op::Lockstep { .. }
+            | Op::Run { .. }
+            | Op::Rewind { .. }
+            | Op::Screenshot { .. }
+            | Op::ScreenshotFile { .. }
+            | Op::ConsoleLog { .. }
+            | Op::ConsoleWarn { .. }
+            | Op::ConsoleError { .. }
+            | Op::Watch { .. }
+            | Op::Unwatch { .. }
+            | Op::Evaluate { .. }
+            | Op::ReadAt { .. }
+            | Op::Frozen { .. }
+            | Op::Cheats { .. }
+            | Op::Sensors { .. }
+            | Op::Layers { .. }
+            | Op::SetLayer { .. } => Influence::None,
         }
     }
 }
@@ -107,20 +167,20 @@ impl HistoryKeeper {
         }
     }
 
-    /// Called before each frame. `drawn` says whether the core shows the picture of the last one.
+    /// Called before each frame. `drawn` says whether the last frame was drawn.
     pub fn before_frame(&mut self, core: &mut Core, drawn: bool) {
         if !self.on {
             return;
         }
         let frame = core.frame_counter();
         let follows = self.next == Some(frame);
-        // After a reset or a state that was loaded, the core still shows the picture from before.
+        // After a reset or a loaded state, the core still shows the picture from before that.
         let drawn = drawn && (follows || matches!(self.beginning, Beginning::Rewind { .. }));
         if !follows {
             self.begin(core);
         }
         let spacing = match self.changed {
-            // The state of this frame was kept before the change.
+            // The last state was saved in this frame, before the change. So save the changed state, too.
             true if self.kept == frame => 0,
             true => SHORT_SPACING,
             false => SPACING,
@@ -136,12 +196,12 @@ impl HistoryKeeper {
         self.next = Some(frame + 1);
     }
 
-    /// Whether the picture of the frame that comes is to be kept.
+    /// Whether the history needs a small picture of the next frame.
     pub fn needs_picture(&self) -> bool {
         self.on && self.next.is_some_and(|next| next - self.kept >= SPACING && self.wants_picture(next))
     }
 
-    /// Notes that the next frame does not follow from the last one.
+    /// Records that the next frame does not follow from the last one.
     pub fn discontinue(&mut self, discontinuity: Discontinuity) {
         self.next = None;
         self.beginning = match discontinuity {
@@ -151,6 +211,7 @@ impl HistoryKeeper {
         };
     }
 
+    /// Begins a new line.
     fn begin(&mut self, core: &mut Core) {
         let game = core.crc32();
         if self.game != Some(game) {
@@ -159,14 +220,15 @@ impl HistoryKeeper {
             self.history.clear();
         }
         self.history.begin(self.beginning);
-        // If the reason is unknown, a script loaded a state.
+        // If a line begins later without a known reason, a script has loaded a state.
         self.beginning = Beginning::State;
         (self.keys, self.pictured, self.changed) = (None, None, false);
         self.last.clear();
     }
 
+    /// Adds the current state to the history.
     fn keep(&mut self, core: &mut Core, drawn: bool) {
-        // A state that cannot be saved leaves a gap, and is tried again after the next frame.
+        // If the state cannot be saved, the next frame tries again.
         let Ok(bytes) = core.save_state(FLAGS) else { return };
         let frame = core.frame_counter();
         let thumbnail = if drawn && self.wants_picture(frame) { Some(thumbnail(core)) } else { None };
@@ -182,14 +244,14 @@ impl HistoryKeeper {
         self.pictured.is_none_or(|pictured| frame - pictured >= PICTURE_SPACING)
     }
 
-    /// Keeps the current state, if the current frame was run here and has no state yet.
+    /// Adds the current state to the history, if the current frame follows from the earlier ones and has no state yet.
     fn keep_end(&mut self, core: &mut Core, drawn: bool) {
         if self.on && self.next == Some(core.frame_counter()) && self.next != Some(self.kept) {
             self.keep(core, drawn);
         }
     }
 
-    /// Notes that something other than keys has changed the game.
+    /// Records that something other than the keys has changed the game.
     fn note_change(&mut self, frame: u32) {
         if self.on && self.next == Some(frame) {
             self.changed = true;
@@ -216,7 +278,7 @@ impl Machine {
         }
     }
 
-    /// A number for what acts on the game in addition to its keys: frozen values, cheats and sensors.
+    /// A hash of everything but the keys that acts on the game: frozen values, cheats and sensors.
     fn surroundings(&self) -> u64 {
         let all = (self.frozen.list(), self.cheats.list(), sensors::list(&self.core));
         let mut hasher = DefaultHasher::new();
@@ -225,11 +287,11 @@ impl Machine {
     }
 
     /// Goes back to a frame of the history: loads the state before it, and runs the frames up to it with the same keys.
-    /// `line` 0 is the line that the emulator is on. Returns the frame that it reached: the requested one, or the last one
-    /// before it that is known exactly.
+    /// `line` 0 is the line that the emulator is on. Returns the frame that was reached: the requested frame, or the
+    /// last frame before it that can be reproduced exactly.
     ///
     /// # Errors
-    /// If nothing is kept of that frame, or while a recording, a replay or a timeline needs the frames in order.
+    /// If the history does not contain the frame, or during a recording, a replay or a timeline.
     pub fn rewind(&mut self, line: u32, frame: u32) -> Result<u32, OpError> {
         if !self.keeper.on {
             let message =
@@ -237,8 +299,7 @@ impl Machine {
             return Err(OpError::new(Status::Unsupported, message));
         }
         if self.watches.belong_to_recording() {
-            let message =
-                "the game is being recorded or replayed, and cannot go back meanwhile; end that first";
+            let message = "the game is being recorded or replayed, so it cannot go back; end that first";
             return Err(OpError::new(Status::Busy, message));
         }
         if let Some(id) = self.keypad.timeline_under_way() {
@@ -259,7 +320,7 @@ impl Machine {
         Ok(self.core.frame_counter())
     }
 
-    /// Runs the frames from a state on, and draws the last one.
+    /// Runs the frames that follow the loaded state, and draws the last one.
     fn replay(&mut self, found: &Found) -> Result<(), Error> {
         let core = &mut self.core;
         for (number, keys) in found.keys.iter().enumerate() {
@@ -269,24 +330,25 @@ impl Machine {
             self.frozen.keep(core);
         }
         if found.keys.is_empty() && !core.has_scripts() {
-            // The state has no picture. The picture of the next frame is at most one frame off.
+            // A state contains no picture. So run one frame to draw a picture, and load the state again. That picture
+            // is one frame too late.
             core.set_drawing(true);
             core.run_frame();
             core.load_state(&found.state, FLAGS)?;
         }
-        // The sound of these frames was heard before.
+        // Discard the sound of these frames, because it was already played before.
         core.read_samples();
         Ok(())
     }
 }
 
 impl HistoryKeeper {
-    /// The core went back to this frame.
+    /// Called after the core went back to this frame.
     fn went_back(&mut self, line: u32, frame: u32) {
         self.history.set_current(line);
         self.beginning = Beginning::Rewind { line, frame };
         if self.history.is_end(line, frame) {
-            // The core is back at the end of its line, which continues.
+            // The core is at the end of the last line again, so the next frames continue that line.
             (self.next, self.kept) = (Some(frame), frame);
             (self.keys, self.changed) = (None, false);
             self.last.clear();
@@ -294,7 +356,7 @@ impl HistoryKeeper {
     }
 }
 
-/// The current picture, made smaller.
+/// A small version of the current picture.
 fn thumbnail(core: &Core) -> Thumbnail {
     let frame = core.frame();
     Thumbnail::of(frame.width as usize, &frame.rows().collect::<Vec<_>>(), 4)
