@@ -1,4 +1,4 @@
-//! How tools reach emulators.
+//! The interface through which tools call the methods of a server.
 
 use std::pin::Pin;
 
@@ -8,18 +8,18 @@ use serde_json::Value as Json;
 /// Parameters by name.
 pub type Object = serde_json::Map<String, Json>;
 
-/// A call under way.
+/// The future of a method call.
 pub type CallFuture<'a> = Pin<Box<dyn Future<Output = Result<Json, Problem>> + Send + 'a>>;
 
-/// Completes when the server stops.
+/// A future that completes when the server stops.
 pub type EndFuture<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
-/// Calls methods of JSON-RPC: `batch`, and routes by their `operationId`.
+/// Calls JSON-RPC methods: `batch`, and routes by their `operationId`.
 pub trait Backend: Send + Sync {
     /// Calls a method.
     fn call<'a>(&'a self, method: &'a str, params: Object) -> CallFuture<'a>;
 
-    /// Whether it may only read.
+    /// Whether calls may only read.
     fn only_reads(&self) -> bool;
 
     /// Waits until the server stops. Endless replies, such as event streams, end then.

@@ -1,18 +1,19 @@
 //! The MCP front end: tools with which language models play and inspect games (docs/agents.md).
 //!
-//! Tools are thin. They call the methods of JSON-RPC (docs/json-rpc.md) by a [`Backend`], which is in this process or a client
-//! of a server elsewhere. So the access rules, limits and errors are those of all other front ends.
+//! The tools contain little logic. They call JSON-RPC methods (docs/json-rpc.md) through a [`Backend`], which is a
+//! server in this process or a client of another server. So they have the same access rules, limits and errors as all
+//! other front ends.
 //!
 //! - [`Backend`]: calls methods; [`Problem`]: why a call failed;
-//! - [`Session`]: what belongs to one client; [`Options`]: which tools it gets;
+//! - [`Session`]: the state of one client; [`Options`]: which tools it gets;
 //! - `tools`: the table of tools, and one file for each group of them;
 //! - `play`: runs frames with keys and conditions, and reads values of expressions;
-//! - `server`: the protocol; `http`: its routes; `sessions`: what clients of earlier revisions have over HTTP;
 //! - `prompts`: tasks that people choose; `resources`: pictures and lists that clients attach;
-//! - `subscriptions`: resources that a client follows;
-//! - `picture`: crops and scales pictures; `notes`: what agents want to remember;
-//! - `server`: the protocol, by the official SDK; [`serve_stdio`] and [`router`] connect it, and [`router_of`] connects other
-//!   handlers in the same way.
+//! - `subscriptions`: notifications about resources that change;
+//! - `picture`: crops and scales pictures; `notes`: notes that agents write for later;
+//! - `server`: implements the protocol with the official SDK; [`serve_stdio`] and [`router`] serve it;
+//! - `http`: the routes; [`router_of`] creates the same routes for other handlers of the SDK;
+//! - `sessions`: the sessions over HTTP, for clients of earlier revisions of the protocol.
 
 mod backend;
 mod http;
@@ -32,7 +33,7 @@ pub use http::{HttpHost, Keeps, router_of};
 pub use server::{Connect, router, serve_stdio};
 pub use session::{Options, Session, Toolset, UnknownToolset};
 
-/// How to use Framewire by its command line and HTTP, for coding agents: what `framewire skill` prints.
+/// The text that `framewire skill` prints. It explains to coding agents how to use Framewire's commands and HTTP API.
 pub const SKILL: &str = include_str!("skill.md");
 
 /// The path of the front end on a server.

@@ -1,4 +1,4 @@
-//! What agents want to remember: one file of JSON lines for each game.
+//! Notes that agents write for later, in one file of JSON lines for each game.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -11,21 +11,21 @@ use crate::tools::ToolError;
 
 /// The longest note, in bytes.
 const MAX_NOTE: usize = 1024;
-/// How large a file may become.
+/// The largest size of a file, in bytes.
 const MAX_FILE: u64 = 4 << 20;
 
 /// A note.
 #[derive(PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Note {
-    /// The frame counter at that time.
+    /// The frame counter when the note was written.
     pub(crate) frame: u32,
-    /// The recording that was being made then.
+    /// The recording that was being made at that time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) recording: Option<String>,
     pub(crate) note: String,
 }
 
-/// Refuses a note that cannot be kept.
+/// Checks that a note can be kept.
 pub(crate) fn check(session: &Session, note: &str) -> Result<(), ToolError> {
     if session.options.notes.is_none() {
         return Err(ToolError(
@@ -38,13 +38,13 @@ pub(crate) fn check(session: &Session, note: &str) -> Result<(), ToolError> {
     Ok(())
 }
 
-/// Keeps a note.
+/// Appends a note to the file of the running game.
 pub(crate) async fn add(session: &Session, frame: u32, note: &str) -> Result<(), ToolError> {
     let Some(path) = file(session).await? else { return Ok(()) };
     let recording = session.call("recordingUnderWay", json!({})).await.ok();
     let recording = recording.and_then(|recording| recording["name"].as_str().map(str::to_owned));
     let note = Note { frame, recording, note: note.to_owned() };
-    // A call that is repeated with its key brings its note again.
+    // If a call is repeated with its idempotency key, it has the same note again.
     if last(session, 1).await?.first() == Some(&note) {
         return Ok(());
     }
@@ -69,20 +69,20 @@ pub(crate) async fn add(session: &Session, frame: u32, note: &str) -> Result<(),
     written().map_err(|error| failed(&error))
 }
 
-/// The last notes of the game, the oldest first.
+/// The last notes about the running game, the oldest first.
 pub(crate) async fn last(session: &Session, count: usize) -> Result<Vec<Note>, ToolError> {
     let Some(path) = file(session).await? else { return Ok(Vec::new()) };
     let text = match std::fs::read(&path) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(_) => return Ok(Vec::new()),
     };
-    // A line that a crash cut off is left out.
+    // A crash may have cut off a line. Such a line is skipped.
     let notes: Vec<Note> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     let skipped = notes.len().saturating_sub(count);
     Ok(notes.into_iter().skip(skipped).collect())
 }
 
-/// The file of the game that runs.
+/// The file for notes about the running game. `None` if there is no folder for notes.
 async fn file(session: &Session) -> Result<Option<PathBuf>, ToolError> {
     let Some(folder) = &session.options.notes else { return Ok(None) };
     let state = session.call("emulatorState", json!({})).await?;

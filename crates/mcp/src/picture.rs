@@ -8,32 +8,32 @@ use serde_json::Value as Json;
 
 use crate::tools::ToolError;
 
-/// How a picture is wanted.
+/// How to change a picture, and whether to send it if the client has it already.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct PictureOptions {
-    /// A factor.
+    /// The factor by which to scale the picture.
     pub(crate) scale: Option<f64>,
-    /// x, y, width and height in pixels of the game.
+    /// The part of the picture to keep: x, y, width and height, in pixels of the game.
     pub(crate) crop: Option<[u32; 4]>,
-    /// Without colours.
+    /// Whether to remove the colours.
     pub(crate) grey: bool,
-    /// Even if it is the one that was sent last.
+    /// Whether to send the picture even if it is equal to the last one that was sent.
     pub(crate) always: bool,
-    /// The mark of a picture that the client has: it is not sent again.
+    /// The mark of a picture that the client has. This picture is not sent again.
     pub(crate) unless: Option<String>,
 }
 
 /// A picture as PNG.
 pub(crate) struct Picture {
-    /// Base64.
+    /// The file, in base64.
     pub(crate) data: String,
-    /// The same for the same picture.
+    /// A checksum. Equal pictures with equal options have equal marks.
     pub(crate) mark: String,
 }
 
 impl PictureOptions {
-    /// Refuses options that cannot be followed.
+    /// Refuses invalid options.
     pub(crate) fn check(&self) -> Result<(), ToolError> {
         self.transform().check().map_err(refused)
     }
@@ -42,7 +42,7 @@ impl PictureOptions {
         Transform { crop: self.crop, scale: self.scale, colors: None }
     }
 
-    /// The picture of a screenshot, which is a PNG in base64.
+    /// Makes the picture from a screenshot, which is a PNG in base64.
     pub(crate) fn picture(&self, screenshot: &Json) -> Result<Picture, ToolError> {
         let data = screenshot.as_str().unwrap_or_default();
         let options = format!("{:?} {:?} {}", self.scale, self.crop, self.grey);
@@ -72,7 +72,7 @@ fn damaged(why: &dyn std::fmt::Display) -> ToolError {
     ToolError(format!("the emulator's picture cannot be read: {why}"))
 }
 
-/// Gives the three parts of each pixel its brightness, with the weights of ITU-R BT.601.
+/// Sets red, green and blue of each pixel to the pixel's brightness, with the weights of ITU-R BT.601.
 fn make_grey(rgb: &mut [u8]) {
     for pixel in rgb.as_chunks_mut::<3>().0 {
         let [red, green, blue] = pixel.map(u32::from);
@@ -86,7 +86,7 @@ mod tests {
 
     use super::*;
 
-    /// A picture of 4 by 2 pixels, each with its own red.
+    /// A screenshot of 4 by 2 pixels, which all differ in their red.
     fn sample() -> Json {
         let rgb = (0..8).flat_map(|index| [index * 10, 0, 200]).collect();
         STANDARD.encode(Pixels { width: 4, height: 2, rgb }.encode()).into()
@@ -105,14 +105,14 @@ mod tests {
     }
 
     #[test]
-    fn a_grey_picture_has_equal_parts() {
+    fn red_green_and_blue_of_a_grey_picture_are_equal() {
         let pixels = decoded(&PictureOptions { grey: true, ..Default::default() });
         let [red, green, blue] = [pixels.rgb[21], pixels.rgb[22], pixels.rgb[23]];
         assert!(red == green && green == blue && red > 0);
     }
 
     #[test]
-    fn what_cannot_be_followed_is_refused() {
+    fn invalid_options_are_refused() {
         let outside = PictureOptions { crop: Some([3, 0, 2, 1]), ..Default::default() };
         assert!(outside.picture(&sample()).err().unwrap().0.contains("4 by 2 pixels"));
         let scale = PictureOptions { scale: Some(1.5), ..Default::default() };

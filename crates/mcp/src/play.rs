@@ -1,5 +1,5 @@
-//! Plays by the method `run`: the emulator itself presses keys, evaluates conditions after each frame, and reads values and the
-//! picture at exactly the frame at which the run ends.
+//! Plays with the method `run`: the emulator itself presses keys, evaluates conditions after each frame, and reads
+//! values and the picture in exactly the frame in which the run ends.
 
 use framewire_protocol::{Keys, sequence};
 use serde::Deserialize;
@@ -9,52 +9,52 @@ use crate::backend::Problem;
 use crate::session::Session;
 use crate::tools::ToolError;
 
-/// A run.
+/// The arguments of a run.
 pub(crate) struct Run<'a> {
-    /// As the method takes them.
+    /// The steps, as the method `run` takes them.
     pub(crate) steps: Vec<Json>,
-    /// Conditions of which any ends the run.
+    /// The run ends as soon as one of these conditions holds.
     pub(crate) stop: &'a [String],
-    /// Expressions whose values at the end are wanted.
+    /// Expressions to evaluate at the end.
     pub(crate) values: &'a [String],
-    /// Expressions whose values at the beginning and at the end are wanted.
+    /// Expressions to evaluate at the beginning and at the end.
     pub(crate) watched: &'a [String],
     /// Whether to take a picture at the end.
     pub(crate) picture: bool,
-    /// Under this key it is performed once.
+    /// The idempotency key. A run that is repeated with the same key is performed only once.
     pub(crate) key: Option<&'a str>,
 }
 
-/// What came of a run.
+/// The result of a run.
 pub(crate) struct Played {
     /// The frame counter at the end.
     pub(crate) frame: u32,
-    /// Frames that were run.
+    /// The number of frames that were run.
     pub(crate) frames: u64,
-    /// How many of the steps it began.
+    /// The number of steps that were begun.
     pub(crate) steps: usize,
     pub(crate) ended: Ended,
-    /// By the texts of their expressions.
+    /// The values at the end, by the texts of their expressions.
     pub(crate) values: Json,
     /// The watched values before the first frame and at the end, by the texts of their expressions.
     pub(crate) watched: [Json; 2],
-    /// A PNG in base64.
+    /// A PNG in base64, or null.
     pub(crate) picture: Json,
 }
 
 /// Why a run ended.
 pub(crate) enum Ended {
-    /// All its steps are over.
+    /// All steps are over.
     Done,
-    /// The condition of its last step holds.
+    /// This condition of the last step holds.
     Until(String),
-    /// This condition holds, which ends the run.
+    /// This condition of `stop` holds.
     Stop(String),
-    /// The condition of the step did not hold within its frames.
+    /// The condition of a step did not hold within the frames of the step.
     Timeout,
 }
 
-/// The reply of the method, without what `ops` and `then` returned.
+/// The reply of the method `run`, without the results of `ops` and `then`.
 #[derive(Deserialize)]
 struct RunReply {
     frame: u32,
@@ -71,7 +71,7 @@ struct HeldCondition {
     text: String,
 }
 
-/// The step that plays a sequence such as `A:2 .:10 Up+B:30`; `None` if it is empty.
+/// The step that plays a sequence such as `A:2 .:10 Up+B:30`. `None` if the sequence is empty.
 pub(crate) fn sequence_step(text: &str) -> Result<Option<Json>, ToolError> {
     let presses = sequence::parse(text).map_err(|sequence::WrongPress(word)| {
         ToolError(format!(
@@ -89,7 +89,8 @@ pub(crate) fn sequence_step(text: &str) -> Result<Option<Json>, ToolError> {
     Ok(Some(json!({"sequence": text})))
 }
 
-/// Reads values by the texts of their expressions, and takes a picture, without a frame.
+/// Evaluates expressions and takes a picture if `picture` is true, without running a frame. Returns the frame counter,
+/// the values, and the picture or null.
 pub(crate) async fn look(
     session: &Session,
     values: &[String],
@@ -104,12 +105,12 @@ pub(crate) async fn look(
     Ok((frame, results.pop().unwrap_or_default(), shot))
 }
 
-/// The operation that reads values.
+/// The operation that evaluates expressions.
 pub(crate) fn evaluate(values: &[String]) -> Json {
     json!({"op": "evaluate", "values": values})
 }
 
-/// The values that differ, each as `[before, after]`.
+/// The values that have changed, each as `[before, after]`.
 pub(crate) fn changes(before: &Json, after: &Json) -> Json {
     let (Some(before), Some(after)) = (before.as_object(), after.as_object()) else { return json!({}) };
     let differs = |(name, new): (&String, &Json)| {
@@ -120,7 +121,7 @@ pub(crate) fn changes(before: &Json, after: &Json) -> Json {
 }
 
 impl Run<'_> {
-    /// Performs it.
+    /// Performs the run.
     pub(crate) async fn perform(self, session: &Session) -> Result<Played, ToolError> {
         let Run { steps, stop, values, watched, picture, key } = self;
         let mut then = Vec::new();
@@ -161,7 +162,7 @@ impl Run<'_> {
     }
 }
 
-/// The value of an operation's result.
+/// The value in the result of an operation.
 pub(crate) fn value_of(mut result: Json) -> Result<Json, ToolError> {
     match result.get("error") {
         Some(problem) => Err(Problem::from_json(problem).into()),
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_press_is_refused() {
+    fn invalid_presses_are_refused() {
         for word in ["A:0", "A:x", "Q:2", "A+:2"] {
             let error = sequence_step(&format!("B {word}")).err().unwrap().0;
             assert!(error.contains(&format!("{word:?} is not a press")), "{word}: {error}");
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_are_those_values_that_differ() {
+    fn changes_are_only_the_values_that_differ() {
         let (before, after) = (json!({"a": 1, "b": null, "c": 3}), json!({"a": 1, "b": 2, "c": 4}));
         assert_eq!(changes(&before, &after), json!({"b": [null, 2], "c": [3, 4]}));
     }

@@ -6,9 +6,9 @@ use crate::backend::Object;
 pub(crate) struct Prompt {
     pub(crate) name: &'static str,
     pub(crate) description: &'static str,
-    /// Its only argument, with what it means.
+    /// The name of its only argument, and what the argument means.
     pub(crate) argument: (&'static str, &'static str),
-    /// With the argument's name in braces.
+    /// The text, which contains the argument's name in braces.
     text: &'static str,
 }
 
@@ -44,7 +44,7 @@ pub(crate) const ALL: [Prompt; 3] = [
 ];
 
 impl Prompt {
-    /// Its text with the arguments of a request.
+    /// The prompt's text, with the argument from a request in it.
     ///
     /// # Errors
     /// If the argument is missing.
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_prompt_holds_its_argument() {
+    fn each_prompt_contains_its_argument() {
         for prompt in &ALL {
             let (name, _) = prompt.argument;
             let mut arguments = Object::new();

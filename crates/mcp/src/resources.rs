@@ -12,7 +12,7 @@ const SCREEN: &str = "framewire://screen";
 const SYMBOLS: &str = "framewire://symbols";
 /// A snapshot's picture.
 const SNAPSHOT: &str = "framewire://snapshots/";
-/// What is known of a recording.
+/// The properties of a recording.
 const RECORDING: &str = "framewire://recordings/";
 /// The largest number of snapshots and recordings in the list.
 const MAX_LISTED: u32 = 100;
@@ -24,7 +24,7 @@ pub(crate) struct Entry {
     pub(crate) media_type: &'static str,
 }
 
-/// What a resource holds.
+/// The content of a resource.
 pub(crate) enum Content {
     /// JSON.
     Text(String),
@@ -41,7 +41,7 @@ pub(crate) async fn list(session: &Session) -> Vec<Entry> {
         |uri: &str, name: &str, media_type| Entry { uri: uri.to_owned(), name: name.to_owned(), media_type };
     let mut all = vec![entry(SCREEN, "picture", PNG), entry(SYMBOLS, "symbols", JSON)];
     for (method, prefix, media_type) in [("snapshots", SNAPSHOT, PNG), ("recordings", RECORDING, JSON)] {
-        // A server without a folder for data has none.
+        // A server without a folder for data has neither snapshots nor recordings.
         let Ok(reply) = session.call(method, json!({"limit": MAX_LISTED})).await else { continue };
         let names = reply[method].as_array().map(Vec::as_slice).unwrap_or_default();
         for name in names.iter().filter_map(|each| each["name"].as_str()) {
@@ -55,7 +55,7 @@ pub(crate) async fn list(session: &Session) -> Vec<Entry> {
     all
 }
 
-/// Reads a resource; `None` if there is no such kind.
+/// Reads a resource. `None` if no kind of resource has this URI.
 pub(crate) async fn read(session: &Session, uri: &str) -> Option<Result<Content, ToolError>> {
     if uri == SCREEN {
         return Some(screen(session).await);
@@ -75,7 +75,7 @@ async fn screen(session: &Session) -> Result<Content, ToolError> {
     Ok(Content::Picture(picture.as_str().unwrap_or_default().to_owned()))
 }
 
-/// The reply of a route, as text or picture.
+/// The reply of a method, as text or as a picture.
 fn content(reply: Json) -> Content {
     match (reply["type"].as_str(), reply["data"].as_str()) {
         (Some(PNG), Some(data)) => Content::Picture(data.to_owned()),

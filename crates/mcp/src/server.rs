@@ -29,7 +29,7 @@ use crate::session::{Session, SessionMemory};
 use crate::subscriptions::{self, Followed};
 use crate::tools::{self, Effect, Reply, Tool, ToolError};
 
-/// The instructions that clients get at the beginning.
+/// The instructions that clients get when they connect.
 const INSTRUCTIONS: &str = "Plays Game Boy Advance and Game Boy games frame by frame. Loop: act, with the values and the picture that \
     the next decision needs. Memory says more than pictures: symbols lists names, search finds unknown values, and expressions such \
     as score or u16[0x02000038] work in values, until and stop. Snapshots make attempts cheap.";
@@ -42,26 +42,28 @@ const REVISIONS: [ProtocolVersion; 4] = [
     ProtocolVersion::V_2025_03_26,
 ];
 
-/// Makes the session of a request, or says why there is none.
+/// Creates the session for a request, or returns the text of an error.
 pub type Connect = Arc<dyn Fn(&Parts) -> Result<Session, String> + Send + Sync>;
 
-/// The clients of a server.
+/// Which client a server serves.
 #[derive(Clone)]
 enum Client {
     /// The only client, over stdio.
     Only(Arc<Session>),
-    /// The sender of each request, and whether it has a session.
+    /// The sender of each request over HTTP. `Keeps` says whether the server serves one request or a session.
     Sender(Connect, Keeps),
 }
 
 #[derive(Clone)]
 struct Server {
     client: Client,
-    /// The resources to which a client of an earlier revision has subscribed, by URI. The tasks end when they are dropped.
+    /// The resources to which a client of an earlier revision has subscribed, by URI. The tasks end when they are
+    /// dropped.
     followers: Arc<Mutex<HashMap<String, JoinSet<()>>>>,
     /// A permit for each stream of `subscriptions/listen`, and for each session over HTTP with subscriptions.
     listeners: Arc<Semaphore>,
-    /// The permits that this client has: one for its session, and one for each stream that is acknowledged but not begun.
+    /// The permits that this client has: one for its session, and one for each stream that is acknowledged but has not
+    /// begun.
     permits: Arc<Mutex<Vec<OwnedSemaphorePermit>>>,
     /// What tools remember for the client.
     memory: Arc<Mutex<SessionMemory>>,
@@ -70,7 +72,7 @@ struct Server {
 /// Serves one client over stdin and stdout until it closes them.
 ///
 /// # Errors
-/// If the client does not speak the protocol.
+/// If the client does not follow the protocol.
 pub async fn serve_stdio(session: Session) -> Result<(), String> {
     let server =
         Server::new(Client::Only(Arc::new(session)), Arc::new(Semaphore::new(subscriptions::MAX_LISTENERS)));
@@ -79,8 +81,8 @@ pub async fn serve_stdio(session: Session) -> Result<(), String> {
     running.waiting().await.map(drop).map_err(|error| error.to_string())
 }
 
-/// The routes of a server, where `connect` makes the session of each request. The caller checks `Host`, `Origin` and tokens.
-/// Call it within a runtime.
+/// The routes of a server. `connect` creates the session for each request. The caller must check `Host`, `Origin` and
+/// tokens. Call this function within a Tokio runtime.
 pub fn router(host: HttpHost, connect: Connect) -> Router {
     let listeners = Arc::new(Semaphore::new(subscriptions::MAX_LISTENERS));
     router_of(host, move |keeps| Server::new(Client::Sender(connect.clone(), keeps), listeners.clone()))
@@ -111,12 +113,12 @@ impl Server {
         }
     }
 
-    /// Takes a permit to listen. Without one, `permit_to_listen` is an error.
+    /// Takes a permit to listen, if one is free. Otherwise `permit_to_listen` returns an error later.
     fn reserve(&self) {
         self.permits.lock().extend(self.listeners.clone().try_acquire_owned());
     }
 
-    /// The permit that was taken before.
+    /// Returns the permit that `reserve` took.
     fn permit_to_listen(&self) -> Result<OwnedSemaphorePermit, ErrorData> {
         self.permits.lock().pop().ok_or_else(too_many_listeners)
     }
@@ -133,7 +135,7 @@ impl Server {
 
 fn too_many_listeners() -> ErrorData {
     let most = subscriptions::MAX_LISTENERS;
-    let why = format!("{most} clients have subscriptions already; end those of one of them first");
+    let why = format!("{most} clients have subscriptions already; end those of one client first");
     ErrorData::invalid_request(why, None)
 }
 
@@ -153,7 +155,7 @@ impl ServerHandler for Server {
     ) -> Result<InitializeResult, ErrorData> {
         let mut result = self.negotiate_initialize(&request)?;
         context.peer.set_peer_info(request);
-        // Revisions with this handshake need a session for subscriptions.
+        // In revisions with this handshake, subscriptions need a session.
         if let (Client::Sender(_, Keeps::Request), Some(resources)) =
             (&self.client, &mut result.capabilities.resources)
         {
@@ -253,8 +255,8 @@ impl ServerHandler for Server {
         Ok(())
     }
 
-    /// The SDK acknowledges the stream after this and before `listen`. So its permit is taken here: otherwise a client that
-    /// listens later could get the permit of a client whose stream is acknowledged.
+    /// The SDK calls this method, then acknowledges the stream, and then calls `listen`. The permit is taken here.
+    /// Otherwise, another client could take it after the stream was acknowledged.
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
         self.reserve();
         let mut accepted = SubscriptionFilter::new();
@@ -323,8 +325,10 @@ impl ServerHandler for Server {
             return Err(ErrorData::invalid_params(format!("there is no tool {:?}", request.name), None));
         };
         if !tool.is_offered(&session) {
-            let why =
-                format!("the tool {} is not offered here: the toolset or the rights leave it out", tool.name);
+            let why = format!(
+                "the tool {} is not offered here: its toolset was not chosen, or this client may only read",
+                tool.name
+            );
             return Ok(failed(why).into());
         }
         // If the client disconnects, the tool still runs to its end, so no keys stay down.

@@ -1,4 +1,4 @@
-//! What belongs to one client.
+//! The state of one client.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -14,7 +14,7 @@ use crate::backend::{Backend, Object};
 use crate::play;
 use crate::tools::ToolError;
 
-/// A group of tools that can be chosen.
+/// A group of tools that clients can choose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Toolset {
     /// To play.
@@ -28,13 +28,13 @@ pub enum Toolset {
 }
 
 impl Toolset {
-    /// All of them.
+    /// All toolsets.
     pub const ALL: [Toolset; 4] = [Toolset::Play, Toolset::Debug, Toolset::Files, Toolset::Script];
 
-    /// Those that a client gets if it does not choose.
+    /// The toolsets that a client gets if it does not choose.
     pub const USUAL: [Toolset; 3] = [Toolset::Play, Toolset::Debug, Toolset::Files];
 
-    /// Its name.
+    /// The toolset's name.
     pub fn name(self) -> &'static str {
         match self {
             Toolset::Play => "play",
@@ -44,7 +44,7 @@ impl Toolset {
         }
     }
 
-    /// The toolsets of a list with commas.
+    /// The toolsets in a list of names, with commas between them.
     ///
     /// # Errors
     /// If one of the names is unknown.
@@ -53,7 +53,7 @@ impl Toolset {
     }
 }
 
-/// A name that is not a toolset's.
+/// A name that is not the name of a toolset.
 #[derive(Debug, thiserror::Error)]
 #[error("{0:?} is not a toolset; use play, debug, files and script, with commas between them")]
 pub struct UnknownToolset(String);
@@ -66,16 +66,16 @@ impl FromStr for Toolset {
     }
 }
 
-/// What a client gets.
+/// What a client or its user has chosen.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The tools.
+    /// The groups of tools that are offered.
     pub toolsets: Vec<Toolset>,
     /// Whether only tools that change nothing are offered.
     pub read_only: bool,
-    /// The emulator that is meant; the first if left out.
+    /// The emulator that the tools act on. `None` is the server's first emulator.
     pub emulator: Option<String>,
-    /// The folder for notes; without one, none are kept.
+    /// The folder for notes. Without a folder, notes are refused.
     pub notes: Option<PathBuf>,
 }
 
@@ -86,10 +86,10 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Reads the choices of a query: `toolsets=play,debug&read_only=true&emulator=NAME`.
+    /// Reads the choices in a query: `toolsets=play,debug&read_only=true&emulator=NAME`.
     ///
     /// # Errors
-    /// What is wrong with it, and what is accepted.
+    /// If the query is wrong. The error says what is accepted.
     pub fn read_query(&mut self, query: &str) -> Result<(), String> {
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -112,12 +112,12 @@ impl Options {
     }
 }
 
-/// A client, with what tools remember for it between calls.
+/// The state of a client, with what tools remember for it between calls.
 pub struct Session {
     backend: Arc<dyn Backend>,
     pub(crate) options: Options,
     pub(crate) memory: Arc<Mutex<SessionMemory>>,
-    /// Held while frames are run for a tool, so that two calls do not mix their keys.
+    /// Locked while a tool runs frames, so that the keys of two calls do not mix.
     pub(crate) playing: Arc<AsyncMutex<()>>,
 }
 
@@ -131,12 +131,13 @@ pub(crate) struct SessionMemory {
 }
 
 impl Session {
-    /// A client that reaches emulators by `backend`. Sessions that share `playing` run frames one after the other.
+    /// A session that calls methods through `backend`. Tools of sessions that share `playing` run frames one after the
+    /// other.
     pub fn new(backend: Arc<dyn Backend>, options: Options, playing: Arc<AsyncMutex<()>>) -> Session {
         Session { backend, options, memory: Arc::default(), playing }
     }
 
-    /// The same client with what was remembered for it before.
+    /// The same session with what tools remembered for its client before.
     pub(crate) fn remembering(self, memory: Arc<Mutex<SessionMemory>>) -> Session {
         Session { memory, ..self }
     }
@@ -163,7 +164,8 @@ impl Session {
         Ok(self.backend.call(method, params).await?)
     }
 
-    /// Performs operations between the same two frames: the frame counter, and the value of each.
+    /// Performs operations, all between the same two frames. Returns the frame counter, and the value of each
+    /// operation.
     pub(crate) async fn batch(&self, ops: Vec<Json>) -> Result<(u32, Vec<Json>), ToolError> {
         let mut reply = self.call("batch", json!({"ops": ops})).await?;
         let frame = reply["frame"].as_u64().and_then(|frame| u32::try_from(frame).ok()).unwrap_or_default();

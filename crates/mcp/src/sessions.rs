@@ -17,13 +17,14 @@ const MAX: usize = 64;
 const MAX_EACH: usize = 16;
 /// A session without a message for this long ends.
 const IDLE: Duration = Duration::from_secs(4 * 3600);
-/// A session that was not used for this long ends if its sender opens another and has no place left.
+/// A session that was not used for this long ends if its sender opens another session and has reached the limit.
 const REPLACEABLE: Duration = Duration::from_secs(600);
-/// A client whose connection broke can ask for a reply again for this long. Replies with pictures are large.
+/// For this long, a client whose connection broke can ask for a reply again. The time is short because replies with
+/// pictures are large.
 const KEPT: Duration = Duration::from_secs(5);
 
 tokio::task_local! {
-    /// The sender of the request that is being answered. The SDK gives it to no method of a manager.
+    /// The sender of the request that is being answered. The SDK does not pass it to the methods of a session manager.
     static SENDER: String;
 }
 
@@ -42,13 +43,13 @@ struct Open {
 /// Why a request cannot use a session.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SessionsError {
-    /// The server has no place for another one.
+    /// There are too many sessions.
     #[error("{MAX} sessions are open, or {MAX_EACH} of this sender; end one of them with DELETE")]
     Full,
-    /// It is not there, or another sender's.
+    /// The session does not exist, or it belongs to another sender.
     #[error("there is no such session; send initialize to open one")]
     Unknown,
-    /// The SDK's.
+    /// An error of the SDK.
     #[error(transparent)]
     Local(#[from] LocalSessionManagerError),
 }
@@ -58,17 +59,18 @@ impl Sessions {
         let mut manager = LocalSessionManager::default();
         manager.session_config.keep_alive = Some(IDLE);
         manager.session_config.completed_cache_ttl = KEPT;
-        // Older clients cannot read an event without data.
+        // With a retry time, the SDK sends an event without data, which older clients cannot read.
         manager.session_config.sse_retry = None;
         Sessions { manager, open: Mutex::default() }
     }
 
-    /// Answers a request of this sender.
+    /// Runs `response`, which answers a request of this sender.
     pub(crate) async fn answer<T>(&self, sender: String, response: impl Future<Output = T>) -> T {
         SENDER.scope(sender, response).await
     }
 
-    /// Whether this sender can open a session. To make room, its session that was unused for longest ends, if that is long.
+    /// Whether this sender can open a session. If there is no room, this first ends the sender's session that was
+    /// unused for the longest time, if that time is at least [`REPLACEABLE`].
     pub(crate) async fn make_room(&self, sender: &str) -> bool {
         let replaced = {
             let open = self.open.lock();
@@ -85,16 +87,17 @@ impl Sessions {
         has_room(&self.open.lock(), sender)
     }
 
-    /// Whether this sender has a session of this name.
+    /// Whether this sender has a session with this id.
     pub(crate) fn has(&self, id: &str, sender: &str) -> bool {
         self.open.lock().get(id).is_some_and(|session| session.sender == sender)
     }
 
-    /// Notes that the sender of the request uses a session. False if there is none, or if it is another sender's.
-    fn is_used(&self, id: &SessionId) -> bool {
+    /// Notes that the sender of the request uses a session. Returns false if there is no such session, or if it belongs
+    /// to another sender.
+    fn note_use(&self, id: &SessionId) -> bool {
         let mut open = self.open.lock();
         let Some(session) = open.get_mut(id) else { return false };
-        // Without a sender, the SDK itself ends a session.
+        // Without a sender, the SDK itself uses the session, to end it.
         let is_own = SENDER.try_with(|sender| *sender == session.sender).unwrap_or(true);
         if is_own {
             session.used = Instant::now();
@@ -130,12 +133,12 @@ impl SessionManager for Sessions {
     }
 
     async fn has_session(&self, id: &SessionId) -> Result<bool, SessionsError> {
-        Ok(self.is_used(id) && self.manager.has_session(id).await?)
+        Ok(self.note_use(id) && self.manager.has_session(id).await?)
     }
 
     async fn close_session(&self, id: &SessionId) -> Result<(), SessionsError> {
         // The SDK itself also closes sessions that have ended.
-        if !self.is_used(id) && SENDER.try_with(|_| ()).is_ok() {
+        if !self.note_use(id) && SENDER.try_with(|_| ()).is_ok() {
             return Err(SessionsError::Unknown);
         }
         self.open.lock().remove(id);
@@ -183,7 +186,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_session_is_there_for_its_sender_alone() {
+    async fn only_the_sender_that_opened_a_session_can_use_it() {
         let sessions = Sessions::new();
         let id = opened(&sessions, "a").await.unwrap();
         let has =
@@ -196,7 +199,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn senders_have_places_of_their_own_and_an_unused_session_makes_way() {
+    async fn each_sender_has_a_limit_and_a_long_unused_session_is_replaced() {
         let sessions = Sessions::new();
         let mut all = Vec::new();
         for _ in 0..MAX_EACH {
@@ -215,7 +218,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn all_senders_together_have_a_bound() {
+    async fn all_senders_together_have_a_limit() {
         let sessions = Sessions::new();
         for number in 0..MAX {
             opened(&sessions, &format!("sender {}", number / MAX_EACH)).await.unwrap();

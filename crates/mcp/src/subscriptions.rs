@@ -1,4 +1,5 @@
-//! Subscriptions to resources: each resource is read at intervals, and the client gets a notification when it has changed.
+//! Subscriptions to resources: each resource is read at intervals, and the client gets a notification when it has
+//! changed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,19 +12,19 @@ use crate::tools::ToolError;
 pub(crate) const MAX: usize = 64;
 /// The largest number of streams of `subscriptions/listen` at the same time.
 pub(crate) const MAX_LISTENERS: usize = 16;
-/// Between two looks at a resource.
+/// The time between two reads of a resource.
 const PERIOD: Duration = Duration::from_millis(500);
 
 /// A resource that a client follows.
 pub(crate) struct Followed {
     session: Arc<Session>,
     uri: String,
-    /// Of what it held last; `None` if it could not be read.
+    /// The checksum of its last content. `None` if the resource could not be read.
     checksum: Option<u32>,
 }
 
 impl Followed {
-    /// Begins with what the resource holds now.
+    /// Begins to follow a resource, from its current content.
     ///
     /// # Errors
     /// If there is no such resource, or it cannot be read.
@@ -36,7 +37,7 @@ impl Followed {
         Ok(Followed { session, uri, checksum })
     }
 
-    /// Waits until the resource differs, and returns its URI.
+    /// Waits until the content of the resource changes, and returns the resource's URI.
     pub(crate) async fn changed(&mut self) -> &str {
         loop {
             tokio::time::sleep(PERIOD).await;

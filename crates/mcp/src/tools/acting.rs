@@ -1,4 +1,4 @@
-//! Playing and looking.
+//! The tools for playing and for observing the game: act, observe, screenshot, wait and watch.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::session::{Session, arguments};
 const MAX_CHANGES: usize = 200;
 /// The largest number of frames that `watch` plays: ten minutes.
 const MAX_WATCHED: u32 = 36_000;
-/// Frames that `watch` plays by one batch, which has two operations for each.
+/// How many frames `watch` plays in one batch, which has two operations for each frame.
 const BATCH_FRAMES: u32 = 1_000;
 
 pub(super) const ACT: &str = r#"
@@ -151,7 +151,7 @@ impl StepArguments {
     }
 }
 
-/// The picture, and its mark in the reply; no picture if the client has it.
+/// Writes the picture's mark to the reply. Returns the picture, unless the client has it already.
 fn unless_known(
     session: &Session,
     options: &PictureOptions,
@@ -226,7 +226,7 @@ struct WatchArguments {
 
 pub(super) async fn watch(session: Arc<Session>, given: Object) -> Result<Reply, ToolError> {
     let WatchArguments { values: texts, frames } = arguments(given)?;
-    // Refuses expressions that cannot be read.
+    // This also refuses invalid expressions.
     let (frame, mut before, _) = play::look(&session, &texts, false).await?;
     session.memory.lock().watched.clone_from(&texts);
     let Some(frames) = frames else {

@@ -1,4 +1,4 @@
-//! The clock, snapshots, games and recordings.
+//! The tools for the clock, snapshots, ROMs and recordings.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use super::{Reply, ToolError};
 use crate::backend::Object;
 use crate::session::{Session, arguments};
 
-/// The largest number of differences that `compare` lists.
+/// The largest number of differing ranges that `compare` lists.
 const MAX_DIFFERENCES: u32 = 40;
 /// The largest number of names in a list.
 const MAX_LISTED: u32 = 100;
-/// How long lockstep holds a window that cannot be paused, in milliseconds.
+/// An mGBA window cannot be paused, so it is put into lockstep with this timeout, in milliseconds.
 const LOCKSTEP: u32 = 60_000;
 
 pub(super) const SNAPSHOT: &str = r#"
@@ -53,14 +53,14 @@ enum SnapshotAction {
     Delete,
 }
 
-/// The name that an action needs.
+/// The name that an action needs, or an error if it is missing.
 fn needed(name: Option<String>) -> Result<String, ToolError> {
     name.ok_or_else(|| {
         ToolError("name is missing; this action needs one, and list shows the names".to_owned())
     })
 }
 
-/// Some fields of an object.
+/// The fields of an object that have these names and are not empty.
 fn only(object: &Json, names: &[&str]) -> Json {
     let mut part = json!({});
     for name in names {
@@ -72,7 +72,7 @@ fn only(object: &Json, names: &[&str]) -> Json {
     part
 }
 
-/// The list at `name` of a reply, with some fields of each entry.
+/// The list `name` in a reply, with only these fields of each entry.
 fn listed(reply: &Json, name: &str, fields: &[&str]) -> Json {
     let all = reply[name].as_array().map(Vec::as_slice).unwrap_or_default();
     all.iter().map(|each| only(each, fields)).collect()
@@ -108,7 +108,7 @@ pub(super) async fn snapshot(session: Arc<Session>, given: Object) -> Result<Rep
     Ok(json.into())
 }
 
-/// The snapshots on disk.
+/// A list of the snapshots on disk.
 pub(super) async fn snapshots(session: &Session, limit: u32) -> Result<Json, ToolError> {
     let reply = session.call("snapshots", json!({"limit": limit})).await?;
     let all = listed(&reply, "snapshots", &["name", "title", "frame", "time", "note"]);

@@ -1,4 +1,4 @@
-//! Memory: numbers, bytes, searches, symbols and text.
+//! The tools for memory: read, write, search, symbols and text.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use crate::session::{Session, arguments};
 const MAX_COUNT: u32 = 1024;
 /// The largest number of candidates or symbols in one reply.
 const MAX_LISTED: usize = 50;
-/// The largest number of places of a text.
+/// The largest number of places that are listed for a text.
 const MAX_FOUND: usize = 20;
-/// How much of a domain is read at once.
+/// How many bytes of a domain are read at once.
 const CHUNK: u32 = 1 << 20;
 /// The longest text that is searched for, in bytes.
 const MAX_TEXT: usize = 256;
@@ -87,7 +87,7 @@ pub(super) async fn read(session: Arc<Session>, given: Object) -> Result<Reply, 
     Ok(json!({"frame": frame, "values": values}).into())
 }
 
-/// The addresses of numbers in a row.
+/// The addresses of `count` numbers in a row.
 fn addresses(address: &str, kind: Option<&str>, count: u32) -> Vec<String> {
     let size = match kind {
         Some("u16" | "i16") => 2,
@@ -100,7 +100,7 @@ fn addresses(address: &str, kind: Option<&str>, count: u32) -> Vec<String> {
         .map(|index| match (number, index) {
             (Some(number), _) => number.wrapping_add(index * size).to_string(),
             (None, 0) => address.to_owned(),
-            // The elements have the symbol's own size.
+            // Without a type, the elements have the size of the symbol's type.
             (None, _) if kind.is_none() && is_name && !address.contains(['[', '+', '-']) => {
                 format!("{address}[{index}]")
             }
@@ -214,7 +214,7 @@ pub(super) async fn search(session: Arc<Session>, given: Object) -> Result<Reply
                 body["areas"] = json!([{"domain": domain}]);
             }
             let mut reply = session.call("beginSearch", body).await?;
-            // A first comparison saves a call.
+            // If the client sends a comparison together with begin, it saves a call.
             if let Some(is) = is {
                 reply = narrow(&session, &reply["id"], is, value).await?;
             }
@@ -304,7 +304,7 @@ struct TextArguments {
     table: Option<BTreeMap<String, String>>,
 }
 
-/// Which bytes stand for which text.
+/// A game's encoding of text: which bytes stand for which text.
 struct CharacterTable(Vec<(Vec<u8>, String)>);
 
 impl CharacterTable {
@@ -321,12 +321,12 @@ impl CharacterTable {
             })?;
             entries.push((bytes, text));
         }
-        // Longer ones first, so that they win.
+        // Longer sequences of bytes come first, so that they are preferred.
         entries.sort_by_key(|(bytes, _)| std::cmp::Reverse(bytes.len()));
         Ok(CharacterTable(entries))
     }
 
-    /// The text of bytes, up to a byte that ends it.
+    /// The text that these bytes stand for, up to a byte that ends the text.
     fn decode(&self, mut bytes: &[u8]) -> String {
         let mut text = String::new();
         while let Some(first) = bytes.first() {
@@ -345,7 +345,7 @@ impl CharacterTable {
         text
     }
 
-    /// The bytes of a text.
+    /// The bytes that stand for a text.
     fn encode(&self, mut text: &str) -> Result<Vec<u8>, ToolError> {
         let mut bytes = Vec::new();
         while let Some(first) = text.chars().next() {
@@ -383,7 +383,7 @@ pub(super) async fn text(session: Arc<Session>, given: Object) -> Result<Reply, 
     }
 }
 
-/// The places of bytes in memory domains.
+/// Finds bytes in a memory domain, or by default in all work RAM.
 async fn found(session: &Session, wanted: &[u8], domain: Option<&str>) -> Result<Reply, ToolError> {
     let reply = session.call("v1.domains", json!({})).await?;
     let all = reply["domains"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -407,7 +407,7 @@ async fn found(session: &Session, wanted: &[u8], domain: Option<&str>) -> Result
         let (base, size) = (number("base"), number("size"));
         let mut offset = 0;
         while offset < size {
-            // The parts overlap, so that no place lies between two.
+            // The chunks overlap, so that bytes across the end of a chunk are found too.
             let length = (CHUNK + wanted.len() as u32 - 1).min(size - offset);
             let (_, memory) = bytes(session, &offset.to_string(), length, Some(id)).await?;
             for (at, window) in memory.windows(wanted.len()).enumerate() {

@@ -1,6 +1,6 @@
 //! The table of tools.
 //!
-//! - `acting`: act, observe, screenshot, wait, watch; `control`: pace, reset, snapshots, loading, recordings;
+//! - `acting`: act, observe, screenshot, wait, watch; `control`: snapshot, control, record, load;
 //! - `memory`: read, write, search, symbols, text; `resuming`: resume; `scripting`: script.
 
 mod acting;
@@ -18,7 +18,7 @@ use crate::backend::{Object, Problem};
 use crate::picture::Picture;
 use crate::session::{Session, Toolset};
 
-/// A tool under way.
+/// The future of a call of a tool.
 pub(crate) type ToolFuture = Pin<Box<dyn Future<Output = Result<Reply, ToolError>> + Send>>;
 
 /// Why a tool failed, for the model: what was wrong, what is accepted, what to do.
@@ -50,11 +50,11 @@ pub(crate) enum Effect {
     Read,
     /// The game advances.
     Change,
-    /// A second call with the same arguments changes nothing more.
+    /// A value is set. A second call with the same arguments changes nothing more.
     Set,
-    /// What it replaces or removes cannot be restored.
+    /// Something may be replaced or removed that cannot be restored.
     Destroy,
-    /// Anything, also outside of the emulator.
+    /// Anything, even outside of the emulator.
     Arbitrary,
 }
 
@@ -64,13 +64,13 @@ pub(crate) struct Tool {
     pub(crate) toolset: Toolset,
     pub(crate) effect: Effect,
     pub(crate) description: &'static str,
-    /// The schemas of its arguments by their names, as JSON without the braces around it.
+    /// The schemas of its arguments by name: a JSON object without the braces around it.
     pub(crate) arguments: &'static str,
     pub(crate) required: &'static [&'static str],
     pub(crate) run: fn(Arc<Session>, Object) -> ToolFuture,
 }
 
-/// A function as [`Tool::run`].
+/// Turns an asynchronous function into a value for [`Tool::run`].
 macro_rules! run {
     ($function:path) => {
         |session, arguments| Box::pin($function(session, arguments))
@@ -246,7 +246,7 @@ impl Tool {
         schema
     }
 
-    /// Whether a session offers it.
+    /// Whether a session offers the tool.
     pub(crate) fn is_offered(&self, session: &Session) -> bool {
         let chosen = session.options.toolsets.contains(&self.toolset);
         chosen && (self.effect == Effect::Read || !session.only_reads())
@@ -274,10 +274,10 @@ mod tests {
         }
     }
 
-    /// Answers nothing.
-    struct Nobody;
+    /// A backend on which each call fails.
+    struct FailingBackend;
 
-    impl Backend for Nobody {
+    impl Backend for FailingBackend {
         fn call<'a>(&'a self, method: &'a str, _params: Object) -> CallFuture<'a> {
             Box::pin(async move { Err(Problem { status: 502, detail: format!("{method} was called") }) })
         }
@@ -293,13 +293,13 @@ mod tests {
 
     #[tokio::test]
     async fn each_tool_accepts_the_arguments_of_its_schema_and_no_others() {
-        let session = Session::new(Arc::new(Nobody), Options::default(), Arc::default());
+        let session = Session::new(Arc::new(FailingBackend), Options::default(), Arc::default());
         let session = Arc::new(session);
         for tool in &ALL {
             let unknown: Object = [("?".to_owned(), Json::Null)].into_iter().collect();
             let ToolError(error) = (tool.run)(session.clone(), unknown).await.err().unwrap();
             assert!(error.contains("unknown field `?`"), "{}: {error}", tool.name);
-            // Names stand between backticks; the first is the unknown one.
+            // The error has names in backticks. The first is the unknown field, and the others are the accepted ones.
             let mut accepted: Vec<&str> = error.split('`').skip(3).step_by(2).collect();
             accepted.sort_unstable();
             let schema = tool.schema();
@@ -315,7 +315,7 @@ mod tests {
         let mut options = Options::default();
         options.read_query("toolsets=play%2Cfiles&read_only=true&emulator=left").unwrap();
         assert_eq!(options.toolsets, [Toolset::Play, Toolset::Files]);
-        let session = Session::new(Arc::new(Nobody), options, Arc::default());
+        let session = Session::new(Arc::new(FailingBackend), options, Arc::default());
         let offered: Vec<&str> =
             ALL.iter().filter(|tool| tool.is_offered(&session)).map(|tool| tool.name).collect();
         assert_eq!(offered, ["observe", "screenshot", "resume"]);

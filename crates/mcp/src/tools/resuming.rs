@@ -1,4 +1,4 @@
-//! A digest for an agent that continues earlier play.
+//! The tool resume: a summary for an agent that continues earlier play.
 
 use std::sync::Arc;
 
@@ -12,9 +12,9 @@ use crate::picture::PictureOptions;
 use crate::play;
 use crate::session::{Session, arguments};
 
-/// Notes in a digest.
+/// The number of notes in a summary.
 const NOTES: usize = 12;
-/// Snapshots in a digest.
+/// The number of snapshots in a summary.
 const SNAPSHOTS: u32 = 5;
 
 /// The tool has no arguments.

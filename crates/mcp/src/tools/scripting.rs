@@ -1,4 +1,4 @@
-//! Lua code in the emulator.
+//! The tool script, which runs Lua code in the emulator.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(super) async fn script(session: Arc<Session>, given: Object) -> Result<Reply
     let ScriptArguments { code } = arguments(given)?;
     let _playing = session.playing.lock().await;
     let reply = session.call("v1.script", json!({"code": code})).await?;
-    // The output before an error helps to find it.
+    // The error contains the whole reply, because the output before an error helps to find its cause.
     if reply["error"].is_string() {
         return Err(ToolError(reply.to_string()));
     }
