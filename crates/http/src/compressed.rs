@@ -22,7 +22,7 @@ pub(crate) fn accepts_gzip(headers: &HeaderMap) -> bool {
 /// Compresses these bytes.
 pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-    // Memory can always be written.
+    // Writing to memory cannot fail.
     let _ = encoder.write_all(bytes);
     encoder.finish().unwrap_or_default()
 }

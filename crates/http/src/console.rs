@@ -13,15 +13,15 @@ use framewire_console::Asset;
 use crate::compressed;
 use crate::failure::Failure;
 
-/// The page may use only its own files and this server. No other page may put it in a frame, and it cannot turn text into
-/// code or markup.
+/// The page's Content Security Policy. The page may use only its own files and this server, no other page may put it in
+/// a frame, and its scripts cannot turn text into code or markup.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; \
     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
     require-trusted-types-for 'script'; trusted-types 'none'";
 
 /// The routes of the page.
 pub(crate) fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
-    Router::new().route("/", get(page)).route("/console/{*path}", get(file).fallback(no_get))
+    Router::new().route("/", get(page)).route("/console/{*path}", get(file).fallback(other_methods))
 }
 
 async fn page(headers: HeaderMap) -> Response {
@@ -35,8 +35,8 @@ async fn file(Path(path): Path<String>, headers: HeaderMap) -> Response {
     }
 }
 
-/// The answer to other methods: files accept only GET, and a path without a file gets a 404.
-async fn no_get(Path(path): Path<String>) -> Response {
+/// The answer to methods other than GET and HEAD: a 405 for the path of a file, and a 404 for other paths.
+async fn other_methods(Path(path): Path<String>) -> Response {
     let whole = format!("/console/{path}");
     match framewire_console::find(&path) {
         Some(_) => Failure::wrong_method(&whole, "GET, HEAD").into_response(),
@@ -44,7 +44,7 @@ async fn no_get(Path(path): Path<String>) -> Response {
     }
 }
 
-/// The file, or a 304 if the browser has it already. Each version of a file has its own tag.
+/// The file, or a 304 if the browser has it already. Each version of a file has its own entity tag.
 fn answer(asset: &'static Asset, headers: &HeaderMap) -> Response {
     let same = |tags: &str| tags.split(',').any(|tag| tag.trim().trim_start_matches("W/") == asset.etag);
     let known = headers.get(IF_NONE_MATCH).and_then(|tags| tags.to_str().ok()).is_some_and(same);

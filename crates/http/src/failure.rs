@@ -1,4 +1,4 @@
-//! Failures: a status, and a sentence that says what to do next.
+//! Replies to requests that failed: a status, and a message that says what to do next.
 
 use axum::http::header::{ALLOW, RETRY_AFTER};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
@@ -28,12 +28,12 @@ impl Failure {
         self
     }
 
-    /// The text.
+    /// The message.
     pub(crate) fn message(&self) -> &str {
         &self.message
     }
 
-    /// Its status, its text, and a header that belongs to it.
+    /// The status, the message, and the additional header, if there is one.
     pub(crate) fn into_parts(self) -> (StatusCode, String, Option<(HeaderName, HeaderValue)>) {
         (self.status, self.message, self.header)
     }
@@ -47,7 +47,7 @@ impl Failure {
         Failure::new(StatusCode::PAYLOAD_TOO_LARGE, message)
     }
 
-    /// Nothing is found at `path`.
+    /// There is nothing at `path`.
     pub(crate) fn no_such_path(path: &str) -> Failure {
         let message =
             format!("there is no {path}; GET /docs shows every path, GET /openapi.json describes them");

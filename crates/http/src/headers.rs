@@ -3,29 +3,31 @@
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
-/// The frame counter at which the content of a reply was read.
+/// The value of the frame counter when the content of the reply was read.
 pub(crate) const FRAME: HeaderName = HeaderName::from_static("framewire-frame");
 /// The width of a picture in pixels.
 pub(crate) const WIDTH: HeaderName = HeaderName::from_static("framewire-width");
 /// The height of a picture in pixels.
 pub(crate) const HEIGHT: HeaderName = HeaderName::from_static("framewire-height");
 
-/// The headers that pages of allowed origins can read, in addition to those that browsers show to every page.
+/// The headers that pages of allowed origins can read, in addition to those that browsers let every page read.
 pub(crate) const EXPOSED: &str = "allow, content-disposition, etag, framewire-frame, framewire-height, framewire-width, location, \
     retry-after, www-authenticate, x-request-id";
 
 const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
-/// The policy for replies that are not pages. If a browser shows one as a page, the page may do nothing.
+/// The Content Security Policy of replies that are not pages. If a browser shows such a reply as a page, that page may
+/// do nothing.
 const NOTHING: HeaderValue = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
 
-/// The policy for pages without their own: they may only use this server, and other pages may not put them in a frame.
+/// The Content Security Policy of pages that do not set one. They may only use this server, and other pages may not put
+/// them in a frame.
 const OWN: HeaderValue = HeaderValue::from_static(
     "default-src 'self'; img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; form-action 'self'; \
      frame-ancestors 'none'",
 );
 
-/// Completes the headers of a reply. `shared` if pages of other origins may show it.
+/// Adds the security headers to a reply. `shared` says whether pages of other origins may show it.
 pub(crate) fn shield(headers: &mut HeaderMap, shared: bool) {
     let is_page = headers.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
     headers.entry(CONTENT_SECURITY_POLICY).or_insert(if is_page { OWN } else { NOTHING });

@@ -4,9 +4,9 @@
 //! The modules are layers; each imports from its own layer and those below it:
 //!
 //! - `app`: [`serve`] puts a server together from the settings in [`App`]; a request finds its route here;
-//! - `v1` holds Framewire's own routes, in JSON, and `rpc` the same over one WebSocket; [`compat`] holds **the table of
-//!   mGBA-http's 62 routes**; `plain` and `console` hold all other routes, and `docs` describes all of them
-//!   ([`openapi`]);
+//! - `v1` holds Framewire's own routes, in JSON, and `rpc` offers the same functions as JSON-RPC methods over one
+//!   WebSocket; [`compat`] holds **the table of mGBA-http's 62 routes**; `plain` and `console` hold most other routes;
+//!   `docs` describes all routes ([`openapi`]);
 //! - `routing`: what routes share: their state, the parts of a request for handlers, the declarations of routes;
 //! - `feeds` (watches and events), `pictures`, `sockets` (WebSockets), `storage` (snapshots, recordings, searches, replays)
 //!   and `idempotency` (requests with an `Idempotency-Key`) are services, which do not depend on routes;

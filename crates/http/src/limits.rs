@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Limits on what clients may use. A request beyond a number or size gets a 503, unless a field says something else.
+/// Limits on what clients may use. A request that exceeds a limit gets a 503, unless the field says otherwise.
 #[derive(Debug, Clone)]
 pub struct Limits {
     /// Largest request body in bytes. A larger one gets a 413.
@@ -16,7 +16,7 @@ pub struct Limits {
     pub max_incoming: usize,
     /// How many of these bytes one address may use (for IPv6: one /64 network).
     pub max_incoming_per_address: usize,
-    /// The same as `max_incoming`, for read-only callers and clients that have not sent a required token.
+    /// The same as `max_incoming`, but only for read-only callers and for clients that have not sent a required token.
     pub max_incoming_limited: usize,
     /// How many of these bytes one address may use.
     pub max_incoming_limited_per_address: usize,
@@ -28,7 +28,7 @@ pub struct Limits {
     pub max_watches: usize,
     /// How many connections can be open at once. A connection beyond this number gets a 503 and is closed.
     pub max_connections: usize,
-    /// How many of these one address of another machine may open (for IPv6: one /64 network).
+    /// How many of these connections one address of another machine may open (for IPv6: one /64 network).
     pub max_connections_per_address: usize,
     /// How many clients can get pictures or sound at once.
     pub max_viewers: u32,
@@ -47,9 +47,9 @@ pub struct Limits {
     pub idle: Duration,
     /// How long a client may leave a reply unread.
     pub stall: Duration,
-    /// When the server receives a stop signal, requests that were already sent may still arrive, several on a connection. The server
-    /// first works as before for this long. Then, for the same time again, each reply says that its connection ends. If a client
-    /// sends nothing during both times, the server closes its connection.
+    /// After a stop signal, requests that clients have already sent may still arrive, several on one connection. So the
+    /// server first continues to work normally for this time. Then, for the same time again, each reply has
+    /// `Connection: close`. After both times, the server closes idle connections.
     pub last_call: Duration,
     /// After that, how long unfinished requests may still take.
     pub grace: Duration,

@@ -19,8 +19,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry, Unit};
 
-/// Upper bounds of the histograms of latency, in seconds: an embedded core answers within the first bound; requests to a
-/// stalled emulator fail at the last but one.
+/// Upper bounds of the buckets of the latency histograms, in seconds. An embedded core answers within the first bound.
+/// With the default deadline, requests to a stalled emulator fail after 3 s, which is the second-largest bound.
 const SECONDS: [f64; 16] = [
     0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 3.0,
     10.0,
@@ -33,7 +33,7 @@ const RUNS: [(Run, &str); 4] = [
     (Run::Unknown, "unknown"),
 ];
 
-/// Which route answered a request.
+/// The route that answered a request.
 pub(crate) enum Answered {
     /// One of mGBA-http's, by its number in the table.
     Compat(usize),
@@ -51,9 +51,9 @@ pub(crate) struct Meter {
     registry: Registry,
     answers: Family<Labels<3>, Counter>,
     seconds: Family<Labels<2>, Histogram, fn() -> Histogram>,
-    /// mGBA-http's routes, in the order of their numbers.
+    /// mGBA-http's routes. The number of a route is its index.
     compat_routes: Vec<CompatRoute>,
-    /// The counters of the routes that were requested, by the route's number.
+    /// The counters of these routes, in the same order. The first request for a route creates its counters.
     compat: Vec<OnceLock<Handles>>,
     /// Requests that are being answered.
     in_flight: Gauge,
@@ -108,7 +108,7 @@ impl Meter {
         let answers = add(&mut all, "http_requests", "Requests answered, by route, method and status");
         let seconds: Family<_, _, fn() -> Histogram> =
             Family::new_with_constructor(|| Histogram::new(SECONDS));
-        let help = "Time from a request's head to its answer's, by route and method";
+        let help = "Time from the head of a request to the head of its response, by route and method";
         all.register_with_unit("http_request", help, Unit::Seconds, seconds.clone());
         let mut meter = Meter {
             answers,
@@ -207,12 +207,13 @@ impl Meter {
         }
     }
 
-    /// Counts a connection that was refused because of this limit: `all` connections, or those of its `address`.
+    /// Counts a connection that was refused because of a limit: `all` is the limit on all connections, `address` the
+    /// limit per address.
     pub(crate) fn turn_away(&self, limit: &'static str) {
         self.turned_away.get_or_create(&[("limit", limit.into())]).inc();
     }
 
-    /// Sets how an emulator is, and how many batches it has not answered yet.
+    /// Sets the state of an emulator, and how many batches it has not answered yet.
     pub(crate) fn set_emulator(&self, name: &str, state: &State, waiting: i64) {
         let name: Cow<'static, str> = name.to_owned().into();
         let labels = [("emulator", name.clone())];
@@ -237,7 +238,7 @@ impl Meter {
         self.readers.set(gauge_value(readers));
     }
 
-    /// Everything in OpenMetrics, or in the older text format of Prometheus.
+    /// All metrics, in the OpenMetrics format or in Prometheus's older text format.
     pub(crate) fn text(&self, open_metrics: bool) -> String {
         let mut written = String::new();
         // Writing to a string cannot fail.
@@ -273,7 +274,8 @@ fn method_name(method: &Method) -> &'static str {
     }
 }
 
-/// In the older format, the name of a counter is the whole name of its sample, and there are no units and no end marker.
+/// Converts OpenMetrics to Prometheus's older text format. In that format, the name of a counter includes `_total`, and
+/// there are no units and no end marker.
 fn classic(open_metrics: &str) -> String {
     let mut written = String::with_capacity(open_metrics.len());
     let mut help = "";

@@ -1,4 +1,4 @@
-//! Routes outside of `/v1` and mGBA-http's: whether the server is up, the counters, and a picture.
+//! Routes that are neither under `/v1` nor mGBA-http's: `/healthz`, `/metrics` and `/screen.png`.
 
 use std::sync::Arc;
 
@@ -29,8 +29,8 @@ pub(crate) fn router() -> Router<AppState> {
     Router::new().route(HEALTH, get(health)).route("/metrics", get(metrics)).route(SCREEN, get(screen))
 }
 
-/// Whether programs may ask for this path under any name of the machine, as they may for mGBA-http's routes.
-pub(crate) fn goes_by_any_name(path: &str) -> bool {
+/// Whether programs may request this path with any host name, as they may for mGBA-http's routes.
+pub(crate) fn accepts_any_host_name(path: &str) -> bool {
     matches!(path, HEALTH | SCREEN)
 }
 
@@ -39,9 +39,9 @@ pub(crate) fn goes_by_any_name(path: &str) -> bool {
 pub(crate) struct Health {
     /// Always `ok`, independent of the emulator.
     status: &'static str,
-    /// Whether its emulator can be reached.
+    /// Whether the first emulator can be reached.
     connected: bool,
-    /// Whether its frames run.
+    /// Whether the first emulator runs frames.
     run: Run,
 }
 

@@ -1,4 +1,4 @@
-//! Problems, as RFC 9457 describes them.
+//! Error replies in JSON, in the format of RFC 9457 ("problem details").
 
 use axum::http::header::{ALLOW, CONTENT_TYPE};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
@@ -13,7 +13,7 @@ use crate::failure::Failure;
 /// The media type of a problem.
 pub(crate) const MEDIA_TYPE: &str = "application/problem+json";
 
-/// Whether a path is answered with problems rather than plain text.
+/// Whether the errors of this path are problems. Other paths have errors in plain text.
 pub(crate) fn is_under_v1(path: &str) -> bool {
     path.strip_prefix("/v1").is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
@@ -21,7 +21,7 @@ pub(crate) fn is_under_v1(path: &str) -> bool {
 /// Why a request failed (RFC 9457).
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Problem {
-    /// Always `about:blank`: the status says the kind.
+    /// Always `about:blank`: the status says what kind of problem it is.
     #[serde(rename = "type")]
     kind: &'static str,
     /// The status in words.
@@ -33,10 +33,10 @@ pub(crate) struct Problem {
     /// The parameter, or the place in the body, that cannot be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     parameter: Option<Box<str>>,
-    /// What is accepted there.
+    /// What is accepted for this parameter, or at this place.
     #[serde(skip_serializing_if = "Option::is_none")]
     accepts: Option<Box<str>>,
-    /// Which operation of a batch it is about, counted from 0.
+    /// The index of the operation in a batch that has the problem, counted from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     op: Option<usize>,
     #[serde(skip)]
@@ -44,7 +44,7 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    /// A problem of this status; `detail` says what is wrong and what to do.
+    /// A problem with this status. `detail` says what is wrong and what to do.
     pub(crate) fn new(status: StatusCode, detail: impl Into<String>) -> Problem {
         Problem {
             kind: "about:blank",
@@ -63,7 +63,7 @@ impl Problem {
         Problem::new(StatusCode::BAD_REQUEST, detail)
     }
 
-    /// A parameter, or a place in the body, cannot be used: `problem` follows its name, `accepts` follows "accepted is".
+    /// A parameter, or a place in the body, cannot be used. The detail is `NAME PROBLEM; accepted is ACCEPTS`.
     pub(crate) fn parameter(name: impl Into<String>, problem: &str, accepts: impl Into<String>) -> Problem {
         let (name, accepts) = (name.into(), accepts.into());
         let detail = format!("{name} {problem}; accepted is {accepts}");
@@ -74,17 +74,18 @@ impl Problem {
         }
     }
 
-    /// The same of a query or body as a whole, of which `whole` is the name.
+    /// Like [`Problem::parameter`], for a query or a body as a whole. `whole` says which, such as "the body".
     pub(crate) fn of_whole(whole: &str, problem: &str, accepts: impl Into<String>) -> Problem {
         Problem { parameter: None, ..Problem::parameter(whole, problem, accepts) }
     }
 
-    /// A parameter, or a place in the body, cannot be used. `problem` follows its name and also says what is accepted.
+    /// A parameter, or a place in the body, cannot be used. The detail is the place followed by `problem`, which also
+    /// says what is accepted.
     pub(crate) fn unusable(place: &str, problem: &str) -> Problem {
         Problem { parameter: Some(place.into()), ..Problem::bad_request(format!("{place} {problem}")) }
     }
 
-    /// A place in a body of JSON, such as `ops[3].address`, holds something that cannot be used.
+    /// The value at a place in a JSON body, such as `ops[3].address`, cannot be used.
     pub(crate) fn in_body(place: &str, problem: &str) -> Problem {
         let detail = format!("{place}: {problem}");
         Problem { parameter: Some(place.into()), ..Problem::bad_request(detail) }
@@ -113,7 +114,7 @@ impl Problem {
         Problem { accepts: Some(methods.into()), header: Some(Box::new((ALLOW, allow))), ..problem }
     }
 
-    /// The same, about a place inside of this one.
+    /// The same problem, with its parameter inside `place`: within `ops[3]`, `address` becomes `ops[3].address`.
     pub(crate) fn within(self, place: &str) -> Problem {
         let (parameter, detail) = match &self.parameter {
             Some(inner) => {
@@ -129,7 +130,7 @@ impl Problem {
         Problem { parameter: Some(parameter.into()), detail: detail.into(), ..self }
     }
 
-    /// The same, about this operation of a batch.
+    /// The same problem, in the operation of a batch with this index.
     pub(crate) fn of_op(self, index: usize) -> Problem {
         Problem { op: Some(index), ..self.within(&format!("ops[{index}]")) }
     }
@@ -141,11 +142,11 @@ impl Problem {
 
     /// The problem as JSON.
     pub(crate) fn to_json(&self) -> String {
-        // Texts and numbers can always be written.
+        // Texts and numbers can always be written as JSON.
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// The same with another status.
+    /// The same problem with another status.
     pub(crate) fn with_status(self, status: StatusCode) -> Problem {
         let title = status.canonical_reason().unwrap_or("Error");
         Problem { status: status.as_u16(), title, ..self }

@@ -1,4 +1,4 @@
-//! What is kept between requests: snapshots and recordings on disk, searches in memory.
+//! What the server keeps between requests: snapshots, recordings and uploaded games on disk, searches in memory.
 
 use std::any::Any;
 use std::path::{Path, PathBuf};
@@ -17,9 +17,9 @@ use crate::operations::Operations;
 use crate::operations::budget::BudgetShare;
 use crate::problem::Problem;
 
-/// Searches that are kept at once. Each takes up to 10 MiB.
+/// The largest number of searches at a time. Each takes up to 10 MiB.
 pub(crate) const SEARCHES: usize = 8;
-/// How long a search is kept without a request for it.
+/// How long a search is kept after the last request for it.
 const IDLE: Duration = Duration::from_secs(10 * 60);
 
 /// Searches in memory.
@@ -35,12 +35,12 @@ pub(crate) struct SearchSubject {
     pub(crate) owner: Owner,
 }
 
-/// No searches yet.
+/// An empty table of searches.
 pub(crate) fn searches() -> SearchTable {
     Searches::new(SEARCHES, IDLE)
 }
 
-/// Files of one kind, if the server has a folder for them.
+/// The files of one kind, if the server has a folder for them.
 pub(crate) struct Storage<T>(Option<Arc<T>>);
 
 impl<T> Clone for Storage<T> {
@@ -65,7 +65,7 @@ impl<T> Storage<T> {
 
 /// Games that clients sent.
 pub(crate) struct Uploads {
-    /// Where they are kept.
+    /// The folder in which they are kept.
     pub(crate) folder: PathBuf,
 }
 
@@ -173,21 +173,21 @@ pub(crate) struct StoredFile<T> {
 }
 
 impl<T: StoredFiles> StoredFile<T> {
-    /// The file of this name, which need not exist.
+    /// The file of this name, which does not have to exist.
     pub(crate) async fn find(storage: &Storage<T>, name: &str) -> Result<StoredFile<T>, Problem> {
         let (files, name) = (storage.get()?, name.parse::<Name>()?);
         files.check_complete(&name).await?;
         Ok(StoredFile { files, name })
     }
 
-    /// The memory that the file takes.
+    /// Reserves memory for the content of the file.
     pub(crate) async fn share(&self, operations: &Operations) -> Result<BudgetShare, Problem> {
         let (files, name) = (self.files.clone(), self.name.clone());
         let size = blocking(move || files.folder().size(&name)).await?;
         Ok(operations.replies.share_bytes(size as usize)?)
     }
 
-    /// Performs work with the file on another thread, because it waits for a disk.
+    /// Performs `work` with the file on another thread, because the work waits for a disk.
     pub(crate) async fn with<R: Send + 'static, E: Into<Problem> + Send + 'static>(
         self,
         work: impl FnOnce(&T, &Name) -> Result<R, E> + Send + 'static,
@@ -202,7 +202,7 @@ impl<T: StoredFiles> StoredFile<T> {
     }
 }
 
-/// Checks a note, which may have as many bytes in a snapshot as in a recording.
+/// Checks the length of a note. The limit is the same for snapshots and recordings.
 pub(crate) fn checked_note(note: String) -> Result<String, Problem> {
     const MOST: usize = Head::MAX_NOTE;
     if note.len() <= MOST {
@@ -212,11 +212,11 @@ pub(crate) fn checked_note(note: String) -> Result<String, Problem> {
     Err(Problem::parameter("note", &problem, format!("a text of at most {MOST} bytes")))
 }
 
-/// Performs work that waits for a disk on another thread.
+/// Performs `work` on another thread, because it waits for a disk.
 pub(crate) async fn blocking<T: Send + 'static, E: Into<Problem> + Send + 'static>(
     work: impl FnOnce() -> Result<T, E> + Send + 'static,
 ) -> Result<T, Problem> {
-    // One type of task for all work: each further type would be compiled again, with the whole of tokio's task.
+    // All work has the same boxed type. Otherwise the compiler would generate tokio's task code again for each type.
     let work: Box<dyn FnOnce() -> Box<dyn Any + Send> + Send> = Box::new(move || Box::new(work()));
     let failed = |error: String| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error);
     let done = tokio::task::spawn_blocking(work).await.map_err(|error| failed(error.to_string()))?;

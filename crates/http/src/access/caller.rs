@@ -43,7 +43,7 @@ impl Reach {
 pub(crate) struct Caller {
     pub(crate) reach: Reach,
     pub(crate) rights: Rights,
-    /// The address or network that it is counted as.
+    /// The address or network under which limits count the caller.
     pub(crate) origin: IpAddr,
     /// The id of the request, for the emulator's log.
     pub(crate) trace: Option<Arc<str>>,
@@ -74,7 +74,7 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    /// Whether it is read-only.
+    /// Whether the owner may only read.
     pub(crate) fn is_read_only(&self) -> bool {
         self.rights == Rights::Read
     }
@@ -91,8 +91,8 @@ impl Owner {
             return Ok(());
         }
         let message = format!(
-            "the token of the request is read-only: it changes and ends what was made with it from the same address, and \
-             {what} was made by another"
+            "the token of the request is read-only: it can change and end only what was made with it from the same \
+             address, and another caller made {what}"
         );
         Err(Failure::new(StatusCode::FORBIDDEN, message))
     }
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn local_is_what_comes_from_this_machine_without_a_proxy() {
+    fn only_direct_requests_from_this_machine_are_local() {
         for address in ["127.0.0.1", "127.8.9.1", "::1", "::ffff:127.0.0.1"] {
             assert_eq!(Reach::of(&peer(address), &HeaderMap::new()), Reach::Local, "{address}");
             for header in ["forwarded", "x-forwarded-for", "via"] {

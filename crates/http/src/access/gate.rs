@@ -97,7 +97,7 @@ impl Gate {
         }
     }
 
-    /// Decides by its head whether a request is accepted.
+    /// Decides from the head of a request whether the request is accepted.
     pub(crate) fn enter<'a>(&self, head: RequestHead<'a>) -> Result<Admission<'a>, Failure> {
         let RequestHead { peer, headers, .. } = head;
         let origin = self.pages.judge(&head);
@@ -112,7 +112,7 @@ impl Gate {
                 ));
             }
             Some(_) if head.is_post(LOGIN) => return origin.map(|_| Admission::Login),
-            // A caller without a token gets no other information.
+            // The token is checked before the origin, so a caller without a token gets no other information.
             Some(tokens) => self.identify(tokens, head, origin.as_ref().ok())?,
         };
         let cors = match origin? {
@@ -136,7 +136,7 @@ impl Gate {
         // A browser sends cookies with the requests of any page; they count only for pages of this server.
         let mut session = None;
         if matches!(origin, Some(RequestOrigin::Own)) {
-            let id = session::shown(head.headers, head.peer, self.port);
+            let id = session::id_in_cookie(head.headers, head.peer, self.port);
             session = id.and_then(|id| self.sessions.rights(id, Instant::now()));
         }
         match session {
@@ -196,7 +196,7 @@ fn unauthorized(message: impl Into<String>) -> Failure {
 fn too_many_attempts(wait: Duration) -> Failure {
     let seconds = wait.as_secs() + 1;
     unauthorized(format!(
-        "that token is not one of this server's, and many wrong ones came from there; wait {seconds} s before the next"
+        "that token is not one of this server's, and your address sent many wrong ones; wait {seconds} s before the next"
     ))
     .with_header(RETRY_AFTER, seconds.into())
 }

@@ -20,13 +20,13 @@ use crate::failure::Failure;
 use crate::transport::connection::Peer;
 use crate::transport::incoming::BodyReader;
 
-/// Much more than a token and an address need.
+/// The largest form in bytes: much more than a token and an address need.
 const LARGEST_FORM: usize = 64 * 1024;
 
 const FORM: &str = "application/x-www-form-urlencoded";
 const PAGE: &str = include_str!("login.html");
 
-/// The page may use its own style, and nothing else.
+/// The page's Content Security Policy: it may use its own style, and nothing else.
 static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
     let style =
         PAGE.split("<style>").nth(1).and_then(|rest| rest.split("</style>").next()).unwrap_or_default();
@@ -46,7 +46,7 @@ fn accepts_page(headers: &HeaderMap) -> bool {
     headers.get(ACCEPT).and_then(|kinds| kinds.to_str().ok()).is_some_and(|kinds| kinds.contains("text/html"))
 }
 
-/// The page, with the reason why it is shown and the address to open afterwards.
+/// Makes `response` the login page, with the reason why it is shown (`says`) and the address to open after the login.
 pub(crate) fn login_page(mut response: Response, says: &str, next: &str) -> Response {
     let page = PAGE.replace("{{says}}", &escaped(says)).replace("{{next}}", &escaped(local(next)));
     let headers = response.headers_mut();
@@ -98,7 +98,7 @@ impl Gate {
 
     /// Ends the browser's session.
     pub(crate) fn logout(&self, head: RequestHead<'_>) -> Response {
-        if let Some(id) = session::shown(head.headers, head.peer, self.port) {
+        if let Some(id) = session::id_in_cookie(head.headers, head.peer, self.port) {
             self.sessions.end(id);
         }
         let next = if accepts_page(head.headers) { Some("/") } else { None };
@@ -121,8 +121,8 @@ fn with_cookie(cookie: &str, next: Option<&str>) -> Response {
     response
 }
 
-/// The address if it belongs to this server, or else the address of the first page. Browsers take `//` and `/\` for the
-/// beginning of another server's name.
+/// The address if it belongs to this server, and otherwise the address of the start page. In an address that begins
+/// with `//` or `/\`, browsers interpret the next part as the name of another server.
 fn local(address: &str) -> &str {
     let plain = address.bytes().all(|byte| byte.is_ascii_graphic());
     let own = address.starts_with('/') && !address[1..].starts_with(['/', '\\']);

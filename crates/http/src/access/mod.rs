@@ -1,7 +1,7 @@
 //! Decides who may send which request.
 //!
 //! - `pages`: which web pages may send requests at all;
-//! - `token`: the secrets that callers send, and wrong ones; `session`: the browsers that have logged in;
+//! - `token`: the secrets that callers send, and the limit on wrong ones; `session`: the browsers that have logged in;
 //! - `caller`: the sender of a request; `gate` identifies it and accepts the request; `login` is the login page;
 //! - `permit`: which operations a caller may use, and which files it may name.
 
@@ -25,10 +25,10 @@ pub struct Access {
     pub pages: Pages,
     /// The tokens. Every caller must send one of them. Without tokens, only callers on this machine are accepted.
     pub tokens: Option<Tokens>,
-    /// The folder in which callers may name files. Without one, callers on this machine may name any file, and others
-    /// none.
+    /// The folder in which callers may name files. Without a folder, callers on this machine may name any file, and
+    /// other callers may not name files.
     pub files: Option<Files>,
-    /// Whether callers may run Lua code in emulators, which has all rights of the emulator's process. A caller that may only read may
-    /// not.
+    /// Whether callers may run Lua code in emulators. The code has all rights of the emulator's process, so read-only
+    /// callers may never run it.
     pub scripts: bool,
 }

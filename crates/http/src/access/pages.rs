@@ -24,8 +24,8 @@ const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 const SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
 
-/// The origins and host names that are accepted in addition to programs, the server's own pages, IP addresses and
-/// `localhost`. By default there are none.
+/// The origins and host names that are accepted in addition to the default ones. By default, the server accepts
+/// requests from programs and from its own pages, and the host name must be an IP address or `localhost`.
 #[derive(Debug, Clone, Default)]
 pub struct Pages {
     origins: Names,
@@ -40,7 +40,7 @@ pub enum PageError {
         "{0:?} is not an origin; write it as browsers send it, such as http://localhost:3000, null or file:// for files, or * for any page"
     )]
     Origin(String),
-    /// Not a name.
+    /// The text is not a host name.
     #[error("{0:?} is not a host name; write it without a port, such as desk.local, or * for any name")]
     Host(String),
 }
@@ -103,7 +103,7 @@ impl Pages {
         Ok(())
     }
 
-    /// Decides by its head whether a request is accepted.
+    /// Decides from the head of a request whether the request is accepted.
     pub(crate) fn judge<'a>(&self, head: &RequestHead<'a>) -> Result<RequestOrigin<'a>, Failure> {
         let RequestHead { method, headers, .. } = *head;
         let host = headers.get(HOST);
@@ -179,8 +179,8 @@ pub(crate) fn allow_page(origin: &HeaderValue, headers: &mut HeaderMap) {
     headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));
 }
 
-/// Whether a browser may have sent this request. Each of these headers is a sign of that; a page cannot leave out the
-/// language and the origin.
+/// Whether a browser may have sent this request. Each of the headers below is a sign of a browser. A page cannot make
+/// the browser leave out `Accept-Language` and `Origin`.
 fn is_of_browser(headers: &HeaderMap) -> bool {
     let names_itself =
         || headers.get(USER_AGENT).is_some_and(|agent| agent.as_bytes().starts_with(b"Mozilla/"));
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_listed_is_accepted() {
+    fn allowed_origins_and_host_names_are_accepted() {
         let mut some = Pages::default();
         some.allow_origin("http://localhost:3000").unwrap();
         some.allow_host("desk").unwrap();
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_advised_is_accepted() {
+    fn each_option_that_a_refusal_suggests_is_accepted() {
         let advice = |name: &'static str, value: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(HOST, "localhost:5000".parse().unwrap());
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_foreign_page_embeds_is_refused_and_links_may_be_followed() {
+    fn embedding_in_a_foreign_page_is_refused_and_links_may_be_followed() {
         let judged = |pages: &Pages, method, lines: &[(&'static str, &'static str)]| {
             let mut headers = HeaderMap::new();
             headers.insert(HOST, "localhost:5000".parse().unwrap());
@@ -422,7 +422,7 @@ mod tests {
             assert_eq!(judged(&none, Method::GET, &with(&frame)), None);
             assert_eq!(judged(&none, Method::GET, &with(&link)), Some(true));
             assert_eq!(judged(&none, Method::POST, &with(&link)), None);
-            assert_eq!(judged(&tool, Method::GET, &image), None, "it does not say that it is the tool");
+            assert_eq!(judged(&tool, Method::GET, &image), None, "no header names the page of the tool");
             let of = |page| [&image[..], &[("referer", page)]].concat();
             assert_eq!(judged(&tool, Method::GET, &of("http://localhost:3000/x")), Some(false));
             assert_eq!(judged(&tool, Method::GET, &of("http://localhost:3000.evil.example/")), None);

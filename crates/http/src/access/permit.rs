@@ -1,5 +1,4 @@
-//! Which operations a caller may use, on every route, and
-//! which files it may name.
+//! Which operations a caller may use, on every route, and which files it may name.
 
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
@@ -9,7 +8,7 @@ use framewire_protocol::{Batch, Effect, OpError};
 
 use super::caller::{Caller, Reach, Rights};
 
-/// A caller's rights over emulators.
+/// A caller's rights to use emulators.
 #[derive(Debug, Clone)]
 pub(crate) struct Permit {
     caller: Caller,
@@ -18,7 +17,7 @@ pub(crate) struct Permit {
 }
 
 impl Permit {
-    /// The permit of a caller; `None` if it may do everything and its batches need no changes.
+    /// The permit of a caller; `None` if the caller may do everything and its batches do not have to be changed.
     pub(crate) fn of(caller: &Caller, files: Option<&Files>) -> Option<Permit> {
         let Caller { reach, rights, trace, .. } = caller;
         let is_unbounded =
@@ -63,10 +62,10 @@ impl Permit {
 /// The folder, inside [`Files`], for games that callers send.
 pub(crate) const UPLOADS: &str = "uploads";
 
-/// A folder that callers cannot leave.
+/// The folder for files that callers may name. Their paths cannot lead out of it.
 #[derive(Debug, Clone)]
 pub struct Files {
-    /// The path, without links in it.
+    /// The path of the folder, after following all links.
     root: PathBuf,
 }
 
@@ -131,7 +130,7 @@ fn follow(path: &Path) -> Option<PathBuf> {
             Some(file.canonicalize().ok()?.join(path.strip_prefix(file).ok()?))
         }
         Err(error) if error.kind() != ErrorKind::NotFound => None,
-        // Creating the file would follow a link that leads nowhere.
+        // The path is a link to a missing file. Creating the file would follow the link.
         Err(_) if path.symlink_metadata().is_ok() => None,
         Err(_) => Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?)),
     }
@@ -161,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_inside_is_found_from_there() {
+    fn paths_inside_the_folder_are_found() {
         let (folder, files) = folder();
         let root = folder.path().canonicalize().unwrap().join("in");
         for (path, leads) in [
@@ -181,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_leads_outside() {
+    fn paths_that_lead_outside_the_folder_are_refused() {
         let (folder, files) = folder();
         let base = folder.path().to_str().unwrap();
         let absolute =

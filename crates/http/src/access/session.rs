@@ -1,5 +1,5 @@
-//! Browsers that have logged in. A page cannot put a token on a WebSocket, an event stream or an `<img>`, so the browser
-//! gets a cookie for it.
+//! Browsers that have logged in. A page cannot send a token when it opens a WebSocket, an event stream or an `<img>`,
+//! so the browser gets a cookie in exchange for the token.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -70,8 +70,8 @@ fn name(peer: &Peer, port: u16) -> String {
 }
 
 /// The session's id in a browser's cookie.
-pub(crate) fn shown<'a>(headers: &'a HeaderMap, peer: &Peer, port: u16) -> Option<&'a str> {
-    // Programs send no cookies.
+pub(crate) fn id_in_cookie<'a>(headers: &'a HeaderMap, peer: &Peer, port: u16) -> Option<&'a str> {
+    // Most programs send no cookies and need no further work.
     headers.get(COOKIE)?;
     let name = name(peer, port);
     let pairs = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_makes_way() {
+    fn another_login_ends_the_oldest_one() {
         let (sessions, start) = (Sessions::default(), Instant::now());
         let first = sessions.begin(Rights::Full, start).unwrap();
         for _ in 0..SESSIONS {
@@ -129,9 +129,9 @@ mod tests {
             headers
         };
         let headers = with(&["a=b; framewire-80=old", "framewire-5000=id; c"]);
-        assert_eq!(shown(&headers, &peer(false), 5000), Some("id"));
-        assert_eq!(shown(&headers, &peer(true), 5000), None, "not one that was set without TLS");
-        assert_eq!(shown(&with(&["__Host-framewire-1=id"]), &peer(true), 1), Some("id"));
-        assert_eq!(shown(&with(&["framewire=id; =; ;;", "\u{e9}"]), &peer(false), 1), None);
+        assert_eq!(id_in_cookie(&headers, &peer(false), 5000), Some("id"));
+        assert_eq!(id_in_cookie(&headers, &peer(true), 5000), None, "this cookie was set without TLS");
+        assert_eq!(id_in_cookie(&with(&["__Host-framewire-1=id"]), &peer(true), 1), Some("id"));
+        assert_eq!(id_in_cookie(&with(&["framewire=id; =; ;;", "\u{e9}"]), &peer(false), 1), None);
     }
 }

@@ -82,7 +82,7 @@ impl Token {
         Token::parse(&text).map_err(|reason| TokenError::Unfit { path: path.to_owned(), reason })
     }
 
-    /// RFC 6750 allows these characters in the header.
+    /// Reads a token. It may contain only the characters that RFC 6750 allows in the header.
     fn parse(text: &str) -> Result<Token, String> {
         let token = text.trim();
         if !(SHORTEST..=LONGEST).contains(&token.len()) {
@@ -98,7 +98,7 @@ impl Token {
         }
     }
 
-    /// The token itself, for those who may use it.
+    /// The secret text of the token.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -139,7 +139,7 @@ impl Tokens {
     /// The rights of a caller that sends this token.
     pub(crate) fn rights(&self, shown: &[u8]) -> Option<Rights> {
         let is = |token: &Option<Token>| token.as_ref().map_or(Choice::from(0), |token| token.is(shown));
-        // Both are always compared, so the time does not depend on the first.
+        // Both are always compared, so the time does not depend on the result of the first comparison.
         let (full, read) = (is(&self.full), is(&self.read));
         match (full.into(), read.into()) {
             (true, _) => Some(Rights::Full),
@@ -160,15 +160,15 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The number of wrong tokens that an address may send at once.
+/// The number of wrong tokens that an address may send without waiting.
 const BURST: u32 = 10;
 /// The time after which it may send one more.
 const REFILL: Duration = Duration::from_secs(6);
-/// Addresses that are remembered at once.
+/// The largest number of addresses that are remembered.
 const ADDRESSES: usize = 4096;
 
-/// Counts wrong tokens by address. After a few, a caller must wait before it sends another, and they are no longer logged.
-/// Tokens are too long to be guessed.
+/// Counts wrong tokens by address. After [`BURST`] of them, a caller must wait before it sends another, and further
+/// ones are not logged. Even without this limit, tokens are too long to be guessed.
 #[derive(Debug, Default)]
 pub(crate) struct Attempts {
     /// For each address, the time at which its wrong tokens no longer count.
@@ -183,13 +183,13 @@ impl Attempts {
         debt.checked_sub(REFILL * (BURST - 1)).filter(|wait| !wait.is_zero())
     }
 
-    /// Notes a wrong token.
+    /// Counts a wrong token.
     pub(crate) fn failed(&self, address: IpAddr, now: Instant) {
         let mut forgiven = self.forgiven.lock();
         if forgiven.len() >= ADDRESSES && !forgiven.contains_key(&address) {
             forgiven.retain(|_, forgiven| *forgiven > now);
         }
-        // An attacker with more addresses than this still has to guess a random word of 32 characters.
+        // An attacker with more addresses than this still has to guess a token of at least 32 characters.
         if forgiven.len() >= ADDRESSES && !forgiven.contains_key(&address) {
             return;
         }
@@ -275,7 +275,7 @@ mod tests {
             attempts.failed(address(1), start);
         }
         assert_eq!(attempts.wait(address(1), start), Some(REFILL));
-        assert_eq!(attempts.wait(address(2), start), None, "others do not wait with it");
+        assert_eq!(attempts.wait(address(2), start), None, "other addresses do not have to wait");
         assert_eq!(attempts.wait(address(1), start + REFILL), None);
         attempts.failed(address(1), start + REFILL);
         assert_eq!(attempts.wait(address(1), start + REFILL), Some(REFILL));
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn the_memory_is_bounded_and_forgets_what_is_forgiven() {
+    fn the_number_of_remembered_addresses_is_bounded() {
         let (attempts, start) = (Attempts::default(), Instant::now());
         for number in 0..2 * ADDRESSES as u32 {
             attempts.failed(IpAddr::V4(number.into()), start);

@@ -1,4 +1,4 @@
-//! What happens to a request: who sent it, whether it is accepted, and which route answers it.
+//! Handles a request: finds out who sent it, decides whether it is accepted, and passes it to its route.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -47,7 +47,7 @@ pub(crate) struct Dispatcher {
     pub(super) bodies: Arc<BodyReader>,
     pub(super) meter: Arc<Meter>,
     pub(super) idempotency: Arc<Idempotency>,
-    /// Whether each request leaves a line in the log.
+    /// Whether each request is logged.
     pub(super) log_requests: bool,
 }
 
@@ -102,7 +102,7 @@ impl Handler for Arc<Dispatcher> {
 
 impl Dispatcher {
     /// Answers a request. Refuses it before its body is read if its framing is ambiguous, if it comes from a foreign
-    /// web page, or if it lacks a token that is required.
+    /// web page, or if it does not have a token that is required.
     async fn admit(
         self: &Arc<Dispatcher>,
         peer: &Peer,
@@ -117,7 +117,7 @@ impl Dispatcher {
             peer,
             method: &parts.method,
             target: &parts.uri,
-            any_name: routes.is_some() || plain::goes_by_any_name(path),
+            any_name: routes.is_some() || plain::accepts_any_host_name(path),
             headers: &parts.headers,
         };
         let admission = framing::check(parts.version, &parts.uri, &parts.headers)
@@ -216,7 +216,7 @@ impl Dispatcher {
         response
     }
 
-    /// Answers an accepted request that has an `Idempotency-Key`. The connection's activity counts its body.
+    /// Answers an accepted request that has an `Idempotency-Key`. `activity` counts the memory of the request's body.
     async fn respond_once(
         self: &Arc<Dispatcher>,
         routes: CompatRoutes,

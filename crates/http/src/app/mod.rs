@@ -1,7 +1,7 @@
-//! The server as a whole: what it is made from, and how it is served.
+//! The server as a whole: its settings, its parts, and how it runs.
 //!
 //! - `serve`: puts the services and the routes together and serves them;
-//! - `dispatch`: what happens to a request: who sent it, whether it is accepted, and which route answers it;
+//! - `dispatch`: finds out who sent a request, decides whether it is accepted, and passes it to its route;
 //! - `request_id`: the id of a request in logs; with the feature `otlp`, `span` makes traces of requests.
 
 mod dispatch;
@@ -26,8 +26,8 @@ pub use serve::{LocalServer, serve};
 #[cfg(feature = "otlp")]
 pub use span::SPANS;
 
-/// A front end that another crate adds to a server. Its requests pass the same checks of `Host`, `Origin` and tokens as all
-/// others. Read-only callers may use it. It gets the rights of a caller from [`LocalCalls::for_sender`].
+/// A front end that another crate adds to a server. `Host`, `Origin` and tokens are checked as for all other requests.
+/// Read-only callers may use the front end. It gets the rights of a caller from [`LocalCalls::for_sender`].
 #[derive(Clone)]
 pub struct FrontEnd {
     /// Its path, such as `/mcp`.
@@ -49,18 +49,19 @@ pub struct App {
     pub access: Access,
     /// The certificate for HTTPS. Without one, the server uses HTTP.
     pub tls: Option<Tls>,
-    /// The folder for snapshots and recordings. It does not have to exist yet. Without a folder, none can be made.
+    /// The folder for snapshots, recordings and uploaded games. It does not have to exist yet. Without a folder, the
+    /// server stores none of them.
     pub data: Option<PathBuf>,
     /// Makes the allocator return free memory to the system. It is called on its own thread after large requests.
     pub release_memory: Option<fn()>,
-    /// Whether each request leaves a line in the log: an event of level INFO and target `framewire::http`.
+    /// Whether each request is logged, as an event of level INFO and target `framewire::http`.
     pub log_requests: bool,
     /// A front end of another crate.
     pub front_end: Option<FrontEnd>,
 }
 
 impl App {
-    /// An app with the default limits and a log of requests.
+    /// An app that has the default limits and logs each request.
     pub fn new(emulators: Emulators, deadline: Duration) -> App {
         App {
             emulators,

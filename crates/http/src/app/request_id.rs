@@ -1,4 +1,4 @@
-//! The id of a request in logs: from its sender, or else from this server.
+//! The id of a request in logs. The sender can choose it; otherwise this server makes one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use framewire_protocol::MAX_TRACE;
 
-/// Carries a request's id, in either direction.
+/// The header with a request's id, in requests and in replies.
 pub(crate) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// Says which trace a request is part of.
+/// The header that says which trace a request is part of.
 pub(crate) const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// The longest accepted id.
@@ -70,7 +70,7 @@ impl RequestId {
     }
 }
 
-/// Whether an id can be written to a line of a log without being confused with anything else.
+/// Whether an id can be written to a line of a log without ambiguity.
 fn is_sound(id: &[u8]) -> bool {
     (1..=LONGEST).contains(&id.len()) && id.iter().all(|byte| byte.is_ascii_graphic() && *byte != b'"')
 }

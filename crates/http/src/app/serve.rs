@@ -91,8 +91,8 @@ async fn close_storage(recordings: &Storage<Recordings>, replays: &Replays, grac
     }
 }
 
-/// Serves `app` on `socket` until `shutdown` ends. Then it answers the requests under way for at most
-/// [`Limits::grace`](crate::Limits::grace), and the connections are closed. An error on one connection does not affect the
+/// Serves `app` on `socket` until `shutdown` ends. Then it finishes the requests under way, for at most
+/// [`Limits::grace`](crate::Limits::grace), and closes the connections. An error on one connection does not affect the
 /// others.
 pub async fn serve(socket: TcpListener, app: App, shutdown: impl Future<Output = ()>) {
     let Limits { last_call, grace, .. } = app.limits;
@@ -227,7 +227,7 @@ pub(crate) fn router(state: AppState, front_end: Option<&FrontEnd>) -> (Router, 
     (router, catalog)
 }
 
-/// Notes in the reply's extensions which route answered. The counters need it.
+/// Stores in the reply's extensions which route answered, for the counters.
 async fn note_route(path: MatchedPath, request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     response.extensions_mut().insert(path);
@@ -238,7 +238,8 @@ async fn nothing(request: Request) -> Response {
     Failure::no_such_path(request.uri().path()).answer(request.uri().path())
 }
 
-/// Explains a wrong method: routes outside of `/v1` accept only GET and HEAD. [`v1::explain_method`] does the rest under `/v1`.
+/// The reply to a method that a route does not accept. The routes outside of `/v1` accept only GET and HEAD. Under
+/// `/v1`, [`v1::explain_method`] completes the reply.
 async fn wrong_method(request: Request) -> Response {
     let path = request.uri().path();
     if is_under_v1(path) {

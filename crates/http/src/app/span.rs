@@ -1,4 +1,4 @@
-//! A span for each request, for OpenTelemetry. Without the feature `otlp` there is none.
+//! A span for each request, for OpenTelemetry. It is compiled only with the feature `otlp`.
 
 use axum::http::{HeaderMap, Method, StatusCode};
 use opentelemetry::Context;
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_whole_parent_is_taken() {
+    fn an_incomplete_traceparent_is_ignored() {
         let parent = parent_of("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01").unwrap();
         assert_eq!(parent.trace_id().to_string(), "4bf92f3577b34da6a3ce929d0e0e4736");
         assert!(parent.is_sampled() && parent.is_remote());

@@ -1,4 +1,4 @@
-//! Reads the bodies of mGBA-http.
+//! Reads the bodies of requests to mGBA-http's routes.
 
 use axum::http::StatusCode;
 use bytes::Bytes;
@@ -43,7 +43,7 @@ mod tests {
     use super::parse;
 
     #[test]
-    fn savestates_in_all_their_spellings() {
+    fn savestates_are_accepted_in_all_their_spellings() {
         for text in ["[d3,00,ea]", "d3,00,ea", " [ D3 , 0 0,\r\n\tea ]\n", "[d3,0,ea]"] {
             assert_eq!(parse(text.as_bytes()).unwrap(), [0xd3, 0x00, 0xea], "{text:?}");
         }

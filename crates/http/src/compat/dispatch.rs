@@ -1,4 +1,4 @@
-//! From a request's path to its route, and from the route to the reply.
+//! Finds the route for a request's path, performs the route's operation, and writes the reply.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -96,7 +96,7 @@ impl RoutesAt {
     }
 }
 
-/// What mGBA-http's routes work with.
+/// The services that mGBA-http's routes use.
 pub(crate) struct CompatServices {
     pub(crate) operations: Arc<Operations>,
     pub(crate) bodies: Arc<BodyReader>,

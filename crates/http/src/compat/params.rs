@@ -1,5 +1,5 @@
-//! The parameters of a route: their names, what they accept, the type of their value, and the refusal of anything else; and
-//! the query that they are read from.
+//! The parameters of a route: their names, the values that they accept, the types of these values, and the errors for
+//! other values. They are read from a request's query.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use crate::failure::Failure;
 /// A parameter in a route's query.
 #[derive(Debug, Clone, Copy)]
 pub struct Param {
-    /// Its name as mGBA-http's documents spell it; any letter case is accepted.
+    /// Its name as mGBA-http's documentation spells it; any letter case is accepted.
     pub name: &'static str,
     /// What it accepts.
     pub kind: Kind,
@@ -27,25 +27,25 @@ pub struct Param {
 pub enum Kind {
     /// A whole number in decimal.
     Integer {
-        /// The smallest that is accepted.
+        /// The smallest accepted number.
         min: i64,
-        /// The largest that is accepted.
+        /// The largest accepted number.
         max: i64,
     },
     /// A whole number as Lua's `tonumber` reads it: decimal, or hex after `0x`.
     LuaNumber {
-        /// The largest that is accepted; the smallest is 0.
+        /// The largest accepted number; the smallest is 0.
         max: u32,
     },
     /// `true` or `false`, in any letter case.
     Boolean,
-    /// Any text, the empty one included.
+    /// Any text, including an empty one.
     Text,
     /// Text that is not empty: a name that the emulator looks up.
     Name,
     /// A path on the emulator's machine: not empty and without NUL.
     Path,
-    /// The name of a button, spelled exactly as [`Key::name`] does.
+    /// The name of a button, in exactly the spelling of [`Key::name`].
     Button,
     /// Names of buttons, at least one. The parameter is repeated for each of them.
     Buttons,
@@ -195,7 +195,7 @@ impl Kind {
             Kind::Text => "a text".to_owned(),
             Kind::Name => "a name".to_owned(),
             Kind::Path => "the path of a file on the emulator's machine".to_owned(),
-            Kind::Button => format!("one of {}, spelled so", all_buttons()),
+            Kind::Button => format!("one of {}, in this spelling", all_buttons()),
             Kind::Buttons => {
                 format!(
                     "one of {}, in this spelling; repeat the parameter for several buttons (buttons=A&buttons=B)",

@@ -20,8 +20,8 @@ use crate::operations::budget::BudgetShare;
 /// How the result of a route is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reply {
-    /// In a form that depends on its type: nothing, `true` or `false`, a number in decimal, text unchanged, bytes as
-    /// lower-case hex pairs joined by commas, names joined by commas.
+    /// In a form that depends on its type: no result is an empty body; a Boolean is `true` or `false`; a number is in
+    /// decimal; text is unchanged; bytes are lower-case hex pairs joined by commas; names are joined by commas.
     Plain(ResultKind),
     /// A mask of keys as the names of its buttons, joined by commas.
     Buttons,
@@ -30,7 +30,7 @@ pub enum Reply {
 }
 
 impl Reply {
-    /// Writes a result as a reply. The reply holds its share of the memory until it is sent.
+    /// Writes a result as a reply. A large reply keeps `share`, the memory that is reserved for it, until it is sent.
     pub(crate) fn response(self, value: Value, share: BudgetShare) -> Response {
         let body = match (self, value) {
             (_, Value::None) => Body::empty(),
@@ -62,7 +62,7 @@ fn joined(items: Vec<Value>) -> String {
 fn no_keys(mask: i64) -> Failure {
     Failure::new(
         StatusCode::BAD_GATEWAY,
-        format!("the emulator says that the keys {mask:#x} are held; there are ten"),
+        format!("the emulator reports the mask of held keys {mask:#x}, but there are only ten keys"),
     )
 }
 
@@ -80,7 +80,7 @@ pub(super) fn hex_body(bytes: Vec<u8>, share: BudgetShare) -> Body {
 /// Bytes as hex pairs, written piece by piece: the text is three times as long as the bytes, and is never in memory as a whole.
 struct Hex {
     bytes: Vec<u8>,
-    /// How many of them.
+    /// How many of the bytes have been written.
     written: usize,
     _share: BudgetShare,
 }

@@ -1,4 +1,4 @@
-//! The table of mGBA-http's routes, in the order of its documents.
+//! The table of mGBA-http's routes, in the order of its documentation.
 
 use framewire_protocol::op::{OpInfo, OpKind};
 use framewire_protocol::{Effect, Key, Keys, MAX_RANGE, Op};
@@ -14,7 +14,7 @@ use crate::failure::Failure;
 pub struct Route {
     /// The method of the route. A route for GET also answers HEAD.
     pub verb: Verb,
-    /// Its path as mGBA-http's documents spell it; any letter case is accepted.
+    /// Its path as mGBA-http's documentation spells it; any letter case is accepted.
     pub path: &'static str,
     /// The key of the text message that mGBA-http sends for it.
     pub message: &'static str,
@@ -30,7 +30,7 @@ pub struct Route {
     pub(super) build: Build,
 }
 
-/// A method.
+/// An HTTP method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
     /// GET, and HEAD with it.
@@ -68,7 +68,7 @@ impl Route {
         }
     }
 
-    /// A route whose description and reply are those of its operation.
+    /// A route that has the description and the kind of reply of its operation.
     const fn new(
         (verb, path, message): (Verb, &'static str, &'static str),
         params: &'static [Param],
@@ -123,7 +123,7 @@ const fn flags(default: i64) -> Typed<u8> {
     integer("flags", (0, 31), exact, Some(default), doc)
 }
 
-/// The value of a memory cell of this size.
+/// The value to write to memory, from 0 to `max`.
 const fn value<T: TryFrom<i64>>(max: u32) -> Typed<T> {
     integer("value", (0, max as i64), exact, None, "The value.")
 }
@@ -134,7 +134,7 @@ const fn key_mask(name: &'static str) -> Typed<u16> {
     integer(name, (0, Keys::MASK as i64), exact, None, doc)
 }
 
-/// By default, loading takes all parts except the picture, and saving takes all parts.
+/// By default, loading uses all parts except the save data (2), and saving uses all parts.
 const LOAD_FLAGS: Typed<u8> = flags(29);
 const SAVE_FLAGS: Typed<u8> = flags(31);
 const SLOT: Typed<u32> =

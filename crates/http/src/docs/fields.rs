@@ -25,7 +25,7 @@ impl<'a> FormWriter<'a> {
         }
     }
 
-    /// Writes what an operation replies: the fields, and an example if the document has one.
+    /// Writes the replies of an operation: their fields, and an example if the document has one.
     pub(super) fn write_replies(&self, out: &mut String, operation: &'a Value) {
         let mut replies = String::new();
         for (status, reply) in operation["responses"].as_object().into_iter().flatten() {
@@ -53,7 +53,7 @@ impl<'a> FormWriter<'a> {
         }
     }
 
-    /// Writes the fields of an object, or of the objects of a list or a choice. Anything else has none.
+    /// Writes the fields of an object, or of the objects in a list or a choice (`oneOf`). Other schemas have no fields.
     fn write_fields(&self, out: &mut String, schema: &'a Value, depth: usize) {
         if depth == 0 {
             return;
@@ -67,7 +67,7 @@ impl<'a> FormWriter<'a> {
             if forms.len() > FORMS {
                 let _ = writeln!(
                     out,
-                    "<p>One of {} forms; <a href=\"/openapi.json\">/openapi.json</a> has them.</p>",
+                    "<p>One of {} forms; see <a href=\"/openapi.json\">/openapi.json</a>.</p>",
                     forms.len()
                 );
                 continue;

@@ -1,4 +1,4 @@
-//! An operation of the OpenAPI document as a form.
+//! Writes an operation of the OpenAPI document as an HTML form.
 
 use std::fmt::Write;
 
@@ -23,7 +23,7 @@ pub(super) fn with_code(text: &str) -> String {
     html
 }
 
-/// The document that forms are written from.
+/// Writes the forms for an OpenAPI document.
 pub(super) struct FormWriter<'a> {
     document: &'a Value,
 }
@@ -143,17 +143,17 @@ impl<'a> FormWriter<'a> {
             }
         }
         let doc = with_code(parameter["description"].as_str().unwrap_or_default());
-        let more = if many { " Several are separated by blanks or commas." } else { "" };
+        let more = if many { " Separate several values with blanks or commas." } else { "" };
         let _ = writeln!(out, "<span class=\"doc\">{doc}{more}</span></div>");
     }
 
-    /// What a `$ref` stands for.
+    /// The value that a `$ref` refers to. Any other value is returned unchanged.
     pub(super) fn resolved(&self, value: &'a Value) -> &'a Value {
         let place = value["$ref"].as_str().and_then(|place| place.strip_prefix('#'));
         place.and_then(|place| self.document.pointer(place)).unwrap_or(value)
     }
 
-    /// The other type of a schema that accepts null too.
+    /// The schema without null: for a choice between null and one other schema, that schema.
     pub(super) fn without_null(&self, schema: &'a Value) -> &'a Value {
         let schema = self.resolved(schema);
         let mut others = schema["oneOf"].as_array().into_iter().flatten().filter(|one| one["type"] != "null");

@@ -1,4 +1,5 @@
-//! The documentation page: it describes every route, and can send requests. It is made from the OpenAPI document.
+//! The documentation page `/docs`: it describes every route and can send requests. It is made from the OpenAPI
+//! document.
 
 mod fields;
 mod form;

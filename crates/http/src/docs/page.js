@@ -1,4 +1,4 @@
-// Tries what the page describes, shows what came back, and writes it as a short program.
+// Sends the requests that the page describes, shows the replies, and writes the requests as short programs.
 import { code, isLanguage, LANGUAGES, language } from "/console/code.js";
 
 const languages = document.getElementById("language");
@@ -63,7 +63,7 @@ function asCode({ url, options: { method, headers, body } }) {
   return code(language.value, action, location.origin, false);
 }
 
-/** Shows a reply, and at most its beginning where it does not end by itself. */
+/** Shows a reply. Of an endless reply, it shows the most recent part until the request is stopped. */
 async function show(output, reply, milliseconds) {
   const type = reply.headers.get("content-type") ?? "";
   const head = document.createElement("pre");
@@ -129,7 +129,7 @@ for (const form of document.forms) {
   form.querySelector(".stop").addEventListener("click", () => running?.abort());
 }
 
-// A link to a path of the page opens it.
+// Opens the operation that the page's address names after "#".
 function openLinked() {
   const details = document.getElementById(location.hash.slice(1));
   if (details instanceof HTMLDetailsElement) details.open = true;

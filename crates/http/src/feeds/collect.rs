@@ -19,7 +19,7 @@ use crate::transport::Stopping;
 
 /// How long a feed continues without a reader, so that readers can come back.
 pub(crate) const UNREAD: Duration = Duration::from_secs(60);
-/// The same for a feed that a client created with `POST /v1/watches`.
+/// The same time for a feed that a client created with `POST /v1/watches`.
 pub(crate) const UNREAD_KEPT: Duration = Duration::from_secs(600);
 
 /// Fills a feed.
@@ -31,21 +31,22 @@ pub(crate) struct Collector {
     pub(crate) watch: Option<Watch>,
     /// `None` if the feed has only changes of memory.
     pub(crate) events: Option<broadcast::Receiver<Event>>,
-    /// How long it continues without a reader; `None` means without a limit.
+    /// How long the feed continues without a reader; `None` means without a limit.
     pub(crate) patience: Option<Duration>,
-    /// Dropped last, after the emulator has ended the watch.
+    /// Dropped last, after `watch`. The receivers learn from this that the emulator's watch has ended.
     pub(crate) over: watch::Sender<()>,
 }
 
 impl Collector {
-    /// Runs until the feed is deleted, has had no reader for a long time, the emulator is gone, or the server stops.
+    /// Runs until the feed is deleted, the feed has had no reader for a long time, the emulator is gone, or the server
+    /// stops.
     pub(crate) async fn run(mut self, feeds: Arc<Feeds>, stopping: Stopping) {
         let feed = self.feed.clone();
         let (mut deleted, patience) = (feed.updates(), self.patience);
         let reason = loop {
             tokio::select! {
                 reason = self.collect() => break reason,
-                // A reader may have come a moment ago.
+                // `remove_unread` checks again, because a reader may have come in the meantime.
                 () = unread(&feed, patience) => if feeds.remove_unread(&feed) {
                     break "nobody read it for a while";
                 },
@@ -57,7 +58,7 @@ impl Collector {
         feed.end(reason);
     }
 
-    /// Takes events until there are no more, and returns the reason.
+    /// Takes events until there will be no more, and returns the reason.
     async fn collect(&mut self) -> &'static str {
         loop {
             tokio::select! {
@@ -65,7 +66,7 @@ impl Collector {
                 event = next(&mut self.watch) => match event {
                     Some(event) => {
                         self.changed(event);
-                        // The next event may be there already. Other tasks get their turn between two events.
+                        // Lets other tasks run, in case the next event is there already.
                         yield_now().await;
                     }
                     None => return self.end(),
@@ -84,7 +85,7 @@ impl Collector {
         }
     }
 
-    /// Says why there are no more changes.
+    /// The reason why there are no more changes.
     fn end(&self) -> &'static str {
         match self.watch.as_ref().and_then(Watch::end) {
             Some(WatchEnd::OtherGame) => {
@@ -165,7 +166,7 @@ async fn happening(events: &mut Option<broadcast::Receiver<Event>>) -> Result<Ev
     }
 }
 
-/// Waits until the feed had no reader for this time.
+/// Waits until the feed has had no reader for the time `patience`, or its last reader will not come back.
 async fn unread(feed: &Feed, patience: Option<Duration>) {
     let Some(patience) = patience else { return std::future::pending().await };
     let mut readers = feed.readers();

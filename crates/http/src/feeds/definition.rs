@@ -1,4 +1,5 @@
-//! The definition of a watch, the memory that it needs, and the values that are computed from this memory.
+//! The definition of a watch: its subjects, which are expressions over memory; the memory that they need; and the
+//! values that are computed from this memory.
 
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ use crate::reading::fields::{Encoding, name_problem};
 const MAX_SUBJECTS: usize = 64;
 /// How many events are kept by default: 17 s with one event in each frame.
 pub(crate) const BUFFER: usize = 1024;
-/// The largest number that a client may choose.
+/// The largest number of events that a client may choose.
 const MAX_BUFFER: usize = 16_384;
 
 /// What to watch.
@@ -53,12 +54,12 @@ impl Default for Definition {
 }
 
 impl Definition {
-    /// A watch of only the emulator's events.
+    /// A definition with only the emulator's events.
     pub(crate) fn of_events() -> Definition {
         Definition { events: true, ..Definition::default() }
     }
 
-    /// Reads its expressions.
+    /// Compiles the expressions.
     ///
     /// # Errors
     /// If the definition is not valid. The problem names the field, and the column of an expression.
@@ -93,15 +94,15 @@ impl Definition {
     }
 }
 
-/// What is watched, and the memory that it needs.
+/// The subjects of a watch, and the memory that they need.
 #[derive(Debug, Default)]
 pub(crate) struct Subjects {
     pub(crate) all: Vec<Watched>,
-    /// Each once.
+    /// The ranges of memory that the subjects use, each once.
     pub(crate) ranges: Vec<MemoryRange>,
-    /// The characters of texts.
+    /// The game's character table, for the values of `text[…]`.
     characters: Option<Arc<TextTable>>,
-    /// Whether any of them depends on the frame counter.
+    /// Whether any subject depends on the frame counter.
     pub(crate) uses_frame: bool,
     /// The parameter that contains the expression, if that is not `watch`.
     parameter: Option<&'static str>,
@@ -118,7 +119,7 @@ pub(crate) enum Watched {
 }
 
 impl Subjects {
-    /// Compiles the condition in this parameter.
+    /// A condition as the only subject. `parameter` is the request's parameter that contains it.
     ///
     /// # Errors
     /// If it is not a valid condition. The problem names the column.
@@ -149,7 +150,7 @@ impl Subjects {
                 return Ok(());
             }
             Ok(_) => error,
-            // The second attempt would only complain about the pointers, so this is the more useful error.
+            // The first parser may have failed only because of pointers, so the second error is more useful.
             Err(error) => error,
         };
         Err(name_problem(symbols, Problem::in_body(place, &error.to_string())))
@@ -180,7 +181,7 @@ impl Subjects {
         })
     }
 
-    /// Changes an emulator's error about a range into one about the expression that uses it.
+    /// Changes an emulator's error about a range into an error about the expression that uses the range.
     pub(crate) fn refused(&self, error: OpError) -> Problem {
         let named = error.message.strip_prefix("ranges[").and_then(|rest| rest.split_once("]: "));
         let Some((number, problem)) = named else { return error.into() };
@@ -293,7 +294,7 @@ mod tests {
     use crate::feeds::definition::Definition;
 
     #[test]
-    fn values_follow_what_changes() {
+    fn values_follow_the_changes_of_memory() {
         let watch = [
             "u16[0x10] + u16[0x10] * 2",
             "u16[0x10] > 5",

@@ -12,7 +12,7 @@ use super::definition::Definition;
 use super::ring::{FeedEvent, Next, Ring, Values};
 use crate::reading::fields::Object;
 
-/// Bytes of events that a feed keeps, whatever its number of events.
+/// How many bytes of events a feed keeps at most, even if its definition allows more events.
 const MAX_BYTES: usize = 1024 * 1024;
 
 /// The events of one watch.
@@ -22,12 +22,13 @@ pub(crate) struct Feed {
     /// What is watched.
     pub(crate) definition: Definition,
     ring: Mutex<Ring>,
-    /// Tells readers that there is something new to read. `Some` means that the feed has ended, and contains the reason.
+    /// Wakes readers when there is something new to read. `Some` means that the feed has ended, and contains the
+    /// reason.
     updates: watch::Sender<Option<&'static str>>,
     readers: watch::Sender<Readers>,
     /// How many events the readers of this feed did not take in time.
     missed: AtomicU64,
-    /// The same for all feeds.
+    /// The same count for all feeds together.
     all_missed: Counter,
 }
 
@@ -35,24 +36,24 @@ pub(crate) struct Feed {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Readers {
     pub(crate) count: usize,
-    /// The last reader has left and will not return.
+    /// Whether the last reader has left and will not return.
     pub(crate) given_up: bool,
 }
 
 /// An event as a reader gets it.
 #[derive(Debug, Clone)]
 pub(crate) struct ReaderEvent {
-    /// Its id. A reader that names it continues after it.
+    /// Its id. A reader that sends this id when it reconnects continues after this event.
     pub(crate) id: String,
     pub(crate) name: &'static str,
     /// A JSON object.
     pub(crate) data: Arc<str>,
 }
 
-/// A place in a feed.
+/// A reader of a feed, and its position there.
 pub(crate) struct Reader {
     feed: Arc<Feed>,
-    /// Number of the event seen last.
+    /// The number of the last event that the reader got.
     seen: u64,
     /// The event that the reader gets first.
     opening: Option<ReaderEvent>,
@@ -80,17 +81,17 @@ impl Feed {
         self.updates.send_modify(|end| *end = end.or(Some(reason)));
     }
 
-    /// Becomes `Some` when the feed ends.
+    /// Signals new events. The value becomes `Some` when the feed ends.
     pub(crate) fn updates(&self) -> watch::Receiver<Option<&'static str>> {
         self.updates.subscribe()
     }
 
-    /// Its readers.
+    /// The number of readers, and its changes.
     pub(crate) fn readers(&self) -> watch::Receiver<Readers> {
         self.readers.subscribe()
     }
 
-    /// The values of the subjects, each under its expression.
+    /// The current frame, and an object with the value of each expression.
     pub(crate) fn values(&self) -> (u32, Json) {
         let ring = self.ring.lock();
         (ring.now().frame, self.named(ring.now()))
@@ -102,7 +103,7 @@ impl Feed {
         (ring.len(), ring.last(), self.missed.load(Relaxed))
     }
 
-    /// Adds a reader. It begins with the current values, or after the event whose id the client saw last.
+    /// Adds a reader. It begins with the current values, or after the event `last_id`, which the client got last.
     pub(crate) fn read(self: &Arc<Feed>, last_id: Option<&str>) -> Reader {
         let updates = self.updates.subscribe();
         self.readers.send_modify(|readers| readers.count += 1);
@@ -110,7 +111,7 @@ impl Feed {
         let resumed = last_id.and_then(|id| self.number(id)).filter(|number| *number <= ring.last());
         let opening = match (resumed, last_id) {
             (Some(_), _) => None,
-            // The id belongs to a feed that is gone, so the number of missed events is unknown.
+            // The id is from a feed that no longer exists, so the number of missed events is unknown.
             (None, Some(_)) => Some(self.missed_text(Json::Null, ring.now())),
             (None, None) if self.definition.watch.is_empty() => None,
             (None, None) => Some(self.values_text(ring.now())),
@@ -162,7 +163,7 @@ impl Reader {
             if let Some(opening) = self.opening.take() {
                 return Some(opening);
             }
-            // From this line on, a new event wakes the reader.
+            // From here on, a new event wakes the reader.
             let end = *self.updates.borrow_and_update();
             if let Some(event) = self.take() {
                 return Some(event);
@@ -181,12 +182,12 @@ impl Reader {
         ReaderEvent { id: self.feed.event_id(self.seen), name: "end", data }
     }
 
-    /// Ends the reader, which will not come back.
+    /// Removes the reader and notes that it will not come back.
     pub(crate) fn give_up(mut self) {
         self.gives_up = true;
     }
 
-    /// The id of its feed for clients.
+    /// The feed's id for clients.
     pub(crate) fn feed_id(&self) -> &str {
         &self.feed.id
     }
@@ -275,9 +276,9 @@ mod tests {
         }
     }
 
-    /// Each event wakes every reader that waits.
+    /// Each event wakes every waiting reader. Each reader must get all events, or learn how many it missed.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn readers_that_keep_up_miss_nothing() {
+    async fn many_readers_account_for_every_event() {
         const EVENTS: u32 = 2000;
         let feed = feed(64);
         let readers: Vec<_> = (0..20)

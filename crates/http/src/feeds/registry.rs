@@ -21,10 +21,10 @@ use crate::operations::Operations;
 use crate::operations::emulators::Served;
 use crate::problem::Problem;
 
-/// Why a feed without readers ended before its time.
+/// The reason why a feed without readers ended early.
 const NO_ROOM: &str = "nobody read it, and others needed its place";
 
-/// Read-only callers can create at most the limit divided by this number of watches with `POST /v1/watches`.
+/// Read-only callers together can create at most `limit / READ_ONLY_PART` feeds with `POST /v1/watches`.
 const READ_ONLY_PART: usize = 4;
 
 /// The feeds of a server.
@@ -35,12 +35,12 @@ pub(crate) struct Feeds {
     /// The largest number of feeds at the same time.
     limit: usize,
     feeds: Mutex<Vec<Listed>>,
-    /// Distinguishes the ids of this run of the server from those of other runs.
+    /// A part of the ids, which distinguishes them from ids of other runs of the server.
     run: String,
     ids: AtomicU64,
 }
 
-/// A feed in the list.
+/// A feed in the registry.
 #[derive(Clone)]
 pub(crate) struct Listed {
     pub(crate) feed: Arc<Feed>,
@@ -53,7 +53,7 @@ pub(crate) struct Listed {
 }
 
 impl Listed {
-    /// Whether the feed has no readers now, and is only kept for readers that may come back.
+    /// Whether the feed has no readers, and is kept only for readers that may come back.
     fn is_spare(&self) -> bool {
         self.owner.is_none()
             && !self.feed.definition.watch.is_empty()
@@ -68,7 +68,7 @@ impl Feeds {
         Feeds { operations, events_missed, limit, feeds: Mutex::default(), run, ids: AtomicU64::new(1) }
     }
 
-    /// Returns a reader of these subjects. Readers of the same subjects share one feed.
+    /// Returns a reader for this definition. Readers with the same definition share one feed.
     pub(crate) async fn read(
         self: &Arc<Feeds>,
         served: &Served,
@@ -83,14 +83,14 @@ impl Feeds {
         }
         let collector = self.begin(served, definition.clone()).await?;
         let mut feeds = self.feeds.lock();
-        // Another client may have been quicker.
+        // Another client may have created the feed in the meantime.
         if let Some(listed) = feeds.iter().find(is_it) {
             return Ok(listed.feed.read(last_id));
         }
         self.start(&mut feeds, served, collector, None).map(|listed| listed.feed.read(last_id))
     }
 
-    /// Creates a feed that is read by its id.
+    /// Creates a feed that clients read by its id.
     pub(crate) async fn create(
         self: &Arc<Feeds>,
         served: &Served,
@@ -124,7 +124,7 @@ impl Feeds {
         })
     }
 
-    /// Ends the feed of this id; its readers learn why. A read-only caller may end only its own.
+    /// Ends the feed of this id; its readers learn why. A read-only caller may end only the feeds that it created.
     pub(crate) fn delete(&self, id: &str, caller: Owner) -> Result<(), Problem> {
         let listed = self.get(id)?;
         match listed.owner {
@@ -154,8 +154,9 @@ impl Feeds {
         unread
     }
 
-    /// Begins a watch. Returns it, the frame in which it began, and the bytes of the memory at that time. It has an event at
-    /// least every `every` frames, if that is not 0. If the emulator has no room for it, watches without readers end.
+    /// Begins a watch. Returns it, the frame in which it began, and the bytes of the memory at that time. If `every` is
+    /// not 0, the watch reports an event at least every `every` frames. If the emulator has no room for the watch,
+    /// feeds without readers are ended to make room.
     pub(crate) async fn watch(
         &self,
         served: &Served,
@@ -189,7 +190,7 @@ impl Feeds {
         !spare.is_empty()
     }
 
-    /// Begins to watch.
+    /// Creates a feed and begins its watch. [`Feeds::start`] then adds the feed to the registry.
     async fn begin(&self, served: &Served, definition: Definition) -> Result<Collector, Problem> {
         let symbols = served.symbols().await;
         let subjects = definition.compile(&symbols)?;

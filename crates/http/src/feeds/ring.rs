@@ -1,5 +1,6 @@
-//! The last events of a feed, for readers at their own pace. A reader is only a number: the number of the last event that it
-//! saw. So a slow reader delays nobody and takes no memory. It learns how many events it missed.
+//! The last events of a feed. Each reader goes through them at its own pace: it remembers only the number of the last
+//! event that it got. So a slow reader delays no other reader and takes no memory here. It learns how many events it
+//! missed.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -34,7 +35,7 @@ struct Update {
     values: Vec<(usize, Json)>,
 }
 
-/// What comes next for a reader.
+/// The next step of a reader.
 #[derive(Debug)]
 pub(crate) enum Next {
     /// The event of this number.
@@ -42,7 +43,7 @@ pub(crate) enum Next {
     /// This many events are gone. `number` is the number of the last lost event, and `then` has the values of the subjects
     /// after it.
     Missed { count: u64, number: u64, then: Values },
-    /// Nothing: it has seen all events.
+    /// Nothing: the reader has got all events.
     Nothing,
 }
 
@@ -62,13 +63,14 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
-    /// Keeps `max_entries` events and about `max_bytes` of them, and always one.
+    /// Keeps at most `max_entries` events of about `max_bytes` bytes together, but always at least one event. `base`
+    /// has the values before the first event.
     pub(crate) fn new(max_entries: usize, max_bytes: usize, base: Values) -> Ring {
         let (then, now) = (base.clone(), base);
         Ring { entries: VecDeque::new(), last: 0, bytes: 0, max_entries, max_bytes, then, now }
     }
 
-    /// Adds an event, which sets the subjects with these indices to these values.
+    /// Adds an event, and sets the subjects with the indices in `values` to the new values.
     pub(crate) fn push(&mut self, entry: FeedEvent, frame: u32, values: Vec<(usize, Json)>) {
         let update = Update { frame, values };
         update.apply(&mut self.now);
@@ -88,7 +90,7 @@ impl Ring {
         self.last
     }
 
-    /// Events that are kept.
+    /// The number of events that are kept.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
@@ -98,7 +100,7 @@ impl Ring {
         &self.now
     }
 
-    /// What follows the event of number `seen`.
+    /// The next step of a reader that last got the event number `seen`.
     pub(crate) fn next(&self, seen: u64) -> Next {
         // Number of the last event that is gone.
         let gone = self.last - self.entries.len() as u64;
@@ -136,7 +138,7 @@ mod tests {
         Ring::new(max_entries, max_bytes, Values { frame: 0, values: vec![0.into(), 0.into()] })
     }
 
-    /// The event of this frame, which sets the first value to it.
+    /// Adds an event of this frame, which sets the first value to the frame's number.
     fn push(ring: &mut Ring, frame: u32) {
         let entry = FeedEvent { name: "change", data: frame.to_string().into() };
         ring.push(entry, frame, vec![(0, frame.into())]);
@@ -168,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_bounded_too_and_the_latest_always_stays() {
+    fn bytes_are_limited_too_and_the_latest_event_always_stays() {
         let mut ring = ring(1000, 4096);
         let large = |frame| FeedEvent { name: "change", data: format!("{frame:01000}").into() };
         (1..=100).for_each(|frame| ring.push(large(frame), frame, vec![]));

@@ -24,9 +24,9 @@ use crate::limits::Limits;
 
 /// How many requests with a key may be under way at once.
 const UNDER_WAY: usize = 1024;
-/// Read-only callers have a separate part of the memory: this fraction of it.
+/// Read-only callers have a separate memory. Its limits are the usual ones divided by this number.
 const READERS: usize = 32;
-/// One reply may use at most this fraction of the memory, so that it displaces few others.
+/// One reply may use at most the memory divided by this number, so that it displaces few others.
 const PART_OF_ONE: usize = 8;
 
 /// What identifies a remembered key.
@@ -66,7 +66,7 @@ pub(super) enum Known {
 pub(super) struct EndSignal(watch::Receiver<()>);
 
 impl EndSignal {
-    /// Waits for it.
+    /// Waits for the signal.
     pub(super) async fn wait(mut self) {
         // No value is ever sent. The wait ends when the sender is dropped.
         let _ = self.0.changed().await;
@@ -78,7 +78,7 @@ pub(super) struct Turn {
     keyed: Arc<KeyedReplies>,
     name: Arc<KeyId>,
     digest: Digest,
-    /// Dropped at the end.
+    /// Dropped at the end, which gives the [`EndSignal`].
     _over: watch::Sender<()>,
     ended: bool,
 }
@@ -207,7 +207,7 @@ impl KeyMemory {
         Ok(sender)
     }
 
-    /// There is no room for another key.
+    /// The failure when there is no room for another key.
     fn full(&self, now: Instant) -> Failure {
         let KeyLimits { keys, life, .. } = self.bounds;
         let oldest = self.done.front().map_or(now, |(done, _)| *done);
@@ -234,7 +234,7 @@ impl KeyMemory {
         }
     }
 
-    /// Forgets a request that is not under way any more and has no reply to keep.
+    /// Forgets a request that is no longer under way and has no reply to keep.
     fn forget(&mut self, name: &Arc<KeyId>) {
         self.entries.remove(name);
     }

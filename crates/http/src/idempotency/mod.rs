@@ -1,9 +1,9 @@
 //! The header `Idempotency-Key`: a caller that got no reply repeats the request with the same key, and the request takes
 //! effect only once (IETF draft-ietf-httpapi-idempotency-key-header).
 //!
-//! All requests with a key pass [`once`], over HTTP and JSON-RPC, so routes do not deal with keys themselves. A route that
-//! changes an emulator also passes the key on ([`Batch::key`](framewire_protocol::Batch)): a script that remembers the key
-//! still knows it after a restart of this server.
+//! All requests with a key, over HTTP and JSON-RPC, go through [`Idempotency::once`], so routes do not have to handle
+//! keys. A route that changes an emulator also passes the key to the emulator
+//! ([`Batch::key`](framewire_protocol::Batch)): Framewire's script remembers the key even if this server is restarted.
 //!
 //! `memory` holds the requests that are remembered, with their replies.
 
@@ -33,7 +33,7 @@ use crate::transport::incoming::BodyReader;
 /// The header that carries a key.
 pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// A route adds this to a reply's extensions if the request changed nothing. Such a reply is not kept.
+/// A route adds this to the extensions of a reply if the request changed nothing. Such a reply is not kept.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NothingDone;
 
@@ -56,7 +56,7 @@ pub(crate) fn key(
 pub(crate) fn check_absent(head: &RequestHead<'_>) -> Result<(), Failure> {
     match read(head.headers)? {
         None => Ok(()),
-        Some(_) => Err(misplaced(head, "keys do not apply to logging in and out")),
+        Some(_) => Err(misplaced(head, "accepts no key")),
     }
 }
 
@@ -65,7 +65,7 @@ fn misplaced(head: &RequestHead<'_>, why: &str) -> Failure {
     Failure::bad_request(format!("header Idempotency-Key: {method} {path} {why}; leave the header out"))
 }
 
-/// The key that the header holds.
+/// The key in the header.
 pub(crate) fn read(headers: &HeaderMap) -> Result<Option<String>, Failure> {
     let mut keys = headers.get_all(IDEMPOTENCY_KEY).iter();
     let Some(key) = keys.next() else { return Ok(None) };
@@ -85,7 +85,7 @@ pub(crate) fn is_key(text: &str) -> bool {
     (1..=MAX_KEY).contains(&text.len()) && text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }
 
-/// Performs requests with a key once.
+/// Makes sure that requests with a key are performed only once.
 pub(crate) struct Idempotency {
     replies: Arc<KeyedReplies>,
     bodies: Arc<BodyReader>,
@@ -94,7 +94,7 @@ pub(crate) struct Idempotency {
 }
 
 impl Idempotency {
-    /// Remembers requests within these limits.
+    /// Creates an empty memory of requests with these limits.
     pub(crate) fn new(limits: &Limits, bodies: Arc<BodyReader>, first_emulator: String) -> Idempotency {
         Idempotency { replies: Arc::new(KeyedReplies::new(limits)), bodies, first_emulator }
     }
@@ -143,12 +143,12 @@ impl Idempotency {
     }
 }
 
-/// The parts of two requests that are compared.
+/// A digest of the parts of a request that must be the same when it is repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Digest([u64; 2]);
 
 impl Digest {
-    /// The digest of the parts of a request.
+    /// The digest of these parts.
     pub(crate) fn of(parts: &[&[u8]]) -> Digest {
         static HASHERS: LazyLock<[RandomState; 2]> = LazyLock::new(Default::default);
         Digest(HASHERS.each_ref().map(|state| {
@@ -162,7 +162,7 @@ impl Digest {
     }
 }
 
-/// A future that continues in a task of its own if it is dropped before its end.
+/// A future that continues in its own task if it is dropped before its end.
 struct Unfinished<F: Future + Send + 'static>(Option<Pin<Box<F>>>);
 
 impl<F: Future + Send + 'static> Unfinished<F> {

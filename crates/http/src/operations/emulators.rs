@@ -1,4 +1,4 @@
-//! The emulators that are served, and what belongs to each.
+//! The emulators that are served, and the server's state for each of them.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -15,7 +15,7 @@ use crate::access::permit::Permit;
 /// Longest name of an emulator, in bytes.
 const MAX_NAME: usize = 64;
 
-/// An emulator that is served, and what belongs to it.
+/// An emulator that is served, and the server's state for it.
 pub struct Served {
     /// Its name for `?emulator=`.
     pub name: String,
@@ -25,7 +25,7 @@ pub struct Served {
     symbols: Arc<SymbolFiles>,
     /// The batches that it has not answered yet.
     pub(crate) waiting: Waiting,
-    /// Who began its lockstep.
+    /// The WebSocket that began its lockstep.
     pub(crate) lockstep: LockstepHolder,
     /// What the caller may do with it; `None` if the caller may do everything.
     permit: Option<Permit>,
@@ -101,7 +101,7 @@ impl Served {
         Arc::new(Served { permit, ..self.copy() })
     }
 
-    /// The same emulator.
+    /// A copy, which shares the emulator and the counters.
     fn copy(&self) -> Served {
         Served {
             name: self.name.clone(),
@@ -123,7 +123,7 @@ impl Served {
     fn check_scripts(&self, batch: &Batch) -> Result<(), EmulatorError> {
         if !self.allows_scripts && batch.ops.iter().any(|op| matches!(op, Op::Script { .. })) {
             return Err(EmulatorError::Forbidden(
-                "this server runs no Lua code of clients; start framewire with --allow-script, or use the other requests"
+                "this server does not run Lua code from clients; start framewire with --allow-script, or use other requests"
                     .to_owned(),
             ));
         }
@@ -131,7 +131,7 @@ impl Served {
     }
 
     /// Submits a batch to the emulator, if the caller is allowed to. Every batch of this crate goes through this function.
-    #[expect(clippy::disallowed_methods, reason = "the one place where batches are handed over")]
+    #[expect(clippy::disallowed_methods, reason = "the only place that submits batches")]
     pub(crate) fn submit(&self, mut batch: Batch, deadline: Instant) -> Pending {
         let permitted = self.permit.as_ref().map_or(Ok(()), |permit| permit.check(&mut batch));
         match permitted.and_then(|()| self.check_scripts(&batch)) {
@@ -153,16 +153,16 @@ pub struct Emulators {
 /// A name that an emulator cannot have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// It would have to be escaped in a query.
+    /// The name would have to be escaped in a query, or has a wrong length.
     #[error("{0:?} cannot name an emulator: 1 to {MAX_NAME} letters, digits and any of - _ . : are accepted")]
     Unfit(String),
-    /// Another emulator has it.
+    /// Another emulator has this name.
     #[error("two emulators have the name {0:?}; give each a different name")]
     Taken(String),
 }
 
 impl Emulators {
-    /// Serves this emulator, for requests that do not name one.
+    /// Serves this emulator. Requests that do not name an emulator go to it.
     ///
     /// # Errors
     /// [`NameError::Unfit`].
@@ -171,7 +171,7 @@ impl Emulators {
         Ok(Emulators { all: vec![Arc::new(first)] })
     }
 
-    /// Serves this emulator too.
+    /// Also serves this emulator.
     ///
     /// # Errors
     /// If its name cannot be used or is taken.
@@ -227,8 +227,8 @@ task_local! {
     static CONNECTION: u64;
 }
 
-/// The number of the WebSocket that last began an emulator's lockstep; 0 if a client without a WebSocket began it, or it has
-/// ended.
+/// The number of the WebSocket that last began an emulator's lockstep; 0 if a client without a WebSocket began it, or
+/// lockstep has ended.
 ///
 /// Lockstep ends with the WebSocket that began it, because no other client asks for frames. Lockstep that an HTTP request
 /// began ends with its time-out, because such a client has no lasting connection.
@@ -236,7 +236,7 @@ task_local! {
 pub(crate) struct LockstepHolder(Arc<AtomicU64>);
 
 impl LockstepHolder {
-    /// Notes what operations do to lockstep.
+    /// Notes whether operations begin or end lockstep.
     pub(crate) fn note(&self, ops: &[Op]) {
         for op in ops {
             match op {
@@ -249,8 +249,8 @@ impl LockstepHolder {
         }
     }
 
-    /// Clears the holder of the lockstep if it is this WebSocket. Returns whether it was.
-    pub(crate) fn is_left_by(&self, connection: u64) -> bool {
+    /// Clears the holder of the lockstep if it is this WebSocket. Returns whether it was the holder.
+    pub(crate) fn clear_if_held_by(&self, connection: u64) -> bool {
         self.0.compare_exchange(connection, 0, Relaxed, Relaxed).is_ok()
     }
 }
@@ -278,13 +278,13 @@ mod tests {
         let holder = LockstepHolder::default();
         begin(&holder, 1).await;
         begin(&holder, 2).await;
-        assert!(!holder.is_left_by(1));
-        assert!(holder.is_left_by(2) && !holder.is_left_by(2));
+        assert!(!holder.clear_if_held_by(1));
+        assert!(holder.clear_if_held_by(2) && !holder.clear_if_held_by(2));
         begin(&holder, 1).await;
         holder.note(&[Op::Lockstep { timeout: 1000 }]);
-        assert!(!holder.is_left_by(1), "an HTTP client has it");
+        assert!(!holder.clear_if_held_by(1), "an HTTP client has it");
         begin(&holder, 1).await;
         holder.note(&[Op::Pause {}, Op::Resume {}]);
-        assert!(!holder.is_left_by(1), "it is over");
+        assert!(!holder.clear_if_held_by(1), "it is over");
     }
 }

@@ -43,12 +43,12 @@ impl SelectedEmulator {
         self.operations.perform(&self.served, batch.into()).await
     }
 
-    /// The result of one operation.
+    /// Performs one operation and returns its result.
     pub(crate) async fn ask(&self, op: Op) -> Result<Value, EmulatorError> {
         Ok(self.perform(op).await?.single()?)
     }
 
-    /// A batch that is performed only once for the request's key.
+    /// Adds the request's key to a batch, so that the batch is performed only once.
     pub(crate) fn keyed(&self, batch: impl Into<Batch>) -> Batch {
         Batch { key: self.key.clone(), ..batch.into() }
     }
@@ -69,7 +69,7 @@ pub(crate) struct Operations {
     pub(crate) replies: ReplyBudget,
     /// The only folder in which callers may name files.
     pub(crate) files: Option<Files>,
-    /// Signals that the server stops.
+    /// The signal that the server stops.
     pub(crate) stopping: Stopping,
 }
 
@@ -97,7 +97,7 @@ impl Operations {
         self.perform_until(served, batch, Instant::now() + self.deadline).await
     }
 
-    /// Performs a batch that may take longer than others.
+    /// Performs a batch within a deadline of its own.
     pub(crate) async fn perform_until(
         &self,
         served: &Served,
@@ -134,10 +134,10 @@ impl Operations {
         }
     }
 
-    /// Ends the lockstep that a WebSocket began: the WebSocket is closed.
+    /// Ends the lockstep that a WebSocket began. It is called when the WebSocket is closed.
     pub(crate) async fn end_lockstep(&self, connection: u64) {
         for served in self.emulators.iter() {
-            if !served.lockstep.is_left_by(connection) {
+            if !served.lockstep.clear_if_held_by(connection) {
                 continue;
             }
             // The error is ignored: lockstep may have ended already, or the emulator may be gone.

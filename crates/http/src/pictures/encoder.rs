@@ -17,8 +17,8 @@ use crate::operations::emulators::Served;
 use crate::problem::Problem;
 use crate::transport::streams::OpenStream;
 
-/// The newest picture of an emulator; pictures that are not taken in time are skipped. The channel closes when the emulator
-/// is gone.
+/// The newest picture of an emulator. A viewer that is slow skips pictures. The channel closes when the emulator is
+/// gone.
 pub(crate) type Newest = watch::Receiver<Option<Arc<SharedPicture>>>;
 
 /// Encodes the pictures of each emulator that has viewers, once for all of them.
@@ -30,7 +30,7 @@ pub(crate) struct PictureEncoders {
 }
 
 impl PictureEncoders {
-    /// No emulator has viewers yet.
+    /// Creates the encoders. No emulator has viewers yet.
     pub(crate) fn new(patience: Duration) -> PictureEncoders {
         PictureEncoders { patience, open: Mutex::default() }
     }
@@ -43,7 +43,7 @@ impl PictureEncoders {
         let source = PictureSource::open(served, self.patience).await?;
         let mut open = self.open.lock();
         if let Some(sender) = open.get(&served.name) {
-            return Ok(subscribe(sender)); // another was faster
+            return Ok(subscribe(sender)); // another viewer was faster
         }
         let (sender, newest) = watch::channel(None);
         open.insert(served.name.clone(), sender.clone());
@@ -51,7 +51,7 @@ impl PictureEncoders {
         Ok(newest)
     }
 
-    /// Takes pictures until there is no viewer or no picture comes any more.
+    /// Passes on pictures until there are no viewers, or the emulator sends no more pictures.
     async fn run(
         self: Arc<Self>,
         name: String,
@@ -68,7 +68,7 @@ impl PictureEncoders {
             let mut open = self.open.lock();
             let picture = match picture {
                 Some(Some(picture)) => picture,
-                // A viewer may have come a moment ago.
+                // A viewer has come in the meantime.
                 None if sender.receiver_count() > 0 => continue,
                 _ => {
                     open.remove(&name);
@@ -117,7 +117,7 @@ impl PictureSource {
     }
 }
 
-/// Limits how many clients watch and listen at once. Each of them costs more than other streams.
+/// Limits how many clients can get pictures or sound at once. Such a stream costs more than other streams.
 #[derive(Clone)]
 pub(crate) struct ViewerLimit {
     all: u32,

@@ -74,7 +74,7 @@ impl SharedPicture {
         self.jpeg.get_or_init(|| jpeg::encode(self.image()).into()).clone()
     }
 
-    /// Whether it shows the same as `other`.
+    /// Whether both pictures show the same image.
     pub(crate) fn looks_like(&self, other: &SharedPicture) -> bool {
         self.image() == other.image()
     }

@@ -13,7 +13,7 @@ use tracing::debug;
 use crate::operations::emulators::Served;
 use crate::problem::Problem;
 
-/// How long to wait for a screenshot before the next request.
+/// How long a request for a screenshot may take.
 const SCREENSHOT_TIMEOUT: Duration = Duration::from_secs(3);
 /// The pause after a screenshot that failed.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -26,7 +26,7 @@ pub(crate) struct Screenshot {
     pub(crate) png: Bytes,
 }
 
-/// Asks an emulator for its picture.
+/// Requests the current picture of an emulator.
 pub(crate) async fn screenshot(served: &Served, deadline: Instant) -> Result<Screenshot, EmulatorError> {
     let mut outcome = served.submit(Op::Screenshot {}.into(), deadline.into_std()).await?;
     match outcome.results.pop() {
@@ -42,9 +42,9 @@ pub(crate) async fn screenshot(served: &Served, deadline: Instant) -> Result<Scr
 /// Takes screenshots one after another, as many as the emulator can make without missing frames.
 pub(crate) struct Screenshots {
     served: Arc<Served>,
-    /// The last one, and its picture.
+    /// The last screenshot, as a file and decoded.
     last: (Screenshot, Arc<Picture>),
-    /// Whether the last one was not returned yet.
+    /// Whether the last screenshot has not been returned yet.
     fresh: bool,
     /// The time of the next request.
     due: Instant,
@@ -52,7 +52,7 @@ pub(crate) struct Screenshots {
 }
 
 impl Screenshots {
-    /// Asks for the first, so that an emulator without pictures is noticed at once.
+    /// Requests the first screenshot, so that an emulator without pictures causes an error at once.
     pub(crate) async fn begin(served: Arc<Served>, patience: Duration) -> Result<Screenshots, Problem> {
         let now = Instant::now();
         let first = screenshot(&served, now + patience).await?;
@@ -69,7 +69,7 @@ impl Screenshots {
         Some(self.last.1.clone())
     }
 
-    /// Asks for a picture once, when it is due. Returns whether there was a new one.
+    /// Waits until a screenshot is due and requests it. Returns whether it is new; `None` when the emulator is gone.
     async fn ask(&mut self) -> Option<bool> {
         sleep_until(self.due).await;
         let asked = Instant::now();
@@ -116,15 +116,15 @@ fn picture(screenshot: &Screenshot, ticks: u64) -> Result<Picture, OpError> {
 
 /// A console's frames per second, minus the error of the measurement. An emulator with fewer is too slow.
 const FULL: f64 = 59.0;
-/// Screenshots a second: at first, at least, at most.
+/// Screenshots per second: at the beginning, the least, and the most.
 const START: f64 = 20.0;
 const LEAST: f64 = 10.0;
 const MOST: f64 = 60.0;
-/// Time between two checks of the emulator's frame rate, which is measured over about as long.
+/// Time between two checks of the emulator's frame rate. The rate is measured over about the same time.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// How many screenshots per second an emulator can make. The number grows by one while the emulator keeps its frame rate, and
-/// falls by a third when it does not.
+/// How many screenshots per second an emulator can make. At each check, the number grows by 8 if the emulator keeps its
+/// frame rate, and falls by a third if it does not.
 struct Tempo {
     rate: f64,
     looked: Instant,
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tempo_follows_what_the_emulator_can_hold() {
+    fn the_tempo_follows_the_frame_rate_of_the_emulator() {
         let start = Instant::now();
         let mut tempo = Tempo::new(start);
         let mut after = |seconds: u64, frames: f64| {
@@ -163,6 +163,6 @@ mod tests {
         assert_eq!(after(10, 59.7), MOST);
         assert!(after(1, 57.0) < 45.0);
         assert_eq!(after(10, 30.0), LEAST);
-        assert!(after(1, 240.0) > LEAST, "fast-forward does not mean that time is short");
+        assert!(after(1, 240.0) > LEAST, "an emulator in fast-forward is not too slow");
     }
 }

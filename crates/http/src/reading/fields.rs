@@ -28,7 +28,7 @@ pub(crate) enum Encoding {
 }
 
 impl Encoding {
-    /// Writes bytes.
+    /// Writes bytes as text.
     pub(crate) fn text(self, bytes: &[u8]) -> String {
         match self {
             Encoding::Base64 => STANDARD.encode(bytes),
@@ -36,7 +36,7 @@ impl Encoding {
         }
     }
 
-    /// Reads bytes; `None` if the text is something else.
+    /// Reads bytes from text; `None` if the text is not in this encoding.
     pub(crate) fn bytes(self, text: &str) -> Option<Vec<u8>> {
         match self {
             Encoding::Base64 => STANDARD.decode(text).ok(),
@@ -65,7 +65,7 @@ pub(crate) struct Context<'a> {
     pub(crate) encoding: Encoding,
 }
 
-/// Fields that are taken one by one.
+/// The fields of an object, which are read one by one.
 pub(crate) struct Fields<'a> {
     left: Object,
     /// The names that were read, for the error about an unknown field.
@@ -84,7 +84,7 @@ impl<'a> Fields<'a> {
         self.left.remove(name).filter(|value| !value.is_null())
     }
 
-    /// A field that must be there; `accepts` says what it holds.
+    /// A required field; `accepts` says what it accepts.
     pub(crate) fn required(&mut self, name: &'static str, accepts: &str) -> Result<Json, Problem> {
         self.take(name).ok_or_else(|| Problem::parameter(name, "is missing", accepts))
     }
@@ -195,12 +195,12 @@ impl<'a> Fields<'a> {
 const ADDRESSES: &str = "a number from 0 to 4294967295, a text such as \"0x02000000\", a symbol such as \"score\" or \"score+2\", or \
                          an address in memory such as \"u32[0x03005D8C] + 4\"";
 const OFFSETS: &str = "an offset in the domain, from 0 on, as a number or in hex such as \"0x1f\"; a symbol is an address on \
-                       the bus and goes without a domain";
+                       the bus, so leave out the domain to use one";
 /// What [`keys`] reads.
 pub(crate) const KEYS: &str =
     "a list of the names A, B, Select, Start, Right, Left, Up, Down, R and L, or a mask from 0 to 1023";
 
-/// A whole number, as such or as text in hex after `0x`, which JSON numbers cannot be.
+/// A whole number: a JSON number, or a text in hex after `0x`, because JSON numbers cannot be in hex.
 pub(crate) fn integer(value: &Json) -> Option<i64> {
     match value {
         Json::Number(number) => number.as_i64().or_else(|| {
@@ -286,7 +286,7 @@ pub(crate) fn target(
     }
 }
 
-/// The address that is an expression; `None` if it is a number, a name, or a name with an offset or an index.
+/// Reads an address that is an expression; `None` if it is a number, a name, or a name with an offset or an index.
 pub(crate) fn computed(value: &Json, symbols: &Symbols) -> Option<Result<Target, ParseError>> {
     let text = value.as_str()?;
     if symbols.locate(text).is_ok() {
@@ -299,7 +299,7 @@ pub(crate) fn computed(value: &Json, symbols: &Symbols) -> Option<Result<Target,
             let format = number.map_or(Format::Plain, |(_, format)| format);
             Some(Ok(Target { address, kind: number.map(|(kind, _)| kind), format }))
         }
-        // The text is an invalid expression, or the error of `locate` describes it.
+        // The text is an invalid expression. Otherwise, the error of `locate` describes the problem.
         Err(error) if is_expression(text, symbols) => Some(Err(error)),
         Err(_) => None,
     }
@@ -312,7 +312,7 @@ fn is_expression(text: &str, symbols: &Symbols) -> bool {
         || Type::ALL.iter().any(|kind| text.contains(&format!("{}[", kind.name())))
 }
 
-/// The problem with a text that may use names. A name whose symbols belong to another game is not found: 404.
+/// The problem with a text that may use names. If the symbols that have the name belong to another game, it is a 404.
 pub(crate) fn name_problem(symbols: &Symbols, problem: Problem) -> Problem {
     match symbols.unavailable() {
         Some(why) if problem.detail().contains(why) => problem.with_status(StatusCode::NOT_FOUND),
@@ -320,7 +320,7 @@ pub(crate) fn name_problem(symbols: &Symbols, problem: Problem) -> Problem {
     }
 }
 
-/// An address, or with a domain an offset there.
+/// An address or, with a domain, an offset in the domain.
 pub(crate) fn place_in(
     value: &Json,
     domain: Option<&str>,

@@ -1,7 +1,8 @@
-//! Converts what callers send to types. Errors name the place, its content, and what is accepted there.
+//! Converts the JSON and the queries of requests to Rust types. Errors name the place, the value there, and what is
+//! accepted.
 //!
 //! - `unique`: JSON without duplicate keys;
-//! - `source`: a JSON value, or the texts of a query or path, as a type asks for it;
+//! - `source`: deserializes types from a JSON value, or from the texts of a query or path;
 //! - `fields`: the fields of an object, read one by one.
 
 use std::borrow::Cow;
@@ -20,7 +21,7 @@ pub(crate) mod fields;
 mod source;
 pub(crate) mod unique;
 
-/// Reads a body of JSON, which is an object; an empty one is an object without fields.
+/// Reads a JSON body, which must be an object. An empty body counts as an object without fields.
 pub(crate) fn body<T: DeserializeOwned>(text: &[u8]) -> Result<T, Problem> {
     let text = if text.trim_ascii().is_empty() { b"{}" } else { text };
     match unique::read(text).map_err(|error| error.problem("the body"))? {
@@ -34,7 +35,7 @@ pub(crate) fn object<T: DeserializeOwned>(object: Object) -> Result<T, Problem> 
     read(Json::Object(object), "the object")
 }
 
-/// Converts the value at the place `name`.
+/// Converts a value. Errors call its place `name`.
 pub(crate) fn value<T: DeserializeOwned>(name: &str, value: Json) -> Result<T, Problem> {
     T::deserialize(ValueSource::Json(value)).map_err(|refusal| refusal.within(name).problem(name))
 }
@@ -44,14 +45,14 @@ fn read<T: DeserializeOwned>(value: Json, whole: &str) -> Result<T, Problem> {
     from(value).map_err(|refusal| refusal.with_expected(|place| from(null_at(place))).problem(whole))
 }
 
-/// Reads the parameters of a query, each with all texts that were given for it.
+/// Reads the parameters of a query. `given` has the name of each parameter and all texts for it.
 pub(crate) fn query<T: DeserializeOwned>(given: Vec<(String, Vec<String>)>) -> Result<T, Problem> {
     let without = |name: &str| T::deserialize(ValueSource::Query(vec![(name.to_owned(), Vec::new())]));
     T::deserialize(ValueSource::Query(given))
         .map_err(|refusal| refusal.with_expected(without).problem("the query"))
 }
 
-/// Reads the part `name` of a path.
+/// Reads the parameter `name` of a path from its text.
 pub(crate) fn part<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, Problem> {
     let refused = |refusal: ReadError| refusal.within(name).problem(name);
     T::deserialize(ValueSource::Text(vec![text.to_owned()])).map_err(refused)
@@ -62,7 +63,7 @@ pub(crate) fn part<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, Pro
 pub(crate) struct Whole<const MIN: u32, const MAX: u32>(u32);
 
 impl<const MIN: u32, const MAX: u32> Whole<MIN, MAX> {
-    /// Wraps a number that is within the range.
+    /// A constant within the range, for default values.
     pub(crate) const fn usual(number: u32) -> Whole<MIN, MAX> {
         assert!(MIN <= number && number <= MAX);
         Whole(number)
@@ -93,7 +94,7 @@ impl<const MIN: u32, const MAX: u32> Visitor<'_> for Within<MIN, MAX> {
         within.map(Whole).ok_or_else(|| refused::<MIN, MAX, E>(&format!("is {number}")))
     }
 
-    /// The source gives a text that says what is there in place of a whole number.
+    /// [`ValueSource`] passes a text if there is no whole number. The text says what there is.
     fn visit_str<E: Error>(self, problem: &str) -> Result<Whole<MIN, MAX>, E> {
         Err(refused::<MIN, MAX, E>(problem))
     }
@@ -108,7 +109,7 @@ pub(crate) fn emulator_of(parts: &Parts) -> Option<String> {
     pairs(parts).find(is_emulator).map(value_of)
 }
 
-/// The pairs of a request's query.
+/// The `NAME=VALUE` pairs of a request's query.
 pub(crate) fn pairs(parts: &Parts) -> impl Iterator<Item = &str> {
     pairs_of(parts.uri.query().unwrap_or(""))
 }

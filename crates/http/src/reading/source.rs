@@ -1,4 +1,4 @@
-//! The sources of values, and their errors.
+//! The sources from which values are deserialized, and their errors.
 
 use std::fmt::{Display, Formatter};
 
@@ -31,7 +31,7 @@ impl ValueSource {
         }
     }
 
-    /// The text, if it is one.
+    /// The value, if it is one text.
     fn text(&self) -> Option<&str> {
         match self {
             ValueSource::Json(Json::String(text)) => Some(text),
@@ -40,7 +40,7 @@ impl ValueSource {
         }
     }
 
-    /// The whole number, if it is one.
+    /// The value, if it is a whole number.
     fn integer(&self) -> Option<i128> {
         match self {
             ValueSource::Json(Json::Number(number)) => {
@@ -84,7 +84,7 @@ impl<'de> Deserializer<'de> for ValueSource {
         deserialize_i32 visit_i32 i32, deserialize_i64 visit_i64 i64
     );
 
-    /// A whole number of any size, or a text that says what else is there.
+    /// A whole number of any size. If the value is something else, the visitor gets a text that says what it is.
     fn deserialize_i128<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         match self.integer() {
             Some(number) => visitor.visit_i128(number),
@@ -251,18 +251,18 @@ impl<'de, I: Iterator<Item = (String, ValueSource)>> MapAccess<'de> for FieldAcc
     }
 }
 
-/// The separator between a problem and what is accepted, in the errors of types.
+/// The separator between a problem and what is accepted, in the errors of `Deserialize` implementations.
 pub(super) const ACCEPTED: &str = "; accepted is ";
 
 /// Why a value cannot be read.
 #[derive(Debug)]
 pub(super) struct ReadError {
-    /// Where, such as `ops[3].address`; empty for the whole.
+    /// The place of the value, such as `ops[3].address`; empty for the whole.
     place: String,
     /// What is wrong, to follow the place.
     problem: String,
     accepts: Option<String>,
-    /// The value is missing.
+    /// Whether the value is missing.
     missing: bool,
 }
 
@@ -276,12 +276,12 @@ impl ReadError {
         }
     }
 
-    /// The value is not one of these.
+    /// The value is not accepted.
     pub fn value(value: &Json, accepts: impl Into<String>) -> ReadError {
         ReadError::new(format!("is {}", shown(value)), accepts)
     }
 
-    /// The value has another type.
+    /// The value has a wrong type.
     pub fn kind(value: &Json, accepts: impl Into<String>) -> ReadError {
         let kind = match value {
             Json::Array(_) => "is a list",
@@ -291,7 +291,7 @@ impl ReadError {
         ReadError::new(kind, accepts)
     }
 
-    /// The same, of a field of this name.
+    /// The same error, in the field of this name.
     pub fn within(self, name: &str) -> ReadError {
         let place = match self.place.as_str() {
             "" => name.to_owned(),
@@ -301,18 +301,19 @@ impl ReadError {
         ReadError { place, ..self }
     }
 
-    /// The same, of an item of a list.
+    /// The same error, in the item of a list with this index.
     pub fn at(self, index: usize) -> ReadError {
         self.within(&format!("[{index}]"))
     }
 
-    /// For a missing value: adds what is accepted there, from the error of `read` for a null.
+    /// If the error is about a missing value, adds what is accepted there. To find that out, `read` reads a null at
+    /// this place, which causes an error.
     pub fn with_expected<T>(self, read: impl FnOnce(&str) -> Result<T, ReadError>) -> ReadError {
         if !self.missing {
             return self;
         }
         match read(&self.place) {
-            // The type may refuse another field first.
+            // If the places differ, the type has refused another field first, and the error does not help.
             Err(other) if names(&other.place).eq(names(&self.place)) => {
                 ReadError { accepts: other.accepts, ..self }
             }
@@ -320,7 +321,7 @@ impl ReadError {
         }
     }
 
-    /// The problem for callers; `whole` is what was read.
+    /// The problem for callers. `whole` names the text that was read, such as "the query".
     pub fn problem(self, whole: &str) -> Problem {
         match (self.place.as_str(), self.accepts) {
             ("", None) => Problem::bad_request(format!("{whole} {}", self.problem)),
@@ -331,7 +332,7 @@ impl ReadError {
     }
 }
 
-/// An object with nothing but a null, at a place such as `presses[0].at`.
+/// An object that contains only a null, at a place such as `presses[0].at`.
 pub(super) fn null_at(place: &str) -> Json {
     place.rsplit('.').fold(Json::Null, |inner, step| {
         let inner = if step.contains('[') { Json::Array(vec![inner]) } else { inner };
@@ -356,7 +357,7 @@ impl Display for ReadError {
 impl std::error::Error for ReadError {}
 
 impl de::Error for ReadError {
-    /// The error of a type; after [`ACCEPTED`], it says what is accepted.
+    /// The error of a `Deserialize` implementation. After [`ACCEPTED`], it may say what is accepted.
     fn custom<T: Display>(message: T) -> ReadError {
         let message = message.to_string();
         match message.split_once(ACCEPTED) {

@@ -14,7 +14,7 @@ pub(crate) enum Unreadable {
     Syntax(serde_json::Error),
     /// An object has a key twice.
     Twice {
-        /// Which object; empty for the whole.
+        /// The place of the object; empty for the whole.
         place: String,
         /// What is wrong with it, to follow the place.
         problem: String,
@@ -22,7 +22,7 @@ pub(crate) enum Unreadable {
 }
 
 impl Unreadable {
-    /// The problem with `whole`, which is what was read.
+    /// The problem for callers. `whole` names the text that was read, such as "the body".
     pub(crate) fn problem(self, whole: &str) -> Problem {
         match self {
             Unreadable::Syntax(error) => {

@@ -1,4 +1,4 @@
-//! The routes under `/v1`, from their descriptions and declarations.
+//! A catalog of the routes under `/v1`, made from their descriptions and declarations.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -47,7 +47,7 @@ impl Catalog {
         self.effects.push((path.to_owned(), effect));
     }
 
-    /// Refuses a request that changes something, if its caller may not do that. Only the method and the path are checked.
+    /// Refuses a request that changes something, if its caller may only read. Only the method and the path are checked.
     pub(crate) fn check_rights(&self, rights: Rights, method: &Method, path: &str) -> Result<(), Failure> {
         let is_read_only = matches!(*method, Method::GET | Method::HEAD);
         if rights == Rights::Full || is_read_only || self.effect(path) != PathEffect::ByMethod {
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pattern_fits_paths_with_something_in_place_of_each_parameter() {
+    fn a_pattern_matches_paths_with_a_value_for_each_parameter() {
         for path in ["/v1/search/1/undo", "/v1/search/{id}/undo"] {
             assert!(matches_pattern(path, "/v1/search/{id}/undo"), "{path}");
         }

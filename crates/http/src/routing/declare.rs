@@ -19,14 +19,15 @@ const EXTENSION: &str = "x-effect";
 pub(crate) enum PathEffect {
     /// GET and HEAD change nothing, other methods change something. Read-only callers may use GET and HEAD.
     ByMethod,
-    /// Read-only callers may send requests. The operations, or the owner of what is changed, check later what they may do.
+    /// Read-only callers may send requests with any method. Their rights are checked later: for each operation, or by
+    /// the owner of the object that they change.
     JudgedLater,
     /// No method changes anything: read-only callers may use all of them, and an `Idempotency-Key` does not apply.
     Nothing,
 }
 
 impl PathEffect {
-    /// What a path's description declares.
+    /// The effect that a path's description declares.
     pub(crate) fn of(item: &PathItem) -> PathEffect {
         let declared = item.extensions.as_ref().and_then(|all| all.get(EXTENSION)?.as_str());
         match declared {
@@ -36,14 +37,14 @@ impl PathEffect {
         }
     }
 
-    /// The same, and takes the declaration out of the description.
+    /// Like [`PathEffect::of`], but also removes the declaration from the description.
     pub(crate) fn take(item: &mut PathItem) -> PathEffect {
         let effect = PathEffect::of(item);
         item.extensions = None;
         effect
     }
 
-    /// Declares it in a path's description.
+    /// Declares this effect in a path's description.
     pub(crate) fn declare(self, item: &mut PathItem) {
         item.extensions = Some(Extensions::from_iter([(EXTENSION, self.name())]));
     }
@@ -69,7 +70,8 @@ pub(crate) trait Declare: Sized {
         self.with_effect(PathEffect::Nothing)
     }
 
-    /// Declares as what the metrics count the streams of these routes, for [`OpensStream`](super::extract::OpensStream).
+    /// Declares the kind of the streams of these routes, for [`OpensStream`](super::extract::OpensStream) and the
+    /// metrics.
     fn counted_as(self, kind: StreamKind) -> Self;
 
     #[doc(hidden)]

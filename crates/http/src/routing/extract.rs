@@ -59,7 +59,7 @@ impl FromRequestParts<AppState> for Owner {
     }
 }
 
-/// The right to open a stream, of the kind that the route declares by `counted_as`.
+/// The right to open a stream. Its kind is the one that the route declares with `counted_as`.
 pub(crate) struct OpensStream {
     streams: StreamLimit,
     client: ClientAddress,
@@ -93,7 +93,7 @@ impl FromRequestParts<AppState> for OpensStream {
     }
 }
 
-/// The parameters of a route that has none but [`EmulatorParam`].
+/// The parameters of a route that has no parameters except [`EmulatorParam`].
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NoParameters {}
@@ -146,7 +146,7 @@ where
     }
 }
 
-/// A body of JSON, whatever its content type says: an object; an empty one is an object without fields.
+/// A JSON body, with any content type. It must be an object. An empty body counts as an object without fields.
 pub(crate) struct Payload<T>(pub(crate) T);
 
 impl<T: DeserializeOwned> FromRequest<AppState> for Payload<T> {
@@ -174,7 +174,7 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// The `limit` where none is given.
+    /// The default of `limit`.
     pub(crate) fn usual() -> Whole<1, 1000> {
         Whole::usual(100)
     }

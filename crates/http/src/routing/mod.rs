@@ -1,9 +1,9 @@
-//! What routes share.
+//! What all routes share.
 //!
 //! - `state`: the services; a handler takes those that it uses;
 //! - `extract`: extractors for parts of a request;
 //! - `prelude`: what most handlers import;
-//! - `declare`: what a route declares in addition to its description; `catalog` finds it by the path.
+//! - `declare`: what a route declares in addition to its description; `catalog` finds these declarations by path.
 
 pub(crate) mod catalog;
 pub(crate) mod declare;

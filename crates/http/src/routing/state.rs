@@ -1,4 +1,4 @@
-//! The services that handlers work with.
+//! The services that handlers use.
 
 use std::sync::Arc;
 
@@ -22,13 +22,13 @@ use crate::transport::streams::StreamLimit;
 pub(crate) struct AppState(Arc<Services>);
 
 impl AppState {
-    /// A state of these services.
+    /// The state with these services.
     pub(crate) fn new(services: Services) -> AppState {
         AppState(Arc::new(services))
     }
 }
 
-/// Declares the services, and that handlers can take each.
+/// Declares the services, and lets handlers take each of them as `State`.
 macro_rules! services {
     ($($(#[doc = $doc:literal])+ $name:ident: $service:ty),+ $(,)?) => {
         /// All services.
@@ -49,19 +49,19 @@ services! {
     operations: Arc<Operations>,
     /// Reads bodies.
     bodies: Arc<BodyReader>,
-    /// Signals that the server stops.
+    /// The signal that the server stops.
     stopping: Stopping,
     /// The limits for clients.
     limits: Arc<Limits>,
     /// The counters.
     meter: Arc<Meter>,
-    /// Performs requests with an `Idempotency-Key` once.
+    /// Performs requests with an `Idempotency-Key` only once.
     idempotency: Arc<Idempotency>,
     /// Limits how many streams are open.
     streams: StreamLimit,
-    /// Limits how many clients watch and listen.
+    /// Limits how many clients get pictures or sound.
     viewers: ViewerLimit,
-    /// What is watched.
+    /// The feeds of watches and events.
     feeds: Arc<Feeds>,
     /// The pictures of emulators that have viewers.
     encoders: Arc<PictureEncoders>,

@@ -1,4 +1,4 @@
-//! The loop over the socket of one connection.
+//! The loop that serves the WebSocket of one connection.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -59,14 +59,14 @@ struct RpcConnection {
 
 /// Why a connection ends.
 enum ConnectionEnd {
-    /// The client is gone, does not read, or knows the reason.
+    /// The client is gone, does not read, or has got the reason.
     Gone,
     /// The client sends something that cannot be received.
     Fault(CloseReason),
 }
 
 impl RpcConnection {
-    /// Serves until the end.
+    /// Serves the connection until it ends.
     async fn serve(&mut self, session: &Arc<RpcSession>) -> ConnectionEnd {
         let limits = &session.services.limits;
         let mut ping = interval((limits.idle / 4).clamp(SHORTEST, PING));
@@ -111,7 +111,7 @@ impl RpcConnection {
         let message = match &frame {
             Frame::Text(text) => message::read(text.as_bytes()),
             Frame::Binary(bytes) => message::read(bytes),
-            // Pings are answered below us, and a close makes the next `recv` the last.
+            // The WebSocket library answers pings. After a close frame, the next `recv` ends the connection.
             Frame::Ping(data) | Frame::Pong(data) => {
                 self.outflow.end_control(data.len());
                 return Ok(());
@@ -119,7 +119,7 @@ impl RpcConnection {
             Frame::Close(_) => return Ok(()),
         };
         drop(frame);
-        // Held until the last of its requests is answered.
+        // The charge counts the message's memory until the last of its requests is answered.
         let charge = self.outflow.end_message();
         match answer(session, message, charge).await {
             Some(refusal) => self.send([refusal.into()], stall).await,
@@ -159,7 +159,7 @@ async fn in_time(
         Poll::Ready(sent) => sent,
         Poll::Pending => {
             let sent = timeout(stall, sent).await.map_err(|_| ConnectionEnd::Gone)?;
-            // The queue has space again because the client reads. Meanwhile, nothing was received from it.
+            // The socket took the message because the client reads, so the client is alive, even if it sent nothing.
             *heard = Instant::now();
             sent
         }
@@ -167,7 +167,8 @@ async fn in_time(
     sent.map_err(|_| ConnectionEnd::Gone)
 }
 
-/// Begins the requests in order. Each is answered when it is done, or at once if there are too many.
+/// Begins the requests of a message in order. The reply is sent when all of them are done. If too many requests are
+/// under way, returns a reply that refuses them.
 async fn answer(session: &Arc<RpcSession>, message: Message, charge: Option<Charge>) -> Option<String> {
     let (items, is_array) = match message {
         Message::One(item) => (vec![item], false),
@@ -186,7 +187,7 @@ async fn answer(session: &Arc<RpcSession>, message: Message, charge: Option<Char
             return written(refusals.collect(), is_array);
         }
     };
-    // Work under a key continues after the connection, and so does its charge.
+    // The work of a request with a key continues after the connection has ended, so it shares the charge.
     let charge = charge.map(Arc::new);
     let mut under_way = Vec::with_capacity(items.len());
     for item in items {
@@ -207,7 +208,7 @@ async fn answer(session: &Arc<RpcSession>, message: Message, charge: Option<Char
             own.send(Outgoing { text, held: all_held }).await;
         }
         for sent in waiting {
-            // It fails if the subscription has ended already.
+            // This fails if the subscription has ended already.
             let _ = sent.send(());
         }
         drop((room, charge));
@@ -234,12 +235,12 @@ async fn start(
     }
 }
 
-/// A request that is over.
+/// A request that is done.
 struct EndedRequest {
-    /// `None` where it is not answered.
+    /// `None` if the request gets no reply.
     reply: Option<Json>,
     held: Option<Held>,
-    /// Gets a message when the reply is on its way.
+    /// See [`RpcReply::sent`].
     sent: Option<oneshot::Sender<()>>,
 }
 
@@ -255,7 +256,7 @@ async fn finish(started: StartedRequest) -> EndedRequest {
     EndedRequest { reply: started.id.map(|id| reply(id, result)), held, sent }
 }
 
-/// Replies as one message; `None` without replies.
+/// The replies as one message; `None` if there are no replies.
 fn written(mut replies: Vec<Json>, is_array: bool) -> Option<String> {
     if replies.is_empty() {
         return None;

@@ -1,4 +1,4 @@
-//! The methods of JSON-RPC for code in this process: front ends that are not HTTP.
+//! The methods of JSON-RPC for code in this process: front ends of other crates, such as MCP.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -47,7 +47,8 @@ impl LocalCalls {
         self.caller.rights == Rights::Read
     }
 
-    /// Names the caller: its rights and its address. Callers with the same name show the same token from the same address.
+    /// Names the caller: its rights and its address. Callers with the same name send the same token from the same
+    /// address.
     #[must_use]
     pub fn name(&self) -> String {
         format!("{:?}", self.caller.as_owner())
@@ -66,7 +67,7 @@ impl LocalCalls {
         let operations = Arc::<Operations>::from_ref(&self.state);
         let served = operations.for_caller(operations.emulators.first(), &self.caller);
         let services = RpcServices::from_ref(&self.state);
-        // Only events of subscriptions are sent.
+        // Nothing reads this queue, because only the events of subscriptions are sent to it.
         let (out, _) = mpsc::channel(1);
         let (methods, caller) = (self.methods.clone(), self.caller.clone());
         let session = Arc::new(RpcSession::new(services, methods, caller, served, self.client, out));

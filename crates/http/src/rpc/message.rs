@@ -1,4 +1,4 @@
-//! The text of requests, replies and errors, by <https://www.jsonrpc.org/specification>.
+//! The text of requests, replies and errors, according to <https://www.jsonrpc.org/specification>.
 
 use axum::http::StatusCode;
 use serde::Serialize;
@@ -11,12 +11,12 @@ use crate::reading::unique::{self, Unreadable};
 /// The largest number of requests in one array.
 const MAX_BATCH: usize = 1024;
 
-/// What a message holds.
+/// The content of a message.
 #[derive(Debug)]
 pub(super) enum Message {
     /// A request, or an invalid one.
     One(Result<Request, Refused>),
-    /// An array of them.
+    /// An array of requests, some of which may be invalid.
     Many(Vec<Result<Request, Refused>>),
 }
 
@@ -36,7 +36,7 @@ pub(super) enum Params {
     InOrder(Vec<Json>),
 }
 
-/// Something that is not a request, with its id if it is known.
+/// An invalid request, with its id, or null if the id is not known.
 #[derive(Debug)]
 pub(super) struct Refused {
     pub(super) id: Json,
@@ -48,7 +48,7 @@ impl Refused {
         Refused { id, error: RpcError::invalid_request(problem) }
     }
 
-    /// A field holds something other than is accepted there, or nothing.
+    /// A field is missing, or has a value that is not accepted.
     fn field(id: Json, name: &str, value: Option<&Json>, accepts: &str) -> Refused {
         let problem = value.map_or("is missing".to_owned(), |value| format!("is {}", shown(value)));
         Refused::new(id, Problem::parameter(name, &problem, accepts))
@@ -80,7 +80,7 @@ fn request(item: Json) -> Result<Request, Refused> {
     };
     let id = object.remove("id");
     let is_id = match &id {
-        // The id must be returned unchanged, but such a number is read as a floating point number.
+        // The id must be returned unchanged, but a floating-point number may be rounded when it is read.
         Some(Json::Number(number)) => !number.is_f64(),
         Some(Json::String(_) | Json::Null) | None => true,
         Some(_) => false,
@@ -122,7 +122,7 @@ fn request(item: Json) -> Result<Request, Refused> {
     }
 }
 
-/// The reply to the request of this id.
+/// The reply to the request with this id.
 pub(super) fn reply(id: Json, result: Result<Json, RpcError>) -> Json {
     match result {
         Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
@@ -132,7 +132,7 @@ pub(super) fn reply(id: Json, result: Result<Json, RpcError>) -> Json {
 
 /// An event of a subscription. `data` is JSON text that is inserted unchanged.
 pub(super) fn event(subscription: u64, id: &str, name: &str, data: &str) -> String {
-    // Ids and names are letters, digits, dots and hyphens.
+    // Ids and names have only letters, digits, dots and hyphens, so they need no escapes.
     format!(
         r#"{{"jsonrpc":"2.0","method":"event","params":{{"subscription":{subscription},"id":"{id}","event":"{name}","data":{data}}}}}"#
     )
@@ -154,7 +154,7 @@ impl RpcError {
         RpcError { code: -32700, message: "Parse error", data }
     }
 
-    /// The message is JSON, but no request.
+    /// The message is JSON, but not a request.
     pub(crate) fn invalid_request(problem: Problem) -> RpcError {
         RpcError { code: -32600, message: "Invalid Request", data: json!(problem) }
     }
@@ -165,8 +165,8 @@ impl RpcError {
         RpcError { code: -32601, message: "Method not found", data }
     }
 
-    /// A problem as JSON. What is wrong with the parameters has the code for it; every other status has one of its own, from
-    /// those that the specification leaves to servers.
+    /// An error with a problem in JSON (`data`). Problems with the parameters and internal errors have the codes of the
+    /// specification for them. Other statuses have codes from the range that the specification leaves to servers.
     pub(crate) fn with_status(status: StatusCode, data: Json) -> RpcError {
         let (code, message) = match status {
             StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY => (-32602, "Invalid params"),
@@ -190,7 +190,7 @@ impl RpcError {
         self.data
     }
 
-    /// Changes the problem of a batch with one operation into that of the operation.
+    /// Changes the problem of a batch with one operation into the problem of this operation alone.
     pub(crate) fn of_first_op(mut problem: Json) -> RpcError {
         const PLACE: &str = "ops[0]";
         if let Json::Object(fields) = &mut problem {

@@ -26,7 +26,7 @@ use crate::v1::batch::{self, Plan};
 use crate::v1::operations::row;
 use crate::v1::{control, convenience, wait};
 
-/// The parameter that does what the header `Idempotency-Key` does.
+/// The parameter for a key, as in the header `Idempotency-Key`.
 const KEY: &str = "idempotency_key";
 
 /// A request that was begun.
@@ -35,7 +35,7 @@ pub(super) type UnderWay = Pin<Box<dyn Future<Output = Result<RpcReply, RpcError
 const METHODS: &str = "an operation, as GET /v1/operations lists them, the operationId of a route of GET /openapi.json, such as \
                        saveSnapshot, or one of subscribe, unsubscribe and emulator";
 
-/// In front of a route's operation id, where an operation has the same name.
+/// The prefix before the operation id of a route. It selects the route if an operation has the same name.
 const ROUTE: &str = "v1.";
 
 /// The parameters of `unsubscribe`.
@@ -45,8 +45,8 @@ struct Unsubscribe {
     subscription: u64,
 }
 
-/// Begins a request, whose message `charge` counts. When this returns, its operations were sent to the emulator, so that
-/// operations are done in the order in which they were asked for.
+/// Begins a request. `charge` counts the memory of its message. When this function returns, the operations have been
+/// sent to the emulator. So the operations of all requests are performed in the order of the requests.
 pub(super) async fn begin(
     session: &Arc<RpcSession>,
     request: Request,
@@ -83,7 +83,8 @@ pub(super) async fn begin(
     }
 }
 
-/// Polls `work` once and does not wait: what it sends to the emulator arrives there before what later requests send.
+/// Polls `work` once and does not wait for its end. So everything that this poll sends to the emulator arrives there
+/// before the operations of later requests.
 pub(super) async fn under_way(
     work: impl Future<Output = Result<RpcReply, RpcError>> + Send + 'static,
 ) -> UnderWay {
@@ -94,21 +95,21 @@ pub(super) async fn under_way(
     }
 }
 
-/// Waits until the names of a game's addresses are read from their files. A request that reads them itself would be overtaken
-/// by the requests after it.
+/// Waits until the names of the game's addresses have been read from their files. If the request had to read them
+/// itself, later requests could overtake it.
 async fn have_symbols(session: &RpcSession, params: &Object) {
     let name = params.get("emulator").and_then(Json::as_str);
     let named = name.and_then(|name| session.services.operations.emulators.get(name));
     named.unwrap_or(&session.served).symbols().await;
 }
 
-/// Whether a method of this name is an operation of POST /v1/batch. `run` is the route, which also takes the operations
-/// around it.
+/// Whether a method of this name is an operation of POST /v1/batch. The method `run` is the route instead, which also
+/// accepts operations before and after the run.
 fn is_operation(name: &str) -> bool {
     name != "run" && (row(name).is_some() || convenience::ALL.iter().any(|(known, _)| *known == name))
 }
 
-/// Takes the key from the parameters, if one is given.
+/// Removes the key from the parameters and returns it, if there is one.
 fn key(params: &mut Object) -> Result<Option<String>, Problem> {
     match params.remove(KEY) {
         None | Some(Json::Null) => Ok(None),
@@ -130,7 +131,7 @@ async fn wait(session: &Arc<RpcSession>, mut params: Object) -> Result<UnderWay,
     let served = selected(session, &mut params)?;
     let (session, request, place) = (session.clone(), object(params)?, session.place(StreamKind::Wait)?);
     let selected = SelectedEmulator { served, operations: session.services.operations.clone(), key: None };
-    // The requests after it may make the condition hold, for a single frame.
+    // The wait begins at once, because a later request may make the condition true for a single frame.
     let waiting = under_way(async move {
         let _place = place;
         Ok(json(&wait::until(&selected, &session.services.feeds, request).await?).into())
@@ -144,13 +145,13 @@ fn unsubscribe(session: &RpcSession, params: Object) -> Result<UnderWay, RpcErro
         .unsubscribe(subscription)
         .ok_or_else(|| Problem::not_found(format!("this connection has no subscription {subscription}")))?;
     Ok(Box::pin(async move {
-        // It is closed without a message.
+        // The sender is dropped without a message.
         let _ = over.await;
         Ok(Json::Bool(true).into())
     }))
 }
 
-/// The parameters by name. Those of an operation may be in the order of its arguments.
+/// The parameters by name. The parameters of an operation may be an array, in the order of its arguments.
 fn named(method: &str, params: Params) -> Result<Object, Problem> {
     let items = match params {
         Params::Named(named) => return Ok(named),
@@ -171,7 +172,7 @@ fn named(method: &str, params: Params) -> Result<Object, Problem> {
     Ok(named)
 }
 
-/// The emulator that is meant.
+/// The emulator that the parameters name, or else the emulator of the connection. Removes the name from the parameters.
 fn selected(session: &RpcSession, params: &mut Object) -> Result<Arc<Served>, Problem> {
     let Some(name) = params.remove("emulator") else { return Ok(session.served.clone()) };
     let operations = &session.services.operations;
@@ -182,7 +183,7 @@ fn selected(session: &RpcSession, params: &mut Object) -> Result<Arc<Served>, Pr
     Ok(operations.for_caller(served, &session.caller))
 }
 
-/// Performs any operation of a batch, alone.
+/// Performs one operation, which is not in a batch.
 async fn operation(session: &RpcSession, name: &str, mut params: Object) -> Result<UnderWay, RpcError> {
     let served = selected(session, &mut params)?;
     let plan = alone(name, params, &served).await?;
@@ -193,7 +194,7 @@ async fn operation(session: &RpcSession, name: &str, mut params: Object) -> Resu
     .await
 }
 
-/// Reads an operation with its parameters.
+/// Reads one operation with its parameters.
 async fn alone(name: &str, mut params: Object, served: &Served) -> Result<Plan, Problem> {
     let encoding = params
         .remove("encoding")
@@ -206,7 +207,8 @@ async fn alone(name: &str, mut params: Object, served: &Served) -> Result<Plan, 
     Plan::one(params, Context { symbols: &symbols, encoding })
 }
 
-/// The same with a key, as a batch of one, because keys belong to batches.
+/// Like [`operation`], with a key. It sends a batch with one operation to the route, because a key is for a whole
+/// batch.
 async fn operation_once(
     session: &RpcSession,
     name: &str,
@@ -239,7 +241,7 @@ async fn operation_once(
     }))
 }
 
-/// Sends operations to the emulator.
+/// Sends operations to the emulator. `result` makes the result of the request from their outcome.
 async fn perform(
     session: &RpcSession,
     served: &Arc<Served>,
@@ -287,6 +289,6 @@ fn subscribe(session: Arc<RpcSession>, mut params: Object) -> Result<UnderWay, R
 }
 
 fn json(value: &impl Serialize) -> Json {
-    // Only maps with keys that are not texts cannot be written.
+    // This fails only for maps with keys that are not texts.
     serde_json::to_value(value).unwrap_or_default()
 }

@@ -4,7 +4,7 @@
 //! - `methods`: the methods; operations go to the emulator in the order of their requests;
 //! - `routes`: the routes of `/v1` as methods;
 //! - `session`: the state of one connection, with its subscriptions;
-//! - `connection`: the loop over its socket;
+//! - `connection`: the loop that serves its WebSocket;
 //! - `local`: the same methods for other front ends in this process.
 
 mod connection;
@@ -37,17 +37,18 @@ use crate::transport::streams::StreamKind;
 use routes::RouteMethods;
 use session::{RpcServices, RpcSession};
 
-/// The route; its requests carry [`RouteMethods`].
+/// The route. It needs [`RouteMethods`] in the extensions of its requests.
 pub(crate) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(open).counted_as(StreamKind::Rpc))
 }
 
-/// Opens a WebSocket that speaks JSON-RPC 2.0: docs/json-rpc.md.
+/// Opens a WebSocket for JSON-RPC 2.0: docs/json-rpc.md.
 ///
 /// Methods are the operations of GET /v1/operations, the operation ids of all other routes under `/v1`, and `subscribe`,
-/// `unsubscribe` and `emulator`. The emulator of the query is meant where a request's parameters name none.
+/// `unsubscribe` and `emulator`. If the parameters of a request name no emulator, it is about the emulator in the
+/// query.
 #[utoipa::path(get, path = "/v1/ws", operation_id = "jsonRpc", tag = "watches", params(EmulatorParam),
-    responses((status = 101, description = "From here on it is a WebSocket.")))]
+    responses((status = 101, description = "The connection is now a WebSocket.")))]
 async fn open(
     State(services): State<RpcServices>,
     SelectedEmulator { served, .. }: SelectedEmulator,

@@ -25,10 +25,10 @@ use crate::routing::catalog::{Catalog, operations, query_parameters};
 use crate::transport::incoming::Charge;
 use crate::transport::streams::ClientAddress;
 
-/// Everything that is encoded in a part of a path or a query.
+/// The characters that are percent-encoded in a part of a path or a query.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-/// Framewire's own headers, which are fields of a result.
+/// The prefix of Framewire's own headers. In a result, these headers are fields, without the prefix.
 const OWN_HEADERS: &str = "framewire-";
 
 /// The parameter that holds a whole body.
@@ -41,16 +41,16 @@ pub(crate) struct RouteMethods {
     by_id: HashMap<String, RouteMethod>,
 }
 
-/// A route.
+/// A route as a method.
 pub(super) struct RouteMethod {
     method: Method,
-    /// With the names of parameters in braces.
+    /// The path, with the names of parameters in braces.
     path: String,
     query: Vec<String>,
     body: BodyKind,
 }
 
-/// What the body of a request is.
+/// The kind of body that requests have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BodyKind {
     Nothing,
@@ -145,7 +145,8 @@ impl RouteMethod {
         RouteMethod { method, path: path.to_owned(), query: query.collect(), body }
     }
 
-    /// The request that parameters make. Those of the path and of the query are taken first; what is left is the body.
+    /// Makes a request from the parameters. Those of the path and of the query are used first. The rest are the fields
+    /// of the body.
     fn request(&self, mut params: Object, emulator: &str) -> Result<Request, Problem> {
         let mut target = self.filled(&mut params)?;
         let mut whole = params.remove(BODY);
@@ -179,7 +180,7 @@ impl RouteMethod {
         request.body(Body::from(body)).map_err(|error| Problem::bad_request(error.to_string()))
     }
 
-    /// The path with its parameters.
+    /// The path with the values of its parameters, which are removed from `params`.
     fn filled(&self, params: &mut Object) -> Result<String, Problem> {
         let mut path = String::new();
         for part in self.path.split('/').skip(1) {
@@ -199,7 +200,7 @@ impl RouteMethod {
     }
 }
 
-/// Whether its reply has no end, or opens a WebSocket.
+/// Whether the reply of an operation has no end, or opens a WebSocket.
 fn is_stream(operation: &Operation) -> bool {
     operation.responses.responses.iter().any(|(status, response)| {
         let RefOr::T(response) = response else { return false };
@@ -208,7 +209,7 @@ fn is_stream(operation: &Operation) -> bool {
     })
 }
 
-/// The texts of a parameter of a query: several of a list.
+/// The texts of a parameter of a query. A list has several.
 fn texts(name: &str, value: Json) -> Result<Vec<String>, Problem> {
     let items = match value {
         Json::Array(items) => items,
@@ -230,7 +231,7 @@ fn text(name: &str, value: &Json) -> Result<Option<String>, Problem> {
     }
 }
 
-/// A body of JSON: the whole of it, or its fields.
+/// A JSON body, given as a whole or by its fields.
 fn json_body(whole: Option<Json>, fields: Object) -> Result<Vec<u8>, Problem> {
     let body = match (whole, fields.keys().next()) {
         (None, _) => Json::Object(fields),
@@ -238,7 +239,7 @@ fn json_body(whole: Option<Json>, fields: Object) -> Result<Vec<u8>, Problem> {
         (Some(_), Some(other)) => {
             return Err(Problem::parameter(
                 other,
-                "is given next to body",
+                "is given in addition to body",
                 "either body, or its fields as parameters",
             ));
         }

@@ -1,4 +1,4 @@
-//! What belongs to one connection: the requests under way, the subscriptions, and the way out.
+//! The state of one connection: the requests under way, the subscriptions, and the queue to the client.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -25,12 +25,13 @@ use crate::routing::state::AppState;
 use crate::transport::Stopping;
 use crate::transport::streams::{OpenStream, StreamKind, StreamLimit};
 
-/// Requests under way at once on one connection.
+/// The largest number of requests under way on one connection.
 const MAX_REQUESTS: usize = 1024;
-/// Waits and subscriptions of one connection together. Each may be a watch, and an emulator runs a limited number of them.
+/// The largest number of waits and subscriptions of one connection together. Each may need a watch, and an emulator has
+/// only a limited number of watches.
 const MAX_LASTING: usize = 64;
 
-/// What connections work with.
+/// The services that connections use.
 pub(super) struct RpcServices {
     pub(super) operations: Arc<Operations>,
     pub(super) feeds: Arc<Feeds>,
@@ -53,28 +54,28 @@ impl FromRef<AppState> for RpcServices {
     }
 }
 
-/// What belongs to one connection.
+/// The state of one connection.
 pub(super) struct RpcSession {
-    /// Names the connection among all of the server.
+    /// Distinguishes the connection from all others of the server.
     pub(super) number: u64,
     pub(super) services: RpcServices,
     /// The routes that are methods.
     pub(super) routes: Arc<RouteMethods>,
     /// The caller that opened the connection.
     pub(super) caller: Caller,
-    /// The emulator that is meant where a request names none, as the caller may use it.
+    /// The emulator for requests that name no emulator, with the rights of the caller.
     pub(super) served: Arc<Served>,
     /// The queue to the client. If the client reads slowly, the queue is full and senders wait.
     out: mpsc::Sender<Outgoing>,
     requests: Arc<Semaphore>,
     /// Limits waits and subscriptions.
     lasting: Arc<Semaphore>,
-    /// Where the client is.
+    /// The address of the client.
     pub(super) client: IpAddr,
     state: Mutex<SessionState>,
 }
 
-/// The place of a wait or a subscription, among those of its connection and those of its address.
+/// The place of a wait or a subscription within the limits of its connection and of its address.
 pub(super) struct LastingPlace {
     _own: OwnedSemaphorePermit,
     _open: OpenStream,
@@ -85,22 +86,22 @@ struct SessionState {
     /// The work that is under way for this connection. It ends with the connection.
     tasks: JoinSet<()>,
     subscriptions: HashMap<u64, Subscription>,
-    /// Number of the subscription made last.
+    /// The number of the last subscription.
     last: u64,
 }
 
 /// An open subscription.
 struct Subscription {
-    /// Ends it.
+    /// Ends the subscription.
     end: oneshot::Sender<()>,
-    /// Closes when no further event comes.
+    /// Closes when no further events will come.
     over: oneshot::Receiver<()>,
 }
 
-/// A text on its way to the client.
+/// A text for the client.
 pub(super) struct Outgoing {
     pub(super) text: String,
-    /// What counts the memory that it takes, where it is large.
+    /// Counts the memory of the text, if it is large.
     pub(super) held: Vec<Held>,
 }
 
@@ -110,16 +111,16 @@ impl From<String> for Outgoing {
     }
 }
 
-/// What counts memory until it is dropped: a share of the memory for replies, or the body of a route's reply, which may
-/// have such a share.
+/// A value that counts memory until it is dropped: a share of the memory for replies, or the body of a route's reply,
+/// which may contain such a share.
 pub(super) type Held = Box<dyn Send>;
 
 /// The outcome of a request.
 pub(super) struct RpcReply {
     pub(super) result: Json,
-    /// Gets a message when the reply is on its way. Then what must come after the reply begins.
+    /// Gets a message when the reply is in the queue to the client. A subscription sends its events only after that.
     pub(super) sent: Option<oneshot::Sender<()>>,
-    /// What counts the memory that it takes until it is written.
+    /// Counts the memory of the result until the reply has been written.
     pub(super) held: Option<Held>,
 }
 
@@ -154,7 +155,7 @@ impl RpcSession {
         }
     }
 
-    /// Room for this number of further requests.
+    /// Reserves room for this number of further requests.
     pub(super) fn room(&self, requests: usize) -> Result<OwnedSemaphorePermit, Problem> {
         let requests = u32::try_from(requests).unwrap_or(u32::MAX);
         self.requests.clone().try_acquire_many_owned(requests).map_err(|_| {
@@ -164,7 +165,7 @@ impl RpcSession {
         })
     }
 
-    /// A place for a wait or a subscription.
+    /// Reserves a place for a wait or a subscription.
     pub(super) fn place(&self, kind: StreamKind) -> Result<LastingPlace, Problem> {
         let own = self.lasting.clone().try_acquire_owned().map_err(|_| {
             Failure::busy(format!(
@@ -182,13 +183,14 @@ impl RpcSession {
         state.tasks.spawn(work);
     }
 
-    /// Sends to the client; waits while that reads slowly.
+    /// Puts a text into the queue to the client. Waits if the queue is full because the client reads slowly.
     pub(super) async fn send(&self, text: Outgoing) {
-        // It fails when the connection is over, and this task with it.
+        // This fails only when the connection has ended, and this task with it.
         let _ = self.out.send(text).await;
     }
 
-    /// Sends what `reader` reads, once the reply with the number of the subscription is on its way.
+    /// Begins a subscription: sends the events of `reader` after the reply with the subscription's number. Returns the
+    /// number, and the sender for [`RpcReply::sent`].
     pub(super) fn subscribe(
         self: &Arc<RpcSession>,
         mut reader: Reader,
@@ -214,10 +216,11 @@ impl RpcSession {
         (number, sent)
     }
 
-    /// Ends a subscription. What is returned closes when no further event comes. `None` if no subscription has this number.
+    /// Ends a subscription. The returned receiver closes when no further events will come. `None` if no subscription
+    /// has this number.
     pub(super) fn unsubscribe(&self, number: u64) -> Option<oneshot::Receiver<()>> {
         let Subscription { end, over } = self.state.lock().subscriptions.remove(&number)?;
-        // It fails if the subscription is just ending by itself.
+        // This fails if the subscription is just ending by itself.
         let _ = end.send(());
         Some(over)
     }
@@ -227,7 +230,7 @@ impl RpcSession {
         self.state.lock().tasks.abort_all();
     }
 
-    /// Sends what `reader` reads, once it may begin.
+    /// Sends the events of `reader`, after the message on `begin`.
     async fn forward(&self, number: u64, begin: oneshot::Receiver<()>, reader: &mut Reader) {
         if begin.await.is_err() {
             return;

@@ -30,9 +30,9 @@ pub(crate) struct PacedSocket {
     sent: Instant,
 }
 
-/// What happened on a [`PacedSocket`].
+/// An event on a [`PacedSocket`].
 pub(crate) enum Heard {
-    /// An answer to a ping. The socket may be open again.
+    /// An answer to a ping. [`PacedSocket::is_open`] may be true again.
     Pong,
     /// The other end sent a text.
     Text(String),
@@ -49,7 +49,7 @@ pub(crate) enum SocketEnd {
     NoEmulator,
     /// The other end has not answered for [`SILENCE`].
     Silence,
-    /// The other end sent a message that is not accepted here; the text says what is.
+    /// The other end sent a message that is not accepted; the text says what is accepted.
     Nonsense(&'static str),
     /// The other end sent something that cannot be received.
     Fault(CloseReason),
@@ -66,7 +66,7 @@ impl PacedSocket {
         PacedSocket { socket, stopping, outflow, pings: PingWindow::new(now), sent: now }
     }
 
-    /// Whether the other end has read enough that more may be sent. If not, the next answer to a ping may open the socket again.
+    /// Whether the other end has read enough, so that more may be sent. The next answer to a ping may change this.
     pub(crate) fn is_open(&self) -> bool {
         self.pings.is_open(Instant::now())
     }
@@ -156,22 +156,23 @@ const SLACK: Duration = Duration::from_millis(100);
 const FIRST: Duration = Duration::from_secs(1);
 /// The largest number of pings without an answer.
 const MOST: usize = 128;
-/// The best round trip is that of the last one or two windows of this length, because the network may change.
+/// The best round trip is measured over the last one or two windows of this length, because the network may change.
 const WINDOW: Duration = Duration::from_secs(10);
 
 /// Finds out how much of what was sent over a WebSocket has been read.
 ///
-/// After each message the server sends a ping. Every WebSocket library answers a ping by itself, as soon as it has read what
-/// came before. So the server knows what was read, whatever lies in buffers on the way, and notices a slow reader early.
+/// After each message, the server sends a ping. Every WebSocket library answers a ping by itself, as soon as it has
+/// read everything before the ping. So the server learns how much was read, even if there are buffers in between, and
+/// notices a slow reader early.
 #[derive(Debug)]
 pub(crate) struct PingWindow {
     /// Number of the next ping.
     next: u64,
     /// The pings without an answer: their numbers, and when they were sent.
     out: VecDeque<(u64, Instant)>,
-    /// The best round trip of this window and of the one before.
+    /// The best round trip of the current window and of the window before it.
     best: [Option<Duration>; 2],
-    /// When this window began.
+    /// When the current window began.
     window: Instant,
 }
 
@@ -200,8 +201,8 @@ impl PingWindow {
         number.to_le_bytes()
     }
 
-    /// Notes the answer to a ping, which also answers the pings before it (RFC 6455, 5.5.3). A payload that no ping had is
-    /// ignored.
+    /// Notes the answer to a ping, which also answers the pings before it (RFC 6455, 5.5.3). A payload that no ping had
+    /// is ignored.
     pub(crate) fn answered(&mut self, payload: &[u8], now: Instant) {
         let Ok(number) = payload.try_into().map(u64::from_le_bytes) else { return };
         if number >= self.next {
@@ -232,7 +233,7 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     #[test]
-    fn a_reader_who_stops_is_sent_no_more_until_it_reads_again() {
+    fn a_reader_that_stops_gets_nothing_more_until_it_reads_again() {
         let start = Instant::now();
         let mut pings = PingWindow::new(start);
         let ping = pings.ping(start);
@@ -265,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn one_answer_also_answers_earlier_pings_and_an_unknown_payload_none() {
+    fn an_answer_also_counts_for_earlier_pings_and_an_unknown_payload_is_ignored() {
         let start = Instant::now();
         let mut pings = PingWindow::new(start);
         pings.ping(start);

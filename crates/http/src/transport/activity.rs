@@ -21,15 +21,15 @@ pub(crate) struct Activity {
     phase: AtomicU8,
     /// Counts changes, so that a periodic check sees whether there was one since the last check.
     pub(super) changes: AtomicU32,
-    /// The socket cannot take more of the reply now.
+    /// Whether the socket cannot take more of the reply now.
     pub(super) blocked: AtomicBool,
     /// How many bytes of the current head have arrived.
     head: AtomicU32,
     /// How many bytes of the current head's first line have arrived.
     line: AtomicU32,
-    /// That line has ended.
+    /// Whether that line has ended.
     line_ended: AtomicBool,
-    /// The first bytes of the request show that its path is under `/v1`.
+    /// Whether the first bytes of the request show that its path is under `/v1`.
     under_v1: AtomicBool,
     /// Why the rest of the request is not read, as a [`Fate`].
     fate: AtomicU8,
@@ -38,20 +38,23 @@ pub(crate) struct Activity {
     /// When the current request began, in milliseconds since `birth`.
     begun: AtomicU64,
     birth: Instant,
-    /// The reply has no end of its own: see [`Outflow::has_no_end`].
+    /// Whether the reply is endless: see [`Outflow::has_no_end`].
     endless: AtomicBool,
-    /// Messages of a WebSocket are counted: see [`Outflow::count_messages`].
+    /// Whether the messages of a WebSocket are counted: see [`Outflow::count_messages`].
     messages: AtomicBool,
-    /// Asks the socket to check whether the client has left. It stores the answer below.
+    /// Asks the socket to check whether the client has left. The socket stores the result in the next three fields.
     pub(super) look: AtomicBool,
-    /// The client was there when the socket looked during the present request.
+    /// Whether the client was still there at a check during the current request.
     seen: AtomicBool,
+    /// Whether the client has left.
     left: AtomicBool,
-    /// When a client that was there before was found to have left, in milliseconds since `birth`.
+    /// When the client was found to have left, in milliseconds since `birth`. It is set only if an earlier check found
+    /// the client there.
     left_at: AtomicU64,
-    /// A request was accepted. Before that, a client on another machine has only the time for one request head.
+    /// Whether a request was accepted. Before that, a client on another machine may be idle only for the time that a
+    /// request's head may take.
     pub(super) known: AtomicBool,
-    /// Only little of the reply may be in buffers on the way to the client: see [`Outflow`].
+    /// Asks the socket to limit how much of the reply the system buffers: see [`Outflow::keep_short`].
     pub(super) short: AtomicBool,
     /// The socket, once the server has released it.
     pub(super) returned: Mutex<Option<ClientStream>>,
@@ -68,7 +71,7 @@ pub(super) enum Phase {
     Request,
     /// The last reply is being sent. Anything else that arrives is ignored.
     Closing,
-    /// It is a WebSocket.
+    /// The connection is a WebSocket.
     Upgraded,
 }
 
@@ -85,7 +88,7 @@ pub(super) enum Fate {
 }
 
 impl Activity {
-    /// The activity of a connection. `known` says whether its client counts as known before its first request.
+    /// The activity of a new connection. `known` says whether its client counts as known before its first request.
     pub(crate) fn new(known: bool, account: Account) -> Activity {
         Activity {
             phase: AtomicU8::new(Phase::Idle as u8),
@@ -111,18 +114,18 @@ impl Activity {
         }
     }
 
-    /// Notes that a request of the client was accepted; `full` if the client may do everything.
+    /// Notes that a request of the client was accepted. `full` says whether the client may do everything.
     pub(crate) fn introduce(&self, full: bool) {
         self.known.store(true, Relaxed);
         self.account.set_full(full);
     }
 
-    /// Takes the memory for a body of this many bytes.
+    /// Reserves the memory for a body of this many bytes.
     pub(crate) fn expect_body(&self, bytes: usize) -> Result<(), OutOfMemory> {
         self.account.reserve(bytes)
     }
 
-    /// A request's head is complete.
+    /// Notes that the head of a request is complete.
     pub(crate) fn begin_request(&self, now: Instant) {
         self.begun.store(self.age(now), Relaxed);
         self.seen.store(false, Relaxed);
@@ -140,13 +143,13 @@ impl Activity {
         self.enter(if unread { Phase::Closing } else { Phase::Idle });
     }
 
-    /// From here on it is a WebSocket.
+    /// Notes that the connection is now a WebSocket.
     pub(crate) fn upgrade(&self) {
         drop(self.account.end());
         self.enter(Phase::Upgraded);
     }
 
-    /// Whether the last reply was given while the client may still be sending.
+    /// Whether the last reply was made while the client may still be sending.
     pub(crate) fn is_closing(&self) -> bool {
         self.phase() == Phase::Closing
     }
@@ -156,12 +159,12 @@ impl Activity {
         self.phase() == Phase::Head
     }
 
-    /// Whether the present or last request is known to be for something under `/v1`.
+    /// Whether the path of the current or last request is known to be under `/v1`.
     pub(crate) fn is_under_v1(&self) -> bool {
         self.under_v1.load(Relaxed)
     }
 
-    /// The reply to a request that is not read any further, if none was sent.
+    /// The reply to a request whose rest is not read. `None` if there is no such request, or its reply has been made.
     pub(crate) fn refusal(&self) -> Option<Refusal> {
         if self.is_closing() {
             return None;
@@ -191,7 +194,7 @@ impl Activity {
             [usize::from(fate)]
     }
 
-    /// Stops reading the request.
+    /// Stops reading the request. Returns the error for the reader.
     pub(super) fn refuse(
         &self,
         fate: Fate,
@@ -201,20 +204,20 @@ impl Activity {
         io::Error::other(error)
     }
 
-    /// How long to wait for a client that seems to have left, because it may only have closed its sending side. `None` if it
-    /// has not left, or no request of it is in progress.
+    /// Until when to continue the work for a client that seems to have left, because it may have closed only its
+    /// sending side. `None` if the client has not left, or has no request in progress.
     pub(super) fn stays_until(&self, patience: Duration) -> Option<Instant> {
         let busy = self.phase() == Phase::Request || self.endless.load(Relaxed);
         if busy && self.left.load(Relaxed) {
             let since = self.begun.load(Relaxed).max(self.left_at.load(Relaxed));
             return Some(self.birth + Duration::from_millis(since) + patience);
         }
-        // The socket looks when the connection flushes, which it does whenever it is polled.
+        // The socket checks this when the connection flushes, which happens whenever the connection is polled.
         self.look.store(busy, Relaxed);
         None
     }
 
-    /// Notes whether the client has left.
+    /// Notes the result of a check whether the client has left.
     pub(super) fn looked(&self, is_left: bool) {
         if !is_left {
             self.seen.store(true, Relaxed);
@@ -244,12 +247,12 @@ impl Activity {
         self.note_change();
     }
 
-    /// Notes that something has changed since the last tick.
+    /// Counts a change, for the periodic check.
     pub(super) fn note_change(&self) {
         add(&self.changes, 1);
     }
 
-    /// Notes bytes that arrived.
+    /// Counts bytes that arrived. Fails if they are too many.
     pub(super) fn received(&self, bytes: &[u8]) -> io::Result<()> {
         let phase = self.phase();
         let counts = match phase {
@@ -281,7 +284,7 @@ impl Activity {
         Ok(())
     }
 
-    /// Notes whether the socket took some of the reply.
+    /// Notes whether the socket is blocked, which means that it takes no more of the reply now.
     pub(super) fn sent(&self, blocked: bool) {
         if self.blocked.load(Relaxed) != blocked {
             self.blocked.store(blocked, Relaxed);
@@ -297,7 +300,7 @@ fn add(counter: &AtomicU32, more: usize) -> usize {
     before as usize
 }
 
-/// Whether a head that begins with these bytes asks for something under `/v1`.
+/// Whether the head that begins with these bytes has a path under `/v1`.
 fn begins_under_v1(head: &[u8]) -> bool {
     const LONGEST_METHOD: usize = 8;
     let method = head.iter().take(LONGEST_METHOD).position(|byte| *byte == b' ');
@@ -319,7 +322,7 @@ fn ends_within(limit: usize, before: usize, bytes: &[u8]) -> bool {
 pub(crate) struct Outflow(Arc<Activity>);
 
 impl Outflow {
-    /// How many bytes this machine's system may buffer.
+    /// How many bytes the system may buffer after [`Outflow::keep_short`].
     pub(super) const HELD: usize = 64 * 1024;
 
     pub(crate) fn new(activity: Arc<Activity>) -> Outflow {
@@ -331,7 +334,7 @@ impl Outflow {
         self.0.short.store(true, Relaxed);
     }
 
-    /// Says that the reply has no end of its own, so that it ends if the client leaves.
+    /// Notes that the reply is endless, so the server must end it when the client leaves.
     pub(crate) fn has_no_end(&self) {
         self.0.endless.store(true, Relaxed);
     }

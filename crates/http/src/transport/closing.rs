@@ -1,4 +1,5 @@
-//! How connections are ended so that the client gets the last reply, and the replies to requests that reach no route.
+//! Ends connections in a way that lets the client get the last reply. Also has the replies to requests that reach no
+//! route.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -19,7 +20,7 @@ use crate::problem::{MEDIA_TYPE, Problem};
 const LINGER_BYTES: usize = 64 * 1024 * 1024;
 /// How long the server reads from a refused client.
 const LINGER: Duration = Duration::from_secs(5);
-/// How long it reads after the server begins to stop.
+/// How long the server continues to read after it begins to stop.
 const LAST_LINGER: Duration = Duration::from_millis(100);
 
 /// Sends a reply without hyper and makes sure that it arrives. Under `/v1`, the body is a problem document (RFC 9457).
@@ -77,7 +78,7 @@ pub(crate) async fn linger(stream: &mut ClientStream, stopping: &Stopping) {
     }
 }
 
-/// The body of the answer to plain HTTP from a server that has a certificate.
+/// The body of the reply to plain HTTP, from a server that has a certificate.
 pub const HTTPS_ONLY: &str = "this port speaks HTTPS only: write https:// in place of http://";
 
 /// A reply to a request that never reached a route.
@@ -92,13 +93,13 @@ pub(crate) struct Refusal {
 impl Refusal {
     pub(crate) const LONG_LINE: Refusal = Refusal::new(
         StatusCode::PAYLOAD_TOO_LARGE,
-        "the URL is too long: it and the headers may have 65534 bytes together; a longer message goes as the body of \
+        "the URL is too long: it and the headers may have 65534 bytes together; send a longer message in the body of \
          POST /mgbaendpoint",
     );
     /// The URL is too long, under `/v1`.
     pub(crate) const LONG_TARGET: Refusal = Refusal::new(
         StatusCode::PAYLOAD_TOO_LARGE,
-        "the URL is too long: it and the headers may have 65534 bytes together; what is longer goes as the body of \
+        "the URL is too long: it and the headers may have 65534 bytes together; send a longer request in the body of \
          POST /v1/batch",
     );
     pub(crate) const LONG_HEADERS: Refusal = Refusal::new(
@@ -109,13 +110,13 @@ impl Refusal {
         Refusal::new(StatusCode::REQUEST_TIMEOUT, "the request did not arrive in time");
     /// For a request that had not arrived when the server stopped.
     pub(crate) const STOPPING: Refusal = Refusal::new(StatusCode::REQUEST_TIMEOUT, STOPPING);
-    /// For a client that speaks HTTP to a server that expects HTTPS.
+    /// For a client that uses HTTP on a server that expects HTTPS.
     pub(crate) const HTTPS_ONLY: Refusal = Refusal::new(StatusCode::BAD_REQUEST, HTTPS_ONLY);
     pub(crate) const TWO_LENGTHS: Refusal =
         Refusal::new(StatusCode::BAD_REQUEST, "a request has one Content-Length header at most");
     pub(crate) const IMPOSSIBLE_LENGTH: Refusal = Refusal::new(
         StatusCode::PAYLOAD_TOO_LARGE,
-        "Content-Length, or the size of a chunk, is larger or longer than that of any body",
+        "Content-Length, or the size of a chunk, is larger or has more digits than any body needs",
     );
     /// For a request that arrives while other clients' requests fill the memory.
     pub(crate) const OUT_OF_MEMORY: Refusal = Refusal::busy(
@@ -136,7 +137,7 @@ impl Refusal {
         Refusal { status: StatusCode::SERVICE_UNAVAILABLE, message, again: true }
     }
 
-    /// What to say to the client.
+    /// The message for the client.
     pub(crate) fn text(self, limits: &Limits) -> Cow<'static, str> {
         let message = self.message;
         if self == Refusal::IMPOSSIBLE_LENGTH {

@@ -1,4 +1,4 @@
-//! The life of one connection, and who is at its other end.
+//! Serves one connection from its beginning to its end, and describes the client at the other end ([`Peer`]).
 
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -30,10 +30,10 @@ use crate::limits::Limits;
 /// Largest request head plus what a client may have sent after it, in hyper's buffer.
 const BUFFER: usize = 2 * Limits::MAX_HEAD;
 
-/// What all connections share.
+/// The settings and the state that all connections share.
 pub(crate) struct Transport {
     pub(crate) limits: Limits,
-    /// The certificate for HTTPS; without one the server speaks HTTP.
+    /// The certificate for HTTPS. Without one, the server uses HTTP.
     pub(crate) tls: Option<Tls>,
     /// The memory that arriving data uses.
     pub(crate) incoming: Incoming,
@@ -41,10 +41,10 @@ pub(crate) struct Transport {
     pub(crate) deadline: Duration,
     /// Whether clients on this machine may do everything without a token.
     pub(crate) trusts_local: bool,
-    /// Whether each request leaves a line in the log.
+    /// Whether each request is logged.
     pub(crate) log_requests: bool,
     pub(crate) stopping: Stopping,
-    /// The server is about to stop: a reply is the last one on its connection.
+    /// Whether the server is about to stop. Each reply is then the last one on its connection.
     pub(crate) last_call: AtomicBool,
 }
 
@@ -67,8 +67,8 @@ pub(crate) struct Answer {
     pub(crate) refused: bool,
 }
 
-/// Serves `socket` until either side ends it. After `stop` turns true, an idle connection ends at once,
-/// and a busy one after its request.
+/// Serves `socket` until either side ends it. After `stop` becomes true, an idle connection ends at once, and a busy
+/// one after its request.
 pub(crate) async fn run<H: Handler>(
     socket: TcpStream,
     peer: Peer,
@@ -76,7 +76,7 @@ pub(crate) async fn run<H: Handler>(
     handler: H,
     stop: watch::Receiver<bool>,
 ) {
-    // A reply that waits for its predecessor's acknowledgement would arrive 40 ms late.
+    // Otherwise, a reply could wait 40 ms for the acknowledgement of the reply before it.
     let _ = socket.set_nodelay(true);
     let Some(mut stream) = secure(socket, &transport).await else { return };
     // hyper writes the date into each response and panics at a date before 1970.
@@ -108,7 +108,7 @@ pub(crate) async fn run<H: Handler>(
     }
 }
 
-/// Agrees with the client on TLS, if this server speaks that. A client that speaks plain HTTP then gets a refusal.
+/// Performs the TLS handshake, if this server has a certificate. A client that uses plain HTTP then gets an error.
 async fn secure(socket: TcpStream, transport: &Transport) -> Option<ClientStream> {
     let Some(tls) = &transport.tls else { return Some(ClientStream::Plain(socket)) };
     let mut first = [0];
@@ -143,7 +143,7 @@ async fn serve<H: Handler>(
     });
     let connection = http1::Builder::new()
         .max_buf_size(BUFFER)
-        // A client may say that it sends no more (as `nc -N` does) and wait for the reply.
+        // A client may close its sending side (as `nc -N` does) and still wait for the reply.
         .half_close(true)
         .serve_connection(TokioIo::new(Guarded::new(stream, activity.clone())), service)
         .with_upgrades();
@@ -152,7 +152,7 @@ async fn serve<H: Handler>(
     let mut watchdog = Watchdog::new(limits);
     let mut ticks = interval_at(tokio::time::Instant::now() + watchdog.tick(), watchdog.tick());
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    // When to end what is done for a client that has left.
+    // When to end the work for a client that has left.
     let mut leave = None;
     loop {
         tokio::select! {
@@ -188,7 +188,7 @@ async fn serve<H: Handler>(
     }
 }
 
-/// Ends at that time, or never.
+/// Waits until that time; `None` waits forever.
 async fn until(time: Option<Instant>) {
     match time {
         Some(time) => sleep_until(time.into()).await,
@@ -226,7 +226,7 @@ async fn answer<H: Handler>(
 /// The other end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Peer {
-    /// IPv4 addresses in their short form.
+    /// IPv4 addresses are never in the form of IPv6 addresses (`::ffff:10.0.0.1`).
     address: IpAddr,
     /// Whether the connection is encrypted.
     pub(crate) tls: bool,
@@ -237,13 +237,13 @@ impl Peer {
         Peer { address: address.to_canonical(), tls }
     }
 
-    /// Whether it is on this machine.
+    /// Whether the client is on this machine.
     pub(crate) fn is_local(&self) -> bool {
         self.address.is_loopback()
     }
 
-    /// The address that its requests are counted under. For IPv6 it is the network, which one household or machine has
-    /// (RFC 6177).
+    /// The address under which limits count the client. For IPv6, it is the /64 network, because one household or
+    /// machine has a whole network (RFC 6177).
     pub(crate) fn origin(&self) -> IpAddr {
         match self.address {
             IpAddr::V4(_) => self.address,
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_of_ipv6_counts_as_one() {
+    fn all_addresses_of_an_ipv6_network_count_as_one_client() {
         assert_eq!(peer("2001:db8::1").origin(), peer("2001:db8::ffff:1").origin());
         assert_ne!(peer("2001:db8::1").origin(), peer("2001:db8:0:1::1").origin());
         assert_ne!(peer("10.0.0.1").origin(), peer("10.0.0.2").origin());

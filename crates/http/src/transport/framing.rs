@@ -1,8 +1,8 @@
-//! Heads of requests that can be understood in two ways. A server in front of this one might understand such a head
-//! differently, so RFC 9112 has a server refuse it.
+//! Finds heads of requests that can be understood in two ways. A proxy in front of this server might understand such a
+//! head differently (request smuggling), so RFC 9112 requires a server to refuse it.
 //!
-//! [`Framing`] finds the faults that hyper passes over or answers without a text, in the bytes before hyper has them.
-//! [`check`] finds the others, in what hyper makes of a head.
+//! [`Framing`] examines the bytes before hyper gets them. It finds the faults that hyper ignores or answers without a
+//! message. [`check`] finds the other faults in a head that hyper has parsed.
 
 use axum::http::header::{HOST, ORIGIN, TRANSFER_ENCODING};
 use axum::http::{HeaderMap, StatusCode, Uri, Version};
@@ -13,46 +13,47 @@ use crate::failure::Failure;
 /// The name `Content-Length` with the colon, in lower case.
 const LENGTH: &[u8] = b"content-length:";
 const CODING: &[u8] = b"transfer-encoding:";
-/// Bytes of a line that are looked at. No sound length needs more, of a body or of a chunk.
+/// How many bytes of a line are examined. A valid length of a body or a chunk needs no more.
 const LOOKED_AT: usize = 64;
 
 /// Why a head is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// `Content-Length` is given more than once; hyper takes equal ones for one.
+    /// `Content-Length` is given more than once. hyper accepts it several times with the same value.
     TwoLengths,
-    /// It is a number that no body can have, or longer than any; hyper answers 431 without a text. The same of a chunk.
+    /// `Content-Length` or the size of a chunk is larger, or has more digits, than any body needs. hyper answers 431
+    /// without a message.
     ImpossibleLength,
 }
 
-/// Follows the heads of one connection's requests through the bytes that arrive.
+/// Finds the heads of requests among the bytes that arrive on one connection, and checks them.
 #[derive(Debug)]
 pub(crate) struct Framing {
     place: FramingState,
-    /// The beginning of a line of which the end has not arrived.
+    /// The beginning of a line whose end has not arrived.
     line: [u8; LOOKED_AT],
-    /// As many bytes of it are known.
+    /// How many bytes of `line` are filled.
     known: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FramingState {
     Head {
-        /// A line of it has come.
+        /// Whether a line of the head has arrived.
         begun: bool,
         length: Option<u64>,
-        /// A body in chunks follows it.
+        /// Whether a body in chunks follows the head.
         chunked: bool,
     },
-    /// As many bytes of a body are left.
+    /// This many bytes of a body are still to come.
     Body(u64),
     /// The line with the size of a chunk.
     ChunkSize,
-    /// As many bytes of a chunk are left, the end of its line among them.
+    /// This many bytes of a chunk are still to come, including the end of its line.
     Chunk(u64),
     /// The lines after the last chunk, up to an empty one.
     Trailer,
-    /// hyper ends the connection.
+    /// The bytes are invalid, and hyper will end the connection.
     Unknown,
 }
 
@@ -65,7 +66,7 @@ impl Default for Framing {
 }
 
 impl Framing {
-    /// Looks at the next bytes.
+    /// Examines the next bytes.
     pub(crate) fn pass(&mut self, mut bytes: &[u8]) -> Result<(), Fault> {
         while !bytes.is_empty() {
             bytes = match self.place {
@@ -88,7 +89,7 @@ impl Framing {
         Ok(())
     }
 
-    /// Takes one line, or what has arrived of it, and returns the rest.
+    /// Examines one line, or the part of it that has arrived, and returns the remaining bytes.
     fn lines<'a>(&mut self, bytes: &'a [u8]) -> Result<&'a [u8], Fault> {
         let end = memchr(b'\n', bytes);
         let piece = &bytes[..end.unwrap_or(bytes.len())];
@@ -106,7 +107,7 @@ impl Framing {
         Ok(end.map_or(&[], |end| &bytes[end + 1..]))
     }
 
-    /// A line has ended.
+    /// Examines a complete line.
     fn line(&mut self, line: &[u8]) -> Result<(), Fault> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         match &mut self.place {
@@ -125,7 +126,7 @@ impl Framing {
         let FramingState::Head { begun, length, chunked } = &mut self.place else { return Ok(()) };
         if line.is_empty() {
             self.place = match (*begun, *chunked, *length) {
-                // An empty line before a request has no meaning.
+                // Empty lines before a request are ignored.
                 (false, ..) | (true, false, None | Some(0)) => START,
                 (true, false, Some(length)) => FramingState::Body(length),
                 (true, true, _) => FramingState::ChunkSize,
@@ -154,13 +155,13 @@ impl Framing {
     }
 }
 
-/// Goes over bytes of which `left` have no meaning here. Returns how many of these are left then, and the rest.
+/// Skips up to `left` bytes of a body. Returns how many of them are still to come, and the remaining bytes.
 fn skip(left: u64, bytes: &[u8]) -> (u64, &[u8]) {
     let here = usize::try_from(left).map_or(bytes.len(), |left| left.min(bytes.len()));
     (left - here as u64, &bytes[here..])
 }
 
-/// What follows the line with the size of a chunk.
+/// The state after the line with the size of a chunk.
 fn after_size(line: &[u8]) -> Result<FramingState, Fault> {
     let end = line.iter().position(|byte| !byte.is_ascii_hexdigit()).unwrap_or(line.len());
     if end >= LOOKED_AT {
@@ -175,7 +176,7 @@ fn after_size(line: &[u8]) -> Result<FramingState, Fault> {
     })
 }
 
-/// A number that could be a length; `None` if it is not written as one.
+/// A length in decimal; `None` if the text is not a number.
 fn number(text: &[u8]) -> Option<Result<u64, Fault>> {
     let digits = text.trim_ascii();
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
@@ -184,11 +185,11 @@ fn number(text: &[u8]) -> Option<Result<u64, Fault>> {
     let number = digits
         .iter()
         .try_fold(0_u64, |number, digit| number.checked_mul(10)?.checked_add(u64::from(digit - b'0')));
-    // The largest two have a meaning of their own within hyper.
+    // The two largest numbers have a special meaning within hyper.
     Some(number.filter(|number| *number < u64::MAX - 1).ok_or(Fault::ImpossibleLength))
 }
 
-/// Refuses a head that can be understood in two ways. The connection must end then.
+/// Refuses a head that can be understood in two ways. The connection must then end.
 pub(crate) fn check(version: Version, target: &Uri, headers: &HeaderMap) -> Result<(), Failure> {
     check_scheme(target)?;
     check_host(version, headers)?;
@@ -196,7 +197,7 @@ pub(crate) fn check(version: Version, target: &Uri, headers: &HeaderMap) -> Resu
     check_framing(headers)
 }
 
-/// RFC 9110, 7.4: a target may name a scheme, and this server is asked for no other.
+/// Checks the scheme, if the target of a request has one (RFC 9110, 7.4).
 fn check_scheme(target: &Uri) -> Result<(), Failure> {
     match target.scheme_str() {
         None | Some("http" | "https") => Ok(()),
@@ -204,7 +205,8 @@ fn check_scheme(target: &Uri) -> Result<(), Failure> {
     }
 }
 
-/// RFC 9112, 3.2: exactly one, and one that could be in an address.
+/// Checks that there is exactly one `Host` (in HTTP/1.0, at most one), and that it could be part of a URL (RFC 9112,
+/// 3.2).
 fn check_host(version: Version, headers: &HeaderMap) -> Result<(), Failure> {
     let mut hosts = headers.get_all(HOST).iter();
     let (first, second) = (hosts.next(), hosts.next());
@@ -219,7 +221,7 @@ fn check_host(version: Version, headers: &HeaderMap) -> Result<(), Failure> {
     Err(Failure::bad_request("Host: a name or an address is accepted, with or without a port"))
 }
 
-/// Browsers name one page. Of several origins only the first would be judged.
+/// Refuses several `Origin` headers, because only the first one would be checked. Browsers send only one.
 fn check_origin(headers: &HeaderMap) -> Result<(), Failure> {
     if headers.get_all(ORIGIN).iter().nth(1).is_some() {
         return Err(Failure::bad_request("a request has one Origin header at most"));
@@ -227,8 +229,8 @@ fn check_origin(headers: &HeaderMap) -> Result<(), Failure> {
     Ok(())
 }
 
-/// RFC 9112, 6: how long the body is must not be said twice. hyper refuses lengths that differ; [`Framing`] finds equal
-/// ones, which hyper takes for one.
+/// Accepts only one way to give the length of the body (RFC 9112, 6). hyper itself refuses several `Content-Length`
+/// headers that differ; [`Framing`] finds several equal ones, which hyper accepts.
 fn check_framing(headers: &HeaderMap) -> Result<(), Failure> {
     let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
     match (codings.next(), codings.next()) {
@@ -245,7 +247,7 @@ fn check_framing(headers: &HeaderMap) -> Result<(), Failure> {
 mod tests {
     use super::*;
 
-    /// What is found, whatever pieces the bytes arrive in.
+    /// The result of [`Framing`]. It must not depend on the pieces in which the bytes arrive.
     fn found(text: &str) -> Result<(), Fault> {
         let whole = Framing::default().pass(text.as_bytes());
         for size in [1, 2, 7, 64] {

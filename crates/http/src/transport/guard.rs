@@ -1,8 +1,8 @@
-//! A watch over one connection's socket: slow heads, unread replies, oversized heads.
+//! Supervises one connection's socket: finds slow heads, unread replies and oversized heads.
 //!
-//! hyper has a time-out for heads, but it runs while a connection lies idle too and costs a timer each request. Here the
-//! socket and the service note what the connection is doing, and a tick of the connection's task checks whether that has
-//! gone on for too long.
+//! hyper has a time-out for heads, but it also runs while a connection is idle, and needs a timer for each request.
+//! Here, the socket and the service store in [`Activity`] what the connection is doing. At regular times ("ticks"), the
+//! connection's task checks whether this takes too long.
 
 use std::io;
 use std::pin::Pin;
@@ -20,25 +20,25 @@ use super::framing::{Fault, Framing};
 use super::tls::ClientStream;
 use crate::limits::Limits;
 
-/// Why a connection is ended by this side.
+/// Why the server ends a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Its request is not read to the end, and the client gets a reply that says why.
+    /// The request is not read to the end, and the client gets a reply that says why.
     Refused(Refusal),
-    /// Its request is not HTTP; hyper has said so already.
+    /// The request is not HTTP, and hyper has already sent a reply.
     Malformed,
     /// No request came for a long time.
     Idle,
-    /// Its client does not read the reply.
+    /// The client does not read the reply.
     Stalled,
-    /// Its client sends no more and has waited for the reply as long as such a client may.
+    /// The client sends no more, and has waited for the reply for the longest accepted time.
     Left,
 }
 
-/// A reply that comes at its deadline arrives within this.
+/// Additional time after the deadline, in which a reply that is made at the deadline still arrives.
 const LATE_REPLY: Duration = Duration::from_millis(500);
 
-/// Judges a connection at each tick.
+/// Checks a connection at each tick.
 #[derive(Debug)]
 pub(crate) struct Watchdog {
     tick: Duration,
@@ -75,13 +75,13 @@ impl Watchdog {
         if self.tick * self.quiet >= limit { Some(verdict) } else { None }
     }
 
-    /// When to end what is done for a client that has left; `None` if it is there.
+    /// When to end the work for a client that has left; `None` if the client is still there.
     pub(crate) fn leave(&self, activity: &Activity, deadline: Duration) -> Option<Instant> {
         activity.stays_until(deadline + LATE_REPLY)
     }
 }
 
-/// A connection's socket, which notes what passes through it.
+/// A connection's socket, which stores in [`Activity`] what passes through it.
 pub(crate) struct Guarded {
     /// `None` only while it is being dropped.
     stream: Option<ClientStream>,
@@ -94,7 +94,7 @@ impl Guarded {
         Guarded { stream: Some(stream), activity, framing: Framing::default() }
     }
 
-    /// Notes bytes that arrived.
+    /// Counts and examines bytes that arrived.
     fn received(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.activity.received(bytes)?;
         if self.activity.phase() == Phase::Upgraded {
@@ -106,7 +106,7 @@ impl Guarded {
         })
     }
 
-    /// Checks whether the client has left, if the activity asks for it. Once in each tick, because a busy
+    /// Checks whether the client has left, if the activity asks for it. That is at most once per tick, because a busy
     /// connection flushes many times.
     fn check_client(&self) {
         if self.activity.look.load(Relaxed)
@@ -117,14 +117,14 @@ impl Guarded {
         }
     }
 
-    /// The stream, to be written to.
+    /// The stream for writing.
     fn outward(&mut self) -> io::Result<Pin<&mut ClientStream>> {
         self.check_client();
         if self.activity.short.load(Relaxed)
             && let Some(stream) = &self.stream
         {
             self.activity.short.store(false, Relaxed);
-            // Where this is refused, more may be held.
+            // If the system refuses this, it may buffer more.
             let _ = SockRef::from(stream.socket()).set_send_buffer_size(Outflow::HELD);
         }
         self.stream()
@@ -137,7 +137,7 @@ impl Guarded {
     fn note_write(&self, result: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         self.activity.sent(result.is_pending());
         if result.is_ready() {
-            // A reply may be a stream that continues for hours.
+            // A write counts as a change, because a reply may be a stream that continues for hours.
             self.activity.note_change();
         }
         result
@@ -185,7 +185,8 @@ impl AsyncWrite for Guarded {
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.check_client();
         let result = self.stream()?.poll_flush(cx);
-        // What TLS has encrypted, and the socket does not take, waits here. Plain sockets have nothing to flush.
+        // With TLS, encrypted bytes that the socket has not taken wait for a flush. Plain sockets have nothing to
+        // flush.
         if matches!(self.stream, Some(ClientStream::Tls(_))) {
             self.activity.sent(result.is_pending());
         }
@@ -193,7 +194,7 @@ impl AsyncWrite for Guarded {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // The refusal is still to be written.
+        // The refusal must still be written.
         if self.activity.refusal().is_some() {
             return Poll::Ready(Ok(()));
         }

@@ -1,9 +1,9 @@
-//! Reads bodies, and limits the memory that clients fill by what they send: heads, bodies and messages of WebSockets, also
-//! while they arrive.
+//! Reads bodies, and limits the memory for the data that clients send: heads, bodies and WebSocket messages, also while
+//! they arrive.
 //!
-//! The socket of a connection counts each byte that it reads ([`Account::add`]). The first [`FREE`] bytes of a request or
-//! message are not counted, so small requests cost neither a lock nor an allocation. What is beyond is charged to the
-//! client's address and to all clients together, and given back when the request is answered.
+//! The socket of a connection counts each byte that it reads ([`Account::add`]). The first [`FREE`] bytes of a request
+//! or message are free, so small requests need neither a lock nor an allocation. Further bytes are charged to the
+//! client's address and to all clients together, until the request is answered.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -28,14 +28,15 @@ use crate::limits::Limits;
 
 /// Bytes of a request or message that are not charged. The limit on connections keeps their total small.
 pub(crate) const FREE: usize = 16 * 1024;
-/// What is charged at a time while a request of unknown length arrives.
+/// How many bytes are charged at a time while a request of unknown length arrives.
 const STEP: usize = 64 * 1024;
 /// If less than this was held since the pool was last empty, memory is not returned to the system.
 const RELEASE_ABOVE: usize = 16 * 1024 * 1024;
 /// How long to wait after the last charge was given back before the allocator returns memory to the system.
 const RELEASE_DELAY: Duration = Duration::from_millis(500);
 
-/// There is no memory for what the client sends. Sockets report it as the inner error of an [`std::io::Error`].
+/// There is no memory for the data that the client sends. Sockets report it as the inner error of an
+/// [`std::io::Error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "other large requests are arriving and leave no memory for this one; send it again in a second, or send smaller requests"
@@ -51,13 +52,13 @@ pub(crate) struct Incoming {
     limited: Arc<Pool>,
 }
 
-/// A bound on bytes, for one client and for all.
+/// A limit on bytes, for each client and for all clients together.
 #[derive(Debug)]
 struct Pool {
     most: usize,
     most_each: usize,
     taken: Mutex<Taken>,
-    /// Has the allocator return free memory to the system.
+    /// Makes the allocator return free memory to the system.
     release: Option<fn()>,
 }
 
@@ -78,7 +79,7 @@ pub(crate) struct Charge {
 }
 
 impl Incoming {
-    /// Memory within these limits. `release` is called on a thread of its own after much memory was given back.
+    /// Memory within these limits. `release` is called on its own thread after much memory was given back.
     pub(crate) fn new(limits: &Limits, release: Option<fn()>) -> Incoming {
         let pool = |most, most_each| Arc::new(Pool { most, most_each, taken: Mutex::default(), release });
         Incoming {
@@ -139,14 +140,14 @@ impl Drop for Charge {
     }
 }
 
-/// What one connection has sent of its present request or message.
+/// Counts the bytes of a connection's current request or message.
 #[derive(Debug)]
 pub(crate) struct Account {
     incoming: Incoming,
     client: IpAddr,
     /// Whether the bytes are charged to the pool for callers with full rights.
     full: AtomicBool,
-    /// Bytes of the present request or message.
+    /// How many bytes of the current request or message have arrived.
     bytes: AtomicUsize,
     /// How many of them are free or charged already.
     covered: AtomicUsize,
@@ -154,7 +155,7 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// The account of a client; `full` if it may do everything without having shown a token.
+    /// The account of a client. `full` says whether it may do everything without a token.
     pub(crate) fn new(incoming: Incoming, client: IpAddr, full: bool) -> Account {
         Account {
             incoming,
@@ -166,7 +167,8 @@ impl Account {
         }
     }
 
-    /// The client's rights are known. What it has sent is charged to the pool for them, if that has room.
+    /// Notes the client's rights. The bytes that it has sent are charged to the pool for these rights, if that pool has
+    /// room.
     pub(crate) fn set_full(&self, full: bool) {
         if self.full.load(Relaxed) == full {
             return;
@@ -191,7 +193,7 @@ impl Account {
         self.cover(all.next_multiple_of(STEP))
     }
 
-    /// Takes the memory for further bytes before they arrive.
+    /// Reserves memory for further bytes before they arrive.
     pub(crate) fn reserve(&self, bytes: usize) -> Result<(), OutOfMemory> {
         let all = self.bytes.load(Relaxed).saturating_add(bytes);
         if all <= self.covered.load(Relaxed) {
@@ -200,7 +202,8 @@ impl Account {
         self.cover(all)
     }
 
-    /// The present request or message is complete. What it holds is given back when the charge is dropped.
+    /// Notes that the current request or message is complete. Its memory is given back when the returned charge is
+    /// dropped.
     pub(crate) fn end(&self) -> Option<Charge> {
         self.bytes.store(0, Relaxed);
         if self.covered.load(Relaxed) == FREE {
@@ -210,7 +213,7 @@ impl Account {
         self.charge.lock().take()
     }
 
-    /// Forgets bytes that are not part of the present message and are not held any more.
+    /// Subtracts bytes that are not part of the current message and no longer use memory.
     pub(crate) fn subtract(&self, bytes: usize) {
         let now = self.bytes.load(Relaxed);
         self.bytes.store(now.saturating_sub(bytes), Relaxed);
@@ -239,9 +242,9 @@ impl Account {
 
 /// Reads the bodies of requests.
 pub(crate) struct BodyReader {
-    /// The largest number of bytes of a body, where a route has no limit of its own.
+    /// The largest number of bytes of a body, for routes that have no limit of their own.
     pub(crate) limit: usize,
-    /// Time for a body to arrive.
+    /// How long a body may take to arrive.
     patience: Duration,
     stopping: Stopping,
 }
@@ -252,7 +255,7 @@ impl BodyReader {
         BodyReader { limit: limits.max_body, patience: limits.body, stopping }
     }
 
-    /// Reads a body. If it has not arrived when the server stops, it is not waited for.
+    /// Reads a body. When the server stops, this no longer waits for a body that has not arrived.
     pub(crate) async fn read(&self, body: Body) -> Result<Bytes, Failure> {
         self.read_within(body, self.limit).await
     }
@@ -286,7 +289,7 @@ impl BodyReader {
     }
 }
 
-/// Reads all of a body. A body that comes in a single piece is not copied; of others only one copy is held.
+/// Reads a whole body. A body that arrives in one piece is not copied.
 async fn collect(mut body: Limited<Body>) -> Result<Bytes, BoxError> {
     let mut whole = BytesMut::new();
     while let Some(frame) = body.frame().await {
@@ -338,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_beyond_is_charged_and_given_back() {
+    fn further_bytes_are_charged_and_given_back() {
         let incoming = incoming();
         let account = Account::new(incoming.clone(), CLIENT, true);
         account.reserve(3 * STEP).unwrap();
@@ -372,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_before_the_token_is_charged_to_the_rights_it_gives() {
+    fn bytes_before_the_token_are_charged_to_the_pool_of_its_rights() {
         let incoming = incoming();
         let account = Account::new(incoming.clone(), CLIENT, false);
         account.reserve(STEP).unwrap();
@@ -381,7 +384,7 @@ mod tests {
         account.reserve(4 * STEP).unwrap();
         assert_eq!(incoming.full.taken.lock().all, 4 * STEP - FREE);
         account.set_full(false);
-        assert_eq!(incoming.full.taken.lock().all, 4 * STEP - FREE, "it does not fit the other pool");
+        assert_eq!(incoming.full.taken.lock().all, 4 * STEP - FREE, "the other pool has no room for it");
         drop(account);
         assert!(incoming.full.taken.lock().by_client.is_empty());
     }

@@ -17,14 +17,16 @@ use super::connection::{Handler, Peer, Transport, run};
 use super::tls::ClientStream;
 use crate::limits::Limits;
 
-/// Pause after an `accept` that failed, such as for want of file descriptors. It doubles with each further failure.
+/// The pause after an `accept` that failed, for example because there were no file descriptors. It doubles with each
+/// further failure.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// And no longer than this.
+/// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// Failures are over when there was none for this long. At the limit of file descriptors they come and go.
+/// Failures count as over after this time without a failure. At the limit of file descriptors, they come and go.
 const CALM: Duration = Duration::from_secs(10);
 
-/// Refused clients that get a reply at once; the connections of further ones are just closed.
+/// The largest number of refused clients to which a reply is being sent. Connections of further ones are closed without
+/// a reply.
 const TURNED_AWAY: usize = 64;
 
 /// Accepts connections and counts them.
@@ -33,22 +35,22 @@ pub(crate) struct Listener<H> {
     transport: Arc<Transport>,
     handler: H,
     counts: ConnectionCounts,
-    /// Turns true when connections that lie idle are to end.
+    /// Becomes true when idle connections must end.
     stopped: watch::Receiver<bool>,
-    /// Each returns the address that it came from, unless that was this machine.
+    /// The tasks of the connections. Each returns the address of its client; `None` if the client is on this machine.
     connections: JoinSet<Option<IpAddr>>,
-    /// How many of them come from each address.
+    /// How many connections each address has.
     by_origin: HashMap<IpAddr, usize>,
     turned_away: JoinSet<()>,
     failures: AcceptFailures,
 }
 
-/// Failures of `accept`. The first is logged, and the end of them.
+/// Failures of `accept`. Only the first failure and the end of the failures are logged.
 #[derive(Debug, Default)]
 struct AcceptFailures {
-    /// Since there was none for [`CALM`].
+    /// The number of failures since the last time that was without failures for [`CALM`].
     count: u32,
-    /// Since a connection was accepted.
+    /// The number of failures since a connection was last accepted.
     in_a_row: u32,
     last: Option<Instant>,
     /// When to try again.
@@ -56,7 +58,7 @@ struct AcceptFailures {
 }
 
 impl AcceptFailures {
-    /// Notes one, and when to try again.
+    /// Counts a failure, and sets the time to try again.
     fn note(&mut self, error: &std::io::Error, now: Instant) {
         if self.count == 0 {
             warn!("cannot accept connections: {error}; trying again until it works");
@@ -87,16 +89,17 @@ async fn accept(listener: &TcpListener, resume: Option<Instant>) -> std::io::Res
     listener.accept().await
 }
 
-/// What is counted of connections.
+/// The metrics of connections.
 pub(crate) struct ConnectionCounts {
     /// Connections that are open, except those that became WebSockets.
     pub(crate) open: Gauge,
-    /// Counts a connection that was refused because of this limit: `all` connections, or those of its `address`.
+    /// Counts a connection that was refused because of a limit: `all` is the limit on all connections, `address` the
+    /// limit per address.
     pub(crate) refuse: Box<dyn Fn(&'static str) + Send + Sync>,
 }
 
 impl<H: Handler> Listener<H> {
-    /// Accepts connections at `socket`. Idle connections end once `stopped` turns true.
+    /// Accepts connections at `socket`. Idle connections end when `stopped` becomes true.
     pub(crate) fn new(
         socket: TcpListener,
         transport: Arc<Transport>,
@@ -117,7 +120,8 @@ impl<H: Handler> Listener<H> {
         }
     }
 
-    /// Accepts no more connections. Returns those that are open, and the replies to refused clients.
+    /// Stops accepting connections. Returns the tasks of the open connections, and the tasks that send replies to
+    /// refused clients.
     pub(crate) fn close(self) -> (JoinSet<Option<IpAddr>>, JoinSet<()>) {
         (self.connections, self.turned_away)
     }
@@ -149,7 +153,7 @@ impl<H: Handler> Listener<H> {
         let full = self.connections.len() >= max_connections;
         if full || from_there >= max_connections_per_address {
             (self.counts.refuse)(if full { "all" } else { "address" });
-            // A client that expects TLS would not understand it.
+            // A client that expects TLS would not understand the reply.
             if !peer.tls && self.turned_away.len() < TURNED_AWAY {
                 self.turned_away.spawn(turn_away(stream, self.transport.clone()));
             }
@@ -201,13 +205,13 @@ mod tests {
     }
 
     #[test]
-    fn failures_that_come_and_go_are_one_until_there_was_none_for_a_while() {
+    fn failures_that_come_and_go_are_logged_once() {
         let (mut failures, begin) = (AcceptFailures::default(), Instant::now());
         for second in 0..30 {
             let now = begin + Duration::from_secs(second);
             note(&mut failures, now);
             failures.accepted(now + ACCEPT_PAUSE);
-            assert_eq!(u64::from(failures.count), second + 1, "what makes count 0 is logged");
+            assert_eq!(u64::from(failures.count), second + 1, "a failure after a count of 0 is logged");
         }
         failures.accepted(begin + Duration::from_secs(29) + CALM);
         assert_eq!(failures.count, 0);

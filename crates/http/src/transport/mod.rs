@@ -1,8 +1,8 @@
 //! Bytes and connections. Nothing here depends on routes, access rules or emulators.
 //!
 //! - `listener`: accepts connections and counts them;
-//! - `connection`: the life of one connection; `closing`: its end, and the replies to requests that reach no route;
-//! - `activity`: what a connection is doing; `guard` looks in it for slow, silent and oversized clients;
+//! - `connection`: serves one connection; `closing`: ends it, and has the replies to requests that reach no route;
+//! - `activity`: what a connection is doing; `guard` uses this to find clients that are slow or idle, or send too much;
 //! - `tls`: connections with or without TLS, and the certificate;
 //! - `framing`: finds heads that can be understood in two ways;
 //! - `incoming`: reads bodies, and limits the memory for what arrives;
@@ -20,19 +20,19 @@ pub(crate) mod listener;
 pub(crate) mod streams;
 pub(crate) mod tls;
 
-/// Says when the server stops: replies without an end of their own end then.
+/// The signal that the server stops. Endless replies and long waits then end.
 #[derive(Debug, Clone)]
 pub(crate) struct Stopping(watch::Receiver<bool>);
 
 impl Stopping {
-    /// The signal is given when `stop` turns true.
+    /// A signal that is given when `stop` becomes true.
     pub(crate) fn new(stop: watch::Receiver<bool>) -> Stopping {
         Stopping(stop)
     }
 
     /// Waits until the server stops.
     pub(crate) async fn wait(&self) {
-        // An error means that the server is gone altogether.
+        // An error means that the server itself is gone.
         let _ = self.0.clone().wait_for(|stopping| *stopping).await;
     }
 }

@@ -1,5 +1,5 @@
-//! Limits how many streams are open: event streams, WebSockets and long waits. One client cannot have them all, and the
-//! server waits for their end when it stops.
+//! Limits how many streams are open: event streams, WebSockets and long waits. So one client cannot use all of them.
+//! When the server stops, it waits for their end.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -18,8 +18,7 @@ use crate::limits::Limits;
 pub(crate) struct ClientAddress(pub(crate) IpAddr);
 
 impl ClientAddress {
-    /// The address that was noted for a request. Requests without one, because the client is gone already, are counted
-    /// together.
+    /// The address in the extensions of a request. All requests without an address are counted together.
     pub(crate) fn of(extensions: &Extensions) -> ClientAddress {
         extensions.get().copied().unwrap_or(ClientAddress(IpAddr::from([0, 0, 0, 0])))
     }
@@ -30,9 +29,9 @@ impl ClientAddress {
 pub(crate) enum StreamKind {
     /// Server-sent events.
     Events,
-    /// A WebSocket that speaks JSON-RPC.
+    /// A WebSocket with JSON-RPC.
     Rpc,
-    /// A subscription over such a one.
+    /// A subscription over such a WebSocket.
     Subscription,
     /// A request that waits for a condition or a frame.
     Wait,
@@ -45,7 +44,7 @@ pub(crate) enum StreamKind {
 }
 
 impl StreamKind {
-    /// All of them, with what counters call them, in order.
+    /// All kinds in order, with their names in the metrics.
     const ALL: [(StreamKind, &str); 7] = [
         (StreamKind::Events, "events"),
         (StreamKind::Rpc, "rpc"),
@@ -111,15 +110,15 @@ impl StreamLimit {
         Ok(OpenStream { shared: shared.clone(), client, kind })
     }
 
-    /// How many of each kind are open.
+    /// How many streams of each kind are open.
     pub(crate) fn counts(&self) -> impl Iterator<Item = (&'static str, usize)> {
         let counts = self.0.by_kind.iter().map(|count| count.load(Relaxed));
         StreamKind::ALL.iter().map(|(_, name)| *name).zip(counts)
     }
 
-    /// Waits until none is open.
+    /// Waits until no stream is open.
     pub(crate) async fn all_closed(&self) {
-        // The sender lives as long as this.
+        // This cannot fail, because `self` has the sender.
         let _ = self.0.open.subscribe().wait_for(|open| *open == 0).await;
     }
 }

@@ -1,4 +1,4 @@
-//! Connections with TLS or without, and the server's certificate and key.
+//! Connections with or without TLS, and the server's certificate and key.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -19,7 +19,7 @@ use tokio_rustls::server::TlsStream;
 /// First byte of a TLS connection: a record of type handshake (RFC 8446, 5.1).
 pub(crate) const HANDSHAKE: u8 = 22;
 
-/// What the server proves itself with. TLS 1.2 and 1.3 are spoken.
+/// The server's certificate and private key, for TLS 1.2 and 1.3.
 #[derive(Clone)]
 pub struct Tls(Arc<ServerConfig>);
 
@@ -29,14 +29,14 @@ pub enum TlsError {
     /// A file cannot be read.
     #[error("cannot read {}", .0.display())]
     Unreadable(PathBuf, #[source] std::io::Error),
-    /// A file is not what it should be.
+    /// A file does not contain what it should.
     #[error("{} holds no {wanted} in PEM form, which begins with -----BEGIN {label}-----", path.display())]
     Missing {
         /// The file.
         path: PathBuf,
         /// What should be in it.
         wanted: &'static str,
-        /// How PEM calls that.
+        /// The label of this in PEM.
         label: &'static str,
     },
     /// A file is damaged.
@@ -44,10 +44,10 @@ pub enum TlsError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Where.
+        /// What is wrong with it.
         reason: String,
     },
-    /// The key's permissions let others know it.
+    /// The permissions of the key's file let other users read or change the key.
     #[error(
         "other users can read or change the private key {} (mode {mode:03o}); type: chmod 600 {}", path.display(), path.display()
     )]
@@ -57,7 +57,7 @@ pub enum TlsError {
         /// Its permissions.
         mode: u32,
     },
-    /// The two do not fit together, or are of a kind that is not supported.
+    /// The certificate and the key do not belong together, or are of a kind that is not supported.
     #[error("the certificate {} and the key {} cannot be used together", certificate.display(), key.display())]
     Unfit {
         /// The certificate's file.
@@ -74,8 +74,8 @@ impl Tls {
     /// Reads a certificate with its chain, and its private key, both in PEM form.
     ///
     /// # Errors
-    /// If a file cannot be read, holds something else, or the two do not fit together; or if other users have access to
-    /// the key.
+    /// If a file cannot be read or contains something else, if the certificate and the key do not belong together, or
+    /// if other users have access to the key.
     pub fn from_files(certificate: &Path, key: &Path) -> Result<Tls, TlsError> {
         let chain = CertificateDer::pem_file_iter(certificate)
             .and_then(Iterator::collect::<Result<Vec<_>, _>>)
@@ -119,7 +119,7 @@ fn wrong(path: &Path, wanted: &'static str, label: &'static str, error: PemError
     }
 }
 
-/// What is read from and written to, whatever is beneath it.
+/// A stream to and from a client, with or without TLS.
 #[derive(Debug)]
 pub(crate) enum ClientStream {
     Plain(TcpStream),
@@ -127,7 +127,7 @@ pub(crate) enum ClientStream {
 }
 
 impl ClientStream {
-    /// The socket beneath.
+    /// The TCP socket of the stream.
     pub(crate) fn socket(&self) -> &TcpStream {
         match self {
             ClientStream::Plain(stream) => stream,
@@ -138,13 +138,13 @@ impl ClientStream {
     /// Whether the other end sends no more: it has closed the connection, or only its own side of it. Bytes that it sent
     /// before may still wait here.
     pub(crate) fn is_left(&self) -> bool {
-        // Writable too: then the answer is there at once, whether or not something waits to be read.
+        // With `WRITABLE`, the result is available at once, even if there is nothing to read.
         let interest = Interest::READABLE | Interest::WRITABLE;
         matches!(self.socket().ready(interest).now_or_never(), Some(Ok(ready)) if ready.is_read_closed())
     }
 }
 
-/// Calls the same method on either.
+/// Calls the same method on either kind of stream.
 macro_rules! either {
     ($stream:expr, $method:ident($($arg:expr),*)) => {
         match $stream.get_mut() {
@@ -201,7 +201,7 @@ pub(crate) fn check_owner_only(metadata: &Metadata) -> Result<(), u32> {
     if mode & 0o077 == 0 { Ok(()) } else { Err(mode) }
 }
 
-/// On other systems the folder decides who has access.
+/// On other systems, nothing is checked: the permissions of the folder decide who has access.
 #[cfg(not(unix))]
 pub(crate) fn check_owner_only(_metadata: &Metadata) -> Result<(), u32> {
     Ok(())

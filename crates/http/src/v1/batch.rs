@@ -42,7 +42,7 @@ pub(crate) struct Done {
     pub(crate) frame: u32,
     /// The results of the operations, in order. If an operation failed, the last entry is its error.
     pub(crate) results: Vec<OpResult>,
-    /// Which operation failed, counted from 0. Absent if none did.
+    /// The index of the operation that failed, counted from 0. Absent if no operation failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) failed: Option<usize>,
 }
@@ -51,7 +51,7 @@ pub(crate) struct Done {
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum OpResult {
-    /// Its result; null if it has none.
+    /// The result of the operation; null if it has no result.
     #[schema(title = "OpValue")]
     Value(serde_json::Value),
     /// Why the operation was not performed, or failed.
@@ -90,7 +90,7 @@ pub(crate) struct Plan {
     alone: bool,
     /// The index of the run of `POST /v1/run`: operations before it are in `ops`, and operations after it in `then`.
     run: Option<usize>,
-    /// How many bytes the results may have.
+    /// How many bytes the results have at most.
     bytes: usize,
 }
 
@@ -115,7 +115,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// A plan for `POST /v1/run` that is filled with this number of operations, the run, and further operations.
+    /// An empty plan for `POST /v1/run`. The caller then adds `before` operations, the run, and further operations.
     pub(crate) fn of_run(before: usize, context: Context<'_>) -> Plan {
         Plan { run: Some(before), ..Plan::empty(context) }
     }
@@ -148,13 +148,13 @@ impl Plan {
         Ok(())
     }
 
-    /// Adds an operation that was read already.
+    /// Adds an operation that has been read already.
     pub(crate) fn add_made(&mut self, form: Form, op: Op) {
         self.ops.push(op);
         self.forms.push(form);
     }
 
-    /// Where a caller wrote the operation of this index.
+    /// The place of the operation with this index in the request.
     fn place(&self, index: usize) -> String {
         match self.run.and_then(|run| index.checked_sub(run + 1)) {
             Some(index) => format!("then[{index}]"),
@@ -162,7 +162,7 @@ impl Plan {
         }
     }
 
-    /// A problem with the operation of this index.
+    /// The same problem, in the operation with this index.
     fn of_op(&self, index: usize, problem: Problem) -> Problem {
         match self.run {
             Some(run) if index == run => problem,
@@ -205,7 +205,7 @@ impl Plan {
         &self.ops
     }
 
-    /// A problem with the operation of this number among [`Plan::ops`], as its caller counts them.
+    /// The same problem, in the caller's operation that was translated into operation `op` of [`Plan::ops`].
     pub(crate) fn about(&self, op: Option<usize>, problem: Problem) -> Problem {
         let Some(mut left) = op else { return problem };
         if self.alone {
@@ -228,7 +228,7 @@ impl Plan {
             Err(error) => {
                 let problem = match self.forms[index] {
                     Form::Played(_) => unplayed(error),
-                    // Another timeline has its keys. All other refusals are about its conditions.
+                    // Another timeline uses the keys of the run. All other errors are about the conditions of the run.
                     Form::Ran(_) if error.message.starts_with("timeline ") => unplayed(error),
                     _ => error.into(),
                 };
@@ -240,7 +240,7 @@ impl Plan {
         Done { frame, results, failed }
     }
 
-    /// The outcome of the only operation.
+    /// The result of the only operation.
     pub(crate) fn done_alone(&self, outcome: Outcome) -> Result<Json, Problem> {
         Ok(self.results(outcome).pop().transpose()?.unwrap_or_default())
     }
@@ -267,10 +267,11 @@ impl Plan {
 }
 
 /// A problem, and the index of the operation that caused it, if there is one.
-pub(crate) type Beyond = (Option<usize>, Box<Problem>);
+pub(crate) type OpProblem = (Option<usize>, Box<Problem>);
 
-/// The outcome of these operations, or the problem if nothing was done because an operation uses memory that does not exist.
-pub(crate) fn settled(ops: &[Op], outcome: Outcome) -> Result<Outcome, Beyond> {
+/// The outcome of these operations, or the problem if nothing was done because an operation uses memory that does not
+/// exist.
+pub(crate) fn settled(ops: &[Op], outcome: Outcome) -> Result<Outcome, OpProblem> {
     match outcome.refused_access(ops) {
         Some((index, error)) => Err((Some(index), Box::new(refused("address", error)))),
         None => Ok(outcome),
@@ -294,13 +295,13 @@ pub(crate) async fn perform_plan(selected: &SelectedEmulator, plan: &Plan) -> Re
 }
 
 /// Performs a batch, unless it uses memory that does not exist.
-async fn perform(selected: &SelectedEmulator, batch: Batch, deadline: Instant) -> Result<Outcome, Beyond> {
+async fn perform(selected: &SelectedEmulator, batch: Batch, deadline: Instant) -> Result<Outcome, OpProblem> {
     let ops = batch.ops.clone();
     let outcome = selected.operations.perform_until(selected, batch, deadline).await;
     settled(&ops, outcome.map_err(|error| (None, Box::new(error.into())))?)
 }
 
-/// Performs one batch, like [`perform`].
+/// Performs a batch within the server's deadline, unless it uses memory that does not exist.
 pub(super) async fn perform_one(
     selected: &SelectedEmulator,
     batch: impl Into<Batch>,

@@ -13,7 +13,7 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(list, add, remove_all)).routes(routes!(switch, remove))
 }
 
-/// Cheats.
+/// A list of cheats.
 #[derive(Serialize, ToSchema)]
 struct CheatList {
     /// The cheats in the order in which they were added. Their codes are applied in the same order.
@@ -51,11 +51,12 @@ impl Cheat {
     }
 }
 
-/// The cheats of the game. They are removed when another game is loaded; resets and states do not change them.
+/// The cheats of the game. They are removed when another game is loaded. A reset or loading a state does not change
+/// them.
 ///
 /// A stock mGBA answers 501, because its scripts cannot use cheats.
 #[utoipa::path(get, path = "/v1/cheats", operation_id = "cheats", tag = "cheats", params(EmulatorParam),
-    responses((status = 200, description = "All of them.", body = CheatList)))]
+    responses((status = 200, description = "All cheats.", body = CheatList)))]
 async fn list(selected: SelectedEmulator) -> Result<Json<CheatList>, Problem> {
     let cheats = match selected.perform(Op::Cheats {}).await?.single()? {
         Value::List(texts) => texts.chunks(TEXTS).map(Cheat::read).collect(),
@@ -70,7 +71,7 @@ async fn list(selected: SelectedEmulator) -> Result<Json<CheatList>, Problem> {
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"name": "Nine lives", "kind": "raw", "codes": ["0200004C:0009"]}))]
 struct NewCheat {
-    /// The path of a file of cheats in mGBA's format, on the emulator's machine. It excludes all other fields.
+    /// The path of a file of cheats in mGBA's format, on the emulator's machine. No other field may be given with it.
     path: Option<String>,
     /// The name to display. Default: `cheat`.
     name: Option<String>,
@@ -112,7 +113,7 @@ struct Added {
 ///
 /// If a code is not valid, nothing is added, and the problem names the line and the reason.
 #[utoipa::path(post, path = "/v1/cheats", operation_id = "addCheat", tag = "cheats", params(EmulatorParam),
-    request_body = NewCheat, responses((status = 200, description = "It was added.", body = Added)))]
+    request_body = NewCheat, responses((status = 200, description = "The cheat was added.", body = Added)))]
 async fn add(
     selected: SelectedEmulator,
     Payload(NewCheat { path, name, kind, codes, enabled }): Payload<NewCheat>,
@@ -160,11 +161,11 @@ struct Switch {
     enabled: bool,
 }
 
-/// Switches a cheat on or off. When it is switched off, the bytes of the ROM that it changed are restored at once; those in
-/// RAM are not.
+/// Switches a cheat on or off. When it is switched off, the bytes of the ROM that it changed are restored at once, but
+/// not the bytes of RAM.
 #[utoipa::path(put, path = "/v1/cheats/{id}", operation_id = "switchCheat", tag = "cheats",
     params(("id" = u32, Path, description = "The number of the cheat."), EmulatorParam), request_body = Switch,
-    responses((status = 200, description = "It is.", body = AtFrame)))]
+    responses((status = 200, description = "The cheat was switched.", body = AtFrame)))]
 async fn switch(
     selected: SelectedEmulator,
     Path(id): Path<u32>,
@@ -176,7 +177,7 @@ async fn switch(
 /// Removes a cheat.
 #[utoipa::path(delete, path = "/v1/cheats/{id}", operation_id = "removeCheat", tag = "cheats",
     params(("id" = u32, Path, description = "The number of the cheat."), EmulatorParam),
-    responses((status = 200, description = "It was removed.", body = AtFrame)))]
+    responses((status = 200, description = "The cheat was removed.", body = AtFrame)))]
 async fn remove(selected: SelectedEmulator, Path(id): Path<u32>) -> Result<Json<AtFrame>, Problem> {
     if id == 0 {
         return Err(Problem::not_found("there is no cheat 0; DELETE /v1/cheats removes all cheats"));
@@ -186,7 +187,7 @@ async fn remove(selected: SelectedEmulator, Path(id): Path<u32>) -> Result<Json<
 
 /// Removes all cheats.
 #[utoipa::path(delete, path = "/v1/cheats", operation_id = "removeCheats", tag = "cheats", params(EmulatorParam),
-    responses((status = 200, description = "There are none.", body = AtFrame)))]
+    responses((status = 200, description = "All cheats were removed.", body = AtFrame)))]
 async fn remove_all(selected: SelectedEmulator) -> Result<Json<AtFrame>, Problem> {
     change(&selected, Op::RemoveCheat { id: 0 }).await
 }

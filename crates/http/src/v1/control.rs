@@ -10,11 +10,11 @@ use crate::reading::Whole;
 use crate::reading::fields::shown;
 use crate::routing::prelude::*;
 
-/// The largest number of frames that are run at once.
+/// The largest number of frames of one request.
 const MAX_FRAMES: u32 = 3600;
 /// The longest time for which lockstep can last without a request, in milliseconds.
 const MAX_LOCKSTEP: u32 = 60_000;
-/// How long a frame may take, when several are run at once: a third of a window's own speed.
+/// How long each frame of a request may take. This is enough for a third of the normal speed.
 const FRAME: Duration = Duration::from_millis(50);
 
 pub(crate) fn router() -> OpenApiRouter<AppState> {
@@ -47,21 +47,21 @@ pub(crate) async fn change(selected: &SelectedEmulator, op: Op) -> Result<Json<A
 ///
 /// A stock mGBA answers 501, because its scripts cannot pause it. Pause it in its window, or use POST /v1/lockstep.
 #[utoipa::path(post, path = "/v1/pause", operation_id = "pause", tag = "control", params(EmulatorParam),
-    responses((status = 200, description = "No frame runs.", body = AtFrame)))]
+    responses((status = 200, description = "The game is paused.", body = AtFrame)))]
 async fn pause(selected: SelectedEmulator) -> Result<Json<AtFrame>, Problem> {
     change(&selected, Op::Pause {}).await
 }
 
 /// Continues the game: ends a pause or lockstep.
 #[utoipa::path(post, path = "/v1/resume", operation_id = "resume", tag = "control", params(EmulatorParam),
-    responses((status = 200, description = "Frames run.", body = AtFrame)))]
+    responses((status = 200, description = "The game runs.", body = AtFrame)))]
 async fn resume(selected: SelectedEmulator) -> Result<Json<AtFrame>, Problem> {
     change(&selected, Op::Resume {}).await
 }
 
 /// Resets the console.
 #[utoipa::path(post, path = "/v1/reset", operation_id = "reset", tag = "control", params(EmulatorParam),
-    responses((status = 200, description = "It was reset.", body = AtFrame)))]
+    responses((status = 200, description = "The console was reset.", body = AtFrame)))]
 async fn reset(selected: SelectedEmulator) -> Result<Json<AtFrame>, Problem> {
     change(&selected, Op::Reset {}).await
 }
@@ -99,7 +99,7 @@ struct Advanced {
 /// runs them at the speed of its window. The reply comes when the frames have run; later requests wait for that. Each frame
 /// adds 50 ms to the time after which the reply is a 504.
 #[utoipa::path(post, path = "/v1/advance", operation_id = "advance", tag = "control", params(EmulatorParam),
-    request_body = Advance, responses((status = 200, description = "They were run.", body = Advanced)))]
+    request_body = Advance, responses((status = 200, description = "The frames have run.", body = Advanced)))]
 async fn advance(
     selected: SelectedEmulator,
     Payload(advance): Payload<Advance>,
@@ -122,7 +122,7 @@ struct Lockstep {
 
 /// Begins lockstep: frames run only with POST /v1/advance.
 #[utoipa::path(post, path = "/v1/lockstep", operation_id = "lockstep", tag = "control", params(EmulatorParam),
-    request_body = Lockstep, responses((status = 200, description = "Frames wait.", body = AtFrame)))]
+    request_body = Lockstep, responses((status = 200, description = "Lockstep has begun or ended.", body = AtFrame)))]
 async fn lockstep(
     selected: SelectedEmulator,
     Payload(Lockstep { timeout }): Payload<Lockstep>,
@@ -171,7 +171,7 @@ fn rate_schema() -> Schema {
 
 /// Changes how fast frames run.
 #[utoipa::path(post, path = "/v1/speed", operation_id = "speed", tag = "control", params(EmulatorParam),
-    request_body = Speed, responses((status = 200, description = "They do.", body = AtFrame)))]
+    request_body = Speed, responses((status = 200, description = "The speed was changed.", body = AtFrame)))]
 async fn speed(
     selected: SelectedEmulator,
     Payload(Speed { speed }): Payload<Speed>,
@@ -187,7 +187,7 @@ pub(crate) fn not_taken(error: OpError) -> Problem {
     }
 }
 
-/// A game.
+/// A game to load.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct Load {
@@ -198,7 +198,7 @@ struct Load {
 
 /// Loads another game and resets the console.
 #[utoipa::path(post, path = "/v1/load", operation_id = "load", tag = "control", params(EmulatorParam), request_body = Load,
-    responses((status = 200, description = "It is running.", body = AtFrame)))]
+    responses((status = 200, description = "The game is running.", body = AtFrame)))]
 async fn load(
     selected: SelectedEmulator,
     Payload(Load { path }): Payload<Load>,
@@ -218,7 +218,7 @@ async fn load(
         Ok(_) => Err(Problem::new(
             StatusCode::UNPROCESSABLE_ENTITY,
             format!(
-                "{path:?} cannot be read there, or is not a ROM of this console; the current game continues"
+                "the emulator cannot read {path:?}, or it is not a ROM of this console; the current game continues"
             ),
         )),
     }

@@ -33,13 +33,13 @@ pub(crate) const ALL: [(&str, &str); 12] = [
     ),
     (
         "input",
-        "Plays a `sequence`, `presses` or `steps` as POST /v1/input does, and returns the frames of each press; with `append`, \
-         after everything that plays or waits.",
+        "Plays a `sequence`, `presses` or `steps` as POST /v1/input does, and returns the frames of each press. With `append`, it \
+         begins after all timelines that play or wait.",
     ),
     (
         "run",
         "Runs `steps` as POST /v1/run does, until a condition of `stop` holds or the last step ends. The operations after it \
-         are done at that frame.",
+         are performed at that frame.",
     ),
     (
         "evaluate",
@@ -142,7 +142,7 @@ impl NumberForm {
     }
 }
 
-/// The value of a number that was read without its sign.
+/// The value of a number whose bits were read as an unsigned number.
 pub(super) fn number(form: NumberForm, value: &Value) -> Json {
     let bits = match value {
         Value::Int(number) => *number as u32,
@@ -236,7 +236,7 @@ fn write_one(mut fields: Fields<'_>, ops: &mut Vec<Op>) -> Result<Form, Problem>
 }
 
 fn write_many(mut fields: Fields<'_>, context: Context<'_>, ops: &mut Vec<Op>) -> Result<Form, Problem> {
-    const ACCEPTS: &str = "a list of objects with address, value and, if need be, type";
+    const ACCEPTS: &str = "a list of objects with address, value and, if needed, type";
     let (writes, domain) = (list(&mut fields, "writes", ACCEPTS)?, domain(&mut fields)?);
     fields.end()?;
     let count = writes.len();
@@ -305,7 +305,8 @@ fn input(object: Object, ops: &mut Vec<Op>) -> Result<Form, Problem> {
     Ok(play(input.try_into()?, append, ops))
 }
 
-/// An operation that reads the frame counter comes just before, because the same batch may have changed it.
+/// Adds the operation for a timeline. Before it, adds one that reads the frame counter, because the same batch may
+/// change it.
 fn play(timeline: Timeline, append: bool, ops: &mut Vec<Op>) -> Form {
     ops.extend([Op::CurrentFrame {}, timeline.op(append)]);
     Form::Played(timeline)
@@ -398,7 +399,7 @@ pub(crate) fn read_computed(
         return Some(Err(Problem::parameter(
             "type",
             "is not a field here",
-            "no type: the operation has one",
+            "no type: the operation determines it",
         )));
     }
     read(convenience, object, context, ops)

@@ -29,7 +29,7 @@ struct Named {
 
 /// The emulators that are served, and their states.
 #[utoipa::path(get, path = "/v1/emulators", operation_id = "emulators", tag = "emulators",
-    responses((status = 200, description = "All of them, in order.", body = EmulatorList)))]
+    responses((status = 200, description = "All emulators, in order.", body = EmulatorList)))]
 async fn all(State(operations): State<Arc<Operations>>) -> Json<EmulatorList> {
     let named = |served: &Arc<Served>| Named { name: served.name.clone(), state: served.emulator.state() };
     Json(EmulatorList { emulators: operations.emulators.iter().map(named).collect() })

@@ -1,4 +1,4 @@
-//! Frozen values: numbers and bytes that an emulator keeps in memory.
+//! Frozen values: numbers and bytes that an emulator writes to memory again after each frame.
 
 use framewire_expression::Type;
 use framewire_protocol::hex::parse_hex_pairs;
@@ -17,7 +17,7 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(list, unfreeze_all)).routes(routes!(freeze, unfreeze))
 }
 
-/// The address that stands for all frozen values.
+/// The name that means all frozen values.
 pub(super) const ALL: &str = "*";
 
 /// A frozen value.
@@ -96,11 +96,11 @@ async fn list(selected: SelectedEmulator) -> Result<Body<FrozenValues>, Problem>
 
 /// Freezes a value: writes it to memory now, and again after each frame.
 ///
-/// The address is written as for readMemory. If it is an expression that reads memory, it is evaluated again each time. While
-/// a recording is made, the request is refused, because a recording does not contain writes.
+/// The address has the same form as in readMemory. If it is an expression that reads memory, it is evaluated again each
+/// time. While a recording is made, the request is refused, because a recording does not contain writes.
 #[utoipa::path(put, path = "/v1/freeze/{address}", operation_id = "freezeMemory", tag = "memory",
     params(("address" = String, Path, description = "The address."), EmulatorParam), request_body = NewContent,
-    responses((status = 200, description = "It is frozen.", body = AtFrame)))]
+    responses((status = 200, description = "The value is frozen.", body = AtFrame)))]
 async fn freeze(
     selected: SelectedEmulator,
     Path(text): Path<String>,
@@ -126,7 +126,7 @@ async fn unfreeze(selected: SelectedEmulator, Path(text): Path<String>) -> Resul
     let outcome = selected.perform(selected.keyed(Op::Unfreeze { name: name.clone() })).await?;
     let frame = outcome.frame;
     if outcome.single()? != Value::Bool(true) {
-        let detail = format!("no value at {name:?} is frozen; GET /v1/freeze lists those that are");
+        let detail = format!("no value at {name:?} is frozen; GET /v1/freeze lists the frozen values");
         return Err(Problem::not_found(detail));
     }
     Ok(Body(AtFrame { frame }))

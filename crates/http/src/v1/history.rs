@@ -104,7 +104,7 @@ struct HeldKeys {
 #[derive(Serialize, ToSchema)]
 #[schema(as = HistoryMark)]
 struct Mark {
-    /// What it is called.
+    /// Its name.
     name: String,
     /// The frame counter.
     frame: u32,
@@ -204,8 +204,8 @@ impl Line {
 
 fn history_of(selected: &SelectedEmulator) -> Result<Arc<History>, Problem> {
     selected.emulator.history().ok_or_else(|| {
-        let detail = "with mGBA-http's script no history is kept, because it does not report resets and states that are \
-                      loaded; load Framewire's script, or use the window's own key for rewind";
+        let detail = "with mGBA-http's script, there is no history, because this script does not report resets and loaded \
+                      states; load Framewire's script, or use mGBA's own key for rewind";
         Problem::new(StatusCode::NOT_IMPLEMENTED, detail)
     })
 }
@@ -217,7 +217,7 @@ fn history_of(selected: &SelectedEmulator) -> Result<Arc<History>, Problem> {
 /// sequence of frames without gaps is a *line*. A reset, loading a state, or going back begins a new line. Earlier lines are kept
 /// until there is no memory for them.
 #[utoipa::path(get, path = "/v1/timeline", operation_id = "history", tag = "history",
-    params(EmulatorParam, HistoryQuery), responses((status = 200, description = "What is kept.", body = HistoryResponse)))]
+    params(EmulatorParam, HistoryQuery), responses((status = 200, description = "The history.", body = HistoryResponse)))]
 async fn history(
     State(snapshots): State<Storage<Snapshots>>,
     State(recordings): State<Storage<Recordings>>,
@@ -261,14 +261,14 @@ async fn picture(
 ) -> Result<Response, Problem> {
     let picture = history_of(&selected)?.thumbnail(line, frame).ok_or_else(|| {
         let detail = format!(
-            "there is no picture of frame {frame} of line {line}; GET /v1/timeline lists those there are"
+            "there is no picture of frame {frame} of line {line}; GET /v1/timeline lists all pictures"
         );
         Problem::not_found(detail)
     })?;
     let pixels = picture.to_rgb();
     let image = Image::new(picture.width, picture.height, &pixels);
     let image = image.map_err(|error| Problem::new(StatusCode::BAD_GATEWAY, error.to_string()))?;
-    // While the server runs, no other line gets the same number.
+    // The picture can be cached: while the server runs, no other line gets the same number.
     let headers = [("content-type", "image/png"), (CACHE_CONTROL.as_str(), "private, max-age=600")];
     Ok((headers, png::encode(image)).into_response())
 }
@@ -302,7 +302,7 @@ struct WentBack {
 /// goes to the requested frame if its state is kept, or else to the last frame before it that has a state. Keys that are held stay
 /// held, and a running game continues from there. While a recording, a replay or a timeline of keys is under way, the reply is 409.
 #[utoipa::path(post, path = "/v1/rewind", operation_id = "rewind", tag = "history", params(EmulatorParam),
-    request_body = RewindTo, responses((status = 200, description = "It is there.", body = WentBack)))]
+    request_body = RewindTo, responses((status = 200, description = "The emulator has gone back.", body = WentBack)))]
 async fn rewind(
     selected: SelectedEmulator,
     Payload(RewindTo { frame, line }): Payload<RewindTo>,

@@ -76,7 +76,7 @@ struct Played {
 struct Over {
     /// The frame counter at that time.
     frame: u32,
-    /// Whether it was cancelled, or its keys were taken from it, before its last step.
+    /// Whether it was cancelled, or another request took over its keys, before its last step.
     cancelled: bool,
 }
 
@@ -141,7 +141,7 @@ struct Hold {
 
 /// Holds keys from the next frame on, until POST /v1/release. For a number of frames, see POST /v1/tap.
 #[utoipa::path(post, path = "/v1/hold", operation_id = "hold", tag = "input", params(EmulatorParam), request_body = Hold,
-    responses((status = 200, description = "They are held.", body = AtFrame)))]
+    responses((status = 200, description = "The keys are held.", body = AtFrame)))]
 async fn hold(selected: SelectedEmulator, Payload(hold): Payload<Hold>) -> Result<Json<AtFrame>, Problem> {
     change(&selected, Op::AddKeys { keys: hold.keys.0.mask() }).await
 }
@@ -156,7 +156,7 @@ struct Release {
 
 /// Releases keys from the next frame on, even those that a timeline or a hold presses.
 #[utoipa::path(post, path = "/v1/release", operation_id = "release", tag = "input", params(EmulatorParam),
-    request_body = Release, responses((status = 200, description = "They are up.", body = AtFrame)))]
+    request_body = Release, responses((status = 200, description = "The keys are released.", body = AtFrame)))]
 async fn release(
     selected: SelectedEmulator,
     Payload(release): Payload<Release>,
@@ -165,7 +165,7 @@ async fn release(
     change(&selected, Op::ClearKeys { keys }).await
 }
 
-/// What was cancelled.
+/// The result of a cancellation.
 #[derive(Serialize, ToSchema)]
 struct Cancelled {
     /// The frame counter at that time. The keys are up from the next frame on.
@@ -190,7 +190,7 @@ struct Progress {
     over: Option<Over>,
 }
 
-/// Whether a timeline is still played, or how it ended. The last 16,384 that ended are remembered.
+/// Returns whether a timeline is still played, or how it ended. The last 16,384 timelines that ended are remembered.
 #[utoipa::path(get, path = "/v1/input/{id}", operation_id = "inputProgress", tag = "input",
     params(("id" = u32, Path, description = "Number of the timeline.", minimum = 1), EmulatorParam),
     responses((status = 200, description = "The state of the timeline.", body = Progress)))]
@@ -292,7 +292,7 @@ async fn over_already(selected: &SelectedEmulator, id: i64) -> Result<Option<Ove
         Ok(over) => Ok(over),
         Err(problem) if problem.status() == StatusCode::NOT_FOUND => Err(Problem::new(
             StatusCode::BAD_GATEWAY,
-            format!("how timeline {id} ended is not known: mGBA or its script was started again meanwhile"),
+            format!("it is unknown how timeline {id} ended: mGBA or its script was started again meanwhile"),
         )),
         // An event will say when the emulator can be asked again.
         Err(_) => Ok(None),

@@ -43,11 +43,11 @@ impl Layer {
     }
 }
 
-/// The layers of the picture and the channels of the sound: backgrounds, objects, windows; and the channels of the console.
+/// The layers of the picture (backgrounds, objects and windows) and the channels of the sound.
 ///
 /// A stock mGBA answers 501, because its scripts cannot switch layers. Use the menu of its window.
 #[utoipa::path(get, path = "/v1/layers", operation_id = "layers", tag = "media", params(EmulatorParam),
-    responses((status = 200, description = "All of them.", body = Layers)))]
+    responses((status = 200, description = "All layers and channels.", body = Layers)))]
 async fn list(selected: SelectedEmulator) -> Result<Json<Layers>, Problem> {
     let layers = match selected.perform(Op::Layers {}).await?.single()? {
         Value::List(texts) => texts.chunks(TEXTS).map(Layer::read).collect(),
@@ -64,13 +64,14 @@ struct LayerSwitch {
     enabled: bool,
 }
 
-/// Switches a layer of the picture or a channel of the sound on or off, from the next frame on. The game does not notice.
+/// Switches a layer of the picture or a channel of the sound on or off, from the next frame on. This does not affect
+/// the game.
 ///
 /// A replay compares pictures. So layers of the picture cannot be switched during a recording or replay, and neither can
 /// begin while such a layer is off.
 #[utoipa::path(put, path = "/v1/layers/{name}", operation_id = "switchLayer", tag = "media",
     params(("name" = String, Path, description = "Its short name."), EmulatorParam), request_body = LayerSwitch,
-    responses((status = 200, description = "It is.", body = AtFrame)))]
+    responses((status = 200, description = "The layer or channel was switched.", body = AtFrame)))]
 async fn switch(
     selected: SelectedEmulator,
     Path(layer): Path<String>,

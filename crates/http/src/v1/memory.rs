@@ -91,7 +91,7 @@ struct MemoryContent {
 /// that reads the address from memory, such as u32\[0x03005D8C\] + 4.
 #[utoipa::path(get, path = "/v1/memory/{address}", operation_id = "readMemory", tag = "memory",
     params(("address" = String, Path, description = "The address."), EmulatorParam, ReadQuery),
-    responses((status = 200, description = "What is there.", content(
+    responses((status = 200, description = "The number or the bytes.", content(
         (MemoryContent = "application/json"), (Vec<u8> = "application/octet-stream")))))]
 async fn read(
     selected: SelectedEmulator,
@@ -172,7 +172,7 @@ struct ScatteredQuery {
     #[serde(default)]
     #[param(min_items = 1, max_items = 4096)]
     address: Vec<String>,
-    /// The type of all of them. Default: the type of each symbol, or u8.
+    /// The type of all numbers. Default: the type of each symbol, or u8.
     #[serde(rename = "type")]
     #[param(inline)]
     kind: Option<Type>,
@@ -247,12 +247,13 @@ pub(super) struct NewContent {
 
 /// Writes a number, or bytes.
 ///
-/// The address is written as for readMemory. A body of type application/octet-stream is written to memory unchanged.
+/// The address has the same form as in readMemory. A body of type application/octet-stream is written to memory
+/// unchanged.
 #[utoipa::path(put, path = "/v1/memory/{address}", operation_id = "writeMemory", tag = "memory",
     params(("address" = String, Path, description = "The address."), EmulatorParam, WriteQuery),
     request_body(description = "What to write.", content(
         (NewContent = "application/json"), (Vec<u8> = "application/octet-stream"))),
-    responses((status = 200, description = "It was written.", body = AtFrame)))]
+    responses((status = 200, description = "The memory was written.", body = AtFrame)))]
 async fn write(
     State(bodies): State<Arc<BodyReader>>,
     selected: SelectedEmulator,
@@ -275,7 +276,7 @@ async fn write(
     Ok(Json(AtFrame { frame }))
 }
 
-/// What is written.
+/// Checked content to write.
 pub(super) enum Content {
     /// The low bits of a number.
     Number(Type, u32),
@@ -283,7 +284,7 @@ pub(super) enum Content {
 }
 
 impl NewContent {
-    /// What to write there.
+    /// Checks the content, which is to be written to `target`.
     pub(super) fn read(self, target: &Target) -> Result<Content, Problem> {
         match self {
             NewContent { value: Some(value), data: None, kind, .. } => {
@@ -323,7 +324,7 @@ fn write_bytes(address: Address, domain: Option<String>, data: Vec<u8>) -> Resul
         (_, Some(_)) => Err(Problem::parameter(
             "domain",
             "is given with bytes",
-            "no domain: bytes are written to the bus, and GET /v1/domains says where each domain is there",
+            "no domain: bytes are written to the bus, and GET /v1/domains lists the bus address of each domain",
         )),
     }
 }

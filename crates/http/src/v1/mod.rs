@@ -2,9 +2,9 @@
 //!
 //! Each submodule holds a few routes and returns them from a function `router()`. Handlers have `#[utoipa::path]`, so a
 //! route and its description are in one place. `router()` also adds the route's other properties, see
-//! [`Declare`](crate::routing::declare::Declare). A handler takes its services as `State` and parts of the request by the
-//! types of [`extract`](crate::routing::extract), and returns `Result<_, Problem>`. [`crate::docs::openapi`] adds the
-//! statuses that every route can return to each description.
+//! [`Declare`](crate::routing::declare::Declare). A handler takes its services as `State`, takes parts of the request
+//! with the types in [`extract`](crate::routing::extract), and returns `Result<_, Problem>`. To each description,
+//! [`crate::docs::openapi`] adds the statuses that every route can return.
 
 pub(crate) mod batch;
 mod cheats;

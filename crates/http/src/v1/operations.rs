@@ -172,7 +172,7 @@ fn argument(
     Ok(())
 }
 
-/// Writes a result.
+/// Writes a result as JSON.
 pub(crate) fn value(value: &Value, encoding: Encoding) -> Json {
     match value {
         Value::None => Json::Null,

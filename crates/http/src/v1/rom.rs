@@ -1,4 +1,4 @@
-//! Games that clients send.
+//! Loads games that clients send.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -16,7 +16,7 @@ use crate::transport::incoming::BodyReader;
 
 /// The largest ROM of a Game Boy Advance.
 const LARGEST: usize = 32 << 20;
-/// The endings of names of games.
+/// The file name extensions of games.
 const ENDINGS: [&str; 6] = ["gba", "agb", "gb", "gbc", "cgb", "sgb"];
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
@@ -42,7 +42,7 @@ struct UploadQuery {
 /// run on the server's machine.
 #[utoipa::path(put, path = "/v1/rom", operation_id = "uploadRom", tag = "control", params(EmulatorParam, UploadQuery),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
-    responses((status = 200, description = "It is running.", body = AtFrame)))]
+    responses((status = 200, description = "The game is running.", body = AtFrame)))]
 async fn upload(
     State(bodies): State<Arc<BodyReader>>,
     State(operations): State<Arc<Operations>>,
@@ -86,7 +86,7 @@ async fn upload(
         }
     });
     if is_new && loaded.is_err() {
-        // If that fails, the file stays and takes some space.
+        // If this fails, the file remains and uses some space.
         let _ = tokio::task::spawn_blocking(move || fs::remove_file(path)).await;
     }
     loaded
@@ -101,7 +101,7 @@ fn checked(name: &str) -> Result<Name, Problem> {
     if ending.is_some_and(|ending| ENDINGS.contains(&ending.as_str())) { Ok(checked) } else { Err(refused()) }
 }
 
-/// Writes a game, unless it is there already. Returns whether there was none of its name.
+/// Writes a game, unless the same file exists already. Returns whether there was no file with its name.
 fn keep(path: &FilePath, rom: &[u8], replace: bool) -> Result<bool, Problem> {
     let failed = |error: io::Error| {
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, format!("the game cannot be kept: {error}"))

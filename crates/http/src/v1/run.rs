@@ -1,4 +1,4 @@
-//! Runs: operations, frames until conditions hold, and operations at exactly that frame.
+//! Runs: performs operations, runs frames until a condition holds, and performs operations at exactly that frame.
 
 use std::borrow::Cow;
 
@@ -39,7 +39,7 @@ pub(crate) fn router() -> OpenApiRouter<AppState> {
     "values": {"x": "ball_x"},
 }))]
 pub(crate) struct RunRequest {
-    /// Operations before the first frame.
+    /// Operations to perform before the first frame.
     #[serde(default)]
     #[schema(value_type = Vec<BatchOp>, max_items = 4096)]
     ops: Vec<Object>,
@@ -49,11 +49,11 @@ pub(crate) struct RunRequest {
     /// Each of these conditions ends the whole run.
     #[serde(default)]
     stop: Conditions,
-    /// Operations at the frame at which the run ends, before the next frame.
+    /// Operations to perform at the frame at which the run ends, before the next frame.
     #[serde(default)]
     #[schema(value_type = Vec<BatchOp>, max_items = 4096)]
     then: Vec<Object>,
-    /// Named expressions. The reply has their values at that frame under the same names.
+    /// Named expressions. The reply has their values at the end of the run, under the same names.
     #[serde(default)]
     values: Expressions,
     /// The encoding of bytes in the operations and in the reply.
@@ -61,7 +61,7 @@ pub(crate) struct RunRequest {
     encoding: Encoding,
 }
 
-/// A part of a run. It ends when a condition holds, or when its frames have passed. Its keys are released then.
+/// A part of a run. It ends when a condition holds, or when its frames have passed. Then its keys are released.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RunStep {
@@ -171,7 +171,7 @@ impl ToSchema for Expressions {
     }
 }
 
-/// The code of an expression at `place` of a body.
+/// The compiled code of an expression, which is at `place` in the body.
 fn compile(text: &str, place: &str, context: Context<'_>) -> Result<Vec<u8>, Problem> {
     let problem = |error: String| name_problem(context.symbols, Problem::in_body(place, &error));
     let bytes = Code::parse(text, context.symbols).map_err(|error| problem(error.to_string()))?.encode();
@@ -218,7 +218,7 @@ impl RunStep {
     }
 }
 
-/// The texts that are needed to write the result of a run.
+/// The texts of the conditions of a run, which its result shows.
 pub(crate) struct RunTexts {
     stop: Vec<String>,
     until: Vec<Vec<String>>,
@@ -305,7 +305,7 @@ pub(crate) struct HeldCondition {
 /// How a step ended.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub(crate) struct StepDone {
-    /// Why.
+    /// Why it ended.
     why: Why,
     /// The condition that held, if one did.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -326,7 +326,7 @@ pub(crate) struct Ran {
     condition: Option<HeldCondition>,
     /// How many frames it took.
     frames: u64,
-    /// The steps that it did, in order.
+    /// The steps that were run, in order.
     steps: Vec<StepDone>,
 }
 
@@ -365,10 +365,10 @@ pub(crate) fn write_values(names: &[String], value: &Value) -> Json {
     names.iter().cloned().zip(values.into_iter().map(|value| json!(value))).collect::<Map<_, _>>().into()
 }
 
-/// What a run did.
+/// The results of a run.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct RunDone {
-    /// The frame counter at its end: the operations of `then` happened after this frame and before the next.
+    /// The frame counter at its end. The operations of `then` happened after this frame and before the next one.
     frame: u32,
     /// How it ended. These fields are absent if an operation of `ops` failed, because then no frame ran.
     #[serde(flatten)]
@@ -380,7 +380,7 @@ pub(crate) struct RunDone {
     /// The requested values, by name; null for an expression without a value.
     #[schema(value_type = std::collections::HashMap<String, Option<i64>>)]
     values: Map<String, Json>,
-    /// The operation that failed, such as `then[1]`. Absent if none did.
+    /// The operation that failed, such as `then[1]`. Absent if no operation failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     failed: Option<String>,
 }
@@ -391,7 +391,7 @@ pub(crate) struct RunDone {
 /// for only one frame, at any speed. If the game is paused or in lockstep, the frames of the run still run, and the game
 /// stops again at its end. If the caller disconnects, the run ends.
 #[utoipa::path(post, path = "/v1/run", operation_id = "run", tag = "input", params(EmulatorParam),
-    request_body = RunRequest, responses((status = 200, description = "What it did.", body = RunDone)))]
+    request_body = RunRequest, responses((status = 200, description = "The results of the run.", body = RunDone)))]
 async fn run(
     selected: SelectedEmulator,
     stream: OpensStream,

@@ -177,7 +177,7 @@ fn argument(info: &OpInfo, arg: &ArgInfo) -> RefOr<Schema> {
     }
 }
 
-/// RFC 4648, section 4.
+/// The pattern of base64 text (RFC 4648, section 4).
 const BASE64: &str = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$";
 
 fn integer(min: i64, max: i64) -> ObjectBuilder {

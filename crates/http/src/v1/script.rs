@@ -1,4 +1,4 @@
-//! Lua code of clients.
+//! Runs Lua code that clients send.
 
 use framewire_protocol::{Op, OpError, Value};
 use serde_json::Value as Json;
@@ -25,7 +25,7 @@ struct ScriptReply {
     values: Vec<Json>,
     /// The lines that it wrote with `print` and `console`.
     output: Vec<String>,
-    /// Whether `output` lacks further lines, beyond 1,000 lines or 256 KiB.
+    /// Whether `output` was cut off after 1,000 lines or 256 KiB.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     cut: bool,
     /// The error that ended the code, with the line. What the code did before the error is not undone.

@@ -9,10 +9,10 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(list, set))
 }
 
-/// One of a sensor, in the numbers of the operations.
+/// The value 1 of a sensor in operations, which use thousandths.
 const ONE: f64 = 1000.0;
 
-/// What the sensors measure.
+/// The values of the sensors.
 #[derive(Serialize, ToSchema)]
 struct Sensors {
     /// The tilt to the right: -1 to 1.
@@ -29,7 +29,7 @@ struct Sensors {
 
 /// The sensors of the cartridge: tilt, turning and light. Games for cartridges with sensors read them.
 ///
-/// An mGBA in its window answers 501: its scripts have no sensors; its window has.
+/// A stock mGBA answers 501, because its scripts cannot use sensors. Use the menu of its window.
 #[utoipa::path(get, path = "/v1/sensors", operation_id = "sensors", tag = "sensors", params(EmulatorParam),
     responses((status = 200, description = "Their values.", body = Sensors)))]
 async fn list(selected: SelectedEmulator) -> Result<Json<Sensors>, Problem> {
@@ -54,7 +54,7 @@ fn unreadable() -> OpError {
     OpError::failed("the emulator's list of sensors cannot be read")
 }
 
-/// New values of sensors; those that are left out stay.
+/// New values of sensors. Sensors that are left out do not change.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"tilt_x": -0.25, "tilt_y": 0}))]
@@ -73,12 +73,13 @@ struct SensorValues {
     light: Option<f64>,
 }
 
-/// Sets sensors, all at the same frame, as the game sees them when it looks next.
+/// Sets sensors, all at the same frame. The game gets the new values when it next reads the sensors.
 ///
-/// They keep their values until they are set again; a reset or a state does not change them. Recordings do not hold them:
-/// while one is made or replayed they cannot be changed, and none begins while one of them is not 0.
+/// The sensors keep their values until they are set again. A reset or loading a state does not change them. Recordings
+/// do not contain sensors. So sensors cannot be changed during a recording or replay, and neither can begin while a
+/// sensor is not 0.
 #[utoipa::path(put, path = "/v1/sensors", operation_id = "setSensors", tag = "sensors", params(EmulatorParam),
-    request_body = SensorValues, responses((status = 200, description = "They were set.", body = AtFrame)))]
+    request_body = SensorValues, responses((status = 200, description = "The sensors were set.", body = AtFrame)))]
 async fn set(
     selected: SelectedEmulator,
     Payload(SensorValues { tilt_x, tilt_y, gyro, light }): Payload<SensorValues>,

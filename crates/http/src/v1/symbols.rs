@@ -4,7 +4,7 @@ use framewire_symbols::{Described, StructureField};
 
 use crate::routing::prelude::*;
 
-/// The largest number of symbols in one answer.
+/// The largest number of symbols in one reply.
 const MAX: usize = 10_000;
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
@@ -15,21 +15,21 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct SymbolQuery {
-    /// Only names that hold this text, in any letter case.
+    /// Only names that contain this text, in any letter case.
     #[serde(default)]
     contains: String,
-    /// Only names after this one, to continue where an answer ended.
+    /// Only names after this one, to continue where the previous reply ended.
     after: Option<String>,
 }
 
 /// Symbols.
 #[derive(Serialize, ToSchema)]
 struct SymbolList {
-    /// In the order of their names, at most 10,000.
+    /// The symbols in the order of their names, at most 10,000.
     symbols: Vec<Symbol>,
-    /// Whether there are more after the last of these.
+    /// Whether there are more symbols after the last of these.
     more: bool,
-    /// Structures, arrays of them, and what pointers lead to, as memory maps describe them. All of them, unless `after` is
+    /// The structures, arrays of structures and targets of pointers that memory maps describe. Empty if `after` is
     /// given.
     variables: Vec<Variable>,
 }
@@ -38,23 +38,23 @@ struct SymbolList {
 #[derive(Serialize, ToSchema)]
 struct Variable {
     name: String,
-    /// Bus address, if it is known beforehand.
+    /// Bus address, if it is fixed.
     #[serde(skip_serializing_if = "Option::is_none")]
     address: Option<u32>,
-    /// The expression for its address, if it is not.
+    /// The expression for its address, if the address is read from memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pointer: Option<String>,
     /// A type of number, or the name of a structure.
     #[serde(rename = "type")]
     kind: String,
-    /// How many of them are there in a row.
+    /// The number of elements: 1, or the length of an array.
     count: u32,
-    /// Bytes of one.
+    /// The size of an element in bytes.
     size: u32,
-    /// What it means, where the memory map says so.
+    /// Its meaning, if the memory map describes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     doc: Option<String>,
-    /// The fields of the structure; none for numbers.
+    /// The fields of the structure. Empty for numbers.
     fields: Vec<VariableField>,
 }
 
@@ -62,14 +62,14 @@ struct Variable {
 #[derive(Serialize, ToSchema)]
 struct VariableField {
     name: String,
-    /// Bytes from the beginning of the structure.
+    /// The number of bytes from the beginning of the structure.
     offset: u32,
     /// A type of number, or the name of a structure.
     #[serde(rename = "type")]
     kind: String,
-    /// How many of them are there in a row.
+    /// The number of elements: 1, or the length of an array.
     count: u32,
-    /// What it means, where the memory map says so.
+    /// Its meaning, if the memory map describes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     doc: Option<String>,
 }
@@ -102,17 +102,17 @@ struct Symbol {
     name: String,
     /// Bus address.
     address: u32,
-    /// What is there, where the symbol file says so: u8, u16, u32, i8, i16 or i32.
+    /// The type of the number there, if the symbol file has it: u8, u16, u32, i8, i16 or i32.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     kind: Option<&'static str>,
-    /// How many of them are there in a row.
+    /// The number of elements: 1, or the length of an array.
     count: u32,
-    /// What it means, where the symbol file says so.
+    /// Its meaning, if the symbol file describes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     doc: Option<String>,
 }
 
-/// The names that stand for addresses, from the symbol files that were loaded.
+/// Lists the names for addresses, from the loaded symbol files.
 #[utoipa::path(get, path = "/v1/symbols", operation_id = "symbols", tag = "memory", params(EmulatorParam, SymbolQuery),
     responses((status = 200, description = "The symbols.", body = SymbolList)))]
 async fn list(

@@ -1,4 +1,5 @@
-//! What keys are held in which frames: as callers write it, as an emulator plays it, and as it was seen.
+//! Timelines: plans that say which keys are held in which frames. A caller can write one in three ways; the emulator
+//! gets a list of steps; and the reply lists the frames of each press.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -37,8 +38,8 @@ impl TryFrom<serde_json::Value> for KeySet {
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"sequence": "A:2 .:10 Up+B:30"}))]
 pub(crate) struct Input {
-    /// Presses one after the other, such as `A:2 .:10 Up+B:30`: keys joined by `+` or `.` for none, and after a colon the
-    /// number of frames, which is 1 if left out.
+    /// Presses one after the other, such as `A:2 .:10 Up+B:30`: keys joined by `+`, or `.` for no key; then a colon and
+    /// the number of frames, which is 1 if left out.
     #[schema(example = "A:2 .:10 Up+B:30")]
     sequence: Option<String>,
     /// Presses in any order, which may overlap.
@@ -47,13 +48,13 @@ pub(crate) struct Input {
     /// The keys that are held from each frame on. The last step must release all keys.
     #[schema(max_items = 65536)]
     steps: Option<Vec<Step>>,
-    /// Whether it is played after all timelines that play or wait, instead of from the next frame on.
+    /// Whether the timeline begins after all timelines that play or wait, instead of with the next frame.
     #[serde(default)]
     pub(super) append: bool,
 }
 
 impl Input {
-    /// Presses in one of two ways.
+    /// An input with a sequence or with presses.
     pub(super) fn presses_of(sequence: Option<String>, presses: Option<Vec<Press>>) -> Input {
         Input { sequence, presses, ..Input::default() }
     }
@@ -73,7 +74,7 @@ pub(crate) struct Press {
     frames: Whole<1, { u32::MAX }>,
 }
 
-/// From this frame on exactly these keys are held, of all that the timeline names.
+/// From this frame on, these keys are held, and the timeline's other keys are up.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Step {
@@ -110,7 +111,7 @@ impl ToSchema for KeySet {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Timeline(Vec<KeyStep>);
 
-/// Keys that are held together, and the frames in which they are.
+/// Keys that are held together, and the frames in which they are held.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub(crate) struct Seen {
     /// The keys.
@@ -118,7 +119,7 @@ pub(crate) struct Seen {
     keys: Vec<&'static str>,
     /// The first frame in which they are held, by the frame counter.
     first: u64,
-    /// The last one.
+    /// The last frame in which they are held.
     last: u64,
 }
 
@@ -141,7 +142,7 @@ impl TryFrom<Input> for Timeline {
     }
 }
 
-/// Why an emulator does not play a timeline that can be played: its keys are in use.
+/// The problem with a valid timeline that the emulator does not play, usually because its keys are in use.
 pub(crate) fn unplayed(error: OpError) -> Problem {
     match error.status {
         Status::BadArgument if !error.is_key_reused() => Problem::new(StatusCode::CONFLICT, error.message),
@@ -150,7 +151,7 @@ pub(crate) fn unplayed(error: OpError) -> Problem {
 }
 
 impl Timeline {
-    /// These keys for this number of frames from the next one on.
+    /// A timeline that holds these keys for this number of frames, from the next frame on.
     pub(crate) fn press(keys: Keys, frames: u32) -> Result<Timeline, Problem> {
         if keys == Keys::default() {
             return Err(Problem::parameter("keys", "is empty", fields::KEYS));
@@ -200,7 +201,7 @@ impl Timeline {
         Timeline(steps).checked("presses")
     }
 
-    /// As an emulator will judge it.
+    /// Checks the timeline as an emulator does.
     fn checked(self, name: &'static str) -> Result<Timeline, Problem> {
         if self.0.len() > MAX_STEPS {
             let problem = format!("has {} steps", self.0.len());
@@ -223,7 +224,7 @@ impl Timeline {
         self.0
     }
 
-    /// Frames until it is over.
+    /// The number of frames until it is over.
     pub(crate) fn frames(&self) -> u32 {
         self.0.last().map_or(0, |last| last.offset)
     }
@@ -267,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn the_three_ways_say_the_same() {
+    fn the_three_ways_make_the_same_timeline() {
         let expected = [(0, 1), (2, 0), (12, 0x42), (42, 0)];
         for json in [
             r#"{"sequence": "A:2 .:10 Up+B:30"}"#,
@@ -286,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn presses_that_overlap_are_each_seen_whole() {
+    fn each_of_several_overlapping_presses_is_listed_with_all_its_frames() {
         let json = r#"{"presses": [{"at": 0, "keys": ["A", "L"], "frames": 4}, {"at": 2, "keys": ["B"], "frames": 4},
             {"at": 8, "keys": ["A"]}]}"#;
         let seen = |keys: &[&'static str], first, last| Seen { keys: keys.to_vec(), first, last };

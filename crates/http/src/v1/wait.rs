@@ -1,4 +1,4 @@
-//! An answer once a condition on memory holds.
+//! Waits for a condition on memory.
 
 use axum::http::StatusCode;
 use framewire_emulator::{EmulatorError, Watch, WatchEnd};
@@ -11,7 +11,7 @@ use crate::reading::Whole;
 use crate::routing::prelude::*;
 use crate::transport::streams::StreamKind;
 
-/// Frames where a caller does not say how many: ten seconds.
+/// The default number of frames to wait: ten seconds.
 const FRAMES: u32 = 600;
 /// The largest number of frames to wait for: an hour.
 const MAX_FRAMES: u32 = 216_000;
@@ -27,7 +27,7 @@ pub(crate) struct Condition {
     /// A condition over memory, such as `score > 10` or `lives == 0 or frame > 5000`: docs/watches.md. A number counts
     /// as true if it is not 0.
     until: String,
-    /// How many frames to wait at most.
+    /// The largest number of frames to wait.
     #[serde(default = "default_frames")]
     #[schema(value_type = u32, minimum = 1, maximum = 216_000)]
     frames: Whole<1, MAX_FRAMES>,
@@ -37,23 +37,23 @@ fn default_frames() -> Whole<1, MAX_FRAMES> {
     Whole::usual(FRAMES)
 }
 
-/// What came of waiting.
+/// The result of a wait.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Waited {
-    /// Whether the condition holds; if not, all the frames have passed without it.
+    /// Whether the condition holds. If not, all the frames have passed.
     held: bool,
-    /// The frame counter after the frame by which it holds, or after the last frame waited for.
+    /// The frame counter when the condition held, or after the last frame of the wait.
     frame: u32,
-    /// Frames that passed meanwhile; 0 if it held at once.
+    /// The number of frames that passed during the wait; 0 if the condition held at once.
     frames: u64,
 }
 
 /// Waits until a condition on memory holds, or `frames` frames have passed.
 ///
-/// The condition is checked after each frame. If no frame runs during the usual time of a request, the
-/// answer is 504.
+/// The condition is checked after each frame. If no frame runs for the time that a request may take (`--deadline`), the
+/// reply is 504.
 #[utoipa::path(post, path = "/v1/wait", operation_id = "wait", tag = "watches", params(EmulatorParam), request_body = Condition,
-    responses((status = 200, description = "It holds, or the frames have passed.", body = Waited)))]
+    responses((status = 200, description = "The condition holds, or the frames have passed.", body = Waited)))]
 async fn wait(
     State(feeds): State<Arc<Feeds>>,
     selected: SelectedEmulator,
@@ -64,7 +64,8 @@ async fn wait(
     until(&selected, &feeds, request).await.map(Json)
 }
 
-/// Waits as [`Condition`] says. What the emulator is asked for after the first poll comes after the beginning of the wait.
+/// Waits for a condition. The first poll sends the watch to the emulator, so the wait begins before any operation that
+/// is sent after this poll.
 pub(crate) async fn until(
     selected: &SelectedEmulator,
     feeds: &Feeds,

@@ -1,4 +1,5 @@
-//! Watches and events over HTTP, as server-sent events. A watch is read by what it watches, or made first and read by id.
+//! Watches and events over HTTP, as server-sent events. A client reads a watch by its definition, or creates it first
+//! and reads it by its id.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -20,7 +21,7 @@ use crate::transport::Stopping;
 use crate::transport::activity::Outflow;
 use crate::transport::streams::{OpenStream, StreamKind};
 
-/// Longest silence of a stream. After it a comment is sent, so that each end notices when the other is gone.
+/// After this time without an event, a comment is sent, so that each end notices when the other is gone.
 const SILENCE: Duration = Duration::from_secs(5);
 /// How long clients wait before they connect again after a break.
 const RETRY: Duration = Duration::from_secs(1);
@@ -38,8 +39,8 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct Parameters {
-    /// An expression over memory, such as `score`, `u16[0x02000038] > 100` or `bytes[ball_x, 8]`. May be given up to 64
-    /// times.
+    /// An expression over memory, such as `score`, `u16[0x02000038] > 100` or `bytes[ball_x, 8]`. Repeat the parameter
+    /// for each expression, up to 64 times.
     #[serde(default)]
     watch: Vec<String>,
     /// Whether resets, loaded states, other games, pauses, stalls and connections are reported too.
@@ -51,7 +52,7 @@ struct Parameters {
     /// How many events are kept for readers that are slow or come back. Default: 1024.
     #[param(minimum = 1, maximum = 16_384)]
     buffer: Option<usize>,
-    /// Reads the watch that POST /v1/watches made, in place of all others.
+    /// The id of a watch that POST /v1/watches created. None of the other parameters may be given with it.
     id: Option<String>,
 }
 
@@ -68,23 +69,23 @@ struct Resumed {
 /// A watch.
 #[derive(Serialize, ToSchema)]
 struct Watch {
-    /// What `GET /v1/watch?id=` calls it.
+    /// Its id, for `GET /v1/watch?id=`.
     id: String,
     /// What is watched.
     #[serde(flatten)]
     definition: Definition,
-    /// The frame counter at its latest event.
+    /// The frame counter of its latest event.
     frame: u32,
-    /// What each expression is.
+    /// The value of each expression.
     #[schema(value_type = Object)]
     values: serde_json::Value,
-    /// How many read it.
+    /// The number of its readers.
     readers: usize,
-    /// Events that are kept.
+    /// The number of events that are kept.
     kept: usize,
-    /// Events so far.
+    /// The number of events so far.
     told: u64,
-    /// Events that readers missed, counted for each reader.
+    /// The number of events that readers missed, counted for each reader.
     missed: u64,
 }
 
@@ -104,10 +105,10 @@ impl From<Listed> for Watch {
     }
 }
 
-/// Watches memory: its changes as server-sent events, each with old and new value and the frame.
+/// Watches memory, and sends its changes as server-sent events, each with the old value, the new value and the frame.
 ///
-/// The events are `values` (what all is at the beginning), `change`, `missed` (how many events were not taken in time,
-/// and what all is now) and `end`; with `events=true` also those of GET /v1/events.
+/// The events are `values` (all values at the beginning), `change`, `missed` (how many events the client missed, and
+/// all current values) and `end`. With `events=true`, the events of GET /v1/events come too.
 #[utoipa::path(get, path = "/v1/watch", operation_id = "watch", tag = "watches", params(EmulatorParam, Parameters, Resumed),
     responses((status = 200, description = "Events, until either side ends it.", content_type = "text/event-stream",
         body = String)))]
@@ -125,8 +126,8 @@ async fn read(
     let open = stream.open()?;
     let reader = match id {
         Some(_) if definition != Definition::default() => {
-            let problem = "is given next to other parameters, but says already what is watched";
-            return Err(Problem::parameter("id", problem, "either id or the others"));
+            let problem = "is given together with other parameters, but already determines what is watched";
+            return Err(Problem::parameter("id", problem, "either id or the other parameters"));
         }
         Some(id) => feeds.get(&id)?.feed.read(last_id(&headers)),
         None => feeds.read(&selected, definition, last_id(&headers)).await?,
@@ -134,10 +135,10 @@ async fn read(
     Ok(stream_of(stopping, reader, open, &outflow))
 }
 
-/// Makes a watch that is read by its id. It ends after 10 minutes without a reader.
+/// Creates a watch that clients read by its id. It ends after 10 minutes without a reader.
 #[utoipa::path(post, path = "/v1/watches", operation_id = "createWatch", tag = "watches", params(EmulatorParam),
     request_body = Definition,
-    responses((status = 201, description = "It was made.", body = Watch, headers(("location" = String, description = "Where it is.")))))]
+    responses((status = 201, description = "It was created.", body = Watch, headers(("location" = String, description = "Its path.")))))]
 async fn create(
     State(feeds): State<Arc<Feeds>>,
     selected: SelectedEmulator,
@@ -150,25 +151,26 @@ async fn create(
     Ok((StatusCode::CREATED, location, Json(watch)))
 }
 
-/// The watches of an emulator, those made by GET /v1/watch too.
+/// Lists the watches of an emulator, including those that GET /v1/watch created.
 #[utoipa::path(get, path = "/v1/watches", operation_id = "watches", tag = "watches", params(EmulatorParam),
-    responses((status = 200, description = "All of them.", body = WatchList)))]
+    responses((status = 200, description = "All watches.", body = WatchList)))]
 async fn list(State(feeds): State<Arc<Feeds>>, selected: SelectedEmulator) -> Json<WatchList> {
     Json(WatchList { watches: feeds.list(&selected.name).into_iter().map(Watch::from).collect() })
 }
 
-/// A watch, and what its expressions are.
+/// Returns a watch, with the values of its expressions.
 #[utoipa::path(get, path = "/v1/watches/{id}", operation_id = "showWatch", tag = "watches",
     params(("id" = String, Path, description = "The watch.")),
-    responses((status = 200, description = "Its state.", body = Watch)))]
+    responses((status = 200, description = "The watch.", body = Watch)))]
 async fn show(State(feeds): State<Arc<Feeds>>, Path(id): Path<String>) -> Result<Json<Watch>, Problem> {
     Ok(Json(feeds.get(&id)?.into()))
 }
 
-/// Ends a watch; its readers get `end`. A read-only token ends only the watches that it made from the same address.
+/// Ends a watch; its readers get `end`. With a read-only token, only watches that were created with it from the same
+/// address can be ended.
 #[utoipa::path(delete, path = "/v1/watches/{id}", operation_id = "deleteWatch", tag = "watches",
     params(("id" = String, Path, description = "The watch.")),
-    responses((status = 204, description = "It has ended.")))]
+    responses((status = 204, description = "The watch has ended.")))]
 async fn delete(
     State(feeds): State<Arc<Feeds>>,
     caller: Owner,
@@ -178,12 +180,12 @@ async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// What happens to an emulator, as server-sent events.
+/// Sends the events of an emulator, such as resets and pauses, as server-sent events.
 ///
-/// They are `reset`, `state` (one was loaded), `game`, `connected`, `disconnected`, `stalled`, `running`, `paused`, `input`
-/// (a timeline is over), `lockstep` (it ended by itself), `save` (the battery save cannot be written, or can again), `rumble`
-/// (the cartridge rumbles, or has stopped), `missed` (how many events were not taken in time, or lost with the connection to
-/// mGBA; null if the number is not known) and `end`. Each has the `frame`.
+/// They are `reset`, `state` (a state was loaded), `game`, `connected`, `disconnected`, `stalled`, `running`, `paused`,
+/// `input` (a timeline is over), `lockstep` (lockstep ended by itself), `save` (the battery save cannot be written, or
+/// can be written again), `rumble` (the cartridge rumbles, or has stopped), `missed` (how many events the client
+/// missed, or were lost with the connection to mGBA; null if the number is not known) and `end`. Each has the `frame`.
 #[utoipa::path(get, path = "/v1/events", operation_id = "events", tag = "watches", params(EmulatorParam, Resumed),
     responses((status = 200, description = "Events, until either side ends it.", content_type = "text/event-stream",
         body = String)))]
@@ -206,7 +208,7 @@ fn last_id(headers: &HeaderMap) -> Option<&str> {
     headers.get("last-event-id").map(|id| id.to_str().unwrap_or_default())
 }
 
-/// Streams until the feed ends, the client goes or the server stops.
+/// Sends events until the feed ends, the client disconnects or the server stops.
 fn stream_of(stopping: Stopping, reader: Reader, open: OpenStream, outflow: &Outflow) -> Response {
     outflow.has_no_end();
     struct SseState {
@@ -234,6 +236,6 @@ fn stream_of(stopping: Stopping, reader: Reader, open: OpenStream, outflow: &Out
         Some((Ok(event), state))
     });
     let response = Sse::new(events).keep_alive(KeepAlive::new().interval(SILENCE));
-    // nginx would hold events back to fill its buffer.
+    // Otherwise, nginx would hold events back until its buffer is full.
     ([("x-accel-buffering", "no")], response).into_response()
 }

@@ -28,12 +28,12 @@ mod v1;
 /// A status, the name of its response in the document, and its description.
 type DocumentedFailure = (&'static str, &'static str, &'static str);
 
-/// The failures of any route that asks the emulator.
+/// The possible failures of every route that uses the emulator.
 const FAILURES: [DocumentedFailure; 10] = [
     (
         "400",
         "BadRequest",
-        "A parameter or the body is missing, unreadable or out of range; the text says which and what it takes.",
+        "A parameter or the body is missing, unreadable or out of range; the text says which and what it accepts.",
     ),
     ("401", "NoToken", "A token is needed, or the token of the request is not valid."),
     (
@@ -66,7 +66,7 @@ pub fn document() -> OpenApi {
         .title("Framewire")
         .version(env!("CARGO_PKG_VERSION"))
         .description(Some(
-            "Drives the mGBA emulator. Every path of mGBA-http 0.10 is here and does what it does there.",
+            "Controls the mGBA emulator. All paths of mGBA-http 0.10 exist here and do the same as there.",
         ))
         .license(Some(
             LicenseBuilder::new().name("MIT OR Apache-2.0").identifier(Some("MIT OR Apache-2.0")).build(),
@@ -123,7 +123,7 @@ fn operation(route: &Route) -> Operation {
     with_failures(operation, &FAILURES).build()
 }
 
-/// A body of text, which is accepted with any type. Generated clients that cannot send `text/plain` send it as bytes.
+/// A body of text, which is accepted with any content type. Generated clients that cannot send `text/plain` send bytes.
 fn text_body(description: &str, example: Option<&str>) -> RequestBodyBuilder {
     let text = ContentBuilder::new().schema(Some(string())).example(example.map(Value::from));
     let raw = ContentBuilder::new().schema(Some(bytes()));
@@ -133,7 +133,7 @@ fn text_body(description: &str, example: Option<&str>) -> RequestBodyBuilder {
         .content(BYTES, raw.build())
 }
 
-/// Further failures of requests with a key.
+/// Further failures of requests with an `Idempotency-Key`.
 const KEY_FAILURES: [DocumentedFailure; 2] = [
     (
         "410",
@@ -188,8 +188,8 @@ fn idempotency_key() -> Parameter {
         .parameter_in(ParameterIn::Header)
         .required(Required::False)
         .description(Some(
-            "Names this request, such as by a UUID: repeated with the same key because its answer was never heard, it is \
-             done once and answered as the first time. A key is remembered for 10 minutes after its request was done.",
+            "A unique name for this request, such as a UUID. If no reply arrives, repeat the request with the same key: \
+             the server performs it only once, and sends the first reply again. It remembers the key for 10 minutes.",
         ))
         .schema(Some(
             ObjectBuilder::new()
@@ -258,7 +258,7 @@ fn string() -> Schema {
     ObjectBuilder::new().schema_type(Type::String).into()
 }
 
-/// The schema of bytes, in the form of OpenAPI 3.0, which generators understand.
+/// The schema of bytes, in the form of OpenAPI 3.0, which generators of clients understand.
 fn bytes() -> Schema {
     let binary = SchemaFormat::KnownFormat(KnownFormat::Binary);
     ObjectBuilder::new().schema_type(Type::String).format(Some(binary)).into()

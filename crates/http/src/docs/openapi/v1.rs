@@ -19,7 +19,7 @@ use crate::{rpc, v1};
 /// The failures of any route, each as a [`Problem`](crate::problem::Problem).
 const PROBLEMS: [super::DocumentedFailure; 15] = [
     ("400", "V1BadRequest", "A parameter or the body cannot be used; nothing was done."),
-    ("401", "V1Unauthorized", "A token is needed, or the one that was given is not valid."),
+    ("401", "V1Unauthorized", "A token is needed, or the token of the request is not valid."),
     ("403", "V1Forbidden", "The token, the web page or the host name does not allow this."),
     ("404", "V1NotFound", "The path, the emulator or the object that the path names does not exist."),
     ("408", "V1Slow", "The body did not arrive in time."),
@@ -83,7 +83,8 @@ pub(super) fn document() -> OpenApi {
     document
 }
 
-/// Allows further fields in schemas that are parts of others: otherwise each part would forbid the fields of the rest.
+/// Allows further fields in schemas that are parts of an `allOf`. Otherwise each part would forbid the fields of the
+/// other parts.
 fn open_parts(components: &mut Components) {
     let parts = |schema: &RefOr<Schema>| match schema {
         RefOr::T(Schema::AllOf(all)) => all.items.clone(),
@@ -112,12 +113,13 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = (HttpMethod, &mut Ope
     all.into_iter().filter_map(|(method, operation)| Some((method, operation.as_mut()?)))
 }
 
-/// Whether the server answers from what it knows: the path names no object, and no files are listed.
+/// Whether the server can answer without looking up an object or listing files: the path names no object, and is not a
+/// list of snapshots or recordings.
 fn is_known_to_server(path: &str) -> bool {
     !path.contains('{') && !path.starts_with("/v1/snapshots") && !path.starts_with("/v1/recordings")
 }
 
-/// Whether it is about one emulator, which may have to be asked.
+/// Whether the operation is about one emulator. Its answer may then need a request to the emulator.
 fn is_of_emulator(operation: &Operation) -> bool {
     operation.parameters.iter().flatten().any(|parameter| match parameter {
         RefOr::T(parameter) => parameter.name == "emulator",
@@ -125,7 +127,7 @@ fn is_of_emulator(operation: &Operation) -> bool {
     })
 }
 
-/// Describes bytes, which utoipa takes for a list of numbers.
+/// Corrects the schema of bytes, which utoipa describes as a list of numbers.
 fn describe_bytes(operation: &mut Operation) {
     let replies = operation.responses.responses.values_mut().filter_map(own);
     let taken = operation.request_body.iter_mut().filter_map(own);
@@ -141,7 +143,7 @@ fn describe_bytes(operation: &mut Operation) {
     }
 }
 
-/// A description that is in its place and not a reference.
+/// The description itself; `None` if there is only a reference to it.
 fn own<T>(described: &mut RefOr<T>) -> Option<&mut T> {
     match described {
         RefOr::T(own) => Some(own),
@@ -161,8 +163,8 @@ fn takes_key(method: &HttpMethod, effect: PathEffect) -> bool {
     catalog::takes_key(&method, effect)
 }
 
-/// Adds the problems that an operation may answer with; `of_server` if it looks at what the server itself knows, `keyed` if
-/// its requests may have an `Idempotency-Key`.
+/// Adds the problems that an operation may answer with. `of_server` says that the server answers without an emulator,
+/// an object or a file; `keyed` says that requests may have an `Idempotency-Key`.
 fn add_problems(operation: &mut Operation, of_server: bool, keyed: bool) {
     let reads = operation.request_body.is_some();
     for (status, name, description) in PROBLEMS {
@@ -194,13 +196,13 @@ fn add_token_schemes(components: &mut Components) {
     components.add_security_scheme(TOKEN, SecurityScheme::Http(token.build()));
     let session = ApiKeyValue::with_description(
         "framewire-5000",
-        "The cookie that POST /v1/login sets, for the pages of this server. The number is the server's port; with TLS \
-         `__Host-` stands in front.",
+        "The cookie that POST /v1/login sets, for the pages of this server. The number is the server's port. With TLS, \
+         the name begins with `__Host-`.",
     );
     components.add_security_scheme(SESSION, SecurityScheme::ApiKey(ApiKey::Cookie(session)));
 }
 
-/// One of these is enough. A server that was started without a token requires none.
+/// The ways to send a token. One of them is enough. A server that was started without a token requires none of them.
 pub(super) fn requirements() -> Vec<SecurityRequirement> {
     let none: [&str; 0] = [];
     vec![
@@ -210,7 +212,7 @@ pub(super) fn requirements() -> Vec<SecurityRequirement> {
     ]
 }
 
-/// Logging in and out, which is handled before the routes.
+/// The paths for logging in and out. The server handles them before the routes.
 fn login_paths() -> [(&'static str, PathItem); 2] {
     let done = |description: &str| ResponseBuilder::new().description(description).build();
     let form = RequestBodyBuilder::new()

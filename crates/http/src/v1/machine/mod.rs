@@ -90,8 +90,8 @@ struct RegisterValue {
 
 /// Writes a register of the processor.
 #[utoipa::path(put, path = "/v1/registers/{name}", operation_id = "writeRegister", tag = "machine",
-    params(("name" = String, Path, description = "Its name, as GET /v1/registers has it."), EmulatorParam),
-    request_body = RegisterValue, responses((status = 200, description = "It was written.", body = AtFrame)))]
+    params(("name" = String, Path, description = "Its name, as GET /v1/registers lists it."), EmulatorParam),
+    request_body = RegisterValue, responses((status = 200, description = "The register was written.", body = AtFrame)))]
 async fn write_register(
     selected: SelectedEmulator,
     Path(register): Path<String>,
@@ -106,8 +106,8 @@ async fn write_register(
 
 /// Writes a register for input or output by its name.
 #[utoipa::path(put, path = "/v1/io/{name}", operation_id = "writeIoRegister", tag = "machine",
-    params(("name" = String, Path, description = "Its name, as GET /v1/io has it."), EmulatorParam),
-    request_body = RegisterValue, responses((status = 200, description = "It was written.", body = AtFrame)))]
+    params(("name" = String, Path, description = "Its name, as GET /v1/io lists it."), EmulatorParam),
+    request_body = RegisterValue, responses((status = 200, description = "The register was written.", body = AtFrame)))]
 async fn write_io(
     selected: SelectedEmulator,
     Path(name): Path<String>,
@@ -169,7 +169,7 @@ struct IoValue {
     #[serde(skip_serializing_if = "Map::is_empty")]
     #[schema(value_type = std::collections::HashMap<String, u32>)]
     fields: Map<String, Json>,
-    /// What it is for.
+    /// Its purpose.
     doc: &'static str,
 }
 
@@ -185,7 +185,7 @@ impl IoValue {
 
 /// Returns the registers for input and output, decoded, all from the same moment.
 ///
-/// PUT /v1/io/{name} writes one.
+/// PUT /v1/io/{name} writes a register.
 #[utoipa::path(get, path = "/v1/io", operation_id = "ioRegisters", tag = "machine", params(EmulatorParam, IoQuery),
     responses((status = 200, description = "The registers.", body = IoRegisters)))]
 async fn io(

@@ -1,4 +1,4 @@
-//! One picture after another in a reply without end, and the limit on pictures each second.
+//! Pictures one after another in an endless reply, and the limit on pictures per second.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::transport::streams::StreamKind;
 /// The line between two parts, and before the first one. It is sent together with the part before it, so that a reader that
 /// waits for this line gets the whole picture at once.
 const BOUNDARY: &str = "--framewire\r\n";
-/// If the picture does not change, it is sent again after this time, for readers that would take silence for the end.
+/// If the picture does not change, it is sent again after this time, because some readers interpret silence as the end.
 const AGAIN: Duration = Duration::from_secs(1);
 /// While there are no new pictures, the time between two checks whether the reader has taken the last part.
 const STILL: Duration = Duration::from_millis(50);
@@ -86,12 +86,12 @@ async fn multipart(
     Ok((headers, Body::from_stream(parts)).into_response())
 }
 
-/// The parts of a reply. Each is made when the reader takes it, of the newest picture.
+/// The parts of a reply. Each is made from the newest picture when the reader takes it.
 struct MjpegStream {
     newest: Newest,
     format: MjpegFormat,
     pace: Pace,
-    /// The picture that was sent last, and the time.
+    /// The picture that was sent last, and when it was sent.
     last: Option<(Arc<SharedPicture>, Instant)>,
     outflow: Outflow,
     stopping: Stopping,
@@ -141,24 +141,24 @@ impl MjpegStream {
     }
 }
 
-/// How many pictures in a row may come early because those before came late.
+/// How many pictures in a row may come early, because pictures before them came late.
 const EARLY: u32 = 2;
 
 /// Limits the number of pictures per second, even if they come at uneven intervals.
 #[derive(Debug)]
 pub(super) struct Pace {
     interval: Duration,
-    /// When the next picture would be due if all came at even intervals.
+    /// When the next picture would be due if all pictures came at even intervals.
     due: Instant,
 }
 
 impl Pace {
-    /// `rate` pictures a second.
+    /// A limit of `rate` pictures per second.
     pub fn new(rate: u32, now: Instant) -> Pace {
         Pace { interval: Duration::from_secs(1) / rate, due: now }
     }
 
-    /// The time from which on a picture may be sent.
+    /// The earliest time at which the next picture may be sent.
     pub fn opens(&self) -> Instant {
         self.due.checked_sub(self.interval * EARLY).unwrap_or(self.due)
     }

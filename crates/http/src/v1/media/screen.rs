@@ -42,7 +42,7 @@ struct ScreenQuery {
     /// smaller ones average them.
     #[param(minimum = 0.25, maximum = 4.0)]
     scale: Option<f64>,
-    /// How many milliseconds to wait for that frame.
+    /// How many milliseconds to wait for the requested frame.
     #[param(value_type = Option<u32>, minimum = 1, maximum = 60_000, default = 10_000)]
     timeout: Option<Whole<1, 60_000>>,
 }
@@ -87,15 +87,15 @@ enum ScreenFormat {
     Rgba,
 }
 
-/// The picture: of the last frame, or of exactly the requested one.
+/// Returns the picture of the last frame, or of exactly the requested frame.
 ///
 /// The reply is 409 for a past frame, and 504 for a frame that does not come in time.
 #[utoipa::path(get, path = "/v1/screen", operation_id = "screenshot", tag = "media", params(EmulatorParam, ScreenQuery),
     responses((status = 200, description = "The picture.", content((Vec<u8> = "image/png"), (Vec<u8> = "application/octet-stream")),
         headers(
-            ("framewire-frame" = u32, description = "The frame counter of its frame."),
-            ("framewire-width" = u32, description = "In pixels."),
-            ("framewire-height" = u32, description = "In pixels.")))))]
+            ("framewire-frame" = u32, description = "The frame counter of the picture's frame."),
+            ("framewire-width" = u32, description = "The width in pixels."),
+            ("framewire-height" = u32, description = "The height in pixels.")))))]
 async fn screen(
     State(viewers): State<ViewerLimit>,
     selected: SelectedEmulator,
@@ -121,7 +121,7 @@ async fn screen(
     taken.transformed(&transform)?.into_response(format)
 }
 
-/// A picture in the form in which the emulator gave it.
+/// A picture, in the form in which the emulator sent it, or transformed.
 struct ScreenPicture {
     frame: u32,
     form: PictureData,
@@ -228,7 +228,7 @@ impl FrameWait {
         Ok(ScreenPicture { frame: picture.frame, form: PictureData::Pixels(picture) })
     }
 
-    /// The same for an emulator that sends pictures only on request.
+    /// Like [`FrameWait::picture`], for an emulator that sends pictures only on request.
     async fn ask(&self, served: &Served) -> Result<ScreenPicture, Problem> {
         loop {
             let screenshot = screenshot(served, self.deadline).await?;

@@ -26,7 +26,7 @@ use crate::transport::streams::StreamKind;
 const KEY: &str = "key";
 /// The reason for closing the connection of a viewer that sends anything else.
 const TAKES: &str = "this stream accepts only the text message key, which asks for a whole picture";
-/// Left and right.
+/// The number of channels: left and right.
 const CHANNELS: usize = 2;
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
@@ -138,7 +138,7 @@ enum SoundFormat {
     Adpcm,
 }
 
-/// Turns samples into messages.
+/// Encodes samples for messages.
 enum SoundEncoder {
     Plain,
     Adpcm(AdpcmEncoder),
@@ -185,8 +185,8 @@ async fn audio(
     let place = viewers.take(stream.open()?)?;
     let audio = selected.emulator.audio().ok_or_else(|| {
         Problem::unsupported(
-            "this emulator gives no sound: a stock mGBA plays it on its own machine and hands its script none; a game \
-             that Framewire runs itself (serve --rom) has it",
+            "this emulator sends no sound: a stock mGBA plays the sound itself, and its script cannot read it; use a \
+             game that Framewire runs itself (serve --rom)",
         )
     })?;
     Ok(bounded(upgrade).on_upgrade(move |socket| async move {

@@ -1,4 +1,4 @@
-//! Recordings as files.
+//! Routes for recordings as files.
 
 use axum::body::Body;
 use axum::http::header::CONTENT_DISPOSITION;
@@ -27,11 +27,11 @@ struct RecordingResponse {
     code: String,
     /// The CRC-32 of the ROM, eight hex digits.
     checksum: String,
-    /// Where it begins.
+    /// Where the recording begins.
     start: Beginning,
     /// The frame counter before its first frame.
     frame: u32,
-    /// Frames from one hash of the picture to the next; 0 if it has none.
+    /// The number of frames from one hash of the picture to the next; 0 if it has no such hashes.
     every: u32,
     /// When it was made, in UTC (RFC 3339).
     time: String,
@@ -40,7 +40,7 @@ struct RecordingResponse {
     /// `wall` if its game's clock was that of a stock mGBA, which is not recorded; otherwise the time (RFC 3339) at which
     /// the clock began. It then advances with the frames.
     clock: String,
-    /// Whether the server ended during the recording, and completed the file at a later start.
+    /// Whether the server ended during the recording, and a later run of the server completed the file.
     recovered: bool,
     /// The size of its file in bytes.
     size: u64,
@@ -75,7 +75,7 @@ impl From<Listed> for RecordingResponse {
 #[derive(Serialize, ToSchema)]
 #[schema(as = Recordings)]
 struct RecordingList {
-    /// Sorted by name.
+    /// The recordings, sorted by name.
     recordings: Vec<RecordingResponse>,
     /// The total number of recordings.
     total: usize,
@@ -89,15 +89,15 @@ struct RecordingList {
 struct RecordingInFull {
     #[serde(flatten)]
     recording: RecordingResponse,
-    /// Frames that can be played.
+    /// The number of frames that can be played.
     frames: u64,
-    /// Hashes of pictures in it.
+    /// The number of hashes of pictures.
     pictures: usize,
-    /// Hashes of memory in it.
+    /// The number of hashes of memory.
     memories: usize,
     /// Why it ends; null if it is damaged.
     ended: Option<String>,
-    /// Where it is damaged; null if it is not. It can be played up to there.
+    /// Where it is damaged; null if it is not. It can be played up to this place.
     damage: Option<String>,
 }
 
@@ -161,12 +161,12 @@ async fn one(
 /// Deletes a recording.
 #[utoipa::path(delete, path = "/v1/recordings/{name}", operation_id = "deleteRecording", tag = "recordings",
     params(("name" = String, Path, description = "The recording.")),
-    responses((status = 204, description = "It is gone.")))]
+    responses((status = 204, description = "The recording was deleted.")))]
 async fn remove(recording: StoredFile<Recordings>) -> Result<StatusCode, Problem> {
     recording.remove().await
 }
 
-/// The file of a recording.
+/// Returns the file of a recording.
 #[utoipa::path(get, path = "/v1/recordings/{name}/file", operation_id = "downloadRecording", tag = "recordings",
     params(("name" = String, Path, description = "The recording.")), responses((status = 200,
     description = "The file, in the format of docs/recordings.md.", body = Vec<u8>, content_type = "application/octet-stream")))]
@@ -185,9 +185,9 @@ async fn download(
 ///
 /// A damaged file is refused, and the problem names the frame.
 #[utoipa::path(put, path = "/v1/recordings/{name}/file", operation_id = "uploadRecording", tag = "recordings",
-    params(("name" = String, Path, description = "What to call it."), Upload),
+    params(("name" = String, Path, description = "The name of the new recording."), Upload),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
-    responses((status = 201, description = "It is kept.", body = RecordingInFull),
+    responses((status = 201, description = "The file was stored.", body = RecordingInFull),
         (status = 200, description = "The file replaces the recording with this name.", body = RecordingInFull)))]
 async fn upload(
     State(bodies): State<Arc<BodyReader>>,

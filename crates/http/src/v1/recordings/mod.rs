@@ -1,4 +1,4 @@
-//! Recordings: makes them, one for each emulator at a time, keeps them as files, and replays them.
+//! Makes recordings, at most one per emulator at a time, stores them as files, and replays them.
 
 use axum::http::header::LOCATION;
 use framewire_recording::{Active, Options, RecordError, Recordings, Start, Summary};
@@ -24,13 +24,13 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
 #[serde(deny_unknown_fields)]
 #[schema(as = NewRecording)]
 struct NewRecording {
-    /// What to call it: 1 to 64 letters, digits, `-`, `_` and `.`.
+    /// Its name: 1 to 64 letters, digits, `-`, `_` and `.`.
     name: String,
     /// Where it begins: at the current state, or with a reset of the console.
     #[serde(default)]
     start: Beginning,
-    /// Frames from one hash of the picture to the next. An attached mGBA has no such hashes. There, the memory is hashed
-    /// about as often.
+    /// The number of frames from one hash of the picture to the next. For an attached mGBA, the memory is hashed
+    /// instead, about as often.
     #[serde(default = "usual")]
     #[schema(value_type = u32, default = 60, minimum = 1, maximum = 3600)]
     every: Whole<1, MAX_EVERY>,
@@ -72,13 +72,13 @@ impl From<Start> for Beginning {
 #[derive(Serialize, ToSchema)]
 #[schema(as = RecordingUnderWay)]
 struct RecordingUnderWay {
-    /// What it is called.
+    /// Its name.
     name: String,
     /// The emulator that is recorded.
     emulator: String,
-    /// Frames recorded.
+    /// The number of recorded frames.
     frames: u64,
-    /// Bytes of its file.
+    /// The size of its file in bytes.
     size: u64,
     /// Why the recording has ended; null while it is being made.
     ended: Option<String>,
@@ -155,7 +155,7 @@ async fn under_way(
 
 /// Ends the recording of an emulator after the current frame.
 #[utoipa::path(delete, path = "/v1/recording", operation_id = "stopRecording", tag = "recordings", params(EmulatorParam),
-    responses((status = 200, description = "It is complete.", body = RecordingUnderWay)))]
+    responses((status = 200, description = "The recording is complete.", body = RecordingUnderWay)))]
 async fn stop(
     State(recordings): State<Storage<Recordings>>,
     selected: SelectedEmulator,

@@ -9,12 +9,12 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(start)).routes(routes!(last, cancel))
 }
 
-/// How to play.
+/// The options of a replay.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = ReplayOptions)]
 struct ReplayOptions {
-    /// This many times the console's speed, 0.01 to 1000. Default: as fast as possible.
+    /// The speed, as a multiple of the console's speed: 0.01 to 1000. Default: as fast as possible.
     #[schema(minimum = 0.01, maximum = 1000)]
     speed: Option<f64>,
     /// Whether the state from before the replay is restored after the last frame.
@@ -23,7 +23,7 @@ struct ReplayOptions {
     /// Whether to continue after a difference.
     #[serde(default)]
     through: bool,
-    /// Whether the reply comes when the replay is over. Otherwise it comes at once.
+    /// Whether the reply comes when the replay has ended. Otherwise it comes at once.
     #[serde(default = "yes")]
     #[schema(default = true)]
     wait: bool,
@@ -39,24 +39,25 @@ fn yes() -> bool {
 struct ReplayResponse {
     /// The name of the recording.
     recording: String,
-    /// Frames of the recording.
+    /// The number of frames of the recording.
     frames: u64,
-    /// Frames played so far.
+    /// The number of frames played so far.
     played: u64,
-    /// Whether it is over.
+    /// Whether it has ended.
     over: bool,
-    /// Whether everything that could be compared is equal, to the recording's end; null until the replay is over.
+    /// Whether the whole recording was played, and everything that could be compared is equal; null until the replay
+    /// has ended.
     equal: Option<bool>,
-    /// Pictures compared; null until the replay is over.
+    /// How many pictures were compared; null until the replay has ended.
     pictures: Option<u64>,
-    /// Memories compared; null until the replay is over.
+    /// How many hashes of memory were compared; null until the replay has ended.
     memories: Option<u64>,
-    /// Where it first differs from the recording; null if it does not.
+    /// Where it first differs from the recording; null if there is no difference.
     diverged: Option<Diverged>,
-    /// `recorded`, or `unknown` if the recording does not hold the console's clock, so that a game that reads it may differ;
-    /// null until the replay is over.
+    /// `recorded`, or `unknown` if the recording does not contain the console's clock: then a game that reads the clock
+    /// may differ. Null until the replay has ended.
     clock: Option<&'static str>,
-    /// Where the recording is damaged; null if it is not.
+    /// Where the recording is damaged; null if it is not damaged.
     damage: Option<Damaged>,
     /// Whether it was cancelled.
     cancelled: bool,
@@ -67,9 +68,9 @@ struct ReplayResponse {
 /// Where a replay first differs from its recording.
 #[derive(Serialize, ToSchema)]
 struct Diverged {
-    /// The frame of the recording, counted from 1, after which they differ.
+    /// The frame after which they differ, counted from 1 at the beginning of the recording.
     frame: u64,
-    /// The last frame before it after which they were compared and were equal; 0 is the state before the first frame.
+    /// The last frame after which they were compared and equal; 0 is the state before the first frame.
     agreed: u64,
     /// `picture` or `memory`.
     what: &'static str,
@@ -84,7 +85,7 @@ struct Diverged {
 struct Damaged {
     /// The frame whose keys or picture cannot be trusted, counted from 1.
     frame: u64,
-    /// Where in the file, in bytes.
+    /// The position in the file, in bytes.
     offset: usize,
     /// What is wrong there.
     detail: String,
@@ -183,7 +184,7 @@ async fn start(
     let task = replays.start(&selected.name, selected.emulator.clone(), name, recording, options);
     let task = task.map_err(|busy| {
         let detail = format!(
-            "{} is busy with a replay of {} (frame {} of {}); wait for it, or end it by DELETE /v1/replay",
+            "{} is busy with a replay of {} (frame {} of {}); wait for it, or end it with DELETE /v1/replay",
             selected.name,
             busy.name,
             busy.played(),
@@ -217,7 +218,7 @@ async fn last(
 
 /// Ends the current replay on an emulator. A few more frames may run.
 #[utoipa::path(delete, path = "/v1/replay", operation_id = "cancelReplay", tag = "recordings", params(EmulatorParam),
-    responses((status = 200, description = "It is over.", body = ReplayResponse)))]
+    responses((status = 200, description = "The replay has ended.", body = ReplayResponse)))]
 async fn cancel(
     State(replays): State<Arc<Replays>>,
     selected: SelectedEmulator,
@@ -231,7 +232,7 @@ async fn cancel(
 fn find(replays: &Replays, emulator: &str) -> Result<Arc<ReplayTask>, Problem> {
     replays.latest(emulator).ok_or_else(|| {
         Problem::not_found(format!(
-            "nothing was replayed on {emulator}; POST /v1/recordings/NAME/replay does"
+            "nothing was replayed on {emulator}; start a replay with POST /v1/recordings/NAME/replay"
         ))
     })
 }

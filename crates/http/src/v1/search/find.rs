@@ -29,7 +29,7 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
 struct FindQuery {
     /// A text, in the game's character table (`--symbols game.tbl`), or else in UTF-8.
     text: Option<String>,
-    /// Bytes as text.
+    /// Bytes, as text in `encoding`.
     bytes: Option<String>,
     /// A floating point number of 32 bits.
     float: Option<f32>,
@@ -72,7 +72,7 @@ struct Found {
 struct FoundPlace {
     #[serde(flatten)]
     place: MemoryPlace,
-    /// An expression for watches that reads it.
+    /// An expression that watches can use to read the bytes.
     watch: String,
     /// The bytes there.
     data: String,
@@ -113,7 +113,7 @@ impl FindQuery {
     }
 }
 
-/// The digits of a number, lowest byte first and highest byte first.
+/// The BCD forms of a number: with the lowest byte first, and with the highest byte first.
 fn bcd(number: u32) -> Result<Vec<Vec<u8>>, Problem> {
     if number > MOST_BCD {
         let number = shown(&number.into());

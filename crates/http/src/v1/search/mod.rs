@@ -229,7 +229,7 @@ fn test(is: &str, value: Option<i64>, number: Type) -> Result<Test, Problem> {
     };
     let test = Test::named(is, value).ok_or_else(|| {
         if *takes_value {
-            Problem::parameter("value", "is missing", format!("what {is} compares with"))
+            Problem::parameter("value", "is missing", format!("the number for {is}"))
         } else {
             Problem::parameter("value", &format!("is given, but {is} takes no value"), "no value")
         }

@@ -1,4 +1,4 @@
-//! Searches as JSON.
+//! The JSON of requests and replies about searches.
 
 use framewire_expression::Type;
 use framewire_states::search::{Candidate, Search};
@@ -120,11 +120,11 @@ pub(super) struct SearchCandidates {
 pub(super) struct SearchCandidate {
     #[serde(flatten)]
     place: MemoryPlace,
-    /// An expression for watches and conditions that reads it.
+    /// An expression that watches and conditions can use to read the number.
     watch: String,
     /// The number there when memory was last read.
     value: i64,
-    /// The number there the time before that.
+    /// The number there when memory was read the time before.
     previous: Option<i64>,
 }
 

@@ -1,4 +1,4 @@
-//! What memory changed between two snapshots, or since one.
+//! Finds the memory that changed between two snapshots, or since one snapshot.
 
 use std::collections::BTreeMap;
 
@@ -33,30 +33,30 @@ struct Between {
     /// How bytes are written.
     #[serde(default)]
     encoding: Encoding,
-    /// How many ranges to leave out at the beginning: `next` of the reply before.
+    /// The number of ranges to skip: `next` of the previous reply.
     #[serde(default)]
     #[param(default = 0)]
     offset: usize,
-    /// How many ranges at most.
+    /// The largest number of ranges.
     #[serde(default = "Page::usual")]
     #[param(value_type = usize, default = 100, minimum = 1, maximum = 1000)]
     limit: Whole<1, 1000>,
 }
 
-/// What changed.
+/// The memory that changed.
 #[derive(Serialize, ToSchema)]
 struct Diff {
     /// The frame counter of the earlier state.
     from: u32,
     /// The frame counter of the later state.
     to: u32,
-    /// In the order of domains and addresses. None is longer than 4096 bytes.
+    /// The ranges, in the order of domains and addresses. No range is longer than 4096 bytes.
     ranges: Vec<Range>,
-    /// How many ranges there are in all.
+    /// The total number of ranges.
     total: usize,
-    /// How many bytes they hold in all.
+    /// The total number of bytes in all ranges.
     bytes: usize,
-    /// The `offset` of the ranges that follow; null if none do.
+    /// The `offset` of the next part; null if this is the last one.
     next: Option<usize>,
 }
 
@@ -65,17 +65,17 @@ struct Diff {
 struct Range {
     #[serde(flatten)]
     place: MemoryPlace,
-    /// How many bytes.
+    /// The number of bytes.
     length: usize,
-    /// An expression for watches that reads them.
+    /// An expression that watches can use to read the bytes.
     watch: String,
-    /// What was there.
+    /// The bytes of the earlier state.
     old: String,
-    /// What is there.
+    /// The bytes of the later state.
     new: String,
 }
 
-/// What memory changed between two snapshots, or since one.
+/// Returns the memory that changed between two snapshots, or since one snapshot.
 #[utoipa::path(get, path = "/v1/snapshots/diff", operation_id = "diffSnapshots", tag = "states",
     params(EmulatorParam, Between), responses((status = 200, description = "The ranges that differ.", body = Diff)))]
 async fn diff(
@@ -96,7 +96,7 @@ async fn diff(
     .await?;
     let new = match new {
         Some(snapshot) => snapshot.into_file(),
-        // With what snapshots have of memory.
+        // With the battery save, which snapshots also contain.
         None => selected.ask(Op::SaveState { flags: 2 }).await?.try_into()?,
     };
     let symbols = selected.symbols().await;
@@ -160,16 +160,17 @@ pub(in crate::v1) struct MemoryPlace {
     domain: Option<String>,
     /// Its offset in the domain; null for the bus.
     offset: Option<u32>,
-    /// Its bank, in memory of which the bus shows one bank at a time; otherwise null.
+    /// Its bank, if only one bank of this memory is on the bus at a time; otherwise null.
     bank: Option<u32>,
-    /// Its address on the bus, where it is while its bank is mapped; null if it is not there.
+    /// Its address on the bus while its bank is mapped; null if it is never on the bus.
     address: Option<u32>,
     /// The symbol at this address, if one is loaded.
     symbol: Option<String>,
 }
 
 impl MemoryPlace {
-    /// A byte at an offset of a domain, or at an address of the bus, with its name among those of addresses.
+    /// The place of a byte: `at` is an offset in a domain, or an address on the bus. `names` has the symbols of
+    /// addresses.
     pub(in crate::v1) fn new(
         domain: Option<&str>,
         at: u32,
@@ -186,13 +187,13 @@ impl MemoryPlace {
         }
     }
 
-    /// The address that symbols name. Symbols have no banks, so there is an address only in the first two banks, which programs
-    /// without banks see.
+    /// The address for which a symbol can exist. Symbols have no banks, so this is `None` except in the first two
+    /// banks, which programs that do not switch banks use.
     pub(in crate::v1) fn unbanked(on_bus: Option<OnBus>) -> Option<u32> {
         on_bus.filter(|place| place.bank.is_none_or(|bank| bank < 2)).map(|place| place.address)
     }
 
-    /// The place as expressions and areas name it: the bus address, or in banked memory the domain and the offset.
+    /// The place in the form of expressions and areas: the bus address or, in banked memory, the domain and the offset.
     pub(in crate::v1) fn in_brackets(&self) -> String {
         match (self, &self.domain) {
             (MemoryPlace { bank: None, address: Some(address), .. }, _) => format!("{address:#x}"),

@@ -1,4 +1,4 @@
-//! Savestates as bytes and as named snapshots, what changed between two, and searches in memory.
+//! Savestates as bytes and as named snapshots, the differences between two snapshots, and battery saves.
 
 use axum::body::Body;
 use framewire_protocol::{Op, OpError, Value};
@@ -12,9 +12,9 @@ pub(super) mod diff;
 mod saves;
 mod snapshots;
 
-/// What is loaded by default: everything except the battery save, as mGBA does.
+/// The parts that are loaded by default: everything except the battery save, as in mGBA.
 const USUAL: u8 = 29;
-/// mGBA's flags of states, added up.
+/// All of mGBA's flags for parts of a state, added up.
 const MOST: u8 = 31;
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
@@ -26,8 +26,8 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct SaveQuery {
-    /// What goes in, added up: 1 picture, 2 battery save, 4 cheats, 8 clock, 16 metadata. With a picture the state is a PNG
-    /// file.
+    /// The parts to include, added up: 1 picture, 2 battery save, 4 cheats, 8 clock, 16 metadata. With a picture, the
+    /// state is a PNG file.
     #[serde(default = "everything")]
     #[param(default = 31, maximum = 31)]
     flags: u8,
@@ -37,7 +37,7 @@ fn everything() -> u8 {
     31
 }
 
-/// The state of the machine, in the form of mGBA's own files.
+/// Returns the state of the machine, in the format of mGBA's own files.
 #[utoipa::path(get, path = "/v1/state", operation_id = "saveState", tag = "states", params(EmulatorParam, SaveQuery), responses(
     (status = 200, description = "The state. The header Framewire-Frame has the frame counter.", content(
         (Vec<u8> = "image/png"), (Vec<u8> = "application/octet-stream")))))]
@@ -54,12 +54,12 @@ async fn save(
     Ok(([(FRAME, frame.to_string())], reply).into_response())
 }
 
-/// Puts the machine into a state.
+/// Loads a state.
 ///
-/// The body is a state as GET gives it, or one of mGBA's own files, bare or as a PNG.
+/// The body is a state from GET /v1/state, or one of mGBA's own state files, with or without a PNG.
 #[utoipa::path(put, path = "/v1/state", operation_id = "loadState", tag = "states", params(EmulatorParam, LoadOptions),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
-    responses((status = 200, description = "It was loaded.", body = AtFrame)))]
+    responses((status = 200, description = "The state was loaded.", body = AtFrame)))]
 async fn restore(
     State(bodies): State<Arc<BodyReader>>,
     selected: SelectedEmulator,
@@ -76,12 +76,12 @@ async fn restore(
 #[serde(deny_unknown_fields)]
 #[schema(as = How)]
 struct LoadOptions {
-    /// What to load, added up: 1 picture, 2 battery save (it overwrites the game's save file), 4 cheats, 8 clock.
+    /// The parts to load, added up: 1 picture, 2 battery save (it overwrites the game's save file), 4 cheats, 8 clock.
     #[serde(default = "usual")]
     #[schema(default = 29, maximum = 31)]
     #[param(default = 29, maximum = 31)]
     flags: u8,
-    /// Whether to load it although it is another game's.
+    /// Whether to load the state even if it is of another game.
     #[serde(default)]
     #[param(default = false)]
     force: bool,
@@ -135,11 +135,11 @@ async fn load(selected: &SelectedEmulator, bytes: Vec<u8>, how: LoadOptions) -> 
     }
     Err(Problem::new(
         StatusCode::UNPROCESSABLE_ENTITY,
-        "the emulator does not take this state: it is damaged, or of another game or version",
+        "the emulator does not accept this state: it is damaged, or of another game or version",
     ))
 }
 
-/// The next result of a batch, in which none may be missing.
+/// The next result of a batch. A missing result is an error.
 pub(super) fn next(results: &mut impl Iterator<Item = Result<Value, OpError>>) -> Result<Value, OpError> {
     results.next().unwrap_or_else(|| Err(OpError::failed("the reply does not hold all results")))
 }

@@ -19,7 +19,7 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(battery_save, load_battery_save))
 }
 
-/// The battery save of the game, as a `.sav` file has it.
+/// Returns the battery save of the game, in the format of a `.sav` file.
 #[utoipa::path(get, path = "/v1/save", operation_id = "batterySave", tag = "states", params(EmulatorParam), responses(
     (status = 200, description = "The save. The header Framewire-Frame has the frame counter.", body = Vec<u8>,
         content_type = "application/octet-stream")))]
@@ -37,12 +37,12 @@ async fn battery_save(selected: SelectedEmulator) -> Result<Response, Problem> {
     Ok(([(FRAME, frame.to_string())], reply).into_response())
 }
 
-/// Replaces the battery save of the game, and resets.
+/// Replaces the battery save of the game, and resets the console.
 ///
-/// The body is a `.sav` file of at most 128 KiB. It replaces the game's save file too.
+/// The body is a `.sav` file of at most 128 KiB. It also replaces the game's save file.
 #[utoipa::path(put, path = "/v1/save", operation_id = "loadBatterySave", tag = "states", params(EmulatorParam),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
-    responses((status = 200, description = "The game has it.", body = AtFrame)))]
+    responses((status = 200, description = "The battery save was replaced.", body = AtFrame)))]
 async fn load_battery_save(
     State(bodies): State<Arc<BodyReader>>,
     selected: SelectedEmulator,
@@ -52,7 +52,7 @@ async fn load_battery_save(
     if save.is_empty() {
         return Err(Problem::bad_request("the body is empty; send the bytes of a .sav file"));
     }
-    // mGBA puts in a save only as a part of a state, so it gets its own state back with the save.
+    // mGBA replaces a save only when it loads a state. So it loads its own current state with the new save.
     let now = selected.perform(Op::SaveState { flags: 0 }).await?.single()?;
     let now: Vec<u8> = now.try_into()?;
     let data = Savestate::read(&now)?.with_save(&save);
@@ -65,5 +65,5 @@ async fn load_battery_save(
     if loaded {
         return Ok(Json(AtFrame { frame }));
     }
-    Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "the emulator does not take this save"))
+    Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "the emulator does not accept this save"))
 }

@@ -12,7 +12,7 @@ use crate::routing::prelude::*;
 use crate::storage::{blocking, checked_note, unwritten};
 use crate::v1::control::AtFrame;
 
-/// How a caller has a snapshot replaced.
+/// The field of a request that replaces an existing snapshot.
 const REPLACE: &str = "\"replace\": true";
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
@@ -44,7 +44,7 @@ struct SnapshotResponse {
     note: String,
     /// The size of its file in bytes.
     size: u64,
-    /// Where its picture is.
+    /// The path of its picture.
     picture: String,
 }
 
@@ -68,7 +68,7 @@ impl From<Listed> for SnapshotResponse {
 #[derive(Serialize, ToSchema)]
 #[schema(as = Snapshots)]
 struct SnapshotList {
-    /// Sorted by name.
+    /// The snapshots, sorted by name.
     snapshots: Vec<SnapshotResponse>,
     /// The total number of snapshots.
     total: usize,
@@ -81,7 +81,7 @@ struct SnapshotList {
 #[serde(deny_unknown_fields)]
 #[schema(as = Save)]
 struct NewSnapshot {
-    /// What to call it: 1 to 64 letters, digits, `-`, `_` and `.`. Default: the time.
+    /// Its name: 1 to 64 letters, digits, `-`, `_` and `.`. Default: the time.
     name: Option<String>,
     /// A note that is stored in the snapshot.
     #[serde(default)]
@@ -92,7 +92,7 @@ struct NewSnapshot {
     replace: bool,
 }
 
-/// What to change; what is left out stays.
+/// The changes to a snapshot. Fields that are left out do not change.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Edit)]
@@ -104,7 +104,7 @@ struct SnapshotEdit {
     note: Option<String>,
 }
 
-/// The snapshots that are kept.
+/// Lists the snapshots.
 #[utoipa::path(get, path = "/v1/snapshots", operation_id = "snapshots", tag = "states", params(Page),
     responses((status = 200, description = "A part of the list.", body = SnapshotList)))]
 async fn list(
@@ -121,8 +121,8 @@ async fn list(
 /// Makes a snapshot of an emulator.
 #[utoipa::path(post, path = "/v1/snapshots", operation_id = "saveSnapshot", tag = "states", params(EmulatorParam),
     request_body = NewSnapshot, responses(
-    (status = 201, description = "It was made.", body = SnapshotResponse, headers(("location" = String, description = "Where it is."))),
-    (status = 200, description = "It was made in place of one of its name.", body = SnapshotResponse, headers(("location" = String, description = "Where it is.")))))]
+    (status = 201, description = "The snapshot was made.", body = SnapshotResponse, headers(("location" = String, description = "Its path."))),
+    (status = 200, description = "It replaced one with the same name.", body = SnapshotResponse, headers(("location" = String, description = "Its path.")))))]
 async fn save(
     State(snapshots): State<Storage<Snapshots>>,
     selected: SelectedEmulator,
@@ -164,7 +164,7 @@ fn name_of(time: SystemTime) -> String {
     time::millis(time).replace(':', "-")
 }
 
-/// The game, the time and the note of a snapshot.
+/// Returns the game, the time and the note of a snapshot.
 #[utoipa::path(get, path = "/v1/snapshots/{name}", operation_id = "snapshot", tag = "states",
     params(("name" = String, Path, description = "The snapshot.")),
     responses((status = 200, description = "The snapshot.", body = SnapshotResponse)))]
@@ -172,7 +172,7 @@ async fn one(snapshot: StoredFile<Snapshots>) -> Result<Json<SnapshotResponse>, 
     Ok(Json(snapshot.with(Snapshots::listed).await?.into()))
 }
 
-/// Gives a snapshot another name or note.
+/// Changes the name or the note of a snapshot.
 #[utoipa::path(patch, path = "/v1/snapshots/{name}", operation_id = "changeSnapshot", tag = "states",
     params(("name" = String, Path, description = "The snapshot.")), request_body = SnapshotEdit,
     responses((status = 200, description = "The snapshot as it is now.", body = SnapshotResponse)))]
@@ -192,17 +192,17 @@ async fn change(
 /// Deletes a snapshot.
 #[utoipa::path(delete, path = "/v1/snapshots/{name}", operation_id = "deleteSnapshot", tag = "states",
     params(("name" = String, Path, description = "The snapshot.")),
-    responses((status = 204, description = "It is gone.")))]
+    responses((status = 204, description = "The snapshot was deleted.")))]
 async fn remove(snapshot: StoredFile<Snapshots>) -> Result<StatusCode, Problem> {
     snapshot.remove().await
 }
 
-/// The picture of a snapshot.
+/// Returns the picture of a snapshot.
 #[utoipa::path(get, path = "/v1/snapshots/{name}/picture", operation_id = "snapshotPicture", tag = "states",
     params(
         ("name" = String, Path, description = "The snapshot."),
-        ("time" = Option<String>, Query, description = "Any text, such as the snapshot's time: browsers that hold the picture \
-            of a snapshot that was replaced since ask again under another address."),
+        ("time" = Option<String>, Query, description = "Any text, such as the snapshot's time. A different text makes a \
+            browser fetch the picture again after the snapshot was replaced."),
     ),
     responses((status = 200, description = "The picture.", body = Vec<u8>, content_type = "image/png")))]
 async fn picture(
@@ -214,7 +214,7 @@ async fn picture(
     Ok(share.bytes("image/png", png.await?))
 }
 
-/// The file of a snapshot, which mGBA loads as a state.
+/// Returns the file of a snapshot, which mGBA can load as a state.
 #[utoipa::path(get, path = "/v1/snapshots/{name}/file", operation_id = "snapshotFile", tag = "states",
     params(("name" = String, Path, description = "The snapshot.")),
     responses((status = 200, description = "A PNG with the state inside.", body = Vec<u8>, content_type = "image/png")))]
@@ -227,12 +227,12 @@ async fn file(
     Ok(share.bytes("image/png", snapshot.into_file()))
 }
 
-/// Puts an emulator into the state of a snapshot.
+/// Loads the state of a snapshot.
 ///
-/// One of another game is refused, unless `force` is true.
+/// A snapshot of another game is refused, unless `force` is true.
 #[utoipa::path(post, path = "/v1/snapshots/{name}/load", operation_id = "loadSnapshot", tag = "states",
     params(EmulatorParam, ("name" = String, Path, description = "The snapshot.")), request_body = LoadOptions,
-    responses((status = 200, description = "It was loaded.", body = AtFrame)))]
+    responses((status = 200, description = "The snapshot was loaded.", body = AtFrame)))]
 async fn restore(
     selected: SelectedEmulator,
     snapshot: StoredFile<Snapshots>,

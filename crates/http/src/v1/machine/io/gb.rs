@@ -15,7 +15,7 @@ const ENVELOPE: BitFields = &[("envelope_step", 0, 3), ("envelope_up", 3, 1), ("
 const FREQUENCY: BitFields = &[("frequency_high", 0, 3), ("timed", 6, 1), ("restart", 7, 1)];
 /// The parts of wave RAM. The upper half of a byte is played first.
 const WAVE: BitFields = &[("second", 0, 4), ("first", 4, 4)];
-/// The parts of the index into the colours.
+/// The parts of the registers that contain an index into the colours.
 const PALETTE_INDEX: BitFields = &[("index", 0, 6), ("increment", 7, 1)];
 
 /// The registers, in the order of their addresses.
@@ -84,7 +84,7 @@ pub(in super::super) const GB: &[IoRegister] = &[
         "Volume",
         &[("right", 0, 3), ("vin_right", 3, 1), ("left", 4, 3), ("vin_left", 7, 1)],
     ),
-    register("NR51", 0x0000ff25, 1, "Channels to the left and right", &[("right", 0, 4), ("left", 4, 4)]),
+    register("NR51", 0x0000ff25, 1, "Channels on the left and right", &[("right", 0, 4), ("left", 4, 4)]),
     register(
         "NR52",
         0x0000ff26,
@@ -140,7 +140,7 @@ pub(in super::super) const GB: &[IoRegister] = &[
     ),
     register("SCY", 0x0000ff42, 1, "Vertical scroll", &[]),
     register("SCX", 0x0000ff43, 1, "Horizontal scroll", &[]),
-    register("LY", 0x0000ff44, 1, "Present line", &[]),
+    register("LY", 0x0000ff44, 1, "Current line", &[]),
     register("LYC", 0x0000ff45, 1, "Line to compare", &[]),
     register("DMA", 0x0000ff46, 1, "Source of the transfer to object memory", &[]),
     register("BGP", 0x0000ff47, 1, "Background palette", PALETTE),
@@ -185,7 +185,7 @@ pub(in super::super) const GB: &[IoRegister] = &[
         "RP",
         0x0000ff56,
         1,
-        "Infrared port, Game Boy Color; `receiving` is 0 while it sees light",
+        "Infrared port, Game Boy Color; `receiving` is 0 while it receives light",
         &[("light", 0, 1), ("receiving", 1, 1), ("enable", 6, 2)],
     ),
     register("BCPS", 0x0000ff68, 1, "Index of background colours, Game Boy Color", PALETTE_INDEX),
@@ -204,14 +204,14 @@ pub(in super::super) const GB: &[IoRegister] = &[
         "PCM12",
         0x0000ff76,
         1,
-        "Present output of channels 1 and 2, Game Boy Color",
+        "Current output of channels 1 and 2, Game Boy Color",
         &[("channel1", 0, 4), ("channel2", 4, 4)],
     ),
     register(
         "PCM34",
         0x0000ff77,
         1,
-        "Present output of channels 3 and 4, Game Boy Color",
+        "Current output of channels 3 and 4, Game Boy Color",
         &[("channel3", 0, 4), ("channel4", 4, 4)],
     ),
     register("IE", 0x0000ffff, 1, "Interrupts that are enabled", INTERRUPTS),

@@ -104,7 +104,7 @@ pub(in super::super) const GBA: &[IoRegister] = &[
             ("vcount_setting", 8, 8),
         ],
     ),
-    register("VCOUNT", 0x04000006, 2, "Present line", &[("line", 0, 8)]),
+    register("VCOUNT", 0x04000006, 2, "Current line", &[("line", 0, 8)]),
     register("BG0CNT", 0x04000008, 2, "Background 0 control", TEXT_BACKGROUND),
     register("BG1CNT", 0x0400000a, 2, "Background 1 control", TEXT_BACKGROUND),
     register("BG2CNT", 0x0400000c, 2, "Background 2 control", AFFINE_BACKGROUND),
@@ -221,7 +221,7 @@ pub(in super::super) const GBA: &[IoRegister] = &[
         "SOUNDCNT_L",
         0x04000080,
         2,
-        "Channels to the left and right",
+        "Channels on the left and right",
         &[("right_volume", 0, 3), ("left_volume", 4, 3), ("right", 8, 4), ("left", 12, 4)],
     ),
     register(
@@ -386,7 +386,7 @@ pub(in super::super) const GBA: &[IoRegister] = &[
         ],
     ),
     register("IME", 0x04000208, 2, "Interrupts on or off", &[("on", 0, 1)]),
-    register("POSTFLG", 0x04000300, 1, "Whether the BIOS was left", &[("left", 0, 1)]),
+    register("POSTFLG", 0x04000300, 1, "Whether the BIOS has started the game", &[("left", 0, 1)]),
     register(
         "HALTCNT",
         0x04000301,
