@@ -1,10 +1,10 @@
-//! Requests of foreign web pages, of the server's own pages and of programs, as they are sent.
+//! Which requests the server accepts from foreign web pages, from its own pages and from programs.
 
 use std::io::Write;
 
 use super::support::{Reply, Server};
 
-/// A request with these headers and no others.
+/// Sends a request with only these headers and `content-length`.
 fn ask(server: &Server, line: &str, headers: &str) -> Reply {
     let mut stream = server.connect();
     write!(stream, "{line} HTTP/1.1\r\n{headers}content-length: 0\r\n\r\n").unwrap();
@@ -12,7 +12,7 @@ fn ask(server: &Server, line: &str, headers: &str) -> Reply {
 }
 
 #[test]
-fn a_foreign_page_is_refused_and_does_nothing() {
+fn a_request_from_a_foreign_page_is_refused_and_changes_nothing() {
     let server = Server::start();
     let path = server.file("picture.png");
     for origin in ["http://evil.example", "https://localhost:3000", "null"] {
@@ -26,7 +26,7 @@ fn a_foreign_page_is_refused_and_does_nothing() {
 }
 
 #[test]
-fn a_foreign_name_for_this_server_is_refused_to_browsers() {
+fn a_browser_request_with_a_foreign_host_name_is_refused() {
     let server = Server::start();
     for line in ["GET /core/getgametitle", "POST /core/step", "GET /healthz", "GET /nothing"] {
         let reply = ask(&server, line, "host: evil.example:5000\r\naccept-language: en\r\n");
@@ -36,7 +36,7 @@ fn a_foreign_name_for_this_server_is_refused_to_browsers() {
 }
 
 #[test]
-fn programs_and_pages_of_this_server_are_served() {
+fn programs_and_the_servers_own_pages_are_served() {
     let server = Server::start();
     let port = server.address.port();
     let own = format!("host: localhost:{port}\r\norigin: http://localhost:{port}\r\n");
@@ -62,7 +62,7 @@ fn programs_and_pages_of_this_server_are_served() {
 }
 
 #[test]
-fn an_allowed_name_is_served_everywhere() {
+fn an_allowed_host_name_is_accepted_on_every_route() {
     let server = Server::with(|app| app.access.pages.allow_host("desk").unwrap());
     for line in ["GET /v1/emulators", "GET http://DESK:1/v1/emulators", "GET /", "GET /metrics"] {
         assert_eq!(ask(&server, line, "host: desk:5000\r\n").status, 200, "{line}");
@@ -92,7 +92,7 @@ fn an_allowed_page_is_served_and_may_read_the_reply() {
 }
 
 #[test]
-fn a_page_that_is_allowed_can_read_the_headers_of_every_reply() {
+fn an_allowed_page_can_read_the_headers_of_every_reply() {
     let server = Server::with(|app| app.access.pages.allow_origin("file://").unwrap());
     let own = ["framewire-frame", "framewire-width", "framewire-height", "x-request-id"];
     for target in ["/v1/screen", "/v1/state", "/v1/memory/0x02000000?length=4&format=raw"] {
@@ -101,7 +101,7 @@ fn a_page_that_is_allowed_can_read_the_headers_of_every_reply() {
         for name in own {
             assert!(exposed.split(", ").any(|exposed| exposed == name), "{target}: {exposed}");
         }
-        // Each header of ours that is there can be read.
+        // The page can read each of Framewire's own headers that the reply has.
         for (name, _) in reply.headers.iter().filter(|(name, _)| name.starts_with("framewire-")) {
             assert!(exposed.contains(name.as_str()), "{target}: {name}");
         }

@@ -1,4 +1,4 @@
-//! Every parameter of every route, with every kind of value that it does not accept.
+//! Sends, for every parameter of mGBA-http's routes, every kind of value that the parameter does not accept.
 
 use framewire_http::compat::{ECHO, Kind, Param, ROUTES, Route, Verb};
 
@@ -17,7 +17,7 @@ fn good(param: &Param) -> &'static str {
     }
 }
 
-/// Values that it does not accept, encoded for a URL.
+/// Values that the parameter does not accept, encoded for a URL.
 fn bad(param: &Param) -> Vec<String> {
     let fixed: &[&str] = match param.kind {
         Kind::Integer { .. } => {
@@ -45,7 +45,7 @@ fn bad(param: &Param) -> Vec<String> {
     values
 }
 
-/// Asks `route` with good values except for `param`, which is given as `pairs` say.
+/// Sends a request to `route`. In its query, `pairs` stands for `param`; the other parameters have good values.
 fn ask(server: &Server, route: &Route, param: &Param, pairs: &str) -> Reply {
     let others = route.params.iter().filter(|other| other.name != param.name);
     let mut query: Vec<String> = others.map(|other| format!("{}={}", other.name, good(other))).collect();
@@ -62,11 +62,11 @@ fn assert_refused(reply: &Reply, route: &Route, param: &Param, pairs: &str) {
     let text = reply.text();
     assert_eq!(reply.status, 400, "{} with {pairs:?}: {text}", route.path);
     assert_eq!(reply.header("content-type"), Some("text/plain; charset=utf-8"));
-    assert!(text.contains(param.name), "{} with {pairs:?} names the parameter: {text}", route.path);
+    assert!(text.contains(param.name), "{} with {pairs:?} does not name the parameter: {text}", route.path);
 }
 
 #[test]
-fn values_that_are_not_taken_are_400_and_name_the_parameter() {
+fn wrong_values_are_400_and_the_error_names_the_parameter() {
     let server = Server::start();
     for route in ROUTES.iter().chain(&ECHO) {
         for param in route.params {
@@ -111,7 +111,7 @@ fn a_parameter_given_twice_is_400_unless_it_is_a_list() {
 }
 
 #[test]
-fn one_bad_button_in_a_list_is_400_and_presses_none() {
+fn one_bad_button_in_a_list_is_400_and_presses_no_button() {
     let server = Server::start();
     let reply = server.post("/mgba-http/button/addmany?buttons=A&buttons=Q&buttons=B");
     assert_eq!(reply.status, 400);
@@ -120,7 +120,7 @@ fn one_bad_button_in_a_list_is_400_and_presses_none() {
 }
 
 #[test]
-fn refusals_say_what_is_accepted() {
+fn errors_say_which_values_are_accepted() {
     let server = Server::start();
     let cases = [
         ("POST", "/core/write8?address=0x02000100&value=300", "from 0 to 255"),
@@ -141,7 +141,7 @@ fn refusals_say_what_is_accepted() {
     for (method, target, accepted) in cases {
         let reply = server.request(method, target, b"");
         assert_eq!(reply.status, 400, "{target}");
-        assert!(reply.text().contains(accepted), "{target} says {accepted:?}: {}", reply.text());
+        assert!(reply.text().contains(accepted), "{target}: no {accepted:?} in {}", reply.text());
     }
 }
 
@@ -154,7 +154,7 @@ fn a_refused_write_writes_nothing() {
 }
 
 #[test]
-fn another_method_is_405_with_the_right_one() {
+fn a_wrong_method_is_405_and_the_reply_lists_the_right_ones() {
     let server = Server::start();
     for route in &ROUTES {
         let (wrong, allow) = match route.verb {
@@ -162,7 +162,7 @@ fn another_method_is_405_with_the_right_one() {
             Verb::Post => (["GET", "HEAD", "PATCH", "FOO"], "POST"),
         };
         for method in wrong {
-            // A reply to HEAD has no body, whatever its length field says.
+            // A reply to HEAD has no body, whatever its `content-length` says.
             let reply = if method == "HEAD" {
                 head(&server, route.path)
             } else {

@@ -1,4 +1,4 @@
-//! The routes that write to the script console, and the echo.
+//! The routes that write to mGBA's script console, and the echo route `/mgbaendpoint`.
 
 use std::sync::Mutex;
 
@@ -8,12 +8,12 @@ use super::support::{Server, encoded};
 
 static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// The console of every emulator in these tests.
+/// Receives the console lines of every emulator in these tests.
 pub fn collect(level: Level, line: &str) {
     LINES.lock().unwrap().push(format!("{level:?} {line}"));
 }
 
-/// Text that breaks programs that split, end or quote messages wrongly.
+/// Texts that break programs which split, end or quote messages wrongly.
 const AWKWARD: [&str; 6] = [
     "",
     "a,b,,c",
@@ -24,7 +24,7 @@ const AWKWARD: [&str; 6] = [
 ];
 
 #[test]
-fn lines_reach_the_console_as_they_were_sent() {
+fn lines_reach_the_console_unchanged() {
     let server = Server::start();
     for (route, level) in [("log", "Info"), ("warn", "Warn"), ("error", "Error")] {
         for text in AWKWARD {
@@ -37,7 +37,7 @@ fn lines_reach_the_console_as_they_were_sent() {
 }
 
 #[test]
-fn messages_come_back_as_they_were_sent() {
+fn the_echo_returns_messages_unchanged() {
     let server = Server::start();
     let long = "0123456789".repeat(5000);
     for text in AWKWARD.iter().copied().chain([long.as_str()]) {
@@ -51,7 +51,7 @@ fn messages_come_back_as_they_were_sent() {
 }
 
 #[test]
-fn a_message_as_large_as_is_accepted_comes_back_and_a_larger_one_is_413() {
+fn the_largest_message_comes_back_and_a_larger_one_is_413() {
     let server = Server::start();
     let largest = vec![b'x'; 1024 * 1024];
     assert_eq!(server.request("POST", "/mgbaendpoint", &largest).body, largest);
@@ -59,7 +59,7 @@ fn a_message_as_large_as_is_accepted_comes_back_and_a_larger_one_is_413() {
 }
 
 #[test]
-fn replies_belong_to_their_requests() {
+fn each_client_gets_the_replies_to_its_own_requests() {
     let server = Server::start();
     std::thread::scope(|scope| {
         for client in 0..8 {

@@ -11,7 +11,7 @@ use super::intruders::{MCP_INITIALIZE, mcp};
 use super::support::{Reply, Server, is_closed, wait_for};
 
 #[test]
-fn requests_under_way_are_answered() {
+fn a_stopping_server_answers_open_requests() {
     // The emulator does not answer, so each request is open until its deadline.
     let (_listener, address) = silent_port();
     let mut server = attached(address, |app| app.deadline = Duration::from_millis(600));
@@ -24,12 +24,12 @@ fn requests_under_way_are_answered() {
         assert_eq!(Reply::read(stream).status, 504);
         assert!(is_closed(stream));
     }
-    wait_for("the end", || server.has_stopped());
+    wait_for("the shutdown", || server.has_stopped());
     assert!(TcpStream::connect(server.address).is_err());
 }
 
 #[test]
-fn idle_connections_do_not_delay_the_end() {
+fn idle_connections_do_not_delay_the_shutdown() {
     let mut server = Server::start();
     let mut idle: Vec<TcpStream> = (0..10).map(|_| server.connect()).collect();
     for stream in idle.iter_mut().take(5) {
@@ -41,13 +41,14 @@ fn idle_connections_do_not_delay_the_end() {
     for stream in &mut idle {
         assert!(is_closed(stream));
     }
-    wait_for("the end", || server.has_stopped());
+    wait_for("the shutdown", || server.has_stopped());
     assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
 }
 
-/// Streams of MCP end with the last message of the protocol.
+/// When the server stops, a stream of MCP subscriptions ends with the protocol's last message: the result of the
+/// request.
 #[test]
-fn listeners_of_mcp_do_not_delay_the_end() {
+fn mcp_subscriptions_do_not_delay_the_shutdown() {
     let mut server = Server::with(|app| app.front_end = Some(mcp()));
     let meta = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
     let body = format!(
@@ -73,13 +74,13 @@ fn listeners_of_mcp_do_not_delay_the_end() {
     server.stop();
     stream.read_to_string(&mut text).unwrap();
     assert!(text.contains(r#""id":1,"result""#), "{text}");
-    wait_for("the end", || server.has_stopped());
+    wait_for("the shutdown", || server.has_stopped());
     assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
 }
 
-/// The stream of a session of MCP has no end of its own.
+/// The event stream of an MCP session never ends by itself, so the server has to end it.
 #[test]
-fn sessions_of_mcp_do_not_delay_the_end() {
+fn mcp_sessions_do_not_delay_the_shutdown() {
     let mut server = Server::with(|app| app.front_end = Some(mcp()));
     let usual = "accept: application/json, text/event-stream\r\ncontent-type: application/json\r\n";
     let opened = server.request_with("POST", "/mcp", usual, MCP_INITIALIZE.as_bytes());
@@ -94,13 +95,14 @@ fn sessions_of_mcp_do_not_delay_the_end() {
     let start = Instant::now();
     server.stop();
     stream.read_to_end(&mut Vec::new()).unwrap();
-    wait_for("the end", || server.has_stopped());
+    wait_for("the shutdown", || server.has_stopped());
     assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
 }
 
-/// When the server stops, it answers the requests that have arrived. It does not wait for others.
+/// A stopping server does not wait for the rest of a request, but answers 408. It ends waits for a condition with a
+/// 503.
 #[test]
-fn requests_that_are_still_arriving_do_not_delay_the_end() {
+fn requests_that_are_still_arriving_do_not_delay_the_shutdown() {
     let mut server = Server::start();
     let (mut body, mut head, mut message) = (server.connect(), server.connect(), server.connect());
     body.write_all(b"POST /v1/batch HTTP/1.1\r\nhost: localhost\r\ncontent-length: 30\r\n\r\n{\"un").unwrap();
@@ -124,11 +126,12 @@ fn requests_that_are_still_arriving_do_not_delay_the_end() {
         assert!(reply.text().contains("the server is stopping"), "{}", reply.text());
     }
     assert_eq!(Reply::read(&mut wait).status, 503);
-    wait_for("the end", || server.has_stopped());
+    wait_for("the shutdown", || server.has_stopped());
     assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
 }
 
-/// Clients that continue sending get replies until the server says that it closes, and no connection is reset under them.
+/// A client that continues to send requests gets a reply to each, until a reply has `connection: close`. The server
+/// does not reset its connection.
 #[test]
 fn a_busy_client_loses_no_request() {
     let mut server = Server::with(|app| app.limits.last_call = Duration::from_secs(1));
@@ -151,12 +154,12 @@ fn a_busy_client_loses_no_request() {
     server.stop();
     let before = answered.load(Relaxed);
     client.join().unwrap();
-    assert!(answered.load(Relaxed) > before, "the last reply came after the word to stop");
-    wait_for("the end", || server.has_stopped());
+    assert!(answered.load(Relaxed) > before, "no request was answered after the server began to stop");
+    wait_for("the shutdown", || server.has_stopped());
 }
 
 #[test]
-fn pipelined_requests_that_were_sent_are_answered() {
+fn a_stopping_server_answers_pipelined_requests() {
     let mut server = Server::with(|app| app.limits.last_call = Duration::from_secs(1));
     let mut stream = server.connect();
     stream.write_all(&b"GET /core/currentFrame HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(100)).unwrap();
@@ -168,7 +171,7 @@ fn pipelined_requests_that_were_sent_are_answered() {
 }
 
 #[test]
-fn the_end_does_not_wait_for_ever() {
+fn the_shutdown_does_not_wait_forever() {
     let (_listener, address) = silent_port();
     let mut server = attached(address, |app| {
         app.deadline = Duration::from_secs(60);
@@ -178,7 +181,7 @@ fn the_end_does_not_wait_for_ever() {
     stream.write_all(b"GET /core/getgametitle HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
     let start = Instant::now();
     server.stop();
-    wait_for("the end", || server.has_stopped());
+    wait_for("the shutdown", || server.has_stopped());
     assert!(start.elapsed() >= Duration::from_millis(300) && start.elapsed() < Duration::from_secs(3));
     assert!(is_closed(&mut stream));
 }

@@ -26,7 +26,7 @@ pub fn closed_port() -> String {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
 }
 
-/// A port whose connections are accepted by the system and never answered, as those of a paused mGBA are.
+/// A port where the operating system accepts connections, but no program answers, as with a paused mGBA.
 pub fn silent_port() -> (TcpListener, String) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -37,7 +37,7 @@ fn assert_text(reply: &Reply, status: u16, words: &[&str]) {
     let text = reply.text();
     assert_eq!(reply.status, status, "{text}");
     for word in words {
-        assert!(text.contains(word), "{word:?} is in {text:?}");
+        assert!(text.contains(word), "{word:?} is not in {text:?}");
     }
 }
 
@@ -48,7 +48,7 @@ fn no_emulator_is_502_and_says_how_to_start_one() {
         assert_text(&server.get(target), 502, &["mGBA", "framewire script"]);
     }
     assert_text(&server.post("/mgba-http/button/tap?button=A"), 502, &["mGBA", "framewire script"]);
-    // Errors in a request are reported also without an emulator.
+    // Errors in a request are reported even without an emulator.
     assert_eq!(server.get("/core/read8").status, 400);
     assert_eq!(server.get("/healthz").status, 200);
     let state = server.text("/v1/emulator");
@@ -68,7 +68,7 @@ fn a_stalled_emulator_is_504_within_the_deadline_and_says_so() {
 }
 
 #[test]
-fn every_route_fails_in_the_same_way() {
+fn without_an_emulator_every_route_is_502() {
     let server = attached(closed_port(), |_| {});
     for route in ROUTES.iter().filter(|route| route.params.is_empty()) {
         let method = if route.verb == Verb::Get { "GET" } else { "POST" };

@@ -3,7 +3,7 @@
 use super::support::{Server, encoded, repository, wait_for};
 
 #[test]
-fn the_extension_loads_and_resets() {
+fn the_extension_route_loads_a_rom_and_resets_the_game() {
     let server = Server::start();
     let rom = server.file("another +one.gba");
     std::fs::copy(repository("rom/framewire-demo.gba"), &rom).unwrap();
@@ -54,7 +54,7 @@ fn save_data_is_loaded_from_files() {
 }
 
 #[test]
-fn a_screenshot_is_written_where_the_url_says() {
+fn a_screenshot_is_written_to_the_path_in_the_url() {
     let server = Server::start();
     for name in ["plain.png", "with space+plus & 100% \u{e9}.png"] {
         let path = server.file(name);

@@ -1,5 +1,5 @@
-//! The list of hostile requests that every server of the project must stand: `tests/data/hostile-http.json` says what it
-//! holds. The Lua server's tests read the same list.
+//! Sends the hostile requests in `tests/data/hostile-http.json`, where the fields are explained. The tests of the Lua
+//! server use the same list.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::support::{Server, repository};
 
-/// A status of 0 in the list: closed without an answer.
+/// The status in the list that stands for a connection which is closed without an answer.
 const SILENCE: u64 = 0;
 
 /// What the server sent on a connection.
@@ -31,7 +31,7 @@ fn bytes_of(send: &Value) -> Vec<u8> {
         Value::Array(parts) => parts.iter().flat_map(part).collect(),
         one => part(one),
     };
-    // The list's echo is our echo through the emulator, which reads the body too.
+    // `/echo` is a route of the Lua server. The echo route of this server also reads the body.
     match bytes.strip_prefix(b"POST /echo ") {
         Some(rest) => [b"POST /mgbaendpoint ", rest].concat(),
         None => bytes,
@@ -42,7 +42,7 @@ fn numbers(list: &Value) -> Vec<u64> {
     list.as_array().into_iter().flatten().map(|status| status.as_u64().unwrap()).collect()
 }
 
-/// Reads one answer; `None` at the connection's end.
+/// Reads one answer. Returns `None` if the connection ends first.
 fn read_answer(stream: &mut TcpStream) -> std::io::Result<Option<(u64, Vec<u8>)>> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -63,13 +63,13 @@ fn read_answer(stream: &mut TcpStream) -> std::io::Result<Option<(u64, Vec<u8>)>
     Ok(Some((status, body)))
 }
 
-/// Whether a status is not an error about the request itself.
+/// Whether the connection may stay open after this status, if the list has it under `also`.
 fn is_harmless(status: u64) -> bool {
     status < 300 || matches!(status, 404 | 405)
 }
 
 fn react(server: &Server, case: &Value) -> std::io::Result<Reaction> {
-    let wants_end = case["closed"].as_bool().unwrap();
+    let must_close = case["closed"].as_bool().unwrap();
     let also = numbers(&case["also"]);
     let mut stream = server.connect();
     stream.set_read_timeout(Some(Duration::from_secs(8)))?;
@@ -85,7 +85,7 @@ fn react(server: &Server, case: &Value) -> std::io::Result<Reaction> {
     }
     let mut closed = statuses.is_empty();
     let may_stay = statuses.first().is_some_and(|status| also.contains(status) && is_harmless(*status));
-    if !closed && wants_end && !may_stay {
+    if !closed && must_close && !may_stay {
         while let Some((status, _)) = read_answer(&mut stream)? {
             statuses.push(status);
         }
@@ -100,20 +100,20 @@ fn react(server: &Server, case: &Value) -> std::io::Result<Reaction> {
     Ok(Reaction { statuses, closed })
 }
 
-/// What is wrong with the reply to a request of the list.
+/// Sends a request of the list, and returns what is wrong with the reply, if anything.
 fn fault(server: &Server, case: &Value) -> Option<String> {
     let (expect, also) = (numbers(&case["expect"]), numbers(&case["also"]));
-    let wants_end = case["closed"].as_bool().unwrap();
+    let must_close = case["closed"].as_bool().unwrap();
     let reaction = match react(server, case) {
         Ok(reaction) => reaction,
-        Err(error) => return Some(format!("the connection stays open, or no answer comes: {error}")),
+        Err(error) => return Some(format!("the connection stays open, or there is no answer: {error}")),
     };
     let first = reaction.statuses.first().copied().unwrap_or(SILENCE);
     if !expect.contains(&first) && !also.contains(&first) {
         return Some(format!("answered {first} instead of {expect:?} or {also:?}"));
     }
     let tolerated = !expect.contains(&first);
-    if wants_end && !(tolerated && is_harmless(first)) {
+    if must_close && !(tolerated && is_harmless(first)) {
         (reaction.statuses.len() > 1).then(|| format!("answered more than once: {:?}", reaction.statuses))
     } else if tolerated && reaction.closed {
         None
@@ -123,13 +123,13 @@ fn fault(server: &Server, case: &Value) -> Option<String> {
 }
 
 #[test]
-fn hostile_requests_are_refused_or_understood_in_one_way() {
+fn hostile_requests_are_refused_or_understood_in_exactly_one_way() {
     let text = std::fs::read_to_string(repository("tests/data/hostile-http.json")).unwrap();
     let list: Value = serde_json::from_str(&text).unwrap();
     let cases = list["requests"].as_array().unwrap();
     assert!(cases.len() >= 60, "{} requests", cases.len());
     let server = Server::with(|app| {
-        // The list asks for the first page under the name `a`.
+        // Most requests in the list have `Host: a`.
         app.access.pages.allow_host("*").unwrap();
         app.limits.head = Duration::from_secs(2);
         app.limits.body = Duration::from_secs(2);
@@ -155,7 +155,7 @@ fn answer(server: &Server, head: &str) -> (u64, String) {
 }
 
 #[test]
-fn a_length_that_no_body_can_have_is_413_with_a_reason() {
+fn an_impossible_content_length_is_413_with_a_reason() {
     let server = Server::start();
     let zeros = format!("{}5", "0".repeat(64));
     for length in ["18446744073709551615", "18446744073709551614", "99999999999999999999999", &zeros] {
@@ -169,7 +169,7 @@ fn a_length_that_no_body_can_have_is_413_with_a_reason() {
 }
 
 #[test]
-fn headers_that_may_be_there_once_are_refused_twice() {
+fn a_header_that_may_occur_only_once_is_refused_if_it_is_repeated() {
     let server = Server::start();
     let twice = |line: &str| format!("{line}\r\n{line}\r\n");
     for (name, lines) in [
@@ -182,7 +182,7 @@ fn headers_that_may_be_there_once_are_refused_twice() {
         let head = format!("POST /v1/reset HTTP/1.1\r\nhost: localhost\r\n{lines}\r\n{{}}");
         let (status, text) = answer(&server, &head);
         assert!(status == 400 && text.contains(name), "{name}: {status} {text}");
-        // On a connection that was used before, too.
+        // The same on a connection that has served a request before.
         let mut stream = server.connect();
         for (request, expected) in [(before, 200), (&head, 400)] {
             stream.write_all(request.as_bytes()).unwrap();

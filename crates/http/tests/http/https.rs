@@ -1,4 +1,4 @@
-//! HTTPS: a certificate of our own, and clients that speak TLS, something else, or nothing.
+//! HTTPS with a self-signed certificate, and clients that send TLS, something else, or nothing.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -15,7 +15,8 @@ use tempfile::TempDir;
 
 use super::support::{Reply, Server, is_closed};
 
-/// Files with a certificate and its key, and the certificate itself.
+/// Creates a certificate. Returns the folder for its files, the file of the certificate, the file of its key, and the
+/// certificate itself.
 fn certificate() -> (TempDir, PathBuf, PathBuf, CertificateDer<'static>) {
     let CertifiedKey { cert, signing_key } = generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -26,6 +27,7 @@ fn certificate() -> (TempDir, PathBuf, PathBuf, CertificateDer<'static>) {
     (folder, certificate, key, cert.der().clone())
 }
 
+/// Starts a server with TLS. Also returns its certificate.
 fn serve(change: impl FnOnce(&mut framewire_http::App)) -> (Server, CertificateDer<'static>) {
     let (_folder, certificate, key, der) = certificate();
     let tls = Tls::from_files(&certificate, &key).unwrap();
@@ -36,7 +38,7 @@ fn serve(change: impl FnOnce(&mut framewire_http::App)) -> (Server, CertificateD
     (server, der)
 }
 
-/// A connection that trusts the certificate.
+/// Opens a TLS connection that trusts this certificate.
 fn connect(server: &Server, trusted: CertificateDer<'static>) -> StreamOwned<ClientConnection, TcpStream> {
     let mut roots = RootCertStore::empty();
     roots.add(trusted).unwrap();
@@ -51,7 +53,7 @@ fn connect(server: &Server, trusted: CertificateDer<'static>) -> StreamOwned<Cli
 }
 
 #[test]
-fn many_requests_go_over_one_encrypted_connection() {
+fn one_tls_connection_serves_many_requests() {
     let (server, trusted) = serve(|_| {});
     let mut stream = connect(&server, trusted);
     for _ in 0..3 {
@@ -66,7 +68,7 @@ fn many_requests_go_over_one_encrypted_connection() {
 }
 
 #[test]
-fn plain_http_gets_the_address_to_use_instead() {
+fn plain_http_gets_an_error_with_the_https_address() {
     let (server, _) = serve(|_| {});
     let reply = server.get("/core/getgametitle");
     assert_eq!(reply.status, 400);
@@ -101,11 +103,11 @@ fn tokens_and_cookies_work_over_tls() {
     let plain = exchange(format!(
         "POST /core/step HTTP/1.1\r\nhost: {host}\r\norigin: http://{host}\r\ncookie: {cookie}\r\n\r\n"
     ));
-    assert_eq!(plain.status, 401, "a page without TLS under the same name");
+    assert_eq!(plain.status, 401, "a page without TLS on the same host");
 }
 
 #[test]
-fn a_client_without_a_handshake_is_disconnected_and_harms_nobody() {
+fn clients_without_a_tls_handshake_do_not_disturb_others() {
     let (server, trusted) = serve(|app| app.limits.head = Duration::from_millis(300));
     let mut silent = server.connect();
     let mut half = server.connect();
@@ -122,7 +124,7 @@ fn a_client_without_a_handshake_is_disconnected_and_harms_nobody() {
 }
 
 #[test]
-fn wrong_files_are_named() {
+fn errors_say_what_is_wrong_with_the_files() {
     let (folder, certificate, key, _) = certificate();
     let (_other, _, other_key, _) = self::certificate();
     let nothing = folder.path().join("nothing.pem");

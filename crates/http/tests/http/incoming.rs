@@ -1,4 +1,4 @@
-//! The limits on memory for what clients send: bodies, heads and messages of WebSockets.
+//! Limits on the memory for what clients send: heads, bodies and WebSocket messages.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -23,7 +23,7 @@ fn small() -> Server {
     })
 }
 
-/// Begins a request whose body does not arrive.
+/// Sends the head of a request, without its body.
 fn begin(server: &Server, length: usize, headers: &str) -> TcpStream {
     let mut stream = server.connect();
     write!(stream, "POST /v1/batch HTTP/1.1\r\nhost: localhost\r\ncontent-length: {length}\r\n{headers}\r\n")
@@ -31,7 +31,7 @@ fn begin(server: &Server, length: usize, headers: &str) -> TcpStream {
     stream
 }
 
-/// Sends a body of this length, and waits for the reply.
+/// The body of a batch, padded with spaces to this length.
 fn batch(length: usize) -> Vec<u8> {
     let mut body = br#"{"ops":[{"op":"current_frame"}]"#.to_vec();
     body.resize(length - 1, b' ');
@@ -40,12 +40,12 @@ fn batch(length: usize) -> Vec<u8> {
 }
 
 #[test]
-fn bodies_beyond_the_memory_of_an_address_are_503_and_are_taken_later() {
+fn a_body_above_the_memory_limit_of_an_address_is_503_and_accepted_later() {
     let server = small();
     let body = batch(MIB + MIB / 2);
     assert_eq!(server.request("POST", "/v1/batch", &body).status, 200);
     let mut slow = begin(&server, body.len(), "expect: 100-continue\r\n");
-    assert_eq!(Reply::read(&mut slow).status, 100, "its memory is taken");
+    assert_eq!(Reply::read(&mut slow).status, 100, "its memory is reserved");
     slow.write_all(&body[..1000]).unwrap();
     let refused = server.request("POST", "/v1/batch", &body);
     assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")), "{}", refused.text());
@@ -68,29 +68,29 @@ fn a_body_without_a_length_is_counted_as_it_arrives() {
         .unwrap();
     let chunk = [b"10000\r\n".to_vec(), vec![b' '; 0x10000], b"\r\n".to_vec()].concat();
     for _ in 0..64 {
-        // The server closes its end while this is written.
+        // The server may close the connection before all chunks are written.
         let _ = stream.write_all(&chunk);
     }
     let reply = Reply::read(&mut stream);
     assert_eq!(reply.status, 503, "{}", reply.text());
     assert!(is_closed(&mut stream));
-    assert_eq!(server.request("POST", "/v1/batch", &batch(MIB)).status, 200, "it was given back");
+    assert_eq!(server.request("POST", "/v1/batch", &batch(MIB)).status, 200, "the memory was not released");
 }
 
 #[test]
-fn the_memory_of_a_body_is_given_back_when_its_client_leaves() {
+fn the_memory_of_a_body_is_released_when_its_client_disconnects() {
     let server = small();
     for _ in 0..10 {
         let mut stream = begin(&server, MIB + MIB / 2, "");
         stream.write_all(&[b' '; 100_000]).unwrap();
         drop(stream);
         let body = batch(MIB + MIB / 2);
-        wait_for("room", || server.request("POST", "/v1/batch", &body).status == 200);
+        wait_for("free memory", || server.request("POST", "/v1/batch", &body).status == 200);
     }
 }
 
 #[test]
-fn the_memory_of_keyed_work_is_held_after_its_client_has_left() {
+fn a_request_with_an_idempotency_key_keeps_its_memory_after_its_client_disconnects() {
     let server = Server::with(|app| {
         app.deadline = Duration::from_millis(300);
         app.limits.max_incoming_per_address = 2 * MIB;
@@ -112,13 +112,13 @@ fn the_memory_of_keyed_work_is_held_after_its_client_has_left() {
     wait_for("the press", || server.number("/core/getkeys") == 1);
     assert_eq!(large(), 503);
     drop(stream);
-    wait_for("the client to be gone", || connections() == 1);
-    assert_eq!(large(), 503, "the work goes on and so does its charge");
-    wait_for("the end of the work", || large() == 200);
+    wait_for("the client's connection to end", || connections() == 1);
+    assert_eq!(large(), 503, "the request still runs, so its memory still counts");
+    wait_for("the end of the request", || large() == 200);
 }
 
 #[test]
-fn a_read_only_token_has_little_memory_of_its_own() {
+fn read_only_callers_have_smaller_limits_of_their_own() {
     let (full, read) = (Token::random().unwrap(), Token::random().unwrap());
     let tokens = Tokens::new(Some(full.clone()), Some(read.clone())).unwrap();
     let server = Server::with(|app| {
@@ -132,19 +132,19 @@ fn a_read_only_token_has_little_memory_of_its_own() {
         |token: &Token, body: &[u8]| server.request_with("POST", "/v1/batch", &show(token), body).status;
     assert_eq!(ask(&read, &batch(MIB / 2)), 200);
     assert_eq!(ask(&read, &body), 503);
-    // The memory of read-only callers does not count against full ones.
+    // The memory of read-only callers does not count towards the limits of other callers.
     let mut held = begin(&server, MIB, &format!("expect: 100-continue\r\n{}", show(&read)));
-    assert_eq!(Reply::read(&mut held).status, 100, "its memory is taken");
+    assert_eq!(Reply::read(&mut held).status, 100, "its memory is reserved");
     assert_eq!(ask(&read, &batch(MIB / 2)), 503);
     assert_eq!(ask(&full, &body), 200);
     drop(held);
-    wait_for("room", || ask(&read, &batch(MIB / 2)) == 200);
+    wait_for("free memory", || ask(&read, &batch(MIB / 2)) == 200);
 }
 
-/// A ping of a client, with a mask of zeros.
+/// A ping frame from a client, with a mask of zeros.
 const PING: [u8; 10] = [0x89, 0x80 | 4, 0, 0, 0, 0, b'p', b'i', b'n', b'g'];
 
-/// Sends the beginning of a message in fragments, with `between` after each, and returns the connection.
+/// Opens a WebSocket, and sends this many bytes of a message that does not end, in fragments with `between` after each.
 fn unfinished(server: &Server, bytes: usize, between: &[u8]) -> TcpStream {
     let mut stream = server.connect();
     write!(
@@ -169,7 +169,7 @@ fn unfinished(server: &Server, bytes: usize, between: &[u8]) -> TcpStream {
     stream
 }
 
-/// The data of the first frame of this kind that the server sends.
+/// Reads frames until one has this opcode, and returns its data.
 fn frame(stream: &mut TcpStream, kind: u8) -> Vec<u8> {
     let mut head = [0; 2];
     loop {
@@ -182,24 +182,24 @@ fn frame(stream: &mut TcpStream, kind: u8) -> Vec<u8> {
     }
 }
 
-/// The server has to close the connection because there is no memory.
+/// Asserts that the server closes the WebSocket because there is not enough memory.
 fn assert_out_of_memory(stream: &mut TcpStream) {
     let data = frame(stream, 8);
     assert_eq!(data[..2], 1013_u16.to_be_bytes(), "{}", String::from_utf8_lossy(&data[2..]));
 }
 
 #[test]
-fn unfinished_messages_of_websockets_are_counted() {
+fn unfinished_websocket_messages_count_as_memory() {
     let server = small();
     let mut first = unfinished(&server, MIB + MIB / 2, b"");
     first.write_all(&PING).unwrap();
-    assert_eq!(frame(&mut first, 10), b"ping", "all before it has arrived");
+    assert_eq!(frame(&mut first, 10), b"ping", "everything before the ping has arrived");
     assert_eq!(server.request("POST", "/v1/batch", &batch(MIB)).status, 503);
     let mut second = unfinished(&server, MIB + MIB / 2, b"");
     assert_out_of_memory(&mut second);
     drop((first, second));
-    wait_for("room", || server.request("POST", "/v1/batch", &batch(MIB)).status == 200);
-    // Messages that are answered take no memory afterwards.
+    wait_for("free memory", || server.request("POST", "/v1/batch", &batch(MIB)).status == 200);
+    // The memory of a message is released when it is answered.
     let mut rpc = Rpc::open(&server);
     let data = "ab".repeat(MIB / 8);
     for _ in 0..20 {
@@ -208,24 +208,24 @@ fn unfinished_messages_of_websockets_are_counted() {
 }
 
 #[test]
-fn pings_between_the_fragments_of_a_message_do_not_hide_it() {
+fn pings_between_the_fragments_of_a_message_do_not_bypass_the_limit() {
     let server = small();
     assert_out_of_memory(&mut unfinished(&server, 3 * MIB, &PING));
-    wait_for("room", || server.request("POST", "/v1/batch", &batch(MIB)).status == 200);
-    // Unsolicited pongs do not add up: these are 2 MiB of them.
+    wait_for("free memory", || server.request("POST", "/v1/batch", &batch(MIB)).status == 200);
+    // Unsolicited pongs do not count. These are 2 MiB of them.
     let mut stream = unfinished(&server, 0, b"");
     let pong = [&[0x8a, 0x80 | 125, 0, 0, 0, 0][..], &[0; 125]].concat();
     for _ in 0..64 {
         stream.write_all(&pong.repeat(256)).unwrap();
     }
     stream.write_all(&PING).unwrap();
-    assert_eq!(frame(&mut stream, 10), b"ping", "the connection still serves");
+    assert_eq!(frame(&mut stream, 10), b"ping", "the connection still works");
 }
 
 static RELEASED: AtomicUsize = AtomicUsize::new(0);
 
 #[test]
-fn after_large_requests_the_memory_is_released() {
+fn the_memory_is_released_after_large_requests() {
     let server = Server::with(|app| {
         app.limits.max_incoming_per_address = 24 * MIB;
         app.release_memory = Some(|| {
@@ -236,7 +236,7 @@ fn after_large_requests_the_memory_is_released() {
     let mut open: Vec<TcpStream> =
         (0..4).map(|_| begin(&server, body.len(), "expect: 100-continue\r\n")).collect();
     for stream in &mut open {
-        assert_eq!(Reply::read(stream).status, 100, "its memory is taken");
+        assert_eq!(Reply::read(stream).status, 100, "its memory is reserved");
     }
     assert_eq!(server.request("POST", "/v1/batch", &batch(MIB)).status, 503);
     for stream in &mut open {

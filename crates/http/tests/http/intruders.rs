@@ -1,5 +1,6 @@
-//! What callers try who may not: foreign web pages, rebound names, forged and missing tokens, cookies without a page, paths
-//! that lead out of the folder for files. Each case is one request; none may change anything or learn anything.
+//! Requests that must be refused: from foreign web pages, under rebound host names, with wrong or missing tokens, with
+//! a cookie but without an origin, and with paths that lead out of the folder for files. Each case is one request. None
+//! may change anything, and no reply may reveal anything.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -15,19 +16,19 @@ use super::support::{Reply, Server, field, wait_for};
 /// The server to which a case is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum At {
-    /// A server without settings: callers on this machine need no token.
+    /// A server that needs no token from callers on this machine.
     Usual,
     /// A server that requires tokens and has a folder for files.
     Guarded,
 }
 use At::{Guarded, Usual};
 
-/// What the request of a case does, as method, target and body.
+/// What the request of a case tries to do. It determines the method, the target and the body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wish {
+enum Attempt {
     /// Change the game's memory.
     Poke,
-    /// The same in JSON.
+    /// Change the game's memory in a batch.
     Batch,
     /// Read the game's memory.
     Peek,
@@ -35,26 +36,26 @@ enum Wish {
     Picture,
     /// Open a WebSocket.
     Socket,
-    /// Get this page.
+    /// Send a GET to this target.
     Get(&'static str),
-    /// Post this.
+    /// Send a POST to this target, with this body.
     Post(&'static str, &'static str),
-    /// Send this with another method.
+    /// Send a request with this method to this target.
     Other(&'static str, &'static str),
     /// Write a picture to this file.
     Write(&'static str),
     /// Write a picture to this file, in a batch.
     WriteInBatch(&'static str),
-    /// Change the game's memory by a tool of MCP, at this path.
+    /// Change the game's memory with an MCP tool, at this target.
     Mcp(&'static str),
-    /// Play by a tool of MCP, at this path.
+    /// Press keys with an MCP tool, at this target.
     McpAct(&'static str),
-    /// Change the game's memory by Lua code.
+    /// Change the game's memory with Lua code.
     Script,
-    /// The same by a tool of MCP, at this path.
+    /// Run the same Lua code with an MCP tool, at this target.
     McpScript(&'static str),
 }
-use Wish::{
+use Attempt::{
     Batch, Get, Mcp, McpAct, McpScript, Other, Peek, Picture, Poke, Post, Script, Socket, Write as WriteTo,
     WriteInBatch,
 };
@@ -62,14 +63,14 @@ use Wish::{
 struct Case {
     name: &'static str,
     at: At,
-    wish: Wish,
-    /// Lines of the head; {host}, {token}, {read}, {session} and {look} are replaced.
+    attempt: Attempt,
+    /// Header lines. [`Scene::filled`] replaces the placeholders in braces and `BROWSER`.
     headers: &'static str,
     status: u16,
 }
 
-const fn case(name: &'static str, at: At, wish: Wish, headers: &'static str, status: u16) -> Case {
-    Case { name, at, wish, headers, status }
+const fn case(name: &'static str, at: At, attempt: Attempt, headers: &'static str, status: u16) -> Case {
+    Case { name, at, attempt, headers, status }
 }
 
 const BROWSER: &str = "user-agent: Mozilla/5.0 (X11; Linux x86_64)\r\naccept-language: en\r\n";
@@ -77,32 +78,32 @@ const BROWSER: &str = "user-agent: Mozilla/5.0 (X11; Linux x86_64)\r\naccept-lan
 #[rustfmt::skip]
 const CASES: &[Case] = &[
     // Pages of other origins.
-    case("a form of another site", Usual, Poke, "host: {host}\r\norigin: http://evil.example\r\n", 403),
-    case("fetch() of another site", Usual, Batch, "host: {host}\r\norigin: https://evil.example\r\nsec-fetch-site: cross-site\r\n", 403),
-    case("a page in a sandbox", Usual, Poke, "host: {host}\r\norigin: null\r\n", 403),
+    case("a form on another site", Usual, Poke, "host: {host}\r\norigin: http://evil.example\r\n", 403),
+    case("fetch() on another site", Usual, Batch, "host: {host}\r\norigin: https://evil.example\r\nsec-fetch-site: cross-site\r\n", 403),
+    case("a page in a sandboxed frame", Usual, Poke, "host: {host}\r\norigin: null\r\n", 403),
     case("a page from a file", Usual, Batch, "host: {host}\r\norigin: file://\r\n", 403),
     case("a page of another port", Usual, Poke, "host: {host}\r\norigin: http://127.0.0.1:1\r\n", 403),
     case("a page whose name begins like ours", Usual, Poke, "host: {host}\r\norigin: http://{host}.evil.example\r\n", 403),
-    case("a page whose name holds ours", Usual, Poke, "host: {host}\r\norigin: http://evil.example/{host}\r\n", 403),
-    case("an origin with a user in front", Usual, Poke, "host: {host}\r\norigin: http://{host}@evil.example\r\n", 403),
-    case("two origins in one line", Usual, Poke, "host: {host}\r\norigin: http://{host} http://evil.example\r\n", 403),
+    case("a page whose name contains ours", Usual, Poke, "host: {host}\r\norigin: http://evil.example/{host}\r\n", 403),
+    case("an origin with a user name", Usual, Poke, "host: {host}\r\norigin: http://{host}@evil.example\r\n", 403),
+    case("two origins in one header", Usual, Poke, "host: {host}\r\norigin: http://{host} http://evil.example\r\n", 403),
     case("an empty origin", Usual, Poke, "host: {host}\r\norigin: \r\n", 403),
-    case("an extension of the browser", Usual, Poke, "host: {host}\r\norigin: chrome-extension://abcdefgh\r\n", 403),
+    case("a browser extension", Usual, Poke, "host: {host}\r\norigin: chrome-extension://abcdefgh\r\n", 403),
     case("a form that posts JSON as text", Usual, Batch, "host: {host}\r\norigin: http://evil.example\r\ncontent-type: text/plain\r\n", 403),
-    case("a question for permission", Usual, Other("OPTIONS", "/v1/batch"), "host: {host}\r\norigin: http://evil.example\r\naccess-control-request-method: POST\r\n", 403),
-    case("a question about a private network", Usual, Other("OPTIONS", "/core/read8"), "host: {host}\r\norigin: http://evil.example\r\naccess-control-request-method: GET\r\naccess-control-request-private-network: true\r\n", 403),
-    case("a WebSocket of another site", Usual, Socket, "host: {host}\r\norigin: http://evil.example\r\n", 403),
-    case("a WebSocket of another port", Usual, Socket, "host: {host}\r\norigin: http://localhost:1\r\n", 403),
+    case("a preflight request", Usual, Other("OPTIONS", "/v1/batch"), "host: {host}\r\norigin: http://evil.example\r\naccess-control-request-method: POST\r\n", 403),
+    case("a preflight request for a private network", Usual, Other("OPTIONS", "/core/read8"), "host: {host}\r\norigin: http://evil.example\r\naccess-control-request-method: GET\r\naccess-control-request-private-network: true\r\n", 403),
+    case("a WebSocket from another site", Usual, Socket, "host: {host}\r\norigin: http://evil.example\r\n", 403),
+    case("a WebSocket from another port", Usual, Socket, "host: {host}\r\norigin: http://localhost:1\r\n", 403),
     case("an image on another site", Usual, Picture, "host: {host}\r\nsec-fetch-site: cross-site\r\nsec-fetch-mode: no-cors\r\nsec-fetch-dest: image\r\n", 403),
     case("an image on another port", Usual, Picture, "host: {host}\r\nsec-fetch-site: same-site\r\nsec-fetch-mode: no-cors\r\nsec-fetch-dest: image\r\n", 403),
     case("a script on another site", Usual, Peek, "host: {host}\r\nsec-fetch-site: cross-site\r\nsec-fetch-mode: no-cors\r\nsec-fetch-dest: script\r\n", 403),
     case("a frame on another site", Usual, Get("/docs"), "host: {host}\r\nsec-fetch-site: cross-site\r\nsec-fetch-mode: navigate\r\nsec-fetch-dest: iframe\r\n", 403),
     case("a link that posts", Usual, Poke, "host: {host}\r\nsec-fetch-site: cross-site\r\nsec-fetch-mode: navigate\r\nsec-fetch-dest: document\r\n", 403),
     case("an event stream for another site", Usual, Get("/v1/events"), "host: {host}\r\norigin: http://evil.example\r\naccept: text/event-stream\r\n", 403),
-    // Names that were made to resolve to this machine.
+    // Host names that an attacker made to resolve to this machine (DNS rebinding), and other foreign host names.
     case("a rebound name", Usual, Peek, "host: evil.example:5000\r\nBROWSER", 403),
     case("a rebound name, same origin", Usual, Poke, "host: evil.example:5000\r\norigin: http://evil.example:5000\r\n", 403),
-    case("a rebound name, same origin says the browser", Usual, Peek, "host: evil.example\r\nsec-fetch-site: same-origin\r\n", 403),
+    case("a rebound name, and the browser says same-origin", Usual, Peek, "host: evil.example\r\nsec-fetch-site: same-origin\r\n", 403),
     case("a rebound name, WebSocket", Usual, Socket, "host: evil.example\r\norigin: http://evil.example\r\n", 403),
     case("a rebound name that ends like localhost", Usual, Peek, "host: xlocalhost\r\nBROWSER", 403),
     case("a rebound name that begins with an address", Usual, Peek, "host: 127.0.0.1.evil.example\r\nBROWSER", 403),
@@ -115,25 +116,25 @@ const CASES: &[Case] = &[
     case("another name that begins with an address", Usual, Get("/v1/state"), "host: 127.0.0.1.evil.example\r\n", 403),
     case("another name in the target", Usual, Get("http://evil.example/v1/emulators"), "host: {host}\r\n", 403),
     case("another name in the target, the console", Usual, Get("http://evil.example/"), "host: {host}\r\n", 403),
-    case("another name, the first page", Usual, Get("/"), "host: evil.example\r\n", 403),
-    case("another name, documents", Usual, Get("/docs"), "host: evil.example\r\n", 403),
-    case("another name, the document", Usual, Get("/openapi.json"), "host: evil.example\r\n", 403),
+    case("another name, the console page", Usual, Get("/"), "host: evil.example\r\n", 403),
+    case("another name, the docs page", Usual, Get("/docs"), "host: evil.example\r\n", 403),
+    case("another name, the OpenAPI document", Usual, Get("/openapi.json"), "host: evil.example\r\n", 403),
     case("another name, the metrics", Usual, Get("/metrics"), "host: evil.example\r\n", 403),
     case("another name, logging in", Usual, Post("/v1/login", "token=x"), "host: evil.example\r\n", 403),
     case("another name, a WebSocket", Usual, Socket, "host: evil.example\r\n", 403),
-    case("another name, nothing there", Usual, Get("/nothing"), "host: evil.example\r\n", 403),
-    case("an empty name", Usual, Get("/v1/state"), "host:\r\n", 403),
-    case("two names", Usual, Peek, "host: {host}\r\nhost: evil.example\r\n", 400),
+    case("another name, an unknown path", Usual, Get("/nothing"), "host: evil.example\r\n", 403),
+    case("an empty host name", Usual, Get("/v1/state"), "host:\r\n", 403),
+    case("two Host headers", Usual, Peek, "host: {host}\r\nhost: evil.example\r\n", 400),
     // No token, or a wrong one.
     case("no token", Guarded, Peek, "host: {host}\r\n", 401),
     case("no token, a change", Guarded, Poke, "host: {host}\r\n", 401),
-    case("no token, the first page", Guarded, Get("/"), "host: {host}\r\naccept: text/html\r\n", 401),
+    case("no token, the console page", Guarded, Get("/"), "host: {host}\r\naccept: text/html\r\n", 401),
     case("no token, health", Guarded, Get("/healthz"), "host: {host}\r\n", 401),
     case("no token, metrics", Guarded, Get("/metrics"), "host: {host}\r\n", 401),
-    case("no token, documents", Guarded, Get("/docs"), "host: {host}\r\n", 401),
-    case("no token, the document", Guarded, Get("/openapi.json"), "host: {host}\r\n", 401),
-    case("no token, nothing there", Guarded, Get("/no/such/path"), "host: {host}\r\n", 401),
-    case("no token, no such method", Guarded, Other("BREW", "/core/read8"), "host: {host}\r\n", 401),
+    case("no token, the docs page", Guarded, Get("/docs"), "host: {host}\r\n", 401),
+    case("no token, the OpenAPI document", Guarded, Get("/openapi.json"), "host: {host}\r\n", 401),
+    case("no token, an unknown path", Guarded, Get("/no/such/path"), "host: {host}\r\n", 401),
+    case("no token, an unknown method", Guarded, Other("BREW", "/core/read8"), "host: {host}\r\n", 401),
     case("no token, a WebSocket", Guarded, Socket, "host: {host}\r\norigin: http://{host}\r\n", 401),
     case("no token, a foreign page", Guarded, Poke, "host: {host}\r\norigin: http://evil.example\r\n", 401),
     case("no token, a rebound name", Guarded, Peek, "host: evil.example\r\nBROWSER", 401),
@@ -143,7 +144,7 @@ const CASES: &[Case] = &[
     case("no token, the login by GET", Guarded, Get("/v1/login"), "host: {host}\r\n", 401),
     case("an empty token", Guarded, Peek, "host: {host}\r\nauthorization: Bearer \r\n", 401),
     case("a token cut short", Guarded, Peek, "host: {host}\r\nauthorization: Bearer 0123456789abcdef\r\n", 401),
-    case("a token and more", Guarded, Peek, "host: {host}\r\nauthorization: Bearer {token}0\r\n", 401),
+    case("a token with one more character", Guarded, Peek, "host: {host}\r\nauthorization: Bearer {token}0\r\n", 401),
     case("a token of another scheme", Guarded, Peek, "host: {host}\r\nauthorization: Basic {token}\r\n", 401),
     case("a token without a scheme", Guarded, Peek, "host: {host}\r\nauthorization: {token}\r\n", 401),
     case("two tokens, one of them right", Guarded, Peek, "host: {host}\r\nauthorization: Bearer x\r\nauthorization: Bearer {token}\r\n", 401),
@@ -153,7 +154,7 @@ const CASES: &[Case] = &[
     case("an empty session", Guarded, Peek, "host: {host}\r\ncookie: {cookie}=\r\n", 401),
     case("a session under another name", Guarded, Peek, "host: {host}\r\ncookie: framewire={session}\r\n", 401),
     // Requests that other pages make a logged-in browser send.
-    case("a session, a form of another site", Guarded, Poke, "host: {host}\r\ncookie: {cookie}={session}\r\norigin: http://evil.example\r\n", 401),
+    case("a session, a form on another site", Guarded, Poke, "host: {host}\r\ncookie: {cookie}={session}\r\norigin: http://evil.example\r\n", 401),
     case("a session, a page of another port", Guarded, Poke, "host: {host}\r\ncookie: {cookie}={session}\r\norigin: http://127.0.0.1:1\r\n", 401),
     case("a session, no origin", Guarded, Poke, "host: {host}\r\ncookie: {cookie}={session}\r\n", 403),
     case("a session, a batch without origin", Guarded, Batch, "host: {host}\r\ncookie: {cookie}={session}\r\n", 403),
@@ -162,10 +163,10 @@ const CASES: &[Case] = &[
     case("a session, an image on another port", Guarded, Picture, "host: {host}\r\ncookie: {cookie}={session}\r\nsec-fetch-site: same-site\r\nsec-fetch-dest: image\r\n", 401),
     case("a session, a rebound name", Guarded, Peek, "host: evil.example\r\nBROWSERcookie: {cookie}={session}\r\n", 401),
     // Tokens without the necessary rights.
-    case("the read-only token pokes", Guarded, Poke, "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
-    case("the read-only token pokes in a batch", Guarded, Batch, "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
+    case("the read-only token writes to memory", Guarded, Poke, "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
+    case("the read-only token writes to memory in a batch", Guarded, Batch, "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
     case("the read-only token resets", Guarded, Post("/coreadapter/reset", ""), "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
-    case("the read-only token posts where nothing is", Guarded, Post("/v1/no/such", "{}"), "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
+    case("the read-only token posts to an unknown path", Guarded, Post("/v1/no/such", "{}"), "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
     case("the read-only token deletes", Guarded, Other("DELETE", "/v1/snapshots/a"), "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
     case("the read-only token puts", Guarded, Other("PUT", "/v1/state"), "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
     case("the read-only token ends another's watch", Guarded, Other("DELETE", "/v1/watches/{watch}"), "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
@@ -173,46 +174,46 @@ const CASES: &[Case] = &[
     case("the read-only token narrows another's search", Guarded, Post("/v1/search/1/narrow", r#"{"is":"changed"}"#), "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
     case("the read-only token undoes a step of another's search", Guarded, Post("/v1/search/1/undo", ""), "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
     case("the read-only token ends another's search", Guarded, Other("DELETE", "/v1/search/1"), "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
-    case("a read-only session ends another's search", Guarded, Other("DELETE", "/v1/search/1"), "host: {host}\r\ncookie: {cookie}={look}\r\norigin: http://{host}\r\n", 403),
-    case("a read-only session pokes", Guarded, Poke, "host: {host}\r\ncookie: {cookie}={look}\r\norigin: http://{host}\r\n", 403),
-    case("the token for a foreign page", Guarded, Poke, "host: {host}\r\norigin: http://evil.example\r\nauthorization: Bearer {token}\r\n", 403),
+    case("a read-only session ends another's search", Guarded, Other("DELETE", "/v1/search/1"), "host: {host}\r\ncookie: {cookie}={read_session}\r\norigin: http://{host}\r\n", 403),
+    case("a read-only session writes to memory", Guarded, Poke, "host: {host}\r\ncookie: {cookie}={read_session}\r\norigin: http://{host}\r\n", 403),
+    case("the token, sent by a foreign page", Guarded, Poke, "host: {host}\r\norigin: http://evil.example\r\nauthorization: Bearer {token}\r\n", 403),
     case("the token under a rebound name", Guarded, Peek, "host: evil.example\r\nBROWSERauthorization: Bearer {token}\r\n", 403),
-    // MCP. A tool that is not offered is a result with an error, for the model.
-    case("MCP for a page of another site", Usual, Mcp("/mcp"), "host: {host}\r\norigin: http://evil.example\r\n", 403),
-    case("MCP for a page in a sandbox", Usual, Mcp("/mcp"), "host: {host}\r\norigin: null\r\n", 403),
-    case("MCP for a page of another port", Usual, McpAct("/mcp"), "host: {host}\r\norigin: http://127.0.0.1:1\r\n", 403),
+    // MCP. If a tool is not offered, a call gets status 200 and a result with an error, which the model can read.
+    case("MCP from a page on another site", Usual, Mcp("/mcp"), "host: {host}\r\norigin: http://evil.example\r\n", 403),
+    case("MCP from a page in a sandboxed frame", Usual, Mcp("/mcp"), "host: {host}\r\norigin: null\r\n", 403),
+    case("MCP from a page of another port", Usual, McpAct("/mcp"), "host: {host}\r\norigin: http://127.0.0.1:1\r\n", 403),
     case("MCP under a rebound name", Usual, Mcp("/mcp"), "host: evil.example\r\nBROWSER", 403),
     case("MCP for a client that only reads", Usual, Mcp("/mcp?read_only=true"), "host: {host}\r\n", 200),
-    case("MCP for a client that only reads, act", Usual, McpAct("/mcp?read_only=true"), "host: {host}\r\n", 200),
-    case("MCP for a client that chose to play, write", Usual, Mcp("/mcp?toolsets=play"), "host: {host}\r\n", 200),
+    case("MCP for a client that only reads, the tool act", Usual, McpAct("/mcp?read_only=true"), "host: {host}\r\n", 200),
+    case("MCP, the write tool for a client that chose only the toolset play", Usual, Mcp("/mcp?toolsets=play"), "host: {host}\r\n", 200),
     case("MCP without a token", Guarded, Mcp("/mcp"), "host: {host}\r\n", 401),
     case("MCP with a wrong token", Guarded, Mcp("/mcp"), "host: {host}\r\nauthorization: Bearer 00000000000000000000000000000000\r\n", 401),
-    case("MCP with a session, a form of another site", Guarded, Mcp("/mcp"), "host: {host}\r\ncookie: {cookie}={session}\r\norigin: http://evil.example\r\n", 401),
-    case("MCP with the token for a foreign page", Guarded, Mcp("/mcp"), "host: {host}\r\norigin: http://evil.example\r\nauthorization: Bearer {token}\r\n", 403),
+    case("MCP with a session, from a form on another site", Guarded, Mcp("/mcp"), "host: {host}\r\ncookie: {cookie}={session}\r\norigin: http://evil.example\r\n", 401),
+    case("MCP with the token, sent by a foreign page", Guarded, Mcp("/mcp"), "host: {host}\r\norigin: http://evil.example\r\nauthorization: Bearer {token}\r\n", 403),
     case("MCP with the read-only token", Guarded, Mcp("/mcp"), "host: {host}\r\nauthorization: Bearer {read}\r\n", 200),
-    case("MCP with the read-only token, act", Guarded, McpAct("/mcp"), "host: {host}\r\nauthorization: Bearer {read}\r\n", 200),
-    case("MCP with the read-only token, which asks for more", Guarded, Mcp("/mcp?read_only=false"), "host: {host}\r\nauthorization: Bearer {read}\r\n", 200),
-    case("MCP with a read-only session", Guarded, Mcp("/mcp"), "host: {host}\r\ncookie: {cookie}={look}\r\norigin: http://{host}\r\n", 200),
+    case("MCP with the read-only token, the tool act", Guarded, McpAct("/mcp"), "host: {host}\r\nauthorization: Bearer {read}\r\n", 200),
+    case("MCP with the read-only token and read_only=false", Guarded, Mcp("/mcp?read_only=false"), "host: {host}\r\nauthorization: Bearer {read}\r\n", 200),
+    case("MCP with a read-only session", Guarded, Mcp("/mcp"), "host: {host}\r\ncookie: {cookie}={read_session}\r\norigin: http://{host}\r\n", 200),
     // Lua code, on servers that allow it.
-    case("a script of another site", Usual, Script, "host: {host}\r\norigin: http://evil.example\r\n", 403),
-    case("a script of another site, as text", Usual, Script, "host: {host}\r\norigin: http://evil.example\r\ncontent-type: text/plain\r\n", 403),
+    case("a script from another site", Usual, Script, "host: {host}\r\norigin: http://evil.example\r\n", 403),
+    case("a script from another site, as text", Usual, Script, "host: {host}\r\norigin: http://evil.example\r\ncontent-type: text/plain\r\n", 403),
     case("a script under a rebound name", Usual, Script, "host: evil.example\r\nBROWSER", 403),
     case("a script without a token", Guarded, Script, "host: {host}\r\n", 401),
     case("a script with a wrong token", Guarded, Script, "host: {host}\r\nauthorization: Bearer 00000000000000000000000000000000\r\n", 401),
     case("a script with a session, without origin", Guarded, Script, "host: {host}\r\ncookie: {cookie}={session}\r\n", 403),
     case("a script with the read-only token", Guarded, Script, "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
-    case("a script with a read-only session", Guarded, Script, "host: {host}\r\ncookie: {cookie}={look}\r\norigin: http://{host}\r\n", 403),
+    case("a script with a read-only session", Guarded, Script, "host: {host}\r\ncookie: {cookie}={read_session}\r\norigin: http://{host}\r\n", 403),
     case("a script in a batch", Usual, Post("/v1/batch", r#"{"ops":[{"op":"script","code":"emu:reset()"}]}"#), "host: {host}\r\n", 400),
-    case("MCP, a script of another site", Usual, McpScript("/mcp?toolsets=script"), "host: {host}\r\norigin: http://evil.example\r\n", 403),
+    case("MCP, a script from another site", Usual, McpScript("/mcp?toolsets=script"), "host: {host}\r\norigin: http://evil.example\r\n", 403),
     case("MCP, a script for a client that did not ask for the tool", Usual, McpScript("/mcp"), "host: {host}\r\n", 200),
     case("MCP, a script for a client that only reads", Usual, McpScript("/mcp?toolsets=script&read_only=true"), "host: {host}\r\n", 200),
     case("MCP, a script without a token", Guarded, McpScript("/mcp?toolsets=script"), "host: {host}\r\n", 401),
     case("MCP, a script with the read-only token", Guarded, McpScript("/mcp?toolsets=script"), "host: {host}\r\nauthorization: Bearer {read}\r\n", 200),
-    // Files that are not for callers.
+    // Files that callers may not use.
     case("an absolute path", Guarded, WriteTo("{outside}/p.png"), "host: {host}\r\nauthorization: Bearer {token}\r\n", 400),
     case("a path that climbs out", Guarded, WriteTo("../p.png"), "host: {host}\r\nauthorization: Bearer {token}\r\n", 400),
     case("a path that climbs out, escaped", Guarded, WriteTo("%2e%2e%2fp.png"), "host: {host}\r\nauthorization: Bearer {token}\r\n", 400),
-    case("a path that climbs within", Guarded, WriteTo("x/../../p.png"), "host: {host}\r\nauthorization: Bearer {token}\r\n", 400),
+    case("a path that climbs out of a subfolder", Guarded, WriteTo("x/../../p.png"), "host: {host}\r\nauthorization: Bearer {token}\r\n", 400),
     case("a path that begins with the folder", Guarded, WriteTo("{outside}/files/../p.png"), "host: {host}\r\nauthorization: Bearer {token}\r\n", 400),
     case("a path with a NUL", Guarded, WriteTo("p.png%00.txt"), "host: {host}\r\nauthorization: Bearer {token}\r\n", 400),
     case("a link that leads out", Guarded, WriteTo("out/p.png"), "host: {host}\r\nauthorization: Bearer {token}\r\n", 400),
@@ -224,7 +225,7 @@ const CASES: &[Case] = &[
     case("a ROM named through a proxy", Usual, Post("/mgba-http/extension/loadfile?path=x.gba", ""), "host: {host}\r\nvia: 1.1 proxy\r\n", 403),
 ];
 
-/// The methods of a server's routes.
+/// Passes the calls of the MCP front end to the server's JSON-RPC methods.
 struct Calls(LocalCalls);
 
 impl Backend for Calls {
@@ -243,7 +244,7 @@ impl Backend for Calls {
     }
 }
 
-/// The front end MCP.
+/// The MCP front end.
 pub fn mcp() -> FrontEnd {
     let routes = |calls: LocalCalls| {
         let playing = Arc::default();
@@ -263,14 +264,14 @@ pub fn mcp() -> FrontEnd {
     FrontEnd { path: framewire_mcp::PATH, routes: Arc::new(routes) }
 }
 
-/// What clients of MCP send with each request.
+/// The headers that MCP clients send with each request.
 const MCP_HEADERS: &str = "accept: application/json, text/event-stream\r\ncontent-type: application/json\r\n\
                            mcp-protocol-version: 2025-11-25\r\n";
 
-/// The message that opens a session of MCP.
+/// The message that opens an MCP session.
 pub const MCP_INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}"#;
 
-/// A call of a tool of MCP that writes to the game's memory.
+/// A call of an MCP tool that writes to the game's memory.
 fn mcp_write() -> String {
     mcp_call("write", r#"{"address":"scratch","value":99}"#)
 }
@@ -286,16 +287,20 @@ fn script() -> String {
     serde_json::json!({"code": format!("emu:write8({}, 99)", field("scratch"))}).to_string()
 }
 
-/// The servers, and what stands for the placeholders.
+/// The servers, and the values of the placeholders.
 struct Scene {
     usual: Server,
     guarded: Server,
+    /// A folder that callers must not reach. It contains `files`, the folder for files of the guarded server.
     outside: tempfile::TempDir,
     token: String,
+    /// The read-only token.
     read: String,
+    /// The id of a login session with the full token.
     session: String,
-    look: String,
-    /// The id of a watch that the full token made, and of one that belongs to all who read it.
+    /// The id of a login session with the read-only token.
+    read_session: String,
+    /// The id of a watch that the full token created, and of one that belongs to all of its readers.
     watches: [String; 2],
 }
 
@@ -325,16 +330,17 @@ impl Scene {
             token: token.reveal().to_owned(),
             read: read.reveal().to_owned(),
             session: String::new(),
-            look: String::new(),
+            read_session: String::new(),
             watches: Default::default(),
         };
         scene.session = scene.log_in(&scene.token);
-        scene.look = scene.log_in(&scene.read);
+        scene.read_session = scene.log_in(&scene.read);
         scene.watches = scene.watch_and_search();
         scene
     }
 
-    /// Begins a watch and a search, and reads a watch, with the full token.
+    /// With the full token, creates a watch and a search, and begins to read another watch. Returns the ids of the
+    /// watches.
     fn watch_and_search(&self) -> [String; 2] {
         let shown = format!("authorization: Bearer {}\r\n", self.token);
         let ask = |method, target, body: &str| {
@@ -359,7 +365,7 @@ impl Scene {
         [own, shared.unwrap()]
     }
 
-    /// The id of a new session.
+    /// Logs in with this token, and returns the id of the new session.
     fn log_in(&self, token: &str) -> String {
         let form = format!("token={token}");
         let kind = "content-type: application/x-www-form-urlencoded\r\n";
@@ -377,6 +383,7 @@ impl Scene {
         }
     }
 
+    /// Replaces the placeholders in a text.
     fn filled(&self, at: At, text: &str) -> String {
         let address = self.server(at).address;
         text.replace("{host}", &address.to_string())
@@ -384,17 +391,17 @@ impl Scene {
             .replace("{token}", &self.token)
             .replace("{read}", &self.read)
             .replace("{session}", &self.session)
-            .replace("{look}", &self.look)
+            .replace("{read_session}", &self.read_session)
             .replace("{watch}", &self.watches[0])
             .replace("{shared}", &self.watches[1])
             .replace("{outside}", self.outside.path().to_str().unwrap())
             .replace("BROWSER", BROWSER)
     }
 
-    /// What is wrong with the answer to a case.
+    /// Sends the request of a case, and returns what is wrong with the answer, if anything.
     fn fault(&self, case: &Case) -> Option<String> {
         let scratch = field("scratch");
-        let (method, target, body) = match case.wish {
+        let (method, target, body) = match case.attempt {
             Poke => ("POST", format!("/core/write8?address={scratch}&value=99"), String::new()),
             Batch => {
                 let op = format!(r#"{{"op":"write8","address":{scratch},"value":99}}"#);
@@ -416,7 +423,7 @@ impl Scene {
             McpScript(target) => ("POST", target.to_owned(), mcp_call("script", &script())),
             McpAct(target) => ("POST", target.to_owned(), mcp_call("act", r#"{"keys":"Select+L+R:5"}"#)),
         };
-        let further = match case.wish {
+        let further = match case.attempt {
             Mcp(_) | McpAct(_) | McpScript(_) => MCP_HEADERS,
             Socket => {
                 "connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n\
@@ -441,16 +448,16 @@ impl Scene {
         let outside = self.outside.path().to_str().unwrap();
         let named = target.contains(outside) || body.contains(outside);
         if text.contains("FRAMEWIRE") || text.contains(&self.token) || !named && text.contains(outside) {
-            return Some(format!("says too much: {text}"));
+            return Some(format!("reveals too much: {text}"));
         }
         if reply.status == 200 && !text.contains(r#""isError":true"#) {
-            return Some(format!("is done: {text}"));
+            return Some(format!("was performed: {text}"));
         }
         if reply.header("access-control-allow-origin").is_some() {
             return Some("lets the page read the answer".to_owned());
         }
         if reply.status == 401 && reply.header("www-authenticate") != Some("Bearer realm=\"framewire\"") {
-            return Some("does not say what is wanted".to_owned());
+            return Some("does not ask for a token".to_owned());
         }
         let shields = ["content-security-policy", "x-content-type-options", "cross-origin-resource-policy"];
         shields.iter().find(|name| reply.header(name).is_none()).map(|name| format!("lacks {name}"))
@@ -468,7 +475,7 @@ impl Scene {
 }
 
 #[test]
-fn clients_without_permission_change_and_learn_nothing() {
+fn requests_without_permission_change_nothing_and_reveal_nothing() {
     let scene = Scene::new();
     let files = scene.files();
     let titles: Vec<&str> = CASES.iter().map(|case| case.name).collect();
@@ -489,7 +496,7 @@ fn clients_without_permission_change_and_learn_nothing() {
     }
 }
 
-/// What the cases that use MCP would do if they were accepted.
+/// Checks that the MCP cases would change memory if the server accepted them.
 #[test]
 fn mcp_with_the_token_changes_memory() {
     let scene = Scene::new();
@@ -500,9 +507,10 @@ fn mcp_with_the_token_changes_memory() {
     assert_eq!(scene.guarded.request_with("GET", &scratch, &shown, b"").text(), "99");
 }
 
-/// What the cases that send Lua code would do if they were accepted, and what a server without `--allow-script` answers.
+/// Checks that the cases with Lua code would change memory if the server accepted them, and that a server without
+/// `--allow-script` refuses them.
 #[test]
-fn scripts_with_the_token_change_memory_where_they_are_allowed() {
+fn scripts_with_the_token_change_memory_if_scripts_are_allowed() {
     let scene = Scene::new();
     let shown = format!("authorization: Bearer {}\r\n", scene.token);
     let scratch = format!("/core/read8?address={}", field("scratch"));
@@ -527,7 +535,7 @@ fn scripts_with_the_token_change_memory_where_they_are_allowed() {
     assert_eq!(usual.text(&scratch), "0");
 }
 
-/// What a read-only token may do with watches and searches: everything with its own.
+/// A read-only token may do everything with the watches and searches that it created itself.
 #[test]
 fn a_read_only_token_changes_and_ends_its_own_watches_and_searches_only() {
     let scene = Scene::new();
@@ -541,15 +549,15 @@ fn a_read_only_token_changes_and_ends_its_own_watches_and_searches_only() {
     let search = location(&begun);
     assert_eq!(ask(read, "POST", &format!("{search}/narrow"), r#"{"is":"unchanged"}"#).status, 200);
     assert_eq!(ask(read, "POST", &format!("{search}/undo"), "").status, 200);
-    assert_eq!(ask(full, "DELETE", &search, "").status, 204, "the full token ends any");
-    // Its searches replace each other, but never those of the full token.
+    assert_eq!(ask(full, "DELETE", &search, "").status, 204, "the full token may end any search");
+    // New searches of the read-only token replace its old ones, but never those of the full token.
     for _ in 0..20 {
         assert_eq!(ask(read, "POST", "/v1/search", r#"{"type":"u8"}"#).status, 201);
     }
     assert_eq!(ask(full, "GET", "/v1/search/1", "").status, 200);
     let watch = location(&ask(read, "POST", "/v1/watches", r#"{"watch":["u8[0]"]}"#));
     assert_eq!(ask(read, "DELETE", &watch, "").status, 204);
-    // And its watches leave room for others.
+    // The read-only token can create only some of the watches, so others still can.
     let make = |token: &str, number: u32| {
         let body = format!(r#"{{"watch":["u8[{}]"]}}"#, 0x0200_0000 + number);
         ask(token, "POST", "/v1/watches", &body).status
@@ -560,7 +568,7 @@ fn a_read_only_token_changes_and_ends_its_own_watches_and_searches_only() {
 }
 
 #[test]
-fn guesses_must_wait_and_the_right_token_is_accepted() {
+fn after_ten_wrong_tokens_guesses_must_wait_but_the_right_token_is_accepted() {
     let scene = Scene::new();
     let ask = |token: &str| {
         let shown = format!("authorization: Bearer {token}\r\n");
@@ -571,7 +579,7 @@ fn guesses_must_wait_and_the_right_token_is_accepted() {
     let waits = |reply: &Reply| reply.header("retry-after").map(|wait| wait.parse::<u32>().unwrap() > 0);
     let must_wait: Vec<_> = replies.iter().map(waits).collect();
     assert_eq!(must_wait, [[None; 10].as_slice(), &[Some(true); 2]].concat());
-    assert_eq!(ask(&scene.token).status, 200, "the right one is looked at first");
+    assert_eq!(ask(&scene.token).status, 200, "the right token does not have to wait");
     let session = scene.filled(Guarded, "cookie: {cookie}={session}\r\n");
     assert_eq!(scene.guarded.request_with("GET", "/core/getgametitle", &session, b"").status, 200);
     assert_eq!(
@@ -581,11 +589,11 @@ fn guesses_must_wait_and_the_right_token_is_accepted() {
     );
 }
 
-/// A session of MCP belongs to the token that opened it, and each of its requests passes the same checks as any other.
+/// An MCP session belongs to the token that opened it. Its requests pass the same checks as all others.
 #[test]
-fn a_session_of_mcp_is_of_no_use_to_others() {
+fn an_mcp_session_works_only_with_the_token_that_opened_it() {
     let scene = Scene::new();
-    // The status, and all of the reply: it has no length.
+    // Returns the status and the whole reply, which may have no `content-length`.
     let ask = |method: &str, headers: &str, body: &str| {
         let headers = scene.filled(Guarded, headers);
         let length = body.len();
@@ -623,7 +631,7 @@ fn a_session_of_mcp_is_of_no_use_to_others() {
             assert_eq!(status, expected, "{method} with {headers}: {text}");
         }
     }
-    // The session of the read-only token offers nothing that changes something.
+    // A session of the read-only token offers no tool that changes anything.
     let reading = format!("{read}{}", open(read));
     let (_, text) = ask("POST", &reading, &mcp_write());
     assert!(text.contains(r#""isError":true"#), "{text}");

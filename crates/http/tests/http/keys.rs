@@ -68,18 +68,18 @@ fn wait_for_game(server: &Server) {
 }
 
 #[test]
-fn a_tap_is_one_press_and_ends_by_itself() {
+fn a_tap_is_one_press_and_releases_its_key() {
     let server = Server::start();
     wait_for_game(&server);
     let before = (presses(&server, Key::Up), presses(&server, Key::Down));
     server.post_ok("/mgba-http/button/tap?button=Up", "");
     wait_for("the press", || presses(&server, Key::Up) == before.0 + 1);
-    wait_for("its end", || server.text("/core/getkeys") == "0");
+    wait_for("the release", || server.text("/core/getkeys") == "0");
     server.post_ok("/mgba-http/button/tapmany?buttons=Up&buttons=Down", "");
     wait_for("both presses", || {
         (presses(&server, Key::Up), presses(&server, Key::Down)) == (before.0 + 2, before.1 + 1)
     });
-    wait_for("their end", || server.text("/core/getkeys") == "0");
+    wait_for("both releases", || server.text("/core/getkeys") == "0");
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn a_hold_lasts_for_its_duration() {
 }
 
 #[test]
-fn a_tap_repeated_with_its_key_is_one_press() {
+fn a_tap_repeated_with_the_same_idempotency_key_is_one_press() {
     let server = Server::start();
     let tap = |key: &str| {
         let headers = format!("Idempotency-Key: {key}\r\n");
@@ -109,14 +109,14 @@ fn a_tap_repeated_with_its_key_is_one_press() {
         assert_eq!(tap(key), 200);
     }
     wait_for("two presses", || presses(&server, Key::A) == 2);
-    wait_for("the last one's end", || server.number("/core/getkeys") == 0);
+    wait_for("the release of the key", || server.number("/core/getkeys") == 0);
     assert_eq!(presses(&server, Key::A), 2);
     assert_eq!(tap(&"k".repeat(256)), 400);
     assert_eq!(tap(""), 400);
 }
 
 #[test]
-fn a_key_used_for_another_request_is_refused_and_presses_nothing() {
+fn an_idempotency_key_of_another_request_is_refused_and_presses_nothing() {
     let server = Server::start();
     let hold = |button: &str| {
         let path = format!("/mgba-http/button/hold?button={button}&duration=600");

@@ -1,4 +1,4 @@
-//! Large replies, and the limit on their number.
+//! Large replies, and the limit on the memory that they use.
 
 use std::io::{Read, Write};
 
@@ -6,11 +6,11 @@ use super::support::{Server, wait_for};
 
 const MIB: usize = 1024 * 1024;
 
-/// The text is sent in pieces. Joined, they are equal to the whole text.
+/// The server sends a large text in pieces. Together, they must be the whole text.
 #[test]
-fn a_large_range_arrives_as_it_is() {
+fn a_large_range_arrives_complete() {
     let server = Server::start();
-    // Lengths around the size of a piece, 16 KiB, and of many ROMs.
+    // Lengths around multiples of the size of a piece, 16 KiB, and a larger one.
     for length in [16_383, 16_384, 16_385, 32_768, 32_769, 300_000] {
         let text = server.text(&format!("/core/readrange?address=0x08000000&length={length}"));
         assert_eq!(text.len(), 3 * length - 1);
@@ -21,9 +21,10 @@ fn a_large_range_arrives_as_it_is() {
     }
 }
 
-/// Replies that nobody reads take memory until they are read; other replies have to wait then, except small ones.
+/// A reply uses memory until its client has read it. If there is not enough memory, other large requests get a 503, but
+/// small ones are still answered.
 #[test]
-fn large_replies_have_a_bound_together() {
+fn large_replies_together_have_a_memory_limit() {
     let server = Server::with(|app| app.limits.max_replies = 20 * MIB);
     let large = "/core/readrange?address=0&length=16777216";
     let mut stream = server.connect();
@@ -38,5 +39,5 @@ fn large_replies_have_a_bound_together() {
     let mut rest = Vec::new();
     stream.read_to_end(&mut rest).unwrap();
     assert!(rest.len() > 3 * 16 * MIB);
-    wait_for("room", || server.get(large).status == 200);
+    wait_for("free memory", || server.get(large).status == 200);
 }

@@ -1,4 +1,4 @@
-//! The layers of this crate: no module imports from a layer above its own. ARCHITECTURE.md describes them.
+//! Checks that no module of this crate imports from a layer above its own. ARCHITECTURE.md describes the layers.
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +20,7 @@ fn layer(module: &str) -> usize {
     found.unwrap_or_else(|| panic!("the module {module} is in no layer; add it here and in ARCHITECTURE.md"))
 }
 
-/// Calls `check` with each source file and its text.
+/// Calls `check` with the path and the text of each source file.
 fn visit(folder: &Path, check: &mut impl FnMut(&Path, &str)) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

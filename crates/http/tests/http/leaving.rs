@@ -14,7 +14,7 @@ use super::support::{Reply, Server, wait_for};
 enum Leaving {
     /// It closes the connection.
     Close,
-    /// It closes its own side only, and never reads.
+    /// It closes only its sending side, and never reads.
     HalfClose,
     /// It resets the connection.
     Reset,
@@ -22,7 +22,7 @@ enum Leaving {
 
 const LEAVING: [Leaving; 3] = [Leaving::Close, Leaving::HalfClose, Leaving::Reset];
 
-/// Sends a request.
+/// Sends a request, and returns the connection without reading the reply.
 fn send(server: &Server, head: &str, body: &str) -> TcpStream {
     let mut stream = server.connect();
     write!(stream, "{head} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n{body}", body.len())
@@ -30,7 +30,7 @@ fn send(server: &Server, head: &str, body: &str) -> TcpStream {
     stream
 }
 
-/// Disconnects. The result keeps a half-closed connection open.
+/// Disconnects. If the connection is half-closed, the result keeps it open.
 fn leave(stream: TcpStream, how: Leaving) -> Option<TcpStream> {
     match how {
         Leaving::Close => None,
@@ -45,7 +45,7 @@ fn leave(stream: TcpStream, how: Leaving) -> Option<TcpStream> {
     }
 }
 
-/// The streams of a kind that are open.
+/// The number of open streams of this kind, according to the metrics.
 fn open(server: &Server, kind: &str) -> i64 {
     let name = format!("framewire_streams{{kind=\"{kind}\"}} ");
     let text = server.text("/metrics");
@@ -53,13 +53,13 @@ fn open(server: &Server, kind: &str) -> i64 {
 }
 
 #[test]
-fn wait_left_by_its_client_frees_its_slot() {
+fn a_wait_whose_client_disconnects_frees_its_slot() {
     let server = Server::start();
     let forever = json!({"until": "0", "frames": 216_000}).to_string();
     for how in LEAVING {
         let begun = Instant::now();
         let left: Vec<_> = (0..130).map(|_| leave(send(&server, "POST /v1/wait", &forever), how)).collect();
-        wait_for("the waits to be there", || open(&server, "wait") > 0);
+        wait_for("the waits to begin", || open(&server, "wait") > 0);
         let end = Instant::now() + Duration::from_secs(5);
         while server.request("POST", "/v1/wait", br#"{"until":"1"}"#).status != 200 {
             assert!(Instant::now() < end, "{how:?}: no slot was free 5 s after 130 clients had left");
@@ -71,7 +71,7 @@ fn wait_left_by_its_client_frees_its_slot() {
 }
 
 #[test]
-fn requests_without_an_end_of_their_own_end_when_their_client_leaves() {
+fn endless_requests_end_when_their_client_disconnects() {
     let server = Server::with(|app| app.deadline = Duration::from_millis(500));
     let targets = [
         ("GET /v1/screen?frame=4000000000&timeout=60000", "wait"),
@@ -90,9 +90,9 @@ fn requests_without_an_end_of_their_own_end_when_their_client_leaves() {
     }
 }
 
-/// As `nc -N` does.
+/// `nc -N` is such a client.
 #[test]
-fn a_client_that_only_sends_no_more_still_gets_its_reply() {
+fn a_client_that_closes_only_its_sending_side_still_gets_its_reply() {
     let server = Server::start();
     let wait = json!({"until": "0", "frames": 120}).to_string();
     let large = "GET /core/readrange?address=0x02000000&length=262144";
@@ -106,21 +106,21 @@ fn a_client_that_only_sends_no_more_still_gets_its_reply() {
 }
 
 #[test]
-fn a_client_that_stays_waits_longer_than_the_deadline() {
+fn a_connected_client_can_wait_longer_than_the_deadline() {
     let server = Server::with(|app| app.deadline = Duration::from_millis(300));
     let reply = server.request("POST", "/v1/wait", br#"{"until":"0","frames":200}"#);
     assert!(reply.text().contains("\"frames\":200"), "{}", reply.text());
 }
 
 #[test]
-fn a_client_that_sends_no_more_has_the_deadline_from_then_on() {
+fn the_deadline_begins_when_a_client_closes_its_sending_side() {
     let server = Server::with(|app| {
         app.deadline = Duration::from_secs(2);
         app.limits.head = Duration::from_millis(400);
     });
     let mut stream = send(&server, "POST /v1/wait", r#"{"until":"0","frames":240}"#);
     wait_for("the wait to begin", || open(&server, "wait") == 1);
-    // Longer than the time for a client that has closed its sending side from the start.
+    // This takes longer than the time that a client has if it closes its sending side at the start.
     let between = server.request("POST", "/v1/wait", br#"{"until":"0","frames":180}"#);
     assert!(between.text().contains("\"frames\":180"), "{}", between.text());
     stream.shutdown(Shutdown::Write).unwrap();

@@ -31,9 +31,9 @@ fn lines_about(path: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Servers run on threads of their own, so the subscriber is that of the whole process, for all tests.
+/// Servers run on their own threads, so this test sets the log subscriber of the whole process, for all tests.
 #[test]
-fn each_request_is_logged_unless_switched_off() {
+fn each_request_is_logged_unless_the_log_is_switched_off() {
     tracing_subscriber::fmt().json().with_max_level(tracing::Level::INFO).with_writer(|| Lines).init();
     let (logged, silent) = (Server::start(), Server::with(|app| app.log_requests = false));
     assert_eq!(silent.get("/no/such/path/silent").status, 404);
@@ -43,6 +43,6 @@ fn each_request_is_logged_unless_switched_off() {
     assert_eq!((&line["target"], &line["level"]), (&"framewire::http".into(), &"INFO".into()));
     assert_eq!((&line["fields"]["method"], &line["fields"]["status"]), (&"GET".into(), &404.into()));
     assert!(line["fields"]["micros"].is_u64());
-    assert!(!line.to_string().contains("secret"), "what a query holds is not logged");
+    assert!(!line.to_string().contains("secret"), "the query was logged");
     assert!(lines_about("/no/such/path/silent").is_empty());
 }

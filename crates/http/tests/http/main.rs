@@ -1,4 +1,5 @@
-//! Tests of the HTTP front end with a libmgba core that runs the demo game, real sockets and a real link.
+//! Tests of the HTTP front end over real sockets. Most use a libmgba core that runs the demo game; others use a real
+//! link.
 
 mod access;
 mod bad_input;

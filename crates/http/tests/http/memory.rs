@@ -26,7 +26,7 @@ fn values_of_every_width_round_trip_on_the_bus() {
 }
 
 #[test]
-fn addresses_are_read_as_tonumber_reads_them() {
+fn addresses_are_parsed_like_in_luas_tonumber() {
     let server = Server::start();
     server.post_ok("/core/write8?address=0x02000100&value=201", "");
     for address in
@@ -55,7 +55,7 @@ fn ranges_are_lower_case_hex_pairs() {
 }
 
 #[test]
-fn the_longest_range_is_answered_in_full() {
+fn the_longest_range_is_returned_completely() {
     let server = Server::start();
     let text = server.text("/core/readrange?address=0x02000000&length=16777216");
     assert_eq!(text.len(), 3 * 16 * 1024 * 1024 - 1);

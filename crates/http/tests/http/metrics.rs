@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::support::{Reply, Server, wait_for};
 
-/// The value of a sample.
+/// The value of a sample in the text of the metrics.
 fn sample(text: &str, name: &str) -> Option<f64> {
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
 }
@@ -30,7 +30,7 @@ fn requests_are_counted_by_route_and_status() {
     assert_eq!(counted("/core/currentFrame", "GET", 200), Some(3.0), "{text}");
     assert_eq!(counted("/core/read8", "GET", 400), Some(1.0));
     assert_eq!(counted("/v1/emulator", "GET", 200), Some(1.0));
-    assert_eq!(counted("", "GET", 404), Some(2.0), "what clients write names no counter");
+    assert_eq!(counted("", "GET", 404), Some(2.0), "unknown paths get no counters of their own");
     assert_eq!(counted("", "other", 405), Some(1.0));
     let labels = "route=\"/core/currentFrame\",method=\"GET\"";
     let histogram = "framewire_http_request_seconds";
@@ -39,12 +39,12 @@ fn requests_are_counted_by_route_and_status() {
     assert!(text.contains("# TYPE framewire_http_requests_total counter"));
     assert_eq!(sample(&text, "framewire_emulator_connected{emulator=\"demo\"}"), Some(1.0));
     assert_eq!(sample(&text, "framewire_emulator_run{emulator=\"demo\",run=\"running\"}"), Some(1.0));
-    assert_eq!(sample(&text, "framewire_http_requests_in_flight"), Some(1.0), "this one");
+    assert_eq!(sample(&text, "framewire_http_requests_in_flight"), Some(1.0), "only this request");
     assert!(sample(&text, "framewire_http_connections").is_some_and(|open| open >= 1.0));
 }
 
 #[test]
-fn what_is_open_is_counted_by_kind() {
+fn open_streams_and_watches_are_counted() {
     let server = Server::start();
     let value = |name: &str| sample(&server.text("/metrics"), name);
     assert_eq!(value("framewire_streams{kind=\"events\"}"), Some(0.0));
@@ -62,7 +62,7 @@ fn what_is_open_is_counted_by_kind() {
 }
 
 #[test]
-fn open_metrics_are_sent_to_clients_that_accept_them() {
+fn the_openmetrics_format_is_sent_to_clients_that_accept_it() {
     let server = Server::start();
     let headers = "accept: application/openmetrics-text;version=1.0.0,text/plain;q=0.5\r\n";
     let reply = server.request_with("GET", "/metrics", headers, b"");
@@ -71,7 +71,7 @@ fn open_metrics_are_sent_to_clients_that_accept_them() {
 }
 
 #[test]
-fn every_answer_has_an_id_and_a_given_one_is_kept() {
+fn every_reply_has_an_id_and_keeps_the_one_that_the_client_sent() {
     let server = Server::start();
     for target in ["/core/currentFrame", "/v1/emulator", "/no/such/path"] {
         let (one, other) = (server.get(target), server.get(target));

@@ -1,4 +1,5 @@
-//! Requests with an `Idempotency-Key`: on every route that changes something, a repeat is not performed and gets the first reply.
+//! Requests with an `Idempotency-Key`. On every route that changes something, a repeated request is not performed
+//! again, and gets the first reply. In these tests, *key* means such a key.
 
 use std::io::Write;
 use std::net::Shutdown;
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::support::{Reply, Server, field, wait_for};
 
-/// A request with a key and a body.
+/// Sends a request with a key and a body.
 fn keyed(server: &Server, method: &str, target: &str, key: &str, body: &[u8]) -> Reply {
     server.request_with(method, target, &format!("Idempotency-Key: {key}\r\n"), body)
 }
@@ -19,7 +20,7 @@ fn keyed_json(server: &Server, method: &str, target: &str, key: &str, body: &Val
     keyed(server, method, target, key, body.to_string().as_bytes())
 }
 
-/// The parts of the first reply that a repeat must have too.
+/// The parts of a reply that the reply to a repeated request must have too.
 fn essence(reply: &Reply) -> (u16, Option<&str>, Option<&str>, &[u8]) {
     (reply.status, reply.header("content-type"), reply.header("location"), &reply.body)
 }
@@ -34,8 +35,8 @@ fn json_of(reply: &Reply) -> Value {
     serde_json::from_slice(&reply.body).unwrap_or_else(|_| panic!("{}", reply.text()))
 }
 
-/// A paused game, so that only requests change its state.
-fn still() -> Server {
+/// A server with a paused game at frame 30. Only requests change the state of the game.
+fn paused() -> Server {
     let server = Server::paused();
     assert_eq!(server.request("POST", "/v1/advance", br#"{"frames":30}"#).status, 200);
     server
@@ -52,7 +53,7 @@ fn advance(server: &Server, frames: u32) {
 
 #[test]
 fn a_repeated_state_load_does_not_set_the_game_back_again() {
-    let server = still();
+    let server = paused();
     let state = server.get("/v1/state?flags=0").body;
     advance(&server, 10);
     let load = || keyed(&server, "PUT", "/v1/state", "load", &state);
@@ -65,7 +66,7 @@ fn a_repeated_state_load_does_not_set_the_game_back_again() {
 
 #[test]
 fn repeated_changes_of_snapshots_are_made_once() {
-    let server = still();
+    let server = paused();
     let names = || -> Vec<String> {
         let all = json_of(&server.get("/v1/snapshots"))["snapshots"].as_array().unwrap().clone();
         all.iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect()
@@ -73,7 +74,7 @@ fn repeated_changes_of_snapshots_are_made_once() {
     let save = || keyed_json(&server, "POST", "/v1/snapshots", "save", &json!({"note": "once"}));
     let first = save();
     assert_eq!(first.status, 201);
-    assert_eq!(essence(&save()), essence(&first), "with its location");
+    assert_eq!(essence(&save()), essence(&first), "the location too");
     let name = json_of(&first)["name"].as_str().unwrap().to_owned();
     assert_eq!(names(), [name.as_str()]);
 
@@ -89,15 +90,15 @@ fn repeated_changes_of_snapshots_are_made_once() {
     let rename = || keyed_json(&server, "PATCH", &path, "rename", &json!({"name": "b"}));
     let first = rename();
     assert_eq!(first.status, 200);
-    assert_eq!(essence(&rename()), essence(&first), "though nothing has the old name any more");
+    assert_eq!(essence(&rename()), essence(&first), "although no snapshot has the old name now");
     let remove = || keyed(&server, "DELETE", "/v1/snapshots/b", "remove", b"");
     assert_eq!((remove().status, remove().status), (204, 204));
     assert!(names().is_empty());
 }
 
 #[test]
-fn repeated_steps_of_a_search_go_no_further() {
-    let server = still();
+fn repeated_steps_of_a_search_are_not_performed_again() {
+    let server = paused();
     let begin = || keyed_json(&server, "POST", "/v1/search", "begin", &json!({"type": "u8"}));
     let first = begin();
     assert_eq!(first.status, 201);
@@ -125,7 +126,7 @@ fn repeated_steps_of_a_search_go_no_further() {
 }
 
 #[test]
-fn repeated_recordings_replays_and_watches_are_begun_once() {
+fn repeated_recordings_replays_and_watches_begin_only_once() {
     let server = Server::start();
     let begin = || keyed_json(&server, "POST", "/v1/recordings", "begin", &json!({"name": "r"}));
     let first = begin();
@@ -148,7 +149,7 @@ fn repeated_recordings_replays_and_watches_are_begun_once() {
     let upload = || keyed(&server, "PUT", "/v1/recordings/copy/file", "upload", &file);
     let first = upload();
     assert_eq!(first.status, 201);
-    assert_eq!(essence(&upload()), essence(&first), "though there is one of its name now");
+    assert_eq!(essence(&upload()), essence(&first), "although a recording has this name now");
     let remove = || keyed(&server, "DELETE", "/v1/recordings/copy", "remove", b"").status;
     assert_eq!((remove(), remove()), (204, 204));
 
@@ -162,7 +163,7 @@ fn repeated_recordings_replays_and_watches_are_begun_once() {
 }
 
 #[test]
-fn a_repeated_wait_for_a_tap_returns_the_frame_of_the_first() {
+fn a_repeated_tap_that_waits_gets_the_first_reply() {
     let server = Server::start();
     let tap =
         || keyed_json(&server, "POST", "/v1/tap?wait=true", "tap", &json!({"keys": ["A"], "frames": 2}));
@@ -175,8 +176,8 @@ fn a_repeated_wait_for_a_tap_returns_the_frame_of_the_first() {
 }
 
 #[test]
-fn a_tap_refused_because_a_timeline_plays_is_done_later_under_its_key() {
-    let server = still();
+fn a_tap_refused_during_a_key_timeline_can_be_repeated_later_with_its_key() {
+    let server = paused();
     assert_eq!(server.request("POST", "/v1/tap", br#"{"keys":["B"],"frames":5}"#).status, 200);
     let tap = || keyed_json(&server, "POST", "/v1/tap", "tap", &json!({"keys": ["B"]}));
     let batch =
@@ -194,8 +195,8 @@ fn a_tap_refused_because_a_timeline_plays_is_done_later_under_its_key() {
 }
 
 #[test]
-fn a_key_that_came_with_another_request_is_refused_whatever_differs() {
-    let server = still();
+fn a_key_is_refused_if_any_part_of_the_request_differs() {
+    let server = paused();
     let save = json!({"name": "a"});
     assert_eq!(keyed_json(&server, "POST", "/v1/snapshots", "used", &save).status, 201);
     for (method, target, body) in [
@@ -213,7 +214,7 @@ fn a_key_that_came_with_another_request_is_refused_whatever_differs() {
 }
 
 #[test]
-fn a_key_where_none_applies_is_refused_and_not_ignored() {
+fn a_key_on_a_route_that_takes_none_is_refused_and_not_ignored() {
     let server = Server::start();
     for (method, target, status) in [
         ("GET", "/v1/snapshots", 400),
@@ -236,7 +237,7 @@ fn a_key_where_none_applies_is_refused_and_not_ignored() {
 }
 
 #[test]
-fn many_repeats_at_once_are_done_once_and_answered_alike() {
+fn many_simultaneous_repeats_are_performed_once_and_get_the_same_reply() {
     const MANY: usize = 30;
     let server = Server::start();
     let together = Barrier::new(MANY);
@@ -255,7 +256,7 @@ fn many_repeats_at_once_are_done_once_and_answered_alike() {
 }
 
 #[test]
-fn a_request_whose_client_left_is_finished_and_answered_to_the_repeat() {
+fn a_request_whose_client_left_is_finished_and_its_repeat_gets_the_reply() {
     let server = Server::start();
     let body = r#"{"keys":["A"],"frames":20}"#;
     let mut stream = server.connect();
@@ -273,7 +274,7 @@ fn a_request_whose_client_left_is_finished_and_answered_to_the_repeat() {
 }
 
 #[test]
-fn keys_are_not_forgotten_within_their_life_and_new_ones_are_refused() {
+fn when_too_many_keys_are_remembered_new_ones_are_refused() {
     let life = Duration::from_millis(1500);
     let server = Server::with(|app| (app.limits.max_keys, app.limits.keyed_life) = (4, life));
     let tap = |key: &str| keyed_json(&server, "POST", "/v1/hold", key, &json!({"keys": ["L"]}));
@@ -284,12 +285,12 @@ fn keys_are_not_forgotten_within_their_life_and_new_ones_are_refused() {
     let full = tap("4");
     refused(&full, 503, "4 values of Idempotency-Key are remembered");
     assert!(full.header("retry-after").unwrap().parse::<u64>().unwrap() >= 1);
-    assert_eq!(essence(&tap("0")), essence(&first), "the oldest is there");
-    wait_for("room", || tap("4").status == 200);
+    assert_eq!(essence(&tap("0")), essence(&first), "the oldest key is still remembered");
+    wait_for("space for a new key", || tap("4").status == 200);
 }
 
 #[test]
-fn a_large_reply_that_is_not_kept_is_refused_and_the_request_not_done_again() {
+fn if_a_reply_is_too_large_to_keep_a_repeat_is_refused_and_not_performed() {
     let server = Server::with(|app| app.limits.max_keyed_bytes = 10_000);
     wait_for("the game", || server.number(&format!("/core/read32?address={}", field("frame"))) > 2);
     let address = field("scratch");
@@ -302,7 +303,7 @@ fn a_large_reply_that_is_not_kept_is_refused_and_the_request_not_done_again() {
     assert_eq!(others.status, 200);
     let ask = || keyed_json(&server, "POST", "/v1/batch", "large", &ops);
     assert_eq!(ask().status, 200);
-    assert_eq!(essence(&other()), essence(&others), "it does not drive out the replies to others");
+    assert_eq!(essence(&other()), essence(&others), "the large reply does not displace other replies");
     refused(&ask(), 410, "not kept any more");
     let small = || keyed_json(&server, "POST", "/v1/tap", "small", &json!({"keys": ["L"]}));
     let first = small();
@@ -314,8 +315,8 @@ fn a_large_reply_that_is_not_kept_is_refused_and_the_request_not_done_again() {
 }
 
 #[test]
-fn what_only_reads_is_read_again() {
-    let server = still();
+fn requests_that_only_read_are_performed_again() {
+    let server = paused();
     let read =
         || keyed_json(&server, "POST", "/v1/batch", "read", &json!({"ops": [{"op": "current_frame"}]}));
     assert_eq!(json_of(&read())["results"][0]["value"], 30);
@@ -329,8 +330,8 @@ fn what_only_reads_is_read_again() {
 
 #[test]
 fn the_keys_of_read_only_callers_are_separate() {
-    let [full, look] = [Token::random().unwrap(), Token::random().unwrap()];
-    let tokens = Tokens::new(Some(full.clone()), Some(look.clone())).unwrap();
+    let [full, read] = [Token::random().unwrap(), Token::random().unwrap()];
+    let tokens = Tokens::new(Some(full.clone()), Some(read.clone())).unwrap();
     let server = Server::with(|app| {
         app.access.tokens = tokens;
         app.limits.max_keys = 64;
@@ -339,14 +340,14 @@ fn the_keys_of_read_only_callers_are_separate() {
         let headers = format!("authorization: Bearer {}\r\nidempotency-key: {key}\r\n", token.reveal());
         server.request_with("POST", "/v1/watches", &headers, br#"{"watch":["score"]}"#)
     };
-    let statuses: Vec<u16> = (0..8).map(|key| watch(&look, &key.to_string()).status).collect();
+    let statuses: Vec<u16> = (0..8).map(|key| watch(&read, &key.to_string()).status).collect();
     assert_eq!(statuses.iter().filter(|status| **status == 503).count(), 6, "{statuses:?}");
-    assert_eq!(watch(&full, "0").status, 201, "with a key that another caller used");
+    assert_eq!(watch(&full, "0").status, 201, "although another caller used this key");
 }
 
-/// The OpenAPI document says correctly which routes take a key.
+/// The OpenAPI document must say correctly which routes take a key.
 #[test]
-fn the_document_has_a_key_on_every_route_that_changes_something() {
+fn the_openapi_document_has_a_key_on_every_route_that_changes_something() {
     let server = Server::start();
     let document = json_of(&server.get("/openapi.json"));
     let mut seen = 0;

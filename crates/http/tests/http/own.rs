@@ -1,4 +1,4 @@
-//! The routes of `/v1`.
+//! Framewire's own routes for the health, the emulator's state and the screen, and the OpenAPI document with its page.
 
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ fn health_says_ok() {
 }
 
 #[test]
-fn the_emulators_state_is_known() {
+fn the_emulators_state_is_reported() {
     let server = Server::start();
     wait_for("the title", || json(&server, "/v1/emulator")["title"] == "FRAMEWIRE");
     let state = json(&server, "/v1/emulator");
@@ -51,7 +51,7 @@ fn the_screen_is_a_picture_of_the_game() {
         let pixels = picture();
         pixels.iter().any(|byte| *byte != pixels[0])
     });
-    // The lamp of a held key has another colour.
+    // The demo game shows a lamp for each key, in another colour while the key is held.
     let unlit = picture();
     server.post_ok("/mgba-http/button/add?button=L", "");
     wait_for("the lamp", || lamp(&picture()) != lamp(&unlit));
@@ -119,7 +119,7 @@ fn the_document_gives_ranges_and_defaults() {
     assert_eq!(document["components"]["schemas"]["Key"]["enum"].as_array().unwrap().len(), 10);
 }
 
-/// Visits every object of a document, with its place.
+/// Calls `look` with the path and the content of every value in a JSON document.
 fn visit(value: &serde_json::Value, place: &str, look: &mut impl FnMut(&str, &serde_json::Value)) {
     look(place, value);
     match value {
@@ -133,10 +133,10 @@ fn visit(value: &serde_json::Value, place: &str, look: &mut impl FnMut(&str, &se
     }
 }
 
-/// Generated clients name types by titles, by components, and by operations, whatever their letters' case: one name for two
-/// things took `/v1/batch` and `/v1/tap` out of them.
+/// Client generators name types after titles, components and operations, and ignore the case of letters. When two
+/// things had the same name, generated clients lacked `/v1/batch` and `/v1/tap`.
 #[test]
-fn no_two_types_of_a_generated_client_have_one_name() {
+fn no_two_types_of_a_generated_client_have_the_same_name() {
     let document = json(&Server::start(), "/openapi.json");
     let mut names: Vec<String> = Vec::new();
     let components = document["components"]["schemas"].as_object().unwrap();
@@ -148,7 +148,7 @@ fn no_two_types_of_a_generated_client_have_one_name() {
             let word = id.chars().all(|char| char.is_ascii_alphanumeric())
                 && id.starts_with(|c: char| c.is_ascii_lowercase());
             assert!(word, "{id} is not a name in camel case");
-            // What openapi-generator calls the parameters of an operation.
+            // The name that openapi-generator gives to the parameters of an operation.
             names.push(format!("{}request", id.to_lowercase()));
         }
     }
@@ -161,7 +161,7 @@ fn no_two_types_of_a_generated_client_have_one_name() {
 }
 
 #[test]
-fn operations_and_numbers_to_write_have_components() {
+fn operations_and_written_values_have_their_own_schemas() {
     let document = json(&Server::start(), "/openapi.json");
     let schemas = &document["components"]["schemas"];
     let mapping = schemas["BatchOp"]["discriminator"]["mapping"].as_object().unwrap();
@@ -178,7 +178,7 @@ fn operations_and_numbers_to_write_have_components() {
 }
 
 #[test]
-fn bytes_are_binary_for_generated_clients() {
+fn bodies_that_are_not_text_have_the_format_binary() {
     let document = json(&Server::start(), "/openapi.json");
     let mut binary = 0;
     visit(&document, "", &mut |place, value| {
@@ -195,7 +195,7 @@ fn bytes_are_binary_for_generated_clients() {
 }
 
 #[test]
-fn the_document_says_how_tokens_are_shown_and_what_can_go_wrong() {
+fn the_document_describes_tokens_and_errors() {
     let document = json(&Server::start(), "/openapi.json");
     let schemes = &document["components"]["securitySchemes"];
     assert_eq!(
@@ -223,7 +223,7 @@ fn the_document_says_how_tokens_are_shown_and_what_can_go_wrong() {
 }
 
 #[test]
-fn the_document_knows_every_field_of_the_state() {
+fn the_document_describes_every_field_of_the_state() {
     let server = Server::start();
     let document = json(&server, "/openapi.json");
     for path in ["/healthz", "/v1/emulator"] {
@@ -242,7 +242,7 @@ fn the_document_knows_every_field_of_the_state() {
 }
 
 #[test]
-fn the_page_for_people_shows_every_route() {
+fn the_docs_page_shows_every_route() {
     let server = Server::start();
     let document = json(&server, "/openapi.json");
     for path in ["/docs", "/scalar", "/scalar/v1"] {
@@ -256,13 +256,13 @@ fn the_page_for_people_shows_every_route() {
         for described in document["paths"].as_object().unwrap().keys() {
             assert!(text.contains(&format!("data-path=\"{described}\"")), "{path} shows {described}");
         }
-        assert!(!text.contains("{{"), "{path} has no hole left");
+        assert!(!text.contains("{{"), "{path} has an unfilled placeholder");
     }
     assert_eq!(server.post("/docs").status, 405);
 }
 
 #[test]
-fn the_page_for_people_shows_groups_fields_and_replies() {
+fn the_docs_page_shows_groups_fields_and_replies() {
     let server = Server::start();
     let page = server.text("/docs");
     let groups: Vec<&str> =
@@ -285,15 +285,15 @@ fn the_page_for_people_shows_groups_fields_and_replies() {
 }
 
 #[test]
-fn the_page_for_people_is_made_of_files_of_this_server_only() {
+fn the_docs_page_uses_only_files_of_this_server() {
     let server = Server::start();
     let page = server.text("/docs");
     let foreign =
         page.split(['"', '\'']).find(|part| part.starts_with("http://") || part.starts_with("https://"));
-    assert_eq!(foreign, None, "it names another place");
+    assert_eq!(foreign, None, "the page refers to another server");
     assert!(
         !page.contains("<style") && !page.contains("style=") && !page.contains("onclick"),
-        "its policy forbids those"
+        "the page's content security policy forbids these"
     );
     for (path, kind) in [("/docs/page.css", "text/css"), ("/docs/page.js", "text/javascript")] {
         assert!(page.contains(path), "{path}");

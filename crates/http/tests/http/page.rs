@@ -7,7 +7,7 @@ use flate2::read::GzDecoder;
 use super::support::Server;
 
 #[test]
-fn the_policy_of_the_page_allows_only_this_server() {
+fn the_content_security_policy_of_the_page_allows_only_this_server() {
     let server = Server::start();
     let page = server.get("/");
     assert_eq!((page.status, page.header("content-type")), (200, Some("text/html; charset=utf-8")));
@@ -21,7 +21,7 @@ fn the_policy_of_the_page_allows_only_this_server() {
 }
 
 #[test]
-fn the_files_of_the_page_are_served_with_types_and_tags() {
+fn the_files_of_the_page_have_content_types_and_etags() {
     let server = Server::start();
     let page = server.get("/").text().to_owned();
     let named = |begin: &str| {
@@ -57,7 +57,7 @@ fn the_files_of_the_page_are_served_with_types_and_tags() {
 }
 
 #[test]
-fn the_document_is_compressed_for_clients_that_accept_it() {
+fn the_openapi_document_and_the_docs_page_are_compressed_for_clients_that_accept_it() {
     let server = Server::start();
     let whole = server.get("/openapi.json");
     assert_eq!(whole.header("content-encoding"), None);

@@ -1,4 +1,4 @@
-//! Clients that are slow, idle or too many.
+//! Clients that are slow or idle, and too many clients.
 
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
@@ -40,7 +40,7 @@ fn a_body_that_does_not_arrive_is_408() {
 }
 
 #[test]
-fn an_idle_connection_is_closed_after_a_while_and_not_before() {
+fn an_idle_connection_is_closed_after_its_time_limit_and_not_before() {
     let server = Server::with(|app| {
         app.limits.head = Duration::from_millis(100);
         app.limits.idle = Duration::from_millis(1500);
@@ -68,12 +68,12 @@ fn a_client_that_does_not_read_is_cut_off() {
     let request =
         b"GET /core/readrange?address=0x02000000&length=16777216 HTTP/1.1\r\nhost: localhost\r\n\r\n";
     stream.write_all(request).unwrap();
-    wait_for("its place to be free", || server.get("/healthz").status == 200);
+    wait_for("the connection to be closed", || server.get("/healthz").status == 200);
     let mut reply = Vec::new();
     assert!(stream.read_to_end(&mut reply).is_err(), "the whole reply of {} bytes arrived", reply.len());
 }
 
-/// A client that reads slowly gets a reply of the same size.
+/// A client that reads slowly, but without long pauses, gets the whole reply.
 #[test]
 fn a_client_that_reads_slowly_is_served() {
     let server = Server::with(|app| app.limits.stall = Duration::from_millis(500));
@@ -102,7 +102,7 @@ fn too_many_connections_get_an_error() {
     let reply = server.get("/healthz");
     assert_eq!((reply.status, reply.header("retry-after")), (503, Some("1")));
     drop(open);
-    wait_for("a free place", || server.get("/healthz").status == 200);
+    wait_for("a free connection", || server.get("/healthz").status == 200);
 }
 
 #[test]

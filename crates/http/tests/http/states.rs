@@ -25,7 +25,7 @@ fn succeeded() -> (u16, String) {
 }
 
 #[test]
-fn flags_choose_the_form() {
+fn flags_choose_the_format() {
     let server = Server::start();
     assert_eq!(save(&server, "?flags=0").len(), 0x61000);
     for query in ["", "?flags=31", "?flags=", "?FLAGS=1"] {
@@ -45,7 +45,7 @@ fn a_state_restores_memory() {
     }
 }
 
-/// A slow client gets the whole state. The core is paused, so its state does not change meanwhile.
+/// A slow client gets the whole state. The core is paused so that its state does not change during the test.
 #[test]
 fn a_state_comes_back_byte_for_byte() {
     let server = Server::paused();
@@ -121,7 +121,7 @@ fn loading_bytes_that_are_not_a_state_returns_false() {
 }
 
 #[test]
-fn files_keep_states() {
+fn states_are_saved_to_and_loaded_from_files() {
     let server = Server::start();
     let path = encoded(&server.file("a state + more, 100%.ss"));
     server.post_ok(&format!("{WRITE}11"), "");
@@ -134,7 +134,7 @@ fn files_keep_states() {
 }
 
 #[test]
-fn slots_keep_states() {
+fn states_are_saved_to_and_loaded_from_slots() {
     let server = Server::start();
     server.post_ok(&format!("{WRITE}21"), "");
     server.post_ok("/core/savestateslot?slot=3&flags=31", "true");
@@ -145,7 +145,7 @@ fn slots_keep_states() {
 }
 
 #[test]
-fn a_state_may_be_written_over_the_file_that_the_game_saves_to() {
+fn a_state_may_overwrite_the_file_with_the_games_save_data() {
     let server = Server::start();
     let path = server.file("both");
     std::fs::write(server.folder.path().join("both"), vec![0; 0x8000]).unwrap();

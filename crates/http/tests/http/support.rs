@@ -1,4 +1,5 @@
-//! A server over the demo game, and a client that speaks plain HTTP/1.1 so that nothing hides the messages.
+//! A server that runs the demo game, and a simple HTTP/1.1 client. The client uses no HTTP library, so the tests
+//! control and see every byte.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -16,10 +17,10 @@ use framewire_symbols::SymbolFiles;
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 
-/// How long anything in these tests may take before it counts as hung.
+/// How long a test waits for something before it fails.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A folder of the repository.
+/// The path of a file or folder of the repository.
 pub fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
 }
@@ -33,7 +34,7 @@ pub fn field(name: &str) -> u32 {
     field["address"].as_integer().unwrap() as u32
 }
 
-/// Waits until `condition` is true. It is called repeatedly.
+/// Calls `condition` repeatedly until it returns true. `what` describes the condition in the error.
 pub fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
     let end = Instant::now() + PATIENCE;
     while !condition() {
@@ -42,10 +43,10 @@ pub fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// A running server. It is stopped when dropped.
+/// A running server. It stops when this is dropped.
 pub struct Server {
     pub address: SocketAddr,
-    /// Holds the ROM and what the emulator writes next to it.
+    /// Contains the ROM and the files that the emulator writes next to it.
     pub folder: TempDir,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -103,7 +104,7 @@ impl Server {
         Server { address, folder, stop: Some(stop), thread: Some(thread) }
     }
 
-    /// Tells the server to stop.
+    /// Signals the server to stop, and returns at once.
     pub fn stop(&mut self) {
         drop(self.stop.take());
     }
@@ -113,12 +114,13 @@ impl Server {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// A file next to the ROM, as text for a query.
+    /// The path of a file next to the ROM.
     pub fn file(&self, name: &str) -> String {
         self.folder.path().join(name).to_str().unwrap().to_owned()
     }
 
-    /// The path of the demo game built again: the same title and code, another checksum.
+    /// Writes a ROM as after a change to the demo game: with the same title and code, but another checksum. Returns its
+    /// path.
     pub fn rebuilt_demo(&self) -> String {
         let mut rom = std::fs::read(repository("rom/framewire-demo.gba")).unwrap();
         *rom.last_mut().unwrap() ^= 1;
@@ -138,7 +140,7 @@ impl Server {
         self.request_with(method, target, "", body)
     }
 
-    /// A request with more headers, each ended by `\r\n`.
+    /// Sends a request with additional headers. Each ends with `\r\n`.
     pub fn request_with(&self, method: &str, target: &str, headers: &str, body: &[u8]) -> Reply {
         let mut stream = self.connect();
         let head = format!(
@@ -158,7 +160,7 @@ impl Server {
         self.request("POST", target, b"")
     }
 
-    /// The text of a GET that succeeds.
+    /// Sends a GET that must succeed, and returns the text of the reply.
     pub fn text(&self, target: &str) -> String {
         let reply = self.get(target);
         assert_eq!(reply.status, 200, "{target}: {}", reply.text());
@@ -169,7 +171,7 @@ impl Server {
         self.text(target).parse().unwrap()
     }
 
-    /// A POST that succeeds and answers with `expected`.
+    /// Sends a POST that must succeed with the reply `expected`.
     #[track_caller]
     pub fn post_ok(&self, target: &str, expected: &str) {
         let reply = self.post(target);
@@ -187,11 +189,12 @@ impl Drop for Server {
     }
 }
 
-/// A ROM of the Game Boy Color whose program counts at 0xC000 forever, in a file of this folder.
+/// Writes a ROM for the Game Boy Color into this folder, and returns its path. Its program increments the byte at
+/// 0xC000 forever.
 pub fn game_boy(folder: &TempDir) -> PathBuf {
     let mut rom = vec![0; 0x8000];
     rom[0x100..0x104].copy_from_slice(&[0x00, 0xc3, 0x50, 0x01]); // nop; jp 0x150
-    rom[0x104..0x108].copy_from_slice(&[0xce, 0xed, 0x66, 0x66]); // the logo begins
+    rom[0x104..0x108].copy_from_slice(&[0xce, 0xed, 0x66, 0x66]); // the beginning of the logo
     rom[0x134..0x138].copy_from_slice(b"LOOP");
     rom[0x143] = 0x80; // for the Game Boy Color
     rom[0x14d] = rom[0x134..0x14d].iter().fold(0_u8, |sum, byte| sum.wrapping_sub(*byte).wrapping_sub(1));
@@ -201,7 +204,7 @@ pub fn game_boy(folder: &TempDir) -> PathBuf {
     path
 }
 
-/// A core that runs a game, with these scripts in it.
+/// Starts a core that runs this ROM and these Lua scripts.
 pub fn core(rom: Rom, paused: bool, scripts: Vec<PathBuf>) -> Embedded {
     let console =
         || -> framewire_emulator::embedded::Console { Box::new(super::console::collect as fn(Level, &str)) };
@@ -209,7 +212,7 @@ pub fn core(rom: Rom, paused: bool, scripts: Vec<PathBuf>) -> Embedded {
     Embedded::start(Config { rom, speed, paused, clock, scripts, history: HISTORY, mods, console }).unwrap()
 }
 
-/// A reply.
+/// The reply to a request.
 #[derive(Debug)]
 pub struct Reply {
     pub status: u16,
@@ -218,7 +221,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// Reads one reply and no more.
+    /// Reads one reply, and none of the bytes after it.
     pub fn read(stream: &mut impl Read) -> Reply {
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
@@ -249,12 +252,12 @@ impl Reply {
     }
 }
 
-/// Whether the other end has closed or reset a connection.
+/// Waits for the other end to close or reset the connection. Returns false if data comes instead.
 pub fn is_closed(stream: &mut TcpStream) -> bool {
     matches!(stream.read(&mut [0]), Ok(0) | Err(_))
 }
 
-/// Encodes all characters that have a meaning in a query.
+/// Percent-encodes the characters that have a special meaning in a query.
 pub fn encoded(text: &str) -> String {
     text.bytes()
         .map(|byte| match byte {

@@ -1,4 +1,4 @@
-//! Compares the table of routes with that of mGBA-http, and tries every row with a real core.
+//! Compares the table of routes with mGBA-http's, and tries every route with a real core.
 
 use framewire_http::compat::{Kind, Param, ROUTES, Reply, RequestBody, Route, Verb};
 use framewire_protocol::Effect;
@@ -8,7 +8,7 @@ use super::support::{Server, encoded};
 
 const REFERENCE: &str = include_str!("../data/mgba-http-0.10.0-routes.tsv");
 
-/// A row as in mGBA-http's table.
+/// A route as a row of mGBA-http's table.
 fn row(route: &Route) -> String {
     let method = match route.verb {
         Verb::Get => "GET",
@@ -34,7 +34,7 @@ fn typed(param: &Param) -> String {
 }
 
 #[test]
-fn rows_are_those_of_mgba_http() {
+fn the_routes_are_those_of_mgba_http() {
     let reference = REFERENCE.lines().filter(|line| !line.starts_with('#')).skip(1);
     // The column of example replies is left out.
     let mut expected: Vec<String> = reference
@@ -48,12 +48,12 @@ fn rows_are_those_of_mgba_http() {
 }
 
 #[test]
-fn replies_and_docs_are_those_of_the_operations() {
+fn every_route_has_a_description_and_the_reply_and_effect_of_its_operation() {
     for route in &ROUTES {
-        assert!(route.doc.ends_with('.'), "{} says what it does", route.path);
+        assert!(route.doc.ends_with('.'), "the description of {} is not a sentence", route.path);
         if let Some(op) = OPS.iter().find(|op| op.marker == Some(route.message)) {
             assert_eq!(route.op.result, op.result, "{}", route.path);
-            // Web pages are recognised by a header that browsers leave out of GETs.
+            // Browsers leave `Origin` out of simple GETs, so a route with GET must not change anything.
             assert!(
                 op.effect == Effect::Read || route.verb == Verb::Post,
                 "{} changes something",
@@ -82,8 +82,8 @@ fn query(route: &Route, server: &Server, largest: bool) -> String {
     format!("?{}", pairs.join("&"))
 }
 
-/// Every route works with its smallest and largest arguments. Each path is tried as it is spelled, in upper and lower case,
-/// and with a slash at the end.
+/// Every route works with its smallest and largest arguments. Each path is tried as it is spelled, in upper and lower
+/// case, and with a slash at the end.
 #[test]
 fn every_route_works_at_both_ends_of_its_ranges() {
     let server = Server::start();

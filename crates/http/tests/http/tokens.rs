@@ -5,7 +5,7 @@ use framewire_http::{Files, Token, Tokens};
 use super::support::{Reply, Server};
 
 const FORM: &str = "content-type: application/x-www-form-urlencoded\r\n";
-const PERSON: &str = "accept: text/html,application/xhtml+xml\r\n";
+const BROWSER: &str = "accept: text/html,application/xhtml+xml\r\n";
 
 /// A server with a full and a read-only token.
 fn guarded() -> (Server, String, String) {
@@ -20,7 +20,7 @@ fn ask(server: &Server, method: &str, target: &str, token: &str) -> Reply {
 }
 
 #[test]
-fn a_token_allows_everything_and_a_read_only_token_reading() {
+fn a_full_token_allows_everything_and_a_read_only_token_allows_reading() {
     let (server, full, read) = guarded();
     let poke = "/core/write8?address=0x02000100&value=5";
     assert_eq!(ask(&server, "POST", poke, &full).status, 200);
@@ -42,7 +42,7 @@ fn a_token_allows_everything_and_a_read_only_token_reading() {
 }
 
 #[test]
-fn a_refusal_under_v1_is_a_problem() {
+fn a_refusal_under_v1_is_problem_json() {
     let (server, ..) = guarded();
     let reply = server.get("/v1/emulator");
     assert_eq!((reply.status, reply.header("content-type")), (401, Some("application/problem+json")));
@@ -55,18 +55,18 @@ fn a_refusal_under_v1_is_a_problem() {
 #[test]
 fn a_browser_logs_in_uses_its_cookie_and_logs_out() {
     let (server, full, _) = guarded();
-    let page = server.request_with("GET", "/docs?x=1&y='", PERSON, b"");
+    let page = server.request_with("GET", "/docs?x=1&y='", BROWSER, b"");
     assert_eq!((page.status, page.header("cache-control")), (401, Some("no-store")));
     assert!(page.text().contains("value=\"/docs?x=1&amp;y='\""), "{}", page.text());
     let own = format!("origin: http://{}\r\nhost: {0}\r\n", server.address);
 
     let wrong =
-        server.request_with("POST", "/v1/login", &format!("{FORM}{PERSON}"), b"token=wrong&next=%2Fdocs");
+        server.request_with("POST", "/v1/login", &format!("{FORM}{BROWSER}"), b"token=wrong&next=%2Fdocs");
     assert_eq!((wrong.status, wrong.header("set-cookie")), (401, None));
     assert!(wrong.text().contains("value=\"/docs\""), "{}", wrong.text());
 
     let form = format!("token={full}&next=%2Fdocs");
-    let reply = server.request_with("POST", "/v1/login", &format!("{FORM}{PERSON}"), form.as_bytes());
+    let reply = server.request_with("POST", "/v1/login", &format!("{FORM}{BROWSER}"), form.as_bytes());
     assert_eq!((reply.status, reply.header("location")), (303, Some("/docs")));
     let cookie = reply.header("set-cookie").unwrap();
     assert!(cookie.starts_with(&format!("framewire-{}=", server.address.port())), "{cookie}");
@@ -77,7 +77,7 @@ fn a_browser_logs_in_uses_its_cookie_and_logs_out() {
 
     let shown = format!("cookie: theme=dark; {}\r\n", cookie.split(';').next().unwrap());
     assert_eq!(server.request_with("GET", "/docs", &shown, b"").status, 200);
-    // The host that `request_with` writes is not the page's.
+    // `request_with` sends `host: localhost`, which is not the host of the page.
     let ask = |line: &str, headers: &str| {
         use std::io::Write;
         let mut stream = server.connect();
@@ -92,7 +92,7 @@ fn a_browser_logs_in_uses_its_cookie_and_logs_out() {
 }
 
 #[test]
-fn a_login_goes_to_no_other_server() {
+fn a_login_never_redirects_to_another_server() {
     let (server, full, _) = guarded();
     for next in [
         "//evil.example/",
@@ -102,7 +102,7 @@ fn a_login_goes_to_no_other_server() {
         "/a%0d%0aset-cookie:x",
     ] {
         let form = format!("token={full}&next={next}");
-        let reply = server.request_with("POST", "/v1/login", &format!("{FORM}{PERSON}"), form.as_bytes());
+        let reply = server.request_with("POST", "/v1/login", &format!("{FORM}{BROWSER}"), form.as_bytes());
         assert_eq!((reply.status, reply.header("location")), (303, Some("/")), "{next}");
     }
     let reply = server.request_with("POST", "/v1/login", "content-type: text/plain\r\n", b"token=x");
@@ -115,7 +115,7 @@ fn a_login_goes_to_no_other_server() {
 }
 
 #[test]
-fn files_are_named_from_their_folder() {
+fn paths_of_files_are_relative_to_the_folder_for_files() {
     let folder = tempfile::tempdir().unwrap();
     let files = Files::within(folder.path()).unwrap();
     let server = Server::with(|app| app.access.files = Some(files));
@@ -130,6 +130,6 @@ fn files_are_named_from_their_folder() {
     assert!(folder.path().join("a.ss").exists());
     let outside = server.file("picture.png");
     let reply = server.post(&format!("/core/screenshot?path={outside}"));
-    assert_eq!(reply.status, 400, "callers on this machine keep to the folder too");
+    assert_eq!(reply.status, 400, "callers on this machine must stay in the folder too");
     assert!(reply.text().contains("states/1.ss"), "{}", reply.text());
 }

@@ -1,4 +1,5 @@
-//! HTTP itself: pipelining, pieces, bodies with and without meaning, everything that is too large.
+//! HTTP itself: pipelining, requests that arrive in pieces, bodies that are used or ignored, and requests that are too
+//! large.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -66,14 +67,14 @@ fn a_client_may_close_its_side_early() {
     assert!(is_closed(&mut stream));
 }
 
-/// The body of a POST that has no use for it is read, so that the next request is found after it.
+/// If a route ignores the body of a POST, the server still reads the body, so that it finds the next request after it.
 #[test]
-fn a_body_without_meaning_does_not_end_the_connection() {
+fn an_ignored_body_does_not_end_the_connection() {
     let server = Server::start();
     let mut stream = server.connect();
     let head = "POST /core/step HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\ncontent-length";
     write!(stream, "{head}: 100000\r\n\r\n").unwrap();
-    // The server has seen the head and waits: the body comes later, as it does from many clients.
+    // The server has read the head and waits for the body. Many clients send it only now.
     assert_eq!(Reply::read(&mut stream).status, 100);
     stream.write_all(&[b'x'; 100_000]).unwrap();
     assert_eq!(Reply::read(&mut stream).status, 200);
@@ -81,7 +82,7 @@ fn a_body_without_meaning_does_not_end_the_connection() {
     assert_title(&mut stream);
 }
 
-/// However much of a body arrives together with its head.
+/// This works no matter how much of a body arrives together with its head.
 #[test]
 fn large_bodies_follow_each_other_on_one_connection() {
     let server = Server::start();
@@ -136,7 +137,7 @@ fn a_chunked_body_that_is_too_large_is_413() {
 }
 
 #[test]
-fn a_client_that_asks_first_is_not_made_to_send_what_is_too_large() {
+fn a_client_that_sends_expect_gets_a_413_before_it_sends_a_body_that_is_too_large() {
     let server = Server::start();
     let mut stream = server.connect();
     let expect = "HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\ncontent-length";
@@ -151,7 +152,7 @@ fn a_client_that_asks_first_is_not_made_to_send_what_is_too_large() {
 }
 
 #[test]
-fn a_message_in_the_url_may_fill_the_line() {
+fn a_message_in_the_url_may_fill_the_longest_request_line() {
     let server = Server::start();
     let head =
         |message: &str| format!("GET /mgbaendpoint?message={message} HTTP/1.1\r\nhost: localhost\r\n\r\n");
@@ -162,7 +163,7 @@ fn a_message_in_the_url_may_fill_the_line() {
 }
 
 #[test]
-fn a_line_that_is_too_long_is_413() {
+fn a_request_line_that_is_too_long_is_413() {
     let server = Server::start();
     for length in [65_530, 70_000, 200_000, 5_000_000] {
         let reply = server.get(&format!("/mgbaendpoint?message={}", "x".repeat(length)));
@@ -192,9 +193,9 @@ fn too_many_headers_are_431() {
     assert_eq!(Reply::read(&mut stream).status, 431);
 }
 
-/// Whatever arrives, the server answers the next client.
+/// After any nonsense, the server still answers the next client.
 #[test]
-fn nonsense_is_refused_and_harms_nobody() {
+fn nonsense_is_refused_and_disturbs_no_other_client() {
     let server = Server::start();
     let nonsense: [&[u8]; 6] = [
         b"\r\n\r\n\r\n",

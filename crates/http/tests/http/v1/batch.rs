@@ -6,14 +6,14 @@ use super::ok;
 use super::problems::problem;
 use crate::support::{Server, field};
 
-/// Sends a batch that succeeds, and returns the reply.
+/// Sends a batch that must succeed, and returns the reply.
 #[track_caller]
 pub fn batch(server: &Server, body: &Value) -> Value {
     ok(&server.request("POST", "/v1/batch", body.to_string().as_bytes()))
 }
 
 #[test]
-fn operations_are_done_in_order_at_one_frame() {
+fn operations_are_performed_in_order_in_one_frame() {
     let server = Server::paused();
     let address = field("score");
     let done = batch(
@@ -42,7 +42,7 @@ fn operations_are_done_in_order_at_one_frame() {
 }
 
 #[test]
-fn combined_operations_have_one_result_each() {
+fn operations_on_several_values_have_one_result_each() {
     let server = Server::paused();
     let done = batch(
         &server,
@@ -162,7 +162,7 @@ fn an_invalid_operation_rejects_the_whole_batch() {
 }
 
 #[test]
-fn domains_are_checked_before_anything_is_done() {
+fn domains_are_checked_before_any_operation_is_performed() {
     let server = Server::paused();
     let refused = |ops: Value| {
         problem(&server.request("POST", "/v1/batch", json!({"ops": ops}).to_string().as_bytes()), 400)
@@ -186,7 +186,7 @@ fn domains_are_checked_before_anything_is_done() {
 }
 
 #[test]
-fn a_repeated_key_performs_the_batch_once() {
+fn a_batch_repeated_with_its_idempotency_key_is_performed_once() {
     let server = Server::paused();
     let body = json!({"ops": [{"op": "step"}, {"op": "current_frame"}]}).to_string();
     let ask = || server.request_with("POST", "/v1/batch", "idempotency-key: one\r\n", body.as_bytes()).text();

@@ -1,8 +1,8 @@
-//! The routes of cheats.
+//! The routes for cheats.
 
 use serde_json::{Value, json};
 
-use super::live::script::{Place, ready};
+use super::live::script::{ScriptPort, ready};
 use super::ok;
 use super::problems::problem;
 use crate::support::Server;
@@ -12,7 +12,7 @@ fn send(server: &Server, method: &str, path: &str, body: Value) -> Value {
 }
 
 #[test]
-fn cheats_are_added_switched_and_removed() {
+fn cheats_are_added_enabled_disabled_and_removed() {
     let server = Server::start();
     send(&server, "POST", "/v1/pause", json!({}));
     let cheat = json!({"name": "Lives", "kind": "raw", "codes": ["0200004C:0009"]});
@@ -39,7 +39,7 @@ fn cheats_are_added_switched_and_removed() {
 }
 
 #[test]
-fn a_file_of_cheats_is_loaded() {
+fn a_file_with_cheats_is_loaded() {
     let server = Server::start();
     let path = server.folder.path().join("demo.cheats");
     std::fs::write(&path, "# Lives\n0200004C:0009\n!disabled\n# Score\n02000044:0000FFFF\n").unwrap();
@@ -76,8 +76,8 @@ fn bad_cheats_are_refused() {
 
 #[test]
 fn an_attached_mgba_has_no_cheats() {
-    let place = Place::new();
-    let (_core, server) = (place.core(), place.server(|_| {}));
+    let port = ScriptPort::new();
+    let (_core, server) = (port.core(), port.server(|_| {}));
     ready(&server);
     for (method, path, body) in [
         ("GET", "/v1/cheats", json!(null)),

@@ -1,8 +1,8 @@
-//! The clock of the emulator, and which game it runs.
+//! The routes that control which game runs, and when its frames run.
 
 use serde_json::{Value, json};
 
-use super::live::script::{Place, ready};
+use super::live::script::{ScriptPort, ready};
 use super::ok;
 use super::problems::problem;
 use crate::support::{Server, repository, wait_for};
@@ -17,7 +17,7 @@ fn state(server: &Server) -> Value {
 }
 
 #[test]
-fn frames_stop_go_on_and_are_counted() {
+fn frames_can_be_paused_resumed_and_counted() {
     let server = Server::start();
     let paused = post(&server, "/v1/pause", json!({}))["frame"].as_u64().unwrap();
     wait_for("the pause", || state(&server)["run"] == "paused");
@@ -32,16 +32,16 @@ fn frames_stop_go_on_and_are_counted() {
 }
 
 #[test]
-fn lockstep_waits_for_each_frame_and_ends_by_itself() {
+fn lockstep_runs_only_requested_frames_and_ends_by_itself() {
     let server = Server::start();
     post(&server, "/v1/lockstep", json!({"timeout": 300}));
     wait_for("lockstep", || state(&server)["lockstep"] == true);
     let frame = post(&server, "/v1/advance", json!({"frames": 2}))["frame"].as_u64().unwrap();
     assert_eq!(post(&server, "/v1/advance", json!({}))["frame"], frame + 1);
-    wait_for("its end", || state(&server)["lockstep"] == false);
+    wait_for("the end of lockstep", || state(&server)["lockstep"] == false);
     post(&server, "/v1/lockstep", json!({"timeout": 60_000}));
     post(&server, "/v1/lockstep", json!({"timeout": 0}));
-    wait_for("its end", || state(&server)["lockstep"] == false);
+    wait_for("the end of lockstep", || state(&server)["lockstep"] == false);
 }
 
 #[test]
@@ -58,9 +58,9 @@ fn another_game_is_loaded_and_an_invalid_one_is_refused() {
 }
 
 #[test]
-fn an_attached_mgba_did_not_say_why_it_loads_no_game() {
-    let place = Place::new();
-    let (_core, server) = (place.core(), place.server(|_| {}));
+fn the_error_says_why_an_attached_mgba_does_not_load_a_game() {
+    let port = ScriptPort::new();
+    let (_core, server) = (port.core(), port.server(|_| {}));
     ready(&server);
     let text = server.folder.path().join("none.gba").display().to_string();
     std::fs::write(&text, "nothing").unwrap();
@@ -103,7 +103,7 @@ fn values_out_of_range_are_refused() {
 }
 
 #[test]
-fn the_speed_is_shown_as_it_is_set() {
+fn the_speed_is_reported_exactly_as_it_was_set() {
     let server = Server::start();
     for speed in ["1", "2.5", "0.01", "1000", "\"unlimited\"", "1"] {
         let body = format!("{{\"speed\":{speed}}}");

@@ -12,6 +12,7 @@ use super::ok;
 use super::problems::problem;
 use crate::support::{Server, field, repository};
 
+/// Another emulator with the demo game, paused.
 fn served(name: &str) -> Served {
     let config = Config {
         rom: Rom::File(repository("rom/framewire-demo.gba")),
@@ -28,7 +29,7 @@ fn served(name: &str) -> Served {
 }
 
 #[test]
-fn each_is_chosen_by_its_name_and_the_first_is_the_usual_one() {
+fn emulators_are_chosen_by_name_and_the_first_is_the_default() {
     let server = Server::with(|app| app.emulators.add(served("second")).unwrap());
     let list = ok(&server.get("/v1/emulators"));
     let names: Vec<_> = list["emulators"].as_array().unwrap().iter().map(|one| one["name"].clone()).collect();
@@ -51,7 +52,7 @@ fn each_is_chosen_by_its_name_and_the_first_is_the_usual_one() {
 }
 
 #[test]
-fn names_are_different_and_need_no_escape() {
+fn names_must_be_unique_and_have_no_characters_that_need_escapes() {
     drop(Server::with(|app| {
         assert_eq!(app.emulators.add(served("demo")), Err(NameError::Taken("demo".to_owned())));
         for name in ["", "a b", "ä", "a/b", "a&b"] {

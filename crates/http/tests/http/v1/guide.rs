@@ -1,5 +1,5 @@
-//! The examples of `docs/api.md` are run as they stand there, by curl; their operations and those of `docs/json-rpc.md` also
-//! over JSON-RPC.
+//! Runs the examples of `docs/api.md` with curl, exactly as the page shows them, and sends their operations over
+//! JSON-RPC too. Also runs the examples of operations in `docs/json-rpc.md`.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -9,12 +9,13 @@ use serde_json::{Value, json};
 use super::live::client::{Rpc, json_of};
 use crate::support::{Server, repository};
 
-/// The blocks of code, in the order of the page: language and text.
+/// The language and the text of each code block, in the order of the page.
 fn blocks(page: &str) -> Vec<(&str, &str)> {
     page.split("\n```").skip(1).step_by(2).map(|block| block.split_once('\n').unwrap()).collect()
 }
 
-/// The curl of the examples: a wrapper that also writes request bodies that are JSON objects to the file `$BODIES`.
+/// Shell code that replaces `curl` in the examples with a wrapper. The wrapper also appends request bodies that are
+/// JSON objects to the file `$BODIES`.
 const CURL: &str = r#"set -e
 curl() {
   for word; do case "$word" in "{"*) printf '%s\0' "$word" >>"$BODIES";; esac; done
@@ -22,7 +23,7 @@ curl() {
 }
 "#;
 
-/// The operations of the bodies that the examples have sent so far, in their order, each with the encoding of its bytes.
+/// The operations in the bodies that the examples have sent so far, in order. Each has the `encoding` of its body.
 fn sent_operations(server: &Server) -> Vec<Value> {
     let bodies = std::fs::read_to_string(server.file("bodies")).unwrap();
     let mut all = Vec::new();
@@ -44,12 +45,12 @@ fn name(operation: &Value) -> &str {
     operation["op"].as_str().unwrap_or_else(|| panic!("no name: {operation}"))
 }
 
-/// Sends operations as methods of JSON-RPC, and expects that none fails.
+/// Sends operations as JSON-RPC methods. None may fail.
 fn send_as_methods(server: &Server, operations: &[Value]) {
     let mut rpc = Rpc::open(server);
     let mut cheat = Value::Null;
     for operation in operations {
-        // Keys of the operations before it may still be held.
+        // Earlier operations may still hold keys.
         server.request("DELETE", "/v1/input", b"");
         let mut params = operation.as_object().unwrap().clone();
         params.remove("op");
@@ -71,7 +72,8 @@ fn listed_operations(server: &Server) -> BTreeSet<String> {
     rows.map(|row| row["name"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Runs commands in a shell. Returns what the last of them printed; the others must not be refused.
+/// Runs commands in a shell. Returns the last line that the last command printed. The other commands must not get
+/// errors.
 fn run(commands: &str, server: &Server) -> String {
     let commands = commands.replace("127.0.0.1:5000", &server.address.to_string());
     let last = commands.rfind("\ncurl ").map_or(0, |at| at + 1);
@@ -87,7 +89,7 @@ fn run(commands: &str, server: &Server) -> String {
     out.lines().last().unwrap_or_default().to_owned()
 }
 
-/// Whether what the page shows has the same fields as what came back.
+/// Checks that a reply has all fields that the page shows, with values of the same kinds.
 fn check(shown: &Value, given: &Value, place: &str) {
     match (shown, given) {
         (Value::Object(shown), Value::Object(given)) => {
@@ -109,7 +111,7 @@ fn check(shown: &Value, given: &Value, place: &str) {
 }
 
 #[test]
-fn every_example_works_and_is_answered_as_shown() {
+fn every_example_of_the_api_page_works_and_gets_the_reply_shown() {
     if Command::new("curl").arg("--version").output().is_err() {
         eprintln!("skipped: there is no curl here");
         return;
@@ -121,7 +123,7 @@ fn every_example_works_and_is_answered_as_shown() {
     for (language, text) in blocks(&page) {
         match (language, printed.take()) {
             ("sh", _) => {
-                // A person reads more slowly than the examples run here.
+                // The examples before may still hold keys, because the test does not pause between examples.
                 server.request("DELETE", "/v1/input", b"");
                 printed = Some(run(text, &server));
             }
@@ -144,7 +146,7 @@ fn every_example_works_and_is_answered_as_shown() {
 }
 
 #[test]
-fn the_methods_of_the_guide_to_json_rpc_work_and_are_answered_as_shown() {
+fn the_methods_in_the_json_rpc_page_work_and_get_the_replies_shown() {
     let server = Server::start();
     let page = std::fs::read_to_string(repository("docs/json-rpc.md")).unwrap();
     let (_, section) = page.split_once("## Operations as methods\n").unwrap();
@@ -152,7 +154,7 @@ fn the_methods_of_the_guide_to_json_rpc_work_and_are_answered_as_shown() {
     let lines = section.lines().filter_map(|line| line.strip_prefix("    "));
     let messages: Vec<Value> = lines.map(|line| serde_json::from_str(line).expect(line)).collect();
     let mut rpc = Rpc::open(&server);
-    // The game writes its memory in its first frames.
+    // The game sets up its memory in its first frames.
     rpc.result("wait", json!({"until": "u32[frame] > 10"}));
     let mut shown = BTreeSet::new();
     for pair in messages.chunks(2) {
@@ -161,7 +163,7 @@ fn the_methods_of_the_guide_to_json_rpc_work_and_are_answered_as_shown() {
         let params = request.get("params").cloned().unwrap_or_else(|| json!({}));
         let given = rpc.result(method, params);
         check(&reply["result"], &given, method);
-        // Frames differ from those of the page; everything else is exact.
+        // The numbers of frames differ from those in the page, but values must be equal.
         assert_eq!(reply["result"].get("value"), given.get("value"), "{method}");
         assert_eq!(request["id"], reply["id"], "{method}");
         shown.insert(method.to_owned());

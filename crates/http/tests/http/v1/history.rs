@@ -1,10 +1,10 @@
-//! The history of an emulator over HTTP.
+//! The history of an emulator over HTTP. A *line* is a sequence of frames without a gap; going back begins a new line.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::live::script::{Place, ready};
+use super::live::script::{ScriptPort, ready};
 use super::ok;
 use super::problems::problem;
 use crate::support::{Server, wait_for};
@@ -18,7 +18,7 @@ fn advance(server: &Server, frames: u32) -> u64 {
 }
 
 #[test]
-fn a_game_goes_back_to_a_frame_and_the_line_that_it_left_is_kept() {
+fn a_game_goes_back_to_a_frame_and_the_old_line_is_kept() {
     let server = Server::paused();
     advance(&server, 100);
     let memory = || server.get("/v1/memory/0x03000000?length=32768").body;
@@ -34,7 +34,7 @@ fn a_game_goes_back_to_a_frame_and_the_line_that_it_left_is_kept() {
     let lines = timeline["lines"].as_array().unwrap();
     assert_eq!((&timeline["frame"], &timeline["line"]), (&json!(120), &json!(2)));
     assert_eq!(lines[0]["states"], json!([0, 30, 60, 90, 120, 150, 180, 210, 240, end]));
-    // Before its first frame, the core has no picture of this game.
+    // At frame 0, the core has no picture of this game yet.
     assert_eq!(lines[0]["pictures"], json!([30, 90, 150, 210]));
     let keys = [
         json!({"frame": 0, "keys": []}),
@@ -59,7 +59,7 @@ fn a_game_goes_back_to_a_frame_and_the_line_that_it_left_is_kept() {
 }
 
 #[test]
-fn twenty_seconds_back_take_less_than_50_ms_to_the_picture() {
+fn going_back_twenty_seconds_and_getting_the_picture_takes_less_than_50_ms() {
     let server = Server::paused();
     advance(&server, 1300);
     let mut times = Vec::new();
@@ -77,7 +77,7 @@ fn twenty_seconds_back_take_less_than_50_ms_to_the_picture() {
 }
 
 #[test]
-fn what_needs_the_frames_in_order_is_not_disturbed() {
+fn going_back_is_refused_during_key_timelines_and_recordings() {
     let server = Server::paused();
     advance(&server, 40);
     ok(&post(&server, "/v1/input", json!({"sequence": "A:60"})));
@@ -92,7 +92,7 @@ fn what_needs_the_frames_in_order_is_not_disturbed() {
 }
 
 #[test]
-fn snapshots_and_recordings_are_on_the_line_that_they_were_made_of() {
+fn snapshots_and_recordings_are_listed_on_the_line_on_which_they_began() {
     let server = Server::paused();
     advance(&server, 70);
     assert_eq!(post(&server, "/v1/snapshots", json!({"name": "here"})).status, 201);
@@ -107,11 +107,12 @@ fn snapshots_and_recordings_are_on_the_line_that_they_were_made_of() {
 }
 
 #[test]
-fn a_snapshot_is_on_its_line_if_the_game_waited_at_the_frame_of_a_kept_state() {
+fn a_snapshot_is_on_its_line_even_if_the_state_of_its_frame_is_kept_later() {
     let server = Server::paused();
     advance(&server, 60);
     assert_eq!(post(&server, "/v1/snapshots", json!({"name": "here"})).status, 201);
-    // The state of this frame is kept when the game goes on, and times of snapshots are whole seconds.
+    // The core keeps the state of this frame only when the game continues, and files have times in whole seconds. After
+    // this pause, the state is clearly later than the snapshot.
     std::thread::sleep(Duration::from_millis(2100));
     advance(&server, 40);
     let line = &ok(&server.get("/v1/timeline"))["lines"][0];
@@ -120,7 +121,7 @@ fn a_snapshot_is_on_its_line_if_the_game_waited_at_the_frame_of_a_kept_state() {
 }
 
 #[test]
-fn changes_of_memory_are_on_the_line() {
+fn changes_of_memory_are_listed_on_the_line() {
     let server = Server::paused();
     for _ in 0..3 {
         let frame = advance(&server, 100);
@@ -136,8 +137,8 @@ fn changes_of_memory_are_on_the_line() {
 
 #[test]
 fn an_attached_emulator_goes_back_to_a_frame_whose_state_is_kept() {
-    let place = Place::new();
-    let (_core, server) = (place.core(), place.server(|_| {}));
+    let port = ScriptPort::new();
+    let (_core, server) = (port.core(), port.server(|_| {}));
     ready(&server);
     let states =
         || ok(&server.get("/v1/timeline"))["lines"][0]["states"].as_array().cloned().unwrap_or_default();

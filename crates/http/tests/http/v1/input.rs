@@ -1,4 +1,5 @@
-//! Keys by frame. The demo game logs the keys that it saw in each frame; the tests compare the replies with this log.
+//! Key presses in exact frames. The demo game logs the keys that it saw in each frame, and the tests compare the
+//! replies with this log.
 
 use serde_json::{Value, json};
 
@@ -19,7 +20,7 @@ fn advance(server: &Server, frames: u32) -> u64 {
     done(server, "/v1/advance", json!({"frames": frames}))["frame"].as_u64().unwrap()
 }
 
-/// A paused game that has begun to play.
+/// A server with a game that has begun to read keys and is paused.
 fn playing() -> Server {
     let server = Server::paused();
     advance(&server, 60);
@@ -40,7 +41,7 @@ fn seen(server: &Server, first: u64, last: u64) -> Vec<u64> {
 }
 
 #[test]
-fn a_sequence_is_seen_in_the_frames_that_the_reply_names() {
+fn the_game_sees_a_sequence_in_the_frames_that_the_reply_names() {
     let server = playing();
     let played = done(&server, "/v1/input", json!({"sequence": "A:2 .:10 Up+B:30 R"}));
     let first = played["frame"].as_u64().unwrap() + 1;
@@ -59,7 +60,7 @@ fn a_sequence_is_seen_in_the_frames_that_the_reply_names() {
 }
 
 #[test]
-fn a_tap_after_an_advance_in_a_batch_is_seen_in_the_frames_of_the_reply() {
+fn the_game_sees_a_tap_after_an_advance_in_the_frames_that_the_reply_names() {
     let server = playing();
     let body = json!({"ops": [
         {"op": "advance", "frames": 7},
@@ -76,7 +77,7 @@ fn a_tap_after_an_advance_in_a_batch_is_seen_in_the_frames_of_the_reply() {
 }
 
 #[test]
-fn a_wait_is_answered_at_the_end_of_the_timeline() {
+fn a_request_with_wait_is_answered_at_the_end_of_its_key_timeline() {
     let server = Server::start();
     let played = done(&server, "/v1/tap?wait=true", json!({"keys": ["L"], "frames": 5}));
     let last = played["last"].as_u64().unwrap();
@@ -88,7 +89,7 @@ fn a_wait_is_answered_at_the_end_of_the_timeline() {
 }
 
 #[test]
-fn a_wait_without_frames_gets_an_error() {
+fn a_request_with_wait_gets_an_error_if_no_frames_run() {
     let server = Server::paused();
     let error = problem(&post(&server, "/v1/input?wait=true&timeout=50", json!({"sequence": "A"})), 504);
     assert!(error["detail"].as_str().unwrap().contains("DELETE /v1/input/1"), "{error}");
@@ -99,7 +100,7 @@ fn a_wait_without_frames_gets_an_error() {
 }
 
 #[test]
-fn what_is_played_can_be_cancelled() {
+fn key_timelines_can_be_cancelled() {
     let server = playing();
     let id = done(&server, "/v1/input", json!({"sequence": "A:100"}))["id"].as_u64().unwrap();
     let error = problem(&post(&server, "/v1/tap", json!({"keys": ["A"]})), 409);
@@ -131,7 +132,7 @@ fn keys_are_held_until_they_are_released() {
 }
 
 #[test]
-fn a_repeated_press_is_made_once() {
+fn a_tap_repeated_with_its_idempotency_key_is_made_once() {
     let server = playing();
     let tap = || {
         let body = json!({"keys": ["Select"], "frames": 2}).to_string();
@@ -145,7 +146,7 @@ fn a_repeated_press_is_made_once() {
 }
 
 #[test]
-fn a_key_that_came_with_another_request_presses_nothing() {
+fn an_idempotency_key_of_another_request_is_refused() {
     let server = playing();
     let tap = |key: &str| {
         let body = json!({"keys": [key]}).to_string();
@@ -181,7 +182,7 @@ fn an_invalid_press_is_refused_and_nothing_is_pressed() {
 }
 
 #[test]
-fn a_pause_at_the_end_counts() {
+fn frames_without_keys_at_the_end_of_a_sequence_count() {
     let server = Server::start();
     let played = done(&server, "/v1/input?wait=true", json!({"sequence": "A:2 .:10"}));
     let frame = played["frame"].as_u64().unwrap();

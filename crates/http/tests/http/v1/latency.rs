@@ -7,13 +7,14 @@ use serde_json::json;
 
 use crate::support::{Reply, Server};
 
-/// The longest median that is accepted. The goal is 2 ms for a release build on an idle machine. A test build is slower, and
-/// its machine is busy.
+/// The longest accepted median. The goal is 2 ms for a release build on an idle machine. A test build is slower, and
+/// the machine is busy during the tests.
 const LONGEST: Duration = Duration::from_millis(if cfg!(debug_assertions) { 400 } else { 10 });
 
-/// Batches of 64 scattered reads, a tap and a picture, on one connection. `FRAMEWIRE_BATCHES` sets their number.
+/// Sends batches of 64 scattered reads, a tap and a picture, on one connection. `FRAMEWIRE_BATCHES` sets the number of
+/// batches.
 #[test]
-fn many_reads_a_tap_and_a_picture_come_in_one_round_trip() {
+fn many_reads_a_tap_and_a_picture_need_only_one_round_trip() {
     let rounds = std::env::var("FRAMEWIRE_BATCHES").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(40);
     let server = Server::start();
     let addresses: Vec<u32> = (0..64).map(|number| 0x0200_0000 + number * 0x0FEC).collect();
@@ -27,7 +28,7 @@ fn many_reads_a_tap_and_a_picture_come_in_one_round_trip() {
     let mut times: Vec<Duration> = (0..rounds)
         .map(|_| {
             let length = body.len();
-            // In one piece: TCP would hold further ones back until the first is acknowledged.
+            // The request is written in one piece. TCP would hold a second piece back until the first is acknowledged.
             let request = format!(
                 "POST /v1/batch HTTP/1.1\r\nhost: localhost\r\ncontent-length: {length}\r\n\r\n{body}"
             );

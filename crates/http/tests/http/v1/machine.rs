@@ -1,4 +1,4 @@
-//! Registers of the processor, and registers for input and output: on both kinds of emulator and both consoles.
+//! Registers of the processor, I/O registers and cycle counts, on both kinds of emulator and both consoles.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use framewire_emulator::embedded::Rom;
 use serde_json::{Value, json};
 
 use super::live::client::{Rpc, json_of, post};
-use super::live::script::{Place, ready};
+use super::live::script::{ScriptPort, ready};
 use super::problems::problem;
 use crate::support::{Server, core, game_boy, wait_for};
 
@@ -14,27 +14,27 @@ fn put(server: &Server, path: &str, value: i64, status: u16) -> Value {
     json_of(&server.request("PUT", path, json!({"value": value}).to_string().as_bytes()), status)
 }
 
-/// The registers, over HTTP.
+/// The registers of the processor, over HTTP.
 fn registers(server: &Server) -> Value {
     json_of(&server.get("/v1/registers"), 200)["registers"].clone()
 }
 
-/// The registers for input and output whose names hold this text: name and what is known of it.
+/// The I/O registers whose names contain this text. For each, the name and its JSON.
 fn io(server: &Server, contains: &str) -> Vec<(String, Value)> {
     let all = json_of(&server.get(&format!("/v1/io?contains={contains}")), 200);
     let registers = all["registers"].as_array().unwrap().iter();
     registers.map(|one| (one["name"].as_str().unwrap().to_owned(), one.clone())).collect()
 }
 
-/// Stops frames between the requests of a test: on an attached emulator, by lockstep.
-fn stand_still(server: &Server) {
+/// Stops the frames between the requests of a test, with lockstep.
+fn stop_frames(server: &Server) {
     wait_for("frames", || json_of(&server.get("/v1/emulator"), 200)["frame"].as_u64() > Some(10));
     json_of(&post(server, "/v1/lockstep", &json!({"timeout": 20_000})), 200);
 }
 
 /// Lists, reads and writes registers of the Game Boy Advance's processor by name.
 fn uses_registers_of_the_advance(server: &Server) {
-    stand_still(server);
+    stop_frames(server);
     let before = json_of(&server.get("/v1/registers"), 200);
     assert_eq!(before["console"], "Game Boy Advance");
     let names: Vec<&str> = before["registers"].as_object().unwrap().keys().map(String::as_str).collect();
@@ -61,13 +61,13 @@ fn uses_registers_of_the_advance(server: &Server) {
 
 /// The same for the Game Boy.
 fn uses_registers_of_the_game_boy(server: &Server) {
-    stand_still(server);
+    stop_frames(server);
     let before = json_of(&server.get("/v1/registers"), 200);
     assert_eq!(before["console"], "Game Boy");
     let mut names: Vec<&str> = before["registers"].as_object().unwrap().keys().map(String::as_str).collect();
     names.sort_unstable();
     assert_eq!(names, ["a", "af", "b", "bc", "c", "d", "de", "e", "f", "h", "hl", "l", "pc", "sp"]);
-    // The program's loop: inc (hl); jr back to it.
+    // The program is a loop: inc (hl); jr back to inc.
     assert_eq!(before["registers"]["hl"], 0xc000);
     assert!((0x153..=0x155).contains(&before["registers"]["pc"].as_u64().unwrap()), "{before}");
     put(server, "/v1/registers/de", 0x1234, 200);
@@ -81,16 +81,16 @@ fn uses_registers_of_the_game_boy(server: &Server) {
     refuses_registers(server, "r0", "sp");
 }
 
-/// An unknown name is refused with a list of names, and so is a number that is too large.
+/// Checks that an unknown name is refused with a list of the names, and that a number that is too large is refused.
 fn refuses_registers(server: &Server, unknown: &str, known: &str) {
     let refusal = put(server, &format!("/v1/registers/{unknown}"), 1, 400);
     assert!(refusal["detail"].as_str().unwrap().contains(known), "{refusal}");
     assert_eq!(put(server, "/v1/registers/pc", 5_000_000_000, 400)["parameter"], "value");
 }
 
-/// Reads and writes the registers for input and output of the Game Boy Advance that the demo game does not use.
+/// Reads and writes I/O registers of the Game Boy Advance that the demo game does not use.
 fn uses_io_of_the_advance(server: &Server) {
-    stand_still(server);
+    stop_frames(server);
     for (name, value) in [("SIOMULTI2", 0x1234), ("JOY_TRANS", 0x1234_5678), ("WAVE_RAM1_H", 0xa5c3)] {
         put(server, &format!("/v1/io/{name}"), value, 200);
         let found = io(server, name);
@@ -106,7 +106,7 @@ fn uses_io_of_the_advance(server: &Server) {
 
 /// The same for the Game Boy Color.
 fn uses_io_of_the_game_boy(server: &Server) {
-    stand_still(server);
+    stop_frames(server);
     assert_eq!(io(server, "").len(), 76);
     for (name, value, fields) in [
         ("NR50", 0x95, json!({"vin_left": 1, "left": 1, "vin_right": 0, "right": 5})),
@@ -122,7 +122,8 @@ fn uses_io_of_the_game_boy(server: &Server) {
     }
     let raw = json_of(&server.get("/v1/memory/0xff33"), 200)["value"].clone();
     assert_eq!(raw, 0xa5);
-    // Colour 1 of palette 0, a byte at a time.
+    // BCPD takes one byte of a colour at a time, and then BCPS points to the next byte. This is a byte of colour 1 of
+    // palette 0.
     put(server, "/v1/io/BCPD", 0x1f, 200);
     assert_eq!(io(server, "BCPS")[0].1["fields"]["index"], 3);
     assert_eq!(put(server, "/v1/io/HDMA5", 256, 400)["parameter"], "value");
@@ -130,7 +131,7 @@ fn uses_io_of_the_game_boy(server: &Server) {
 
 /// Counts the cycles of frames over HTTP, in batches and over JSON-RPC.
 fn counts_cycles(server: &Server, frequency: i64, frame: u64) {
-    stand_still(server);
+    stop_frames(server);
     let before = json_of(&server.get("/v1/cycles"), 200);
     assert_eq!(before["frequency"], frequency);
     let ops = json!({"ops": [
@@ -146,7 +147,7 @@ fn counts_cycles(server: &Server, frequency: i64, frame: u64) {
     assert_eq!(rpc.result("cycleCounter", json!({}))["cycles"], value(4));
 }
 
-/// A server over a Game Boy Color.
+/// A server that runs a Game Boy Color.
 fn server_of_the_game_boy() -> Server {
     let folder = tempfile::tempdir().unwrap();
     let emulator = core(Rom::File(game_boy(&folder)), false, Vec::new());
@@ -165,16 +166,16 @@ fn registers_of_the_game_boy_are_listed_and_written_by_name() {
 
 #[test]
 fn registers_of_an_attached_mgba_are_listed_and_written_by_name() {
-    let place = Place::new();
-    let (_core, server) = (place.core(), place.server(|_| {}));
+    let port = ScriptPort::new();
+    let (_core, server) = (port.core(), port.server(|_| {}));
     ready(&server);
     uses_registers_of_the_advance(&server);
 }
 
 #[test]
 fn registers_of_an_attached_game_boy_are_listed_and_written_by_name() {
-    let (place, folder) = (Place::new(), tempfile::tempdir().unwrap());
-    let (_core, server) = (place.core_of(Rom::File(game_boy(&folder))), place.server(|_| {}));
+    let (port, folder) = (ScriptPort::new(), tempfile::tempdir().unwrap());
+    let (_core, server) = (port.core_of(Rom::File(game_boy(&folder))), port.server(|_| {}));
     ready(&server);
     uses_registers_of_the_game_boy(&server);
 }
@@ -187,13 +188,13 @@ fn io_registers_are_read_and_written_by_name() {
 
 #[test]
 fn io_registers_of_attached_consoles_are_read_and_written_by_name() {
-    let place = Place::new();
-    let (advance, server) = (place.core(), place.server(|_| {}));
+    let port = ScriptPort::new();
+    let (advance, server) = (port.core(), port.server(|_| {}));
     ready(&server);
     uses_io_of_the_advance(&server);
     drop((server, advance));
-    let (place, folder) = (Place::new(), tempfile::tempdir().unwrap());
-    let (_core, server) = (place.core_of(Rom::File(game_boy(&folder))), place.server(|_| {}));
+    let (port, folder) = (ScriptPort::new(), tempfile::tempdir().unwrap());
+    let (_core, server) = (port.core_of(Rom::File(game_boy(&folder))), port.server(|_| {}));
     ready(&server);
     uses_io_of_the_game_boy(&server);
 }
@@ -206,8 +207,8 @@ fn cycles_are_counted_on_both_consoles() {
 
 #[test]
 fn an_attached_mgba_refuses_to_count_cycles_with_the_reason() {
-    let place = Place::new();
-    let (_core, server) = (place.core(), place.server(|_| {}));
+    let port = ScriptPort::new();
+    let (_core, server) = (port.core(), port.server(|_| {}));
     ready(&server);
     let refusal = problem(&server.get("/v1/cycles"), 501);
     assert!(

@@ -29,7 +29,7 @@ fn numbers_are_written_and_read_by_name() {
 }
 
 #[test]
-fn bytes_are_written_and_read_in_each_form() {
+fn bytes_are_written_and_read_in_each_format() {
     let server = Server::paused();
     let path = "/v1/memory/scratch";
     let put = |body: &str| ok(&server.request("PUT", path, body.as_bytes()));
@@ -90,7 +90,7 @@ fn invalid_reads_and_writes_are_refused_and_change_nothing() {
     assert_eq!(ok(&server.get("/v1/memory/score"))["value"], 0);
     let put = |target: &str, body: &str| problem(&server.request("PUT", target, body.as_bytes()), 400);
     assert_eq!(put("/v1/memory/0?domain=wram", r#"{"data": "AA=="}"#)["parameter"], "domain");
-    // Written past its end the domain would begin again.
+    // A write past the end of the domain would wrap around to its beginning.
     let error = put("/v1/memory/262144?domain=wram", r#"{"value": 9}"#);
     assert!(error["detail"].as_str().unwrap().contains("262144 bytes"), "{error}");
     assert_eq!(ok(&server.get("/v1/memory/0?domain=wram"))["value"], 0);
@@ -98,7 +98,7 @@ fn invalid_reads_and_writes_are_refused_and_change_nothing() {
 }
 
 #[test]
-fn numbers_at_odd_addresses_are_the_bytes_there() {
+fn numbers_at_unaligned_addresses_consist_of_the_bytes_there() {
     let server = Server::paused();
     let base = field("scratch");
     let put = |path: &str, body: Value| ok(&server.request("PUT", path, body.to_string().as_bytes()));
@@ -175,15 +175,15 @@ fn writes_that_would_do_nothing_are_refused() {
         let error = problem(&server.request("PUT", path, br#"{"value": 5}"#), 400);
         assert!(error["detail"].as_str().unwrap().contains(says), "{error}");
     }
-    // A patch of the ROM in memory.
+    // A write to the domain `cart0` patches the ROM in memory.
     ok(&server.request("PUT", "/v1/memory/0x1000?domain=cart0", br#"{"value": 5}"#));
     assert_eq!(ok(&server.get("/v1/memory/0x08001000"))["value"], 5);
-    // mGBA-http's routes take what mGBA takes.
+    // mGBA-http's routes accept every write that mGBA accepts.
     server.post_ok("/core/write8?address=0x08000000&value=5", "");
 }
 
 #[test]
-fn symbols_are_listed_in_parts() {
+fn symbols_are_listed_in_pages() {
     let server = Server::start();
     let list = |query: &str| {
         let list = ok(&server.get(&format!("/v1/symbols{query}")));
@@ -208,16 +208,16 @@ fn symbols_are_listed_in_parts() {
 }
 
 #[test]
-fn domains_are_listed_with_their_places() {
+fn domains_are_listed_with_their_bases_and_sizes() {
     let domains = ok(&Server::start().get("/v1/domains"));
     let domains = domains["domains"].as_array().unwrap();
     let wram = domains.iter().find(|domain| domain["id"] == "wram").unwrap();
     assert_eq!((&wram["base"], &wram["size"]), (&0x0200_0000.into(), &0x4_0000.into()));
 }
 
-/// The names of one game mean nothing in another one.
+/// Names from the symbols of one game are not valid in another game.
 #[test]
-fn names_of_the_game_before_are_not_used_for_another_one_and_come_back() {
+fn names_are_refused_while_another_game_runs_and_work_again_afterwards() {
     let server = Server::paused();
     let demo = std::fs::read(repository("rom/framewire-demo.gba")).unwrap();
     let write = |name: &str, title: &[u8; 9], last: u8| {
@@ -246,7 +246,7 @@ fn names_of_the_game_before_are_not_used_for_another_one_and_come_back() {
     says(problem(&server.request("POST", "/v1/batch", batch), 404));
     assert_eq!(body(&server.get("/v1/symbols"), 200)["symbols"], json!([]));
     problem(&server.get("/v1/memory/score+"), 404);
-    // Numbers need no names.
+    // Numeric addresses work in every game.
     body(&server.get("/v1/memory/0x02000000"), 200);
     for name in ["rebuilt.gba", "demo game.gba"] {
         load(name);

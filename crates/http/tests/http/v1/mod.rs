@@ -1,4 +1,4 @@
-//! Framewire's own interface.
+//! The routes of `/v1`, Framewire's own interface.
 
 mod batch;
 mod cheats;
@@ -24,13 +24,13 @@ use serde_json::Value;
 
 use crate::support::{Reply, Server};
 
-/// What a request that succeeds is answered with.
+/// The JSON of a reply, which must have the status 200.
 #[track_caller]
 fn ok(reply: &Reply) -> Value {
     body(reply, 200)
 }
 
-/// The JSON of a reply of this status.
+/// The JSON of a reply, which must have this status.
 #[track_caller]
 fn body(reply: &Reply, status: u16) -> Value {
     assert_eq!(
@@ -42,7 +42,7 @@ fn body(reply: &Reply, status: u16) -> Value {
     serde_json::from_slice(&reply.body).unwrap()
 }
 
-/// What a request with a body of JSON is answered with.
+/// Sends a request with a JSON body. Returns the JSON of the reply, which must have this status.
 #[track_caller]
 fn sent(server: &Server, method: &str, target: &str, request: &Value, status: u16) -> Value {
     body(&server.request(method, target, request.to_string().as_bytes()), status)

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::support::{Reply, Server};
 
-/// The problem in a reply of this status, with the fields that each has.
+/// The problem in a reply. The reply must have this status, and the fields that every problem has.
 #[track_caller]
 pub fn problem(reply: &Reply, status: u16) -> Value {
     let text = String::from_utf8_lossy(&reply.body);
@@ -40,7 +40,7 @@ fn an_unknown_path_or_method_is_a_problem_under_v1_and_text_elsewhere() {
 }
 
 #[test]
-fn what_is_refused_before_any_route_is_a_problem_too() {
+fn requests_that_are_refused_before_routing_get_a_problem_too() {
     let server = Server::start();
     let reply = server.request_with("GET", "/v1/emulator", "origin: http://evil.example\r\n", b"");
     assert!(problem(&reply, 403)["detail"].as_str().unwrap().contains("--allow-origin"));
@@ -49,7 +49,7 @@ fn what_is_refused_before_any_route_is_a_problem_too() {
 }
 
 #[test]
-fn an_emulator_that_is_not_there_is_answered_with_those_that_are() {
+fn the_error_for_an_unknown_emulator_lists_the_emulators() {
     let server = Server::start();
     let error = problem(&server.get("/v1/emulator?emulator=second"), 404);
     assert!(error["detail"].as_str().unwrap().ends_with("there are: demo"), "{error}");
@@ -79,7 +79,7 @@ fn the_error_for_an_invalid_body_names_the_place() {
 }
 
 #[test]
-fn a_body_is_an_object_and_so_is_each_in_it() {
+fn a_body_and_the_items_in_its_lists_must_be_objects() {
     let server = Server::paused();
     for (path, body) in [
         ("/v1/tap", r#"[["A"], 3]"#),
@@ -108,7 +108,7 @@ fn a_body_is_an_object_and_so_is_each_in_it() {
 }
 
 #[test]
-fn what_cannot_be_used_is_named_with_what_is_accepted() {
+fn the_error_for_a_wrong_value_names_the_parameter_and_what_is_accepted() {
     let server = Server::paused();
     for (target, parameter, accepts) in [
         ("/v1/memory/score?length=-1", "length", "from 0 to 4294967295"),
@@ -164,9 +164,8 @@ fn what_cannot_be_used_is_named_with_what_is_accepted() {
     assert_eq!(state.status, 200);
 }
 
-/// An error in a head is reported before a route is searched for.
 #[test]
-fn refusals_said_a_wider_range_than_is_accepted_or_none() {
+fn errors_state_exactly_which_range_is_accepted() {
     let server = Server::start();
     for (path, body, says) in [
         ("/v1/advance", r#"{"frames": -1}"#, "frames is -1; accepted is a whole number from 1 to 3600"),
@@ -233,6 +232,7 @@ fn refusals_said_a_wider_range_than_is_accepted_or_none() {
     }
 }
 
+/// The server reports an error in a head before it looks for a route.
 #[test]
 fn heads_that_are_too_large_or_too_slow_are_problems_too() {
     let server = Server::with(|app| app.limits.head = Duration::from_millis(300));

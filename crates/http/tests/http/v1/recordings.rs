@@ -6,7 +6,7 @@ use super::problems::problem;
 use super::{body, sent};
 use crate::support::{Server, field, wait_for};
 
-/// Plays 240 frames with some keys.
+/// Plays more than 200 frames with some keys.
 fn play(server: &Server) {
     let step = |keys: Value, frames: u32| {
         [json!({"op": "set_keys", "keys": keys}), json!({"op": "advance", "frames": frames})]
@@ -20,7 +20,7 @@ fn play(server: &Server) {
     sent(server, "POST", "/v1/batch", &json!({"ops": ops}), 200);
 }
 
-/// A paused server and a recording `run` on it, of how many frames.
+/// A paused server with a recording named `run`, and the number of its frames.
 fn recorded(every: u32) -> (Server, u64) {
     let server = Server::paused();
     sent(&server, "POST", "/v1/advance", &json!({"frames": 100}), 200);
@@ -38,7 +38,7 @@ fn recorded(every: u32) -> (Server, u64) {
 }
 
 #[test]
-fn what_was_recorded_is_replayed() {
+fn a_recording_is_replayed() {
     let (server, frames) = recorded(10);
     let listed = body(&server.get("/v1/recordings"), 200);
     assert_eq!((&listed["total"], &listed["recordings"][0]["frame"]), (&1.into(), &100.into()));
@@ -68,13 +68,14 @@ fn what_was_recorded_is_replayed() {
 }
 
 #[test]
-fn files_go_out_and_in_and_damage_is_named_with_its_frame() {
+fn files_are_downloaded_and_uploaded_and_damage_is_reported_with_its_frame() {
     let (server, frames) = recorded(1);
     let file = server.get("/v1/recordings/run/file");
     assert_eq!(file.status, 200);
     assert!(file.body.starts_with(b"FRAMEWIRE RECORDING 1\ntitle FRAMEWIRE\n"));
     assert!(file.header("content-disposition").unwrap().contains("run.fwr"));
-    // 26 bytes a frame after the state, and the end: 2 bytes of frames, its reason, and a checksum.
+    // After the state, each frame takes 26 bytes. The last entry is the end: a letter, the number of frames in 2 bytes,
+    // the reason with its length, and a checksum.
     let tail = 1 + 2 + 4 + "stopped".len() + 4;
     let of_frame = |frame: u64| file.body.len() - tail - 26 * (frames - frame + 1) as usize;
     let mut changed = file.body.clone();
@@ -90,7 +91,7 @@ fn files_go_out_and_in_and_damage_is_named_with_its_frame() {
     problem(&server.request("PUT", "/v1/recordings/other/file", b"FRAMEWIRE RECORDING 7\n"), 422);
     problem(&server.request("PUT", "/v1/recordings/a%20b/file", &file.body), 400);
 
-    // One that was damaged on disk is played up to there.
+    // A recording that was damaged on disk is played up to the damage.
     std::fs::write(server.folder.path().join("data/recordings/copy.fwr"), &changed).unwrap();
     let replay = sent(&server, "POST", "/v1/recordings/copy/replay", &json!({}), 200);
     assert_eq!((&replay["equal"], &replay["played"]), (&false.into(), &122.into()));
@@ -100,11 +101,11 @@ fn files_go_out_and_in_and_damage_is_named_with_its_frame() {
 }
 
 #[test]
-fn a_replay_that_goes_another_way_says_where() {
+fn a_replay_that_diverges_says_in_which_frame() {
     let server = Server::paused();
     sent(&server, "POST", "/v1/advance", &json!({"frames": 100}), 200);
     sent(&server, "POST", "/v1/recordings", &json!({"name": "run", "every": 5}), 201);
-    // Written by hand in the middle, which no recording holds: the score on the screen.
+    // Recordings do not contain writes to memory. This write changes the score on the screen, so the replay diverges.
     let score = field("score");
     let ops = json!({"ops": [
         {"op": "advance", "frames": 52}, {"op": "write32", "address": score, "value": 4321}, {"op": "advance", "frames": 30},
@@ -119,7 +120,7 @@ fn a_replay_that_goes_another_way_says_where() {
 }
 
 #[test]
-fn one_of_each_at_a_time() {
+fn only_one_recording_and_one_replay_run_at_a_time() {
     let (server, _) = recorded(60);
     let slow = json!({"speed": 0.1, "wait": false});
     let begun = sent(&server, "POST", "/v1/recordings/run/replay", &slow, 202);
@@ -140,7 +141,7 @@ fn one_of_each_at_a_time() {
         let error = problem(&server.request(method, &format!("/v1/recordings/next{target}"), b""), 409);
         assert!(error["detail"].as_str().unwrap().contains("DELETE /v1/recording?emulator=demo"), "{error}");
     }
-    // A reset ends it at once, and another one can begin.
+    // A reset ends the recording at once, and then another one can begin.
     sent(&server, "POST", "/v1/advance", &json!({"frames": 59}), 200);
     sent(&server, "POST", "/v1/reset", &json!({}), 200);
     let ended = body(&server.get("/v1/recording"), 200);
@@ -153,7 +154,7 @@ fn one_of_each_at_a_time() {
     problem(&server.get("/v1/recording"), 404);
 }
 
-/// What a server that was killed has left is completed by the next one, and listed as that.
+/// If a server was killed during a recording, the next server completes the file and lists it as recovered.
 #[test]
 fn a_recording_of_a_killed_server_is_listed_as_recovered() {
     let (first, _) = recorded(10);
@@ -183,7 +184,7 @@ fn a_server_that_stops_completes_its_recordings() {
     sent(&server, "POST", "/v1/recordings", &json!({"name": "last", "start": "power-on"}), 201);
     sent(&server, "POST", "/v1/advance", &json!({"frames": 20}), 200);
     server.stop();
-    wait_for("the end", || server.has_stopped());
+    wait_for("the shutdown", || server.has_stopped());
     let file = std::fs::read(server.folder.path().join("data/recordings/last.fwr")).unwrap();
     assert!(file.windows(7).any(|end| end == b"stopped"));
 }

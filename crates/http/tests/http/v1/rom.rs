@@ -1,4 +1,4 @@
-//! Games that clients send.
+//! PUT /v1/rom: clients send a ROM, and the server runs it.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ fn demo() -> Vec<u8> {
     fs::read(repository("rom/framewire-demo.gba")).unwrap()
 }
 
-/// The demo game under another title.
+/// The demo game with another title.
 fn other() -> Vec<u8> {
     let mut rom = demo();
     rom[0xA0..0xA5].copy_from_slice(b"OTHER");
@@ -28,22 +28,22 @@ fn title(server: &Server) -> serde_json::Value {
 }
 
 #[test]
-fn a_game_that_is_sent_runs_and_is_kept() {
+fn a_rom_that_is_sent_runs_and_is_kept() {
     let server = Server::paused();
     let reply = ok(&send(&server, "name=other.gba", &other()));
     assert_eq!(reply, json!({"frame": 0}));
     assert!(title(&server).as_str().unwrap().starts_with("OTHER"), "{}", title(&server));
-    // The same game again needs no permission, another one of its name does.
+    // The same game may be sent again. Another game with the same name needs `replace=true`.
     ok(&send(&server, "name=other.gba", &other()));
     let said = problem(&send(&server, "name=other.gba", &demo()), 409);
     assert!(said["detail"].as_str().unwrap().contains("?replace=true"), "{said}");
-    assert!(title(&server).as_str().unwrap().starts_with("OTHER"), "the game goes on");
+    assert!(title(&server).as_str().unwrap().starts_with("OTHER"), "the current game continues");
     ok(&send(&server, "name=other.gba&replace=true", &demo()));
     assert_eq!(title(&server), "FRAMEWIRE");
 }
 
 #[test]
-fn bytes_that_are_not_a_game_are_refused_and_not_kept() {
+fn bytes_that_are_not_a_rom_are_refused_and_not_kept() {
     let server = Server::paused();
     for name in ["", "a", "a.txt", "..%2fa.gba", "a%2fb.gba", ".gba", "nul.gba", "a.gba."] {
         let said = problem(&send(&server, &format!("name={name}"), &demo()), 400);
@@ -55,7 +55,7 @@ fn bytes_that_are_not_a_game_are_refused_and_not_kept() {
     let detail = said["detail"].as_str().unwrap();
     assert!(detail.contains("a.gba") && !detail.contains("uploads") && !detail.contains('/'), "{said}");
     assert_eq!(title(&server), "FRAMEWIRE");
-    // Nothing of that name is left, so another game can have it.
+    // The file was not kept, so another game can use its name.
     ok(&send(&server, "name=a.gba", &other()));
     let large = vec![0; (32 << 20) + 1];
     assert_eq!(send(&server, "name=large.gba", &large).status, 413);

@@ -1,4 +1,4 @@
-//! Lua code of clients.
+//! POST /v1/script: Lua code that clients send.
 
 use serde_json::{Value, json};
 
@@ -6,6 +6,7 @@ use super::problems::problem;
 use super::{body, ok};
 use crate::support::{Server, field};
 
+/// A server that allows scripts.
 fn allowing() -> Server {
     Server::with(|app| app.access.scripts = true)
 }
@@ -29,7 +30,7 @@ fn code_returns_values_and_output() {
     );
     assert_eq!(reply["output"], json!(["title\tFRAMEWIRE", "ä"]));
     assert!(reply["frame"].is_u64() && reply.get("error").is_none(), "{reply}");
-    // Globals are kept, and do not reach other scripts.
+    // Globals are kept between requests, but other scripts do not see them.
     run(&server, "count = (count or 0) + 1");
     assert_eq!(run(&server, "count = count + 1 return count, _G.count")["values"], json!([2, null]));
 }
@@ -61,7 +62,7 @@ fn an_error_is_returned_with_its_line_and_the_output_before_it() {
 }
 
 #[test]
-fn a_key_repeats_no_code() {
+fn code_repeated_with_its_idempotency_key_runs_once() {
     let server = allowing();
     let headers = "idempotency-key: script-1\r\n";
     let code = json!({"code": "n = (n or 0) + 1 error('n is ' .. n)"}).to_string();

@@ -20,7 +20,7 @@ fn a_value_is_found_by_how_it_changes() {
     let server = Server::paused();
     write16(&server, 500);
     let search = sent(&server, "POST", "/v1/search", &json!({"type": "u16"}), 201);
-    // All of the work RAM, two bytes a place.
+    // All of the work RAM, with a candidate every two bytes.
     assert_eq!((&search["count"], &search["emulator"]), (&((0x40000 + 0x8000) / 2).into(), &"demo".into()));
     narrow(&server, &search, &json!({"is": "equal", "value": 500}));
     write16(&server, 517);
@@ -42,7 +42,7 @@ fn a_value_is_found_by_how_it_changes() {
 }
 
 #[test]
-fn candidates_come_in_pages_and_areas_by_domain_bus_or_symbol() {
+fn candidates_are_listed_in_pages_and_areas_are_in_domains_or_on_the_bus() {
     let server = Server::paused();
     let areas = json!([
         {"domain": "wram", "address": 256, "length": 3},
@@ -69,7 +69,7 @@ fn candidates_come_in_pages_and_areas_by_domain_bus_or_symbol() {
 }
 
 #[test]
-fn there_are_limits_and_each_says_what_is_accepted() {
+fn limits_are_checked_and_the_oldest_searches_are_dropped() {
     let server = Server::paused();
     let area = |area: Value| json!({"type": "u8", "areas": [area]});
     for (request, parameter) in [
@@ -116,7 +116,7 @@ fn there_are_limits_and_each_says_what_is_accepted() {
     for _ in 2..8 {
         begin();
     }
-    // In use, so that it is the other's turn to be forgotten.
+    // This read makes `search` the most recently used search, so `first` is dropped instead of it.
     body(&server.get(&format!("/v1/search/{}", search["id"])), 200);
     begin();
     problem(&server.get(&format!("/v1/search/{first}")), 404);

@@ -1,4 +1,4 @@
-//! The routes of sensors and layers.
+//! The routes for sensors and layers.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -7,12 +7,12 @@ use framewire_emulator::embedded::Rom;
 use serde_json::{Value, json};
 
 use super::live::client::{Events, Rpc};
-use super::live::script::{Place, ready};
+use super::live::script::{ScriptPort, ready};
 use super::ok;
 use super::problems::problem;
 use crate::support::{Server, core};
 
-/// Lets the motor of the cartridge run while bit 3 at 0x02000000 is set.
+/// A program that runs the cartridge's rumble motor while bit 3 at 0x02000000 is set.
 const RUMBLE: [u32; 8] = [
     0xe3a0_0302, // mov r0, #0x08000000
     0xe280_00c4, // add r0, r0, #0xc4
@@ -24,7 +24,7 @@ const RUMBLE: [u32; 8] = [
     0xeaff_fffc, // b back to ldrh
 ];
 
-/// A server over a game whose cartridge has a motor.
+/// A server with a game whose cartridge has a rumble motor.
 fn rumbling() -> Server {
     let mut rom = vec![0_u8; 0x400];
     rom[..4].copy_from_slice(&0xea00_0040_u32.to_le_bytes()); // b 0x108
@@ -41,7 +41,7 @@ fn rumbling() -> Server {
 }
 
 #[test]
-fn a_rumbling_cartridge_is_an_event_of_streams_and_subscriptions() {
+fn streams_and_subscriptions_report_rumble_as_an_event() {
     let server = rumbling();
     let mut events = Events::open(&server, "/v1/events");
     let mut rpc = Rpc::open(&server);
@@ -61,7 +61,7 @@ fn put(server: &Server, path: &str, body: Value) -> Value {
 }
 
 #[test]
-fn sensors_are_set_together_and_read() {
+fn sensors_are_set_and_read() {
     let server = Server::start();
     put(&server, "/v1/sensors", json!({"tilt_x": -0.25, "light": 0.5}));
     put(&server, "/v1/sensors", json!({"gyro": 1}));
@@ -83,7 +83,7 @@ fn sensors_are_set_together_and_read() {
 }
 
 #[test]
-fn layers_are_listed_and_switched() {
+fn layers_are_listed_and_switched_off_and_on() {
     let server = Server::paused();
     let picture = || {
         ok(&server.request("POST", "/v1/advance", b"{\"frames\": 60}"));
@@ -112,9 +112,9 @@ fn layers_are_listed_and_switched() {
 }
 
 #[test]
-fn an_attached_mgba_has_no_sensors_and_layers() {
-    let place = Place::new();
-    let (_core, server) = (place.core(), place.server(|_| {}));
+fn an_attached_mgba_supports_neither_sensors_nor_layers() {
+    let port = ScriptPort::new();
+    let (_core, server) = (port.core(), port.server(|_| {}));
     ready(&server);
     for (method, path, body, says) in [
         ("GET", "/v1/sensors", "", "Game Pak sensors"),

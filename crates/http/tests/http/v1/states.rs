@@ -1,4 +1,4 @@
-//! /v1/state, /v1/snapshots and what they keep.
+//! /v1/state, /v1/save and /v1/snapshots.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ fn read(server: &Server, offset: u32) -> i64 {
 }
 
 #[test]
-fn a_state_goes_out_and_in_again() {
+fn a_state_is_downloaded_and_uploaded() {
     let server = Server::paused();
     sent(&server, "POST", "/v1/advance", &json!({"frames": 30}), 200);
     write(&server, 0, 7);
@@ -32,7 +32,7 @@ fn a_state_goes_out_and_in_again() {
 }
 
 #[test]
-fn a_battery_save_goes_out_and_in_again() {
+fn a_battery_save_is_downloaded_and_uploaded() {
     let server = Server::paused();
     sent(&server, "POST", "/v1/advance", &json!({"frames": 30}), 200);
     let save = server.get("/v1/save");
@@ -41,7 +41,7 @@ fn a_battery_save_goes_out_and_in_again() {
     let mut other = save.body.clone();
     other[100] = 0x5A;
     let loaded = body(&server.request("PUT", "/v1/save", &other), 200);
-    assert_eq!(loaded["frame"], 0, "it was reset");
+    assert_eq!(loaded["frame"], 0, "the game was reset");
     assert_eq!(server.number("/core/read8?address=0x0E000064"), 0x5A);
     assert!(server.get("/v1/save").body == other);
     problem(&server.request("PUT", "/v1/save", b""), 400);
@@ -70,7 +70,7 @@ fn an_invalid_state_or_flag_changes_nothing() {
     problem(&server.request("PUT", "/v1/state", &vec![0; 9 << 20]), 413);
 }
 
-/// The state with another title, code and checksum: that of a game that this is not.
+/// The current state with another title, code and checksum, so that it looks like the state of another game.
 fn of_another_game(server: &Server) -> Vec<u8> {
     let mut state = server.get("/v1/state?flags=0").body;
     state[8..12].fill(0x55);
@@ -79,7 +79,7 @@ fn of_another_game(server: &Server) -> Vec<u8> {
 }
 
 #[test]
-fn a_state_of_another_game_is_loaded_only_by_force() {
+fn a_state_of_another_game_is_loaded_only_with_force() {
     let server = Server::paused();
     write(&server, 3, 77);
     let state = of_another_game(&server);
@@ -118,7 +118,7 @@ fn a_snapshot_is_kept_shown_loaded_renamed_and_deleted() {
     write(&server, 1, 43);
     let loaded = sent(&server, "POST", "/v1/snapshots/before-boss/load", &json!({}), 200);
     assert_eq!((&loaded["frame"], read(&server, 1)), (&60.into(), 42));
-    // Its file is a state too.
+    // The snapshot's file can be loaded as a state too.
     write(&server, 1, 44);
     let file = server.get("/v1/snapshots/before-boss/file").body;
     body(&server.request("PUT", "/v1/state", &file), 200);
@@ -134,7 +134,7 @@ fn a_snapshot_is_kept_shown_loaded_renamed_and_deleted() {
 }
 
 #[test]
-fn names_are_checked_and_none_is_overwritten() {
+fn names_are_checked_and_snapshots_are_overwritten_only_on_request() {
     let server = Server::paused();
     for name in ["", "..", "../x", "a b", "diff", "nul", "x/y", &"x".repeat(65)] {
         let error = problem(
@@ -155,7 +155,7 @@ fn names_are_checked_and_none_is_overwritten() {
     assert_eq!((made.status, made.header("location")), (201, Some("/v1/snapshots/c")));
     assert_eq!(server.request("DELETE", "/v1/snapshots/c", b"").status, 204);
     sent(&server, "POST", "/v1/snapshots", &json!({"name": "A", "replace": true}), 200);
-    // Without a name it is called by the time.
+    // A snapshot without a name gets the time as its name.
     let named = sent(&server, "POST", "/v1/snapshots", &json!({}), 201);
     assert!(named["name"].as_str().unwrap().starts_with("20"), "{named}");
     let page = body(&server.get("/v1/snapshots?offset=1&limit=1"), 200);
@@ -172,7 +172,7 @@ fn names_are_checked_and_none_is_overwritten() {
 }
 
 #[test]
-fn a_diff_names_ranges_with_old_and_new_bytes() {
+fn a_diff_lists_ranges_with_old_and_new_bytes() {
     let server = Server::paused();
     sent(&server, "POST", "/v1/snapshots", &json!({"name": "old"}), 201);
     for (offset, value) in [(0, 1), (1, 2), (5, 3)] {
@@ -201,7 +201,7 @@ fn a_diff_names_ranges_with_old_and_new_bytes() {
 }
 
 #[test]
-fn a_damaged_file_says_so_and_a_server_without_a_folder_too() {
+fn a_damaged_snapshot_and_a_server_without_a_data_folder_get_errors() {
     let server = Server::paused();
     sent(&server, "POST", "/v1/snapshots", &json!({"name": "a"}), 201);
     let file = server.folder.path().join("data/snapshots/a.png");

@@ -10,7 +10,7 @@ use tungstenite::{Error, WebSocket};
 
 use crate::support::{Reply, Server, encoded};
 
-/// An event, of either kind of stream.
+/// An event, from a stream of server-sent events or over JSON-RPC.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
     pub id: String,
@@ -24,17 +24,17 @@ pub struct Events {
 }
 
 impl Events {
-    /// Opens one that succeeds.
+    /// Opens a stream. The request must succeed.
     pub fn open(server: &Server, target: &str) -> Events {
         Events::resume(server, target, None)
     }
 
-    /// Opens one that continues after an event.
+    /// Opens a stream that continues after the event `last_id`.
     pub fn resume(server: &Server, target: &str, last_id: Option<&str>) -> Events {
         Events::over(server.connect(), target, last_id)
     }
 
-    /// Opens one over a connection that was made already.
+    /// Opens a stream over an existing connection.
     pub fn over(mut stream: TcpStream, target: &str, last_id: Option<&str>) -> Events {
         let resume = last_id.map(|id| format!("last-event-id: {id}\r\n")).unwrap_or_default();
         // With HTTP/1.0, the reply is not chunked.
@@ -50,7 +50,7 @@ impl Events {
         Events { lines }
     }
 
-    /// The next event; `None` when the stream has ended.
+    /// Reads the next event. Returns `None` if the stream has ended.
     pub fn next(&mut self) -> Option<Event> {
         let mut event = Event { id: String::new(), name: String::new(), data: Value::Null };
         for line in self.lines.by_ref().lines() {
@@ -66,7 +66,7 @@ impl Events {
         None
     }
 
-    /// The next event of this name.
+    /// Reads events until one has this name.
     pub fn wait_for(&mut self, name: &str) -> Event {
         loop {
             let event = self.next().unwrap_or_else(|| panic!("the stream ended before {name}"));
@@ -77,18 +77,18 @@ impl Events {
     }
 }
 
-/// `/v1/watch` of these expressions.
+/// The target for a watch of these expressions.
 pub fn watch(expressions: &[&str]) -> String {
     let query: Vec<String> =
         expressions.iter().map(|expression| format!("watch={}", encoded(expression))).collect();
     format!("/v1/watch?{}", query.join("&"))
 }
 
-/// A connection that speaks JSON-RPC.
+/// A WebSocket with JSON-RPC.
 pub struct Rpc {
     socket: WebSocket<TcpStream>,
     last: u64,
-    /// Events that came while a reply was waited for.
+    /// Events that arrived while [`Rpc::ask`] waited for a reply.
     events: Vec<Event>,
 }
 
@@ -101,19 +101,19 @@ impl Rpc {
         Rpc::over(server, server.connect(), target)
     }
 
-    /// Opens one over a connection that was made already.
+    /// Opens a WebSocket over an existing connection.
     pub fn over(server: &Server, stream: TcpStream, target: &str) -> Rpc {
         Rpc::with_token(server, stream, target, None)
     }
 
-    /// Opens one with a token.
+    /// The same with a token.
     pub fn with_token(server: &Server, stream: TcpStream, target: &str, token: Option<&str>) -> Rpc {
         let shown = token.map(|token| format!("Bearer {token}"));
         let headers: Vec<_> = shown.iter().map(|shown| ("authorization", shown.as_str())).collect();
         Rpc::with_headers(server, stream, target, &headers)
     }
 
-    /// Opens one with these headers.
+    /// The same with these headers.
     pub fn with_headers(
         server: &Server,
         stream: TcpStream,
@@ -128,12 +128,12 @@ impl Rpc {
         Rpc { socket, last: 0, events: Vec::new() }
     }
 
-    /// Sends a text.
+    /// Sends a text message.
     pub fn send(&mut self, text: impl Into<String>) {
         self.socket.send(Message::text(text.into())).unwrap();
     }
 
-    /// The code and the reason with which the server ends the connection.
+    /// Reads to the close frame of the server, and returns its code and reason.
     pub fn closed(&mut self) -> (u16, String) {
         loop {
             if let Message::Close(frame) = self.socket.read().unwrap() {
@@ -143,7 +143,7 @@ impl Rpc {
         }
     }
 
-    /// The next message; `None` when the connection has ended.
+    /// Reads the next message. Returns `None` if the connection has ended.
     pub fn receive(&mut self) -> Option<Value> {
         loop {
             match self.socket.read() {
@@ -155,7 +155,7 @@ impl Rpc {
         }
     }
 
-    /// The reply to a request.
+    /// Sends a request, and returns the reply.
     pub fn ask(&mut self, method: &str, params: Value) -> Value {
         self.last += 1;
         let id = self.last;
@@ -176,7 +176,7 @@ impl Rpc {
         }
     }
 
-    /// The result of a request that succeeds.
+    /// Sends a request that must succeed, and returns its result.
     #[track_caller]
     pub fn result(&mut self, method: &str, params: Value) -> Value {
         let reply = self.ask(method, params);
@@ -184,7 +184,7 @@ impl Rpc {
         reply["result"].clone()
     }
 
-    /// The error of a request that fails with this code.
+    /// Sends a request that must fail with this code, and returns the `data` of the error.
     #[track_caller]
     pub fn error(&mut self, method: &str, params: Value, code: i64) -> Value {
         let reply = self.ask(method, params);
@@ -192,7 +192,7 @@ impl Rpc {
         reply["error"]["data"].clone()
     }
 
-    /// The next event of this name.
+    /// Reads events until one has this name.
     pub fn wait_for(&mut self, name: &str) -> Event {
         loop {
             let event = self.next().unwrap_or_else(|| panic!("the connection ended before {name}"));
@@ -202,7 +202,7 @@ impl Rpc {
         }
     }
 
-    /// The next event of a subscription; `None` when the connection has ended.
+    /// The next event of a subscription. Returns `None` if the connection has ended.
     pub fn next(&mut self) -> Option<Event> {
         match self.events.is_empty() {
             true => self.receive().map(|message| event(&message)),
@@ -211,18 +211,19 @@ impl Rpc {
     }
 }
 
+/// The event in a message.
 fn event(message: &Value) -> Event {
     let params = &message["params"];
     let text = |field: &str| params[field].as_str().unwrap_or_else(|| panic!("{message}")).to_owned();
     Event { id: text("id"), name: text("event"), data: params["data"].clone() }
 }
 
-/// A POST of JSON.
+/// Sends a POST with a JSON body.
 pub fn post(server: &Server, target: &str, body: &Value) -> Reply {
     server.request("POST", target, body.to_string().as_bytes())
 }
 
-/// The JSON of a reply with this status.
+/// The JSON of a reply, which must have this status.
 #[track_caller]
 pub fn json_of(reply: &Reply, status: u16) -> Value {
     assert_eq!(reply.status, status, "{}", reply.text());

@@ -1,6 +1,6 @@
 //! Twenty clients watch the ball while others have stopped reading. No change is missed or late.
 //!
-//! `FRAMEWIRE_WATCH_SECONDS` sets the duration; the documented figure is that of ten minutes.
+//! `FRAMEWIRE_WATCH_SECONDS` sets the duration. The result in the documentation is from ten minutes.
 
 use std::collections::BTreeMap;
 use std::net::TcpStream;
@@ -15,53 +15,54 @@ use serde_json::{Value, json};
 use socket2::{Domain, Socket, Type};
 
 use super::client::{Event, Events, Rpc, watch};
-use super::script::{Place, ready};
+use super::script::{ScriptPort, ready};
 use super::watches::readers;
 use crate::support::{Server, core, field, repository, wait_for};
 
 const CLIENTS: usize = 20;
-/// The least number of frames for which they listen.
+/// The clients listen for at least this many frames.
 const FRAMES: u32 = 120;
 /// The largest accepted delay of a change, in frames.
 const LATE: u32 = 2;
-/// If a change is late, the test measures again, because the machine may have been busy. A missed change is a failure at once.
+/// If a change is late, the test measures again, because the machine may have been busy. A missed change is a failure
+/// at once.
 const ATTEMPTS: usize = 8;
 
-/// The events of the ball's watch, by frame.
+/// The changes that a client received, by frame.
 type Received = BTreeMap<u64, Value>;
 
 #[test]
-fn nobody_misses_the_ball_of_an_embedded_core() {
+fn no_client_misses_a_change_of_an_embedded_core() {
     let folder = tempfile::tempdir().unwrap();
     let core = Arc::new(core(Rom::File(repository("rom/framewire-demo.gba")), false, Vec::new()));
     let shared = core.clone();
-    let server = Server::over(folder, move |_| shared, let_them_stall);
+    let server = Server::over(folder, move |_| shared, allow_stalls);
     crowd(&server, &*core);
 }
 
 #[test]
-fn nobody_misses_the_ball_of_an_attached_mgba() {
-    let place = Place::new();
-    let (core, server) = (place.core(), place.server(let_them_stall));
+fn no_client_misses_a_change_of_an_attached_mgba() {
+    let port = ScriptPort::new();
+    let (core, server) = (port.core(), port.server(allow_stalls));
     ready(&server);
     crowd(&server, &core);
 }
 
-/// A client that stops reading stays connected to the end of the test. It must not harm the others.
-fn let_them_stall(app: &mut App) {
+/// Lets clients that stop reading stay connected to the end of the test. They must not disturb the others.
+fn allow_stalls(app: &mut App) {
     app.limits.stall = Duration::from_secs(3600);
 }
 
-fn given_seconds() -> Option<Duration> {
+fn chosen_duration() -> Option<Duration> {
     std::env::var("FRAMEWIRE_WATCH_SECONDS").ok()?.parse().ok().map(Duration::from_secs)
 }
 
 fn crowd(server: &Server, core: &dyn Emulator) {
     let (mut lazy_events, mut lazy_rpc) = stop_reading(server);
     let mut lateness = Vec::new();
-    let attempts = if given_seconds().is_some() { 1 } else { ATTEMPTS };
+    let attempts = if chosen_duration().is_some() { 1 } else { ATTEMPTS };
     for _ in 0..attempts {
-        let late = measure(server, core, given_seconds().unwrap_or(Duration::from_secs(2)));
+        let late = measure(server, core, chosen_duration().unwrap_or(Duration::from_secs(2)));
         lateness.push(late);
         if late <= LATE {
             break;
@@ -74,20 +75,19 @@ fn crowd(server: &Server, core: &dyn Emulator) {
     }
 }
 
-/// A client that stops reading for long is disconnected.
 #[test]
 fn a_client_that_stops_reading_is_disconnected_in_time() {
     let server = Server::with(|app| app.limits.stall = Duration::from_millis(300));
     let lazy = stop_reading(&server);
     assert_eq!(readers(&server), 2);
-    wait_for("both to be cut off", || readers(&server) == 0);
+    wait_for("both to be disconnected", || readers(&server) == 0);
     drop(lazy);
 }
 
-/// The time in which the server could not send pings does not count against a client.
+/// The time during which the server cannot send pings, because the client does not read, does not count as idle.
 #[test]
-fn a_slow_reader_is_served_beyond_the_limit_for_idle_connections() {
-    // Longer than such a client needs to read what was already sent.
+fn a_client_that_stops_reading_is_not_disconnected_as_idle() {
+    // Longer than such a client needs to read the data that was already sent.
     const IDLE: Duration = Duration::from_millis(2500);
     let server = Server::with(|app| app.limits.idle = IDLE);
     let lazy: Vec<_> = (0..4).map(|_| stop_reading(&server)).collect();
@@ -99,8 +99,8 @@ fn a_slow_reader_is_served_beyond_the_limit_for_idle_connections() {
     }
 }
 
-/// Clients of both kinds of stream that read only its beginning. They get so much data in each frame that their
-/// sockets are soon full.
+/// Opens one client of each kind of stream. Both read only the beginning. Each frame has so much data for them that
+/// their sockets are soon full.
 fn stop_reading(server: &Server) -> (Events, Rpc) {
     let ranges: Vec<String> =
         (0..8).map(|offset| format!("bytes[{:#x}, {}]", 0x0200_0000 + offset, 4096 - offset)).collect();
@@ -126,7 +126,8 @@ fn measure(server: &Server, core: &dyn Emulator, time: Duration) -> u32 {
     let results: Vec<(Received, u32)> = thread::scope(|scope| {
         let clients: Vec<_> = (0..CLIENTS)
             .map(|number| {
-                // Half of them get an event each frame, so that they know which events there were.
+                // Half of the clients watch the frame counter too. They get an event in each frame, so a missed event
+                // is noticed.
                 let expressions = if number % 2 == 0 { &with_frame[..2] } else { &with_frame[..] };
                 scope.spawn(move || match number < 10 {
                     true => {
@@ -147,7 +148,7 @@ fn measure(server: &Server, core: &dyn Emulator, time: Duration) -> u32 {
     results.iter().map(|(_, late)| *late).max().unwrap_or_default()
 }
 
-/// The events while all listen, and by how many frames the latest came late.
+/// Listens together with all other clients. Returns the events, and by how many frames the latest event came late.
 fn listen(
     core: &dyn Emulator,
     listening: &Barrier,
@@ -164,7 +165,7 @@ fn listen(
         assert_eq!((event.name.as_str(), &event.data["gap"]), ("change", &Value::Null), "{event:?}");
         let frame = event.data["frame"].as_u64().unwrap();
         received.insert(frame, event.data["changes"].clone());
-        // Events from the time before all clients were connected were read late.
+        // Earlier events do not count. They were read late, after all clients were connected.
         if frame > begun.into() {
             latest = latest.max(now.saturating_sub(frame as u32));
         }
@@ -174,7 +175,7 @@ fn listen(
     }
 }
 
-/// Checks that all clients that listened at the time got the same changes of the ball.
+/// Checks that all clients got the same changes of the ball in the frames in which they listened at the same time.
 fn compare(results: &[(Received, u32)], ball: &[String]) {
     let of_ball = |changes: &Value| -> Vec<Value> { ball.iter().map(|name| changes[name].clone()).collect() };
     for (index, (received, _)) in results.iter().enumerate() {
@@ -193,9 +194,9 @@ fn compare(results: &[(Received, u32)], ball: &[String]) {
     }
 }
 
-/// There are more changes than can be sent, so the next one is always available.
+/// There are more changes than the server can send, so it always has one to send.
 #[test]
-fn watches_that_change_without_a_pause_leave_others_their_turn() {
+fn watches_with_constant_changes_do_not_block_other_requests() {
     let server = Server::start();
     assert_eq!(server.request("POST", "/v1/speed", br#"{"speed":"unlimited"}"#).status, 200);
     let mut rpc = Rpc::open(&server);

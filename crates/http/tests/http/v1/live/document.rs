@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use super::client::{json_of, post};
 use crate::support::Server;
 
-/// Of two schemas with the same name, one would silently replace the other.
+/// If two schemas had the same name, one would silently replace the other, and describe the wrong fields.
 #[test]
-fn the_document_describes_what_is_taken_and_given() {
+fn the_document_describes_the_fields_of_requests_and_replies() {
     let server = Server::start();
     let document = json_of(&server.get("/openapi.json"), 200);
     let resolved = |content: &Value| -> Value {

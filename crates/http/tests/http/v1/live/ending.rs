@@ -1,4 +1,4 @@
-//! The end of the server while streams are open.
+//! What happens to open streams and waits when the server stops.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -23,12 +23,12 @@ fn open_streams_end_cleanly_and_at_once() {
     assert_eq!(events.next(), None);
     watch.wait_for("end");
     while rpc.receive().is_some() {}
-    wait_for("the server's end", || server.has_stopped());
+    wait_for("the shutdown", || server.has_stopped());
     assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
 }
 
 #[test]
-fn a_wait_is_answered_when_the_server_ends() {
+fn a_wait_is_answered_when_the_server_stops() {
     let mut server = Server::start();
     let mut stream = server.connect();
     let body = json!({"until": "false", "frames": 100_000}).to_string();

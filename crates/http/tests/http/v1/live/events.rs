@@ -3,12 +3,12 @@
 use serde_json::json;
 
 use super::client::{Events, Rpc, json_of, post, watch};
-use super::script::{Place, ready};
+use super::script::{ScriptPort, ready};
 use crate::support::{Server, repository, wait_for};
 use crate::v1::problems::problem;
 
 #[test]
-fn resets_are_reported_also_to_late_readers() {
+fn resets_are_reported_also_to_readers_that_resume_later() {
     let server = Server::start();
     let mut events = Events::open(&server, "/v1/events");
     server.post_ok("/coreadapter/reset", "");
@@ -20,7 +20,7 @@ fn resets_are_reported_also_to_late_readers() {
     events.wait_for("reset");
 }
 
-/// A developer builds the game again: the title stays, the checksum does not.
+/// A rebuilt ROM has the same title as before, but another checksum.
 #[test]
 fn a_rebuilt_rom_and_a_loaded_state_are_reported() {
     let server = Server::start();
@@ -63,13 +63,13 @@ fn events_of_the_emulator_are_reported() {
 
 /// An mGBA that disconnects and connects again: the streams stay open, report both, and continue.
 #[test]
-fn streams_live_through_the_loss_of_an_attached_mgba() {
-    let place = Place::new();
-    let server = place.server(|_| {});
+fn streams_continue_after_an_attached_mgba_disconnects_and_reconnects() {
+    let port = ScriptPort::new();
+    let server = port.server(|_| {});
     let nobody = problem(&server.get(&watch(&["score"])), 502);
     assert!(nobody["detail"].as_str().unwrap().contains("framewire doctor"), "{nobody}");
     let mut events = Events::open(&server, "/v1/events");
-    let core = place.core();
+    let core = port.core();
     events.wait_for("connected");
     ready(&server);
     let game_frame = "u32[frame]";
@@ -80,7 +80,7 @@ fn streams_live_through_the_loss_of_an_attached_mgba() {
     drop(core);
     let gone = events.wait_for("disconnected");
     assert!(gone.data["problem"].is_string(), "{gone:?}");
-    let _core = place.core();
+    let _core = port.core();
     events.wait_for("connected");
     let gap = loop {
         let change = memory.wait_for("change");
@@ -99,12 +99,12 @@ fn streams_live_through_the_loss_of_an_attached_mgba() {
     assert!(names.iter().any(|name| name == "disconnected"), "{names:?}");
 }
 
-/// Another game in the window, and the first one again.
+/// mGBA loads another game, and then the first game again.
 #[test]
-fn names_go_and_come_with_their_game_in_an_attached_mgba_too() {
-    let place = Place::new();
-    let server = place.server(|_| {});
-    let _core = place.core();
+fn symbols_of_an_attached_mgba_work_only_while_their_game_runs() {
+    let port = ScriptPort::new();
+    let server = port.server(|_| {});
+    let _core = port.core();
     ready(&server);
     wait_for("the game", || server.get("/v1/emulator").text().contains("FRAMEWIRE"));
     let mut events = Events::open(&server, "/v1/events");

@@ -5,15 +5,16 @@ use std::process::Command;
 use serde_json::json;
 
 use super::client::{Rpc, json_of, post};
-use super::script::{Place, ready};
+use super::script::{ScriptPort, ready};
 use crate::support::{Server, repository};
 
-/// The number of attempts. With a wait after the tap, most of them would miss the condition.
+/// How many times each example runs. If the wait came after the tap, most runs would miss the condition.
 const ROUNDS: usize = 10;
-/// The same for the watch, where curl ends only at the next line of the stream.
+/// How many times the example with a watch runs. It takes longer, because curl ends only at the next line of the
+/// stream.
 const WATCHES: usize = 2;
 
-/// The block of code of this number in this language under the heading.
+/// A code block in this language under the heading “Press keys and wait”. `number` counts from 0.
 fn example(language: &str, number: usize) -> String {
     let page = std::fs::read_to_string(repository("docs/watches.md")).unwrap();
     let (_, section) = page.split_once("### Press keys and wait").unwrap();
@@ -21,8 +22,8 @@ fn example(language: &str, number: usize) -> String {
     block.split("```").next().unwrap().to_owned()
 }
 
-/// Waits until the game looks at the keys and sees none.
-fn no_key_is_seen(server: &Server) {
+/// Waits until the game reads the keys and sees none.
+fn wait_until_no_key_is_seen(server: &Server) {
     let waited = post(server, "/v1/wait", &json!({"until": "u32[frame] > 10 and held == 0"}));
     assert_eq!(json_of(&waited, 200)["held"], true);
 }
@@ -30,7 +31,7 @@ fn no_key_is_seen(server: &Server) {
 fn wait_and_tap(server: &Server) {
     let mut rpc = Rpc::open(server);
     for round in 0..ROUNDS {
-        no_key_is_seen(server);
+        wait_until_no_key_is_seen(server);
         rpc.send(example("json", 0));
         let replies = rpc.receive().unwrap();
         assert_eq!(replies[0]["result"]["held"], true, "{round}: {replies}");
@@ -39,7 +40,7 @@ fn wait_and_tap(server: &Server) {
     }
 }
 
-/// What the commands of this number print.
+/// Runs a shell example, and returns what it prints.
 fn printed(server: &Server, number: usize) -> String {
     let script = example("sh", number).replace("127.0.0.1:5000", &server.address.to_string());
     let output = Command::new("sh").args(["-e", "-c", &script]).output().unwrap();
@@ -48,7 +49,7 @@ fn printed(server: &Server, number: usize) -> String {
 
 fn run(server: &Server) {
     for round in 0..ROUNDS {
-        no_key_is_seen(server);
+        wait_until_no_key_is_seen(server);
         let done: serde_json::Value = serde_json::from_str(&printed(server, 0)).unwrap();
         assert_eq!(done["why"], "condition", "{round}: {done}");
     }
@@ -56,14 +57,14 @@ fn run(server: &Server) {
 
 fn watch_and_tap(server: &Server) {
     for round in 0..WATCHES {
-        no_key_is_seen(server);
+        wait_until_no_key_is_seen(server);
         let said = printed(server, 1);
         assert!(said.contains("\"held & 1\":{\"new\":1,\"old\":0}"), "{round}: {said}");
     }
 }
 
 #[test]
-fn a_tap_before_its_wait_missed_what_held_for_one_frame() {
+fn the_examples_notice_a_condition_that_holds_for_one_frame() {
     let server = Server::start();
     assert_eq!(post(&server, "/v1/speed", &json!({"speed": "unlimited"})).status, 200);
     run(&server);
@@ -72,9 +73,9 @@ fn a_tap_before_its_wait_missed_what_held_for_one_frame() {
 }
 
 #[test]
-fn a_tap_before_its_wait_missed_what_held_for_one_frame_in_an_attached_mgba() {
-    let place = Place::new();
-    let (_core, server) = (place.core(), place.server(|_| {}));
+fn the_examples_notice_a_condition_that_holds_for_one_frame_in_an_attached_mgba() {
+    let port = ScriptPort::new();
+    let (_core, server) = (port.core(), port.server(|_| {}));
     ready(&server);
     run(&server);
     wait_and_tap(&server);

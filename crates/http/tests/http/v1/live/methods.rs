@@ -1,4 +1,4 @@
-//! The routes of /v1 as methods of JSON-RPC.
+//! The routes of /v1 as JSON-RPC methods.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::client::{Rpc, json_of};
 use crate::support::{Server, field, wait_for};
 
-/// Endless replies, which have their own WebSocket, or `subscribe`.
+/// Routes with endless replies. They are not methods.
 const STREAMS: [&str; 6] = ["audio", "events", "jsonRpc", "video", "videoMultipart", "watch"];
 
 /// The operation ids of all routes under `/v1` except login and logout, with their methods and paths.
@@ -29,7 +29,7 @@ fn routes(server: &Server) -> Vec<(String, String, String)> {
 }
 
 #[test]
-fn every_route_of_the_document_is_a_method_but_streams() {
+fn every_route_in_the_document_except_streams_is_a_method() {
     let server = Server::paused();
     let mut rpc = Rpc::open(&server);
     let routes = routes(&server);
@@ -55,7 +55,7 @@ fn the_documentation_names_every_method() {
 }
 
 #[test]
-fn what_routes_answer_is_the_result() {
+fn the_result_of_a_method_is_the_reply_of_its_route() {
     let server = Server::paused();
     let mut rpc = Rpc::open(&server);
     for (method, params, target) in [
@@ -81,7 +81,7 @@ fn what_routes_answer_is_the_result() {
 }
 
 #[test]
-fn states_snapshots_and_searches_are_worked_with() {
+fn states_snapshots_and_searches_work_as_methods() {
     let server = Server::paused();
     let mut rpc = Rpc::open(&server);
     assert_eq!(rpc.result("v1.advance", json!({"frames": 30}))["frame"], 30);
@@ -110,7 +110,7 @@ fn states_snapshots_and_searches_are_worked_with() {
 }
 
 #[test]
-fn recordings_input_and_watches_are_worked_with() {
+fn recordings_input_and_watches_work_as_methods() {
     let server = Server::start();
     let mut rpc = Rpc::open(&server);
     assert_eq!(rpc.result("startRecording", json!({"name": "r"}))["name"], "r");
@@ -162,7 +162,7 @@ fn parameters_that_a_route_does_not_take_are_refused() {
 }
 
 #[test]
-fn requests_to_routes_go_to_the_emulator_in_their_order() {
+fn methods_reach_the_emulator_in_the_order_of_the_requests() {
     let server = Server::paused();
     let mut rpc = Rpc::open(&server);
     for id in 0..100 {
@@ -179,7 +179,7 @@ fn requests_to_routes_go_to_the_emulator_in_their_order() {
 }
 
 #[test]
-fn a_method_repeated_with_its_key_is_done_once() {
+fn a_method_repeated_with_its_idempotency_key_is_performed_once() {
     let server = Server::paused();
     let mut rpc = Rpc::open(&server);
     let save = json!({"note": "once", "idempotency_key": "save"});
@@ -222,7 +222,7 @@ fn a_method_repeated_with_its_key_is_done_once() {
 }
 
 #[test]
-fn doubled_keys_are_refused_and_nothing_is_done() {
+fn repeated_json_keys_are_refused_and_nothing_is_performed() {
     let server = Server::paused();
     let mut rpc = Rpc::open(&server);
     rpc.result("advance", json!({"frames": 3}));
@@ -240,18 +240,18 @@ fn doubled_keys_are_refused_and_nothing_is_done() {
 }
 
 #[test]
-fn read_only_callers_change_nothing_by_any_route() {
-    let [full, look] = [Token::random().unwrap(), Token::random().unwrap()];
-    let tokens = Tokens::new(Some(full.clone()), Some(look.clone())).unwrap();
+fn read_only_callers_change_nothing_with_any_method() {
+    let [full, read] = [Token::random().unwrap(), Token::random().unwrap()];
+    let tokens = Tokens::new(Some(full.clone()), Some(read.clone())).unwrap();
     let server = Server::with(|app| app.access.tokens = tokens);
     let document = Server::paused();
-    let mut rpc = Rpc::with_token(&server, server.connect(), "/v1/ws", Some(look.reveal()));
+    let mut rpc = Rpc::with_token(&server, server.connect(), "/v1/ws", Some(read.reveal()));
     let mut seen = 0;
     for (id, method, path) in routes(&document) {
-        let looks = ["/v1/batch", "/v1/wait", "/v1/watches", "/v1/search", "/v1/find"]
+        let may_use = ["/v1/batch", "/v1/wait", "/v1/watches", "/v1/search", "/v1/find"]
             .iter()
             .any(|base| path.starts_with(base));
-        if method == "GET" || looks {
+        if method == "GET" || may_use {
             continue;
         }
         let params = json!({"name": "a", "address": 0x0200_0100, "id": 1, "body": "AAAA", "value": 1});
@@ -269,7 +269,7 @@ fn read_only_callers_change_nothing_by_any_route() {
 }
 
 #[test]
-fn files_and_memory_are_bounded_for_methods_as_for_requests() {
+fn methods_have_the_same_limits_on_files_and_memory_as_requests() {
     let folder = tempfile::tempdir().unwrap();
     let files = folder.path().join("files");
     std::fs::create_dir(&files).unwrap();

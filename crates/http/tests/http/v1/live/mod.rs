@@ -1,4 +1,4 @@
-//! Watches and events.
+//! Watches, events, waits, runs and JSON-RPC.
 
 pub mod client;
 mod crowd;

@@ -1,9 +1,9 @@
-//! Addresses that are read from memory, frozen values, and appended timelines, on both kinds of emulator.
+//! Pointers, structures, texts, frozen values and appended key timelines, on both kinds of emulator.
 
 use serde_json::{Value, json};
 
 use super::client::{Events, Rpc, json_of, post, watch};
-use super::script::{Place, ready};
+use super::script::{ScriptPort, ready};
 use crate::support::{Server, encoded, field, wait_for};
 use crate::v1::problems::problem;
 
@@ -21,7 +21,7 @@ fn put(server: &Server, path: &str, body: &Value, status: u16) -> Value {
     json_of(&server.request("PUT", path, body.to_string().as_bytes()), status)
 }
 
-/// Memory that the game does not use: a pointer, and the number that it leads to.
+/// Two addresses in memory that the game does not use: of a pointer, and of the number that it points to.
 fn pointer() -> (u32, u32) {
     (field("scratch"), field("scratch") + 16)
 }
@@ -66,7 +66,7 @@ fn follows_pointers(server: &Server) {
     assert_eq!(done["value"], json!(0x0201));
 }
 
-fn refuses_lost_pointers(server: &Server) {
+fn refuses_invalid_pointers(server: &Server) {
     let (pointer, _) = pointer();
     put(server, &format!("/v1/memory/{pointer}"), &json!({"value": 0x1000_0000, "type": "u32"}), 200);
     let path = |text: &str| format!("/v1/memory/{}", encoded(text));
@@ -90,7 +90,7 @@ fn refuses_lost_pointers(server: &Server) {
     problem(&post(server, "/v1/batch", &in_domain), 400);
 }
 
-fn keeps_values(server: &Server) {
+fn freezes_values(server: &Server) {
     let (pointer, number) = pointer();
     values(server, json!([{"op": "write32", "address": pointer, "value": number}]));
     put(server, "/v1/freeze/lives", &json!({"value": 3}), 200);
@@ -162,7 +162,7 @@ fn appends_timelines(server: &Server) {
     assert_eq!((&third["first"], &third["last"]), (&(start + 65).into(), &(start + 69).into()), "{third}");
     let refused = problem(&post(server, "/v1/tap", &json!({"keys": ["B"]})), 409);
     assert!(refused["detail"].as_str().unwrap().contains("plays B"), "{refused}");
-    // The game shows the keys that it saw.
+    // `held` contains the keys that the game saw.
     let seen = |key: &str, frames: u32| json!({"until": format!("held == {key}"), "frames": frames});
     let body = json!({"steps": [seen("1", 60), seen("0", 60), seen("1", 60), seen("2", 60), seen("0", 60)]});
     let done = json_of(&post(server, "/v1/run", &body), 200);
@@ -170,7 +170,7 @@ fn appends_timelines(server: &Server) {
     let frame = |step: usize| done["steps"][step]["frame"].as_u64().unwrap();
     assert_eq!((frame(2) - frame(1), frame(3) - frame(2), frame(4) - frame(3)), (20, 5, 2), "{done}");
     let path = format!("/v1/input/{}", third["id"]);
-    wait_for("its end", || json_of(&server.get(&path), 200)["over"]["cancelled"] == false);
+    wait_for("the end of the timeline", || json_of(&server.get(&path), 200)["over"]["cancelled"] == false);
     let fourth =
         json_of(&post(server, "/v1/input?wait=true", &json!({"sequence": "L:2", "append": true})), 200);
     assert_eq!(
@@ -209,7 +209,7 @@ fn watches_pointers(server: &Server) {
     }
 }
 
-/// A recording holds no writes to memory.
+/// Recordings do not contain writes to memory, so a recording and a frozen value exclude each other.
 fn records_no_frozen_values(server: &Server) {
     let record = |name: &str| post(server, "/v1/recordings", &json!({"name": name}));
     put(server, "/v1/freeze/lives", &json!({"value": 3}), 200);
@@ -325,7 +325,7 @@ fn reads_texts(server: &Server) {
     }
 }
 
-/// A text is a value of a watch; bytes are compared in waits, runs and watches.
+/// Watches report texts as values. Watches, waits and runs can compare bytes.
 fn watches_texts(server: &Server) {
     let (text, bytes) = ("text[scratch+32, 20]", "bytes[scratch+32, 3] == \"46574f\"");
     let mut events = Events::open(server, &watch(&[text, bytes, "bytes[u32[scratch], 2] == \"4657\""]));
@@ -359,8 +359,8 @@ fn check(server: &Server) {
     let game = json!({"steps": [{"until": "u32[frame] > 60"}]});
     json_of(&post(server, "/v1/run", &game), 200);
     follows_pointers(server);
-    refuses_lost_pointers(server);
-    keeps_values(server);
+    refuses_invalid_pointers(server);
+    freezes_values(server);
     appends_timelines(server);
     watches_pointers(server);
     names_structures(server);
@@ -376,8 +376,8 @@ fn pointers_frozen_values_and_appended_timelines_work() {
 
 #[test]
 fn pointers_frozen_values_and_appended_timelines_work_on_an_attached_mgba() {
-    let place = Place::new();
-    let (_core, server) = (place.core(), place.server(|_| {}));
+    let port = ScriptPort::new();
+    let (_core, server) = (port.core(), port.server(|_| {}));
     ready(&server);
     check(&server);
 }

@@ -6,7 +6,7 @@ use super::client::{Events, Rpc, json_of, post, watch};
 use crate::support::{Server, encoded, wait_for};
 use crate::v1::problems::problem;
 
-/// The problem is about `parameter` and its text has `part` in it.
+/// Checks that an error is about `parameter`, and that its text contains `part`.
 #[track_caller]
 fn about(error: &Value, parameter: &str, part: &str) {
     assert_eq!(error["parameter"], parameter, "{error}");
@@ -14,7 +14,7 @@ fn about(error: &Value, parameter: &str, part: &str) {
 }
 
 #[test]
-fn what_is_wrong_with_a_watch_is_named() {
+fn the_error_for_a_wrong_watch_says_what_is_wrong() {
     let server = Server::start();
     let refused = |target: &str| problem(&server.get(target), 400);
     about(&refused("/v1/watch"), "watch", "is missing");
@@ -32,11 +32,11 @@ fn what_is_wrong_with_a_watch_is_named() {
     about(&refused(&watch(&many.iter().map(String::as_str).collect::<Vec<_>>())), "watch", "at most 64");
     let ranges: Vec<String> = (0..17).map(|place| format!("bytes[{place}, 4096]")).collect();
     about(&refused(&watch(&ranges.iter().map(String::as_str).collect::<Vec<_>>())), "watch", "65536 bytes");
-    assert_eq!(json_of(&server.get("/v1/watches"), 200), json!({"watches": []}), "nothing was begun");
+    assert_eq!(json_of(&server.get("/v1/watches"), 200), json!({"watches": []}), "a watch was created");
 }
 
 #[test]
-fn what_only_the_emulator_can_know_is_refused_too() {
+fn unknown_domains_and_emulators_are_refused() {
     let server = Server::start();
     let error = problem(&server.get(&watch(&["u8[nowhere:0]"])), 400);
     assert!(error["detail"].as_str().unwrap().contains("nowhere"), "{error}");
@@ -44,7 +44,7 @@ fn what_only_the_emulator_can_know_is_refused_too() {
 }
 
 #[test]
-fn what_is_wrong_with_a_wait_is_named() {
+fn the_error_for_a_wrong_wait_says_what_is_wrong() {
     let server = Server::start();
     let refused = |body: &Value| problem(&post(&server, "/v1/wait", body), 400);
     assert!(refused(&json!({}))["detail"].as_str().unwrap().contains("until"));
@@ -58,7 +58,7 @@ fn what_is_wrong_with_a_wait_is_named() {
 }
 
 #[test]
-fn streams_and_watches_are_bounded() {
+fn the_numbers_of_streams_and_watches_are_limited() {
     let server = Server::with(|app| {
         app.limits.max_streams_per_address = 2;
         app.limits.max_watches = 3;
@@ -79,7 +79,7 @@ fn streams_and_watches_are_bounded() {
 
 /// Watches that are kept for clients that may return are dropped when others need the memory.
 #[test]
-fn watches_that_nobody_reads_make_room() {
+fn watches_without_readers_are_dropped_if_the_memory_is_needed() {
     let server = Server::with(|app| app.limits.max_watches = 6);
     let readers = || -> u64 {
         let list = json_of(&server.get("/v1/watches"), 200);

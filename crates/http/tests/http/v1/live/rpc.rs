@@ -31,7 +31,7 @@ fn operations_are_methods_with_parameters_by_name_or_in_order() {
 }
 
 #[test]
-fn batches_of_operations_and_arrays_of_requests_are_answered() {
+fn batches_and_arrays_of_requests_are_answered() {
     let server = Server::paused();
     let mut rpc = Rpc::open(&server);
     let ops = json!({"ops": [{"op": "write8", "address": ADDRESS, "value": 5}, {"op": "read8", "address": ADDRESS}]});
@@ -54,7 +54,7 @@ fn batches_of_operations_and_arrays_of_requests_are_answered() {
         (&replies[3]["error"]["code"], &replies[4]["error"]["code"]),
         (&json!(-32601), &json!(-32600))
     );
-    // Nothing answers notifications: the next reply is that of the next request.
+    // Notifications get no reply, so the next reply is for the next request.
     rpc.send(json!([{"jsonrpc": "2.0", "method": "get_keys"}]).to_string());
     rpc.send(json!({"jsonrpc": "2.0", "method": "nothing"}).to_string());
     assert_eq!(rpc.result("read8", json!([ADDRESS]))["value"], 7);
@@ -76,7 +76,7 @@ fn lockstep_ends_with_the_websocket_that_began_it() {
 }
 
 #[test]
-fn many_requests_are_under_way_and_done_in_their_order() {
+fn many_open_requests_are_performed_in_order() {
     const MANY: u64 = 500;
     let server = Server::start();
     let mut rpc = Rpc::open(&server);
@@ -132,7 +132,7 @@ fn a_wait_begins_before_the_requests_after_it_while_symbols_are_read_for_the_fir
 }
 
 #[test]
-fn a_wait_that_the_emulator_does_not_begin_holds_up_no_other_request() {
+fn a_wait_that_the_emulator_does_not_begin_delays_no_other_request() {
     let (_listener, address) = silent_port();
     let server = attached(address, |app| app.deadline = Duration::from_secs(10));
     let mut rpc = Rpc::open(&server);
@@ -147,7 +147,7 @@ fn a_wait_that_the_emulator_does_not_begin_holds_up_no_other_request() {
 }
 
 #[test]
-fn subscriptions_tell_events_until_they_are_given_back() {
+fn subscriptions_report_events_until_they_are_cancelled() {
     let server = Server::start();
     let mut rpc = Rpc::open(&server);
     let subscribed = rpc.result("subscribe", json!({"watch": [SCRATCH]}));
@@ -160,7 +160,7 @@ fn subscriptions_tell_events_until_they_are_given_back() {
     assert!(change.id.starts_with(subscribed["watch"].as_str().unwrap()));
     let resumed = rpc.result("subscribe", json!({"watch": [SCRATCH], "after": values.id}));
     assert_eq!(resumed, json!({"subscription": 2, "watch": subscribed["watch"]}));
-    assert_eq!(rpc.next().unwrap(), change, "the event from before comes again");
+    assert_eq!(rpc.next().unwrap(), change, "the earlier event is sent again");
     assert_eq!(rpc.result("unsubscribe", json!({"subscription": 1})), true);
     assert_eq!(rpc.result("unsubscribe", json!({"subscription": 2})), true);
     rpc.error("unsubscribe", json!({"subscription": 2}), -32004);
@@ -168,7 +168,7 @@ fn subscriptions_tell_events_until_they_are_given_back() {
     let after = rpc.result("wait", json!({"until": "false", "frames": 3}));
     assert_eq!(after["held"], false, "and no event came in between");
     let watches = || json_of(&server.get("/v1/watches"), 200)["watches"].clone();
-    wait_for("the end of the watch, to which nobody comes back", || watches() == json!([]));
+    wait_for("the end of the watch, which has no readers", || watches() == json!([]));
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn errors_have_the_codes_of_the_specification_and_a_problem_as_data() {
 }
 
 #[test]
-fn subscriptions_and_requests_of_a_connection_are_bounded() {
+fn the_subscriptions_and_requests_of_a_connection_are_limited() {
     let server = Server::start();
     let mut rpc = Rpc::open(&server);
     for _ in 0..64 {
@@ -234,7 +234,7 @@ fn subscriptions_and_requests_of_a_connection_are_bounded() {
 
 /// The waits of one client do not use up the limit of others.
 #[test]
-fn waits_of_a_connection_are_bounded_and_others_are_served() {
+fn the_waits_of_a_connection_are_limited_and_others_are_served() {
     let server = Server::start();
     let mut greedy = Rpc::open(&server);
     for id in 0..200 {
@@ -287,7 +287,7 @@ fn read_only_callers_change_nothing() {
 }
 
 #[test]
-fn work_for_a_connection_ends_with_it() {
+fn subscriptions_and_waits_end_with_their_connection() {
     let server = Server::start();
     let mut rpc = Rpc::open(&server);
     rpc.result("subscribe", json!({"watch": [SCRATCH]}));

@@ -4,7 +4,7 @@ use framewire_emulator::embedded::Speed;
 use serde_json::{Value, json};
 
 use super::client::{Rpc, json_of, post};
-use super::script::{Place, ready};
+use super::script::{ScriptPort, ready};
 use crate::support::{Server, field, wait_for};
 use crate::v1::problems::problem;
 
@@ -18,13 +18,14 @@ fn begin(server: &Server) {
     assert_eq!(run(server, &json!({"steps": [{"until": game}]}))["why"], "condition");
 }
 
-/// How many times a condition that holds for one frame is waited for.
+/// How many times the tests wait for a condition that holds for one frame.
 fn tries() -> u64 {
     std::env::var("FRAMEWIRE_RUN_TRIES").map_or(25, |tries| tries.parse().expect("a number of tries"))
 }
 
-/// Presses a key, and then waits for a frame of which there is one in seven, again and again. A frame that is missed is
-/// found by the frame counter of the game, which the operations after the run read, and by the limit of frames.
+/// Repeatedly presses a key and then waits for a condition that holds in one of seven frames. The operations
+/// after the run read the game's frame counter. If the run had missed the frame, the counter or the limit of frames
+/// would show it.
 fn finds_every_single_frame(server: &Server) {
     begin(server);
     let frame = format!("u32[{:#x}]", field("frame"));
@@ -47,7 +48,7 @@ fn finds_every_single_frame(server: &Server) {
 }
 
 #[test]
-fn a_condition_of_one_frame_is_found_each_time() {
+fn a_condition_that_holds_for_one_frame_is_never_missed() {
     let server = Server::start();
     finds_every_single_frame(&server);
     json_of(&post(&server, "/v1/speed", &json!({"speed": "unlimited"})), 200);
@@ -55,9 +56,9 @@ fn a_condition_of_one_frame_is_found_each_time() {
 }
 
 #[test]
-fn a_condition_of_one_frame_is_found_each_time_on_an_attached_mgba() {
-    let place = Place::new();
-    let (core, server) = (place.core(), place.server(|_| {}));
+fn a_condition_that_holds_for_one_frame_is_never_missed_on_an_attached_mgba() {
+    let port = ScriptPort::new();
+    let (core, server) = (port.core(), port.server(|_| {}));
     ready(&server);
     finds_every_single_frame(&server);
     core.set_speed(Speed::Unlimited).unwrap();
@@ -65,7 +66,7 @@ fn a_condition_of_one_frame_is_found_each_time_on_an_attached_mgba() {
 }
 
 /// Steps with conditions, keys, stop conditions and time-outs.
-fn does_steps(server: &Server) {
+fn runs_steps(server: &Server) {
     begin(server);
     let read = json!({"ops": [{"op": "read", "address": "presses[0]"}]});
     let before = json_of(&post(server, "/v1/batch", &read), 200)["results"][0]["value"].as_u64().unwrap();
@@ -101,20 +102,20 @@ fn does_steps(server: &Server) {
 }
 
 #[test]
-fn steps_follow_each_other() {
-    does_steps(&Server::start());
+fn steps_run_one_after_the_other() {
+    runs_steps(&Server::start());
 }
 
 #[test]
-fn steps_follow_each_other_on_an_attached_mgba() {
-    let place = Place::new();
-    let (_core, server) = (place.core(), place.server(|_| {}));
+fn steps_run_one_after_the_other_on_an_attached_mgba() {
+    let port = ScriptPort::new();
+    let (_core, server) = (port.core(), port.server(|_| {}));
     ready(&server);
-    does_steps(&server);
+    runs_steps(&server);
 }
 
-/// A run also works while frames are stopped. Afterwards they are stopped again.
-fn drives_frames(server: &Server) {
+/// Checks that a run works while the frames are stopped, and that they are stopped again afterwards.
+fn runs_exact_frames(server: &Server) {
     let mut last = None;
     for _ in 0..5 {
         let body = json!({"steps": [{"hold": ["Right"], "frames": 7}], "then": [{"op": "read", "address": "frame"}]});
@@ -132,7 +133,7 @@ fn a_paused_core_runs_exactly_the_frames_of_a_run() {
     let server = Server::start();
     begin(&server);
     json_of(&post(&server, "/v1/pause", &json!({})), 200);
-    drives_frames(&server);
+    runs_exact_frames(&server);
     let paused = json!({"ops": [{"op": "resume"}], "steps": [{"frames": 3}], "then": [{"op": "pause"}]});
     let frame = run(&server, &paused)["frame"].clone();
     assert_eq!(json_of(&server.get("/v1/memory/frame"), 200)["frame"], frame);
@@ -140,16 +141,16 @@ fn a_paused_core_runs_exactly_the_frames_of_a_run() {
 
 #[test]
 fn lockstep_runs_exactly_the_frames_of_a_run() {
-    let place = Place::new();
-    let (_core, server) = (place.core(), place.server(|_| {}));
+    let port = ScriptPort::new();
+    let (_core, server) = (port.core(), port.server(|_| {}));
     ready(&server);
     begin(&server);
     json_of(&post(&server, "/v1/lockstep", &json!({"timeout": 20_000})), 200);
-    drives_frames(&server);
+    runs_exact_frames(&server);
 }
 
 #[test]
-fn a_run_is_an_operation_of_batches_and_a_method_too() {
+fn a_run_is_also_an_operation_in_batches_and_a_method() {
     let server = Server::start();
     let batch = json!({"ops": [
         {"op": "run", "steps": [{"frames": 2}]},
@@ -167,7 +168,7 @@ fn a_run_is_an_operation_of_batches_and_a_method_too() {
 }
 
 #[test]
-fn the_keys_of_a_caller_that_left_are_released() {
+fn the_keys_of_a_client_that_disconnects_are_released() {
     let server = Server::start();
     let mut stream = server.connect();
     let body = json!({"steps": [{"hold": ["L"], "frames": 200_000}]}).to_string();
@@ -180,11 +181,11 @@ fn the_keys_of_a_caller_that_left_are_released() {
     let held = || json_of(&post(&server, "/v1/batch", &json!({"ops": [{"op": "get_keys"}]})), 200);
     wait_for("the key", || held()["results"][0]["value"] == 0x200);
     drop(stream);
-    wait_for("its release", || held()["results"][0]["value"] == 0);
+    wait_for("the release of the key", || held()["results"][0]["value"] == 0);
 }
 
 #[test]
-fn what_cannot_be_run_is_refused_with_its_place() {
+fn the_error_for_an_invalid_run_names_the_place() {
     let server = Server::start();
     for (body, place) in [
         (json!({}), "steps"),

@@ -1,4 +1,4 @@
-//! A core with our script in it, as in an mGBA that a server is attached to.
+//! A core that runs Framewire's script, like a stock mGBA with a window, so that a server can attach to it.
 
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -11,24 +11,24 @@ use tempfile::TempDir;
 use crate::failures::attached;
 use crate::support::{Server, core, repository, wait_for};
 
-/// The port at which a server looks for such a core.
-pub struct Place {
+/// The port on which the script listens, and to which a server attaches.
+pub struct ScriptPort {
     port: u16,
     folder: TempDir,
 }
 
-impl Place {
-    pub fn new() -> Place {
+impl ScriptPort {
+    pub fn new() -> ScriptPort {
         let port = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).unwrap().port();
-        Place { port, folder: tempfile::tempdir().unwrap() }
+        ScriptPort { port, folder: tempfile::tempdir().unwrap() }
     }
 
-    /// Starts a core whose script listens at the port.
+    /// Starts a core that runs the demo game and a script that listens on the port.
     pub fn core(&self) -> Embedded {
         self.core_of(Rom::File(repository("rom/framewire-demo.gba")))
     }
 
-    /// The same with another game.
+    /// The same with another ROM.
     pub fn core_of(&self, rom: Rom) -> Embedded {
         let settings: PathBuf = self.folder.path().join("settings.lua");
         std::fs::write(&settings, format!("framewire = {{port = {}, log_level = 'warn'}}", self.port))
@@ -37,13 +37,13 @@ impl Place {
         core(rom, false, scripts)
     }
 
-    /// A server that attaches to the port.
+    /// Starts a server that attaches to the port.
     pub fn server(&self, change: impl FnOnce(&mut App)) -> Server {
         attached(format!("127.0.0.1:{}", self.port), change)
     }
 }
 
-/// Waits until the core runs frames.
+/// Waits until the server is connected to the script and the core runs frames.
 pub fn ready(server: &Server) {
     wait_for("a connection", || server.get("/v1/emulator").text().contains("\"run\":\"running\""));
 }

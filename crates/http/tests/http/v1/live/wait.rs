@@ -6,19 +6,19 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::client::{json_of, post};
-use super::script::{Place, ready};
+use super::script::{ScriptPort, ready};
 use crate::support::{Server, field};
 use crate::v1::problems::problem;
 
 #[test]
-fn what_holds_already_is_answered_at_once() {
+fn a_condition_that_already_holds_is_answered_at_once() {
     let server = Server::start();
     let waited = json_of(&post(&server, "/v1/wait", &json!({"until": "u8[0x02000100] == 0"})), 200);
     assert_eq!((&waited["held"], &waited["frames"]), (&true.into(), &0.into()));
 }
 
 #[test]
-fn the_frame_is_the_one_in_which_it_came_true() {
+fn the_reply_has_the_frame_in_which_the_condition_became_true() {
     let server = Server::start();
     let frame = field("frame");
     let waited = json_of(&post(&server, "/v1/wait", &json!({"until": format!("u32[{frame}] == 90")})), 200);
@@ -30,7 +30,7 @@ fn the_frame_is_the_one_in_which_it_came_true() {
 }
 
 #[test]
-fn the_frame_counter_can_be_waited_for() {
+fn a_condition_can_use_the_frame_counter() {
     let server = Server::start();
     let waited = json_of(&post(&server, "/v1/wait", &json!({"until": "frame >= 100 or false"})), 200);
     assert_eq!((&waited["held"], &waited["frame"]), (&true.into(), &100.into()));
@@ -48,9 +48,9 @@ fn a_wait_ends_after_its_frames_even_while_the_memory_changes() {
 }
 
 #[test]
-fn an_attached_mgba_is_waited_for_to_the_frame_too() {
-    let place = Place::new();
-    let (_core, server) = (place.core(), place.server(|_| {}));
+fn waits_on_an_attached_mgba_end_in_the_exact_frame_too() {
+    let port = ScriptPort::new();
+    let (_core, server) = (port.core(), port.server(|_| {}));
     ready(&server);
     let frames = [100, 130].map(|frame| {
         let waited =
@@ -64,19 +64,19 @@ fn an_attached_mgba_is_waited_for_to_the_frame_too() {
 }
 
 #[test]
-fn another_request_can_bring_it_about() {
+fn another_request_can_make_the_condition_true() {
     let server = Server::start();
     thread::scope(|scope| {
         let waiting = scope
             .spawn(|| post(&server, "/v1/wait", &json!({"until": "u8[0x02000100] == 7", "frames": 1200})));
-        // The tap may come before or after the beginning of the wait.
+        // The write may come before or after the wait begins.
         server.post_ok("/core/write8?address=0x02000100&value=7", "");
         assert_eq!(json_of(&waiting.join().unwrap(), 200)["held"], true);
     });
 }
 
 #[test]
-fn an_emulator_that_stands_still_is_not_waited_for() {
+fn a_wait_on_a_paused_emulator_gets_an_error() {
     let server = Server::demo(true, |app| app.deadline = Duration::from_millis(300));
     let begun = Instant::now();
     let error = problem(&post(&server, "/v1/wait", &json!({"until": "frame > 10"})), 504);

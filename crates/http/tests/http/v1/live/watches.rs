@@ -5,11 +5,11 @@ use std::thread;
 use serde_json::{Value, json};
 
 use super::client::{Events, json_of, post, watch};
-use super::script::{Place, ready};
+use super::script::{ScriptPort, ready};
 use crate::support::{Server, field, wait_for};
 use crate::v1::problems::problem;
 
-/// The scratch memory, which only tests write.
+/// Memory that only the tests write to.
 const SCRATCH: &str = "u16[0x02000100]";
 
 fn write(server: &Server, value: u16) {
@@ -17,7 +17,7 @@ fn write(server: &Server, value: u16) {
 }
 
 #[test]
-fn a_change_is_reported_with_old_and_new_value_and_frame() {
+fn a_change_is_reported_with_its_frame_and_the_old_and_new_values() {
     let server = Server::start();
     let bytes = "bytes[0x02000100, 3]";
     let mut events =
@@ -49,7 +49,7 @@ fn a_reader_that_returns_gets_what_it_missed() {
     drop(events);
     for value in 2..5 {
         write(&server, value);
-        // Each write in a different frame.
+        // Wait, so that each write is in a different frame.
         wait_for("the change", || watched(&server)["values"][SCRATCH] == value);
     }
     let mut events = Events::resume(&server, &watch(&[SCRATCH]), Some(&seen.id));
@@ -59,12 +59,12 @@ fn a_reader_that_returns_gets_what_it_missed() {
     assert_eq!(changes, expected);
 }
 
-/// The number of readers of the only watch.
+/// The number of readers of the server's only watch.
 pub fn readers(server: &Server) -> u64 {
     watched(server)["readers"].as_u64().unwrap()
 }
 
-/// The only watch.
+/// The server's only watch.
 fn watched(server: &Server) -> Value {
     let list = json_of(&server.get("/v1/watches"), 200);
     let [watch] = list["watches"].as_array().unwrap().as_slice() else { panic!("{list}") };
@@ -72,7 +72,7 @@ fn watched(server: &Server) -> Value {
 }
 
 #[test]
-fn a_reader_that_returns_too_late_learns_how_much_is_gone_and_the_values_now() {
+fn a_reader_that_returns_too_late_learns_how_much_it_missed_and_the_current_values() {
     let server = Server::start();
     let target = format!("{}&buffer=2", watch(&[SCRATCH]));
     let mut events = Events::open(&server, &target);
@@ -94,7 +94,7 @@ fn a_reader_that_returns_too_late_learns_how_much_is_gone_and_the_values_now() {
 }
 
 #[test]
-fn a_watch_that_was_made_is_read_by_its_id_until_it_is_deleted() {
+fn a_created_watch_is_read_by_its_id_until_it_is_deleted() {
     let server = Server::start();
     let made = json_of(&post(&server, "/v1/watches", &json!({"watch": [SCRATCH], "buffer": 10})), 201);
     let id = made["id"].as_str().unwrap();
@@ -146,7 +146,7 @@ fn the_frame_counter_and_expressions_with_it_are_reported_in_each_frame() {
 }
 
 #[test]
-fn names_of_the_symbol_file_are_what_they_stand_for() {
+fn expressions_can_use_names_from_the_symbol_file() {
     let server = Server::start();
     let mut events = Events::open(
         &server,
@@ -168,7 +168,7 @@ fn names_of_the_symbol_file_are_what_they_stand_for() {
 }
 
 #[test]
-fn what_the_game_does_is_seen_in_the_frame_in_which_it_does_it() {
+fn a_change_by_the_game_is_reported_in_the_frame_in_which_it_happens() {
     let server = Server::start();
     let game_frame = format!("u32[{:#x}]", field("frame"));
     let mut events = Events::open(&server, &watch(&[&game_frame]));
@@ -180,9 +180,9 @@ fn what_the_game_does_is_seen_in_the_frame_in_which_it_does_it() {
 
 #[test]
 fn a_watch_and_a_wait_end_when_another_game_is_loaded() {
-    let place = Place::new();
-    let _core = place.core();
-    let attached = place.server(|_| {});
+    let port = ScriptPort::new();
+    let _core = port.core();
+    let attached = port.server(|_| {});
     ready(&attached);
     for server in [Server::start(), attached] {
         let mut events = Events::open(&server, &watch(&[SCRATCH]));
@@ -206,7 +206,7 @@ fn a_watch_and_a_wait_end_when_another_game_is_loaded() {
         let end = events.wait_for("end");
         assert!(end.data["detail"].as_str().unwrap().contains("another game"), "{end:?}");
         let id = created["id"].as_str().unwrap();
-        wait_for("the end of the other", || server.get(&format!("/v1/watches/{id}")).status == 404);
+        wait_for("the end of the other watch", || server.get(&format!("/v1/watches/{id}")).status == 404);
         Events::open(&server, &watch(&[SCRATCH])).wait_for("values");
     }
 }

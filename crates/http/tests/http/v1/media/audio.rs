@@ -1,3 +1,5 @@
+//! GET /v1/audio.
+
 use framewire_media::adpcm;
 use serde_json::Value;
 use tungstenite::Message;
@@ -6,7 +8,7 @@ use super::viewer::{end_of, socket};
 use crate::support::Server;
 
 #[test]
-fn sound_comes_as_samples_after_their_format() {
+fn the_stream_begins_with_its_format_and_continues_with_samples() {
     let server = Server::start();
     let begin = server.number("/core/currentframe");
     let mut socket = socket(&server, "/v1/audio");
@@ -36,7 +38,7 @@ fn sound_comes_as_samples_after_their_format() {
     }
     let frames = server.number("/core/currentframe") - begin;
     assert!(loud, "nothing but silence");
-    // A frame's sound is that of 280,896 of 16,777,216 cycles a second.
+    // A frame takes 280,896 cycles, and a second has 16,777,216.
     let expected = rate * 280_896.0 / 16_777_216.0 * pieces as f64;
     assert!(
         (samples as f64 - expected).abs() < expected * 0.1,
@@ -45,7 +47,7 @@ fn sound_comes_as_samples_after_their_format() {
 }
 
 #[test]
-fn a_listener_says_nothing() {
+fn a_listener_that_sends_a_message_is_disconnected() {
     let server = Server::start();
     let mut socket = socket(&server, "/v1/audio");
     socket.send(Message::text("louder")).unwrap();
@@ -53,11 +55,11 @@ fn a_listener_says_nothing() {
 }
 
 #[test]
-fn sound_comes_at_a_quarter_of_the_size_if_asked_for() {
+fn adpcm_sound_has_about_a_quarter_of_the_size() {
     let server = Server::start();
     let mut plain = socket(&server, "/v1/audio");
     let mut small = socket(&server, "/v1/audio?format=adpcm");
-    // The sound of the same frames, at most one off in how many there are.
+    // Receives 20,000 samples. Returns the format, and the average size of a pair of samples in bytes.
     let listen = |socket: &mut tungstenite::WebSocket<_>, of_bytes: fn(&[u8]) -> usize| {
         let (mut samples, mut bytes, mut format) = (0, 0, String::new());
         while samples < 20_000 {

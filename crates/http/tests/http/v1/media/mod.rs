@@ -12,7 +12,7 @@ use std::io::Write;
 
 use crate::support::{Reply, Server};
 
-/// The answer to a request that begins a WebSocket.
+/// Sends a request that opens a WebSocket, and returns the reply.
 fn handshake(server: &Server, target: &str) -> Reply {
     let mut stream = server.connect();
     write!(

@@ -1,3 +1,5 @@
+//! GET /v1/video.mjpeg.
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
@@ -7,10 +9,10 @@ use socket2::{Domain, Socket, Type};
 use crate::support::{PATIENCE, Server, wait_for};
 use crate::v1::batch::batch;
 
-/// Reads an endless reply: its chunks, joined.
+/// Reads the parts of an endless multipart reply.
 struct Parts {
     stream: BufReader<TcpStream>,
-    /// Bytes of chunks that are not used yet.
+    /// Bytes that have arrived and are not used yet.
     rest: Vec<u8>,
 }
 
@@ -33,7 +35,7 @@ impl Parts {
         parts
     }
 
-    /// The next part, without waiting for what comes after its boundary.
+    /// Reads the next part, up to the boundary after it. Returns its content type and its picture.
     fn next(&mut self) -> (String, Vec<u8>) {
         let kind = self.line().unwrap().strip_prefix("content-type: ").unwrap().to_owned();
         let length = self.line().unwrap().strip_prefix("content-length: ").unwrap().parse().unwrap();
@@ -58,7 +60,7 @@ impl Parts {
         }
     }
 
-    /// Reads a chunk; `false` if it was the last.
+    /// Reads a chunk. Returns `false` if it was the last one.
     fn chunk(&mut self) -> bool {
         let mut size = String::new();
         self.stream.read_line(&mut size).unwrap();
@@ -72,7 +74,7 @@ impl Parts {
 }
 
 #[test]
-fn parts_are_pictures_of_either_kind() {
+fn parts_are_pictures_in_jpeg_or_png() {
     let server = Server::start();
     for (target, kind, start) in [
         ("/v1/video.mjpeg", "image/jpeg", &[0xFF, 0xD8, 0xFF][..]),
@@ -88,7 +90,7 @@ fn parts_are_pictures_of_either_kind() {
 }
 
 #[test]
-fn a_picture_that_stays_is_repeated_now_and_then() {
+fn an_unchanged_picture_is_repeated_about_once_a_second() {
     let server = Server::paused();
     batch(&server, &json!({"ops": [{"op": "advance", "frames": 60}]}));
     let mut parts = Parts::open(&server, "/v1/video.mjpeg?format=png&rate=60");
@@ -102,7 +104,7 @@ fn a_picture_that_stays_is_repeated_now_and_then() {
 }
 
 #[test]
-fn a_reader_that_stops_has_few_old_pictures_before_it() {
+fn a_reader_that_paused_gets_only_a_few_old_pictures() {
     let server = Server::start();
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     socket.set_recv_buffer_size(8 * 1024).unwrap();
@@ -115,7 +117,7 @@ fn a_reader_that_stops_has_few_old_pictures_before_it() {
     let begin = frame();
     wait_for("four seconds of frames", || frame() > begin + 240);
     batch(&server, &json!({"ops": [{"op": "pause"}]}));
-    // After the old pictures comes the last one, which is repeated.
+    // The last picture follows the old ones, and is repeated.
     let mut old = 0;
     let mut last = parts.next().1;
     loop {
@@ -130,7 +132,7 @@ fn a_reader_that_stops_has_few_old_pictures_before_it() {
 }
 
 #[test]
-fn the_server_s_end_ends_it() {
+fn the_stream_ends_when_the_server_stops() {
     let mut server = Server::start();
     let mut parts = Parts::open(&server, "/v1/video.mjpeg");
     parts.next();

@@ -1,3 +1,5 @@
+//! GET /v1/screen.
+
 use framewire_http::{Files, Token, Tokens};
 use framewire_media::ColorCorrection;
 use framewire_media::png::{self, Pixels};
@@ -18,7 +20,7 @@ fn pixels(png: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn the_picture_comes_as_a_file_or_as_pixels() {
+fn the_picture_is_sent_as_a_png_file_or_as_pixels() {
     let server = Server::paused();
     batch(&server, &json!({"ops": [{"op": "advance", "frames": 60}]}));
     let png = server.get("/v1/screen");
@@ -37,7 +39,7 @@ fn the_picture_comes_as_a_file_or_as_pixels() {
 }
 
 #[test]
-fn the_picture_of_exactly_that_frame_is_waited_for() {
+fn a_request_waits_for_the_picture_of_exactly_the_given_frame() {
     let server = Server::start();
     for format in ["png", "rgb"] {
         let wanted = server.number("/core/currentframe") as u32 + 25;
@@ -57,14 +59,15 @@ fn the_picture_of_exactly_that_frame_is_waited_for() {
         batch(&again, &json!({"ops": [{"op": "advance", "frames": 777}]}));
         assert!(
             reply.body == again.get("/v1/screen?format=rgb").body,
-            "another picture than that of frame 777"
+            "this is not the picture of frame 777"
         );
     });
 }
 
-/// Callers whose requests are checked or named get the picture in the same way as a local program.
+/// Requests that have an id, or that the server checks for permissions or files, also get the picture of exactly that
+/// frame.
 #[test]
-fn the_picture_of_a_frame_is_as_exact_for_callers_whose_requests_are_checked() {
+fn the_picture_of_a_frame_is_as_exact_for_requests_with_more_checks() {
     let (full, read) = (Token::random().unwrap(), Token::random().unwrap());
     let tokens = Tokens::new(Some(full.clone()), Some(read.clone())).unwrap();
     let show = |token: &Token| format!("authorization: Bearer {}\r\n", token.reveal());
@@ -101,7 +104,7 @@ fn the_picture_of_a_frame_is_as_exact_for_callers_whose_requests_are_checked() {
 }
 
 #[test]
-fn a_picture_is_cut_and_scaled() {
+fn a_picture_is_cropped_and_scaled() {
     let server = Server::paused();
     batch(&server, &json!({"ops": [{"op": "advance", "frames": 60}]}));
     let get = |query: &str| server.get(&format!("/v1/screen?format=rgb{query}"));
@@ -129,7 +132,7 @@ fn a_picture_is_cut_and_scaled() {
 }
 
 #[test]
-fn a_picture_has_the_colours_of_a_screen() {
+fn a_picture_can_have_the_colours_of_a_consoles_screen() {
     let server = Server::paused();
     batch(&server, &json!({"ops": [{"op": "advance", "frames": 60}]}));
     let rgb = server.get("/v1/screen?format=rgb").body;
@@ -166,7 +169,7 @@ fn without_an_emulator_there_is_no_picture() {
 }
 
 #[test]
-fn the_document_calls_a_picture_bytes_of_its_kind() {
+fn the_openapi_document_describes_pictures_as_binary() {
     let document: serde_json::Value = serde_json::from_str(&Server::paused().text("/openapi.json")).unwrap();
     for (path, kind) in [
         ("/v1/screen", "image/png"),

@@ -1,9 +1,11 @@
+//! Viewers that stop reading the stream of pictures.
+
 use std::time::Duration;
 
 use super::viewer::Viewer;
 use crate::support::{Server, wait_for};
 
-/// Frames between what a server has now and what a viewer gets next, at most, on a busy machine.
+/// By how many frames the next picture of a viewer may be older than the emulator's current frame, on a busy machine.
 const FRESH: u32 = 12;
 
 fn frame(server: &Server) -> u32 {
@@ -11,7 +13,7 @@ fn frame(server: &Server) -> u32 {
 }
 
 #[test]
-fn a_viewer_that_stops_reading_harms_nobody_and_gets_the_newest_picture_when_it_reads_again() {
+fn a_viewer_that_stops_reading_disturbs_no_other_and_gets_the_newest_picture_when_it_reads_again() {
     let server = Server::start();
     let mut reader = Viewer::new(&server, "/v1/video");
     let mut sleeper = Viewer::new(&server, "/v1/video");
@@ -20,7 +22,7 @@ fn a_viewer_that_stops_reading_harms_nobody_and_gets_the_newest_picture_when_it_
         sleeper.picture();
     }
 
-    // One viewer stops reading for four seconds, in which the other gets pictures.
+    // One viewer stops reading for four seconds. The other one still gets pictures.
     let asleep = reader.picture().tick;
     let mut pictures = 0;
     while reader.picture().tick < asleep + 240 {
@@ -28,7 +30,8 @@ fn a_viewer_that_stops_reading_harms_nobody_and_gets_the_newest_picture_when_it_
     }
     assert!(pictures >= 160, "the reader got {pictures} pictures of 240 frames");
 
-    // First it gets the pictures that were already sent, about a tenth of a second, and then new ones.
+    // When that viewer reads again, it first gets the pictures that were already sent, about a tenth of a second, and
+    // then new ones.
     let mut old = 0;
     while sleeper.picture().tick < asleep + 200 {
         old += 1;
@@ -44,13 +47,13 @@ fn a_viewer_that_stops_reading_harms_nobody_and_gets_the_newest_picture_when_it_
 }
 
 #[test]
-fn a_viewer_that_never_read_holds_up_neither_the_emulator_nor_the_server_s_end() {
+fn a_viewer_that_never_reads_delays_neither_the_emulator_nor_the_shutdown() {
     let mut server = Server::start();
     let silent = Viewer::new(&server, "/v1/video");
     let begin = frame(&server);
     wait_for("frames", || frame(&server) > begin + 120);
     server.stop();
-    wait_for("the server's end", || {
+    wait_for("the shutdown", || {
         std::thread::sleep(Duration::from_millis(10));
         server.has_stopped()
     });

@@ -20,7 +20,7 @@ fn open(server: &Server, target: &str, key: &str) -> (TcpStream, Reply) {
     (stream, reply)
 }
 
-/// The code of the close frame that ends a WebSocket; `None` if there is none.
+/// Reads to the close frame and returns its code. Returns `None` if the connection ends without a code.
 fn close_code(stream: &mut TcpStream) -> Option<u16> {
     loop {
         let mut head = [0; 2];
@@ -47,7 +47,7 @@ fn close_code(stream: &mut TcpStream) -> Option<u16> {
 }
 
 #[test]
-fn a_key_that_is_not_16_bytes_begins_no_websocket() {
+fn a_websocket_key_that_is_not_16_bytes_is_refused() {
     let server = Server::start();
     for target in SOCKETS {
         for key in
@@ -62,9 +62,9 @@ fn a_key_that_is_not_16_bytes_begins_no_websocket() {
 }
 
 #[test]
-fn what_breaks_the_rules_is_answered_with_a_close_frame() {
+fn invalid_frames_are_answered_with_a_close_frame() {
     let server = Server::start();
-    // Masked with zeros, so that the payload stands as it is.
+    // The masks are zero, so that they do not change the payload.
     let faults: [(&str, &[u8], u16); 8] = [
         ("a frame without a mask", b"\x81\x01x", 1002),
         ("a reserved bit", b"\xC1\x81\0\0\0\0x", 1002),

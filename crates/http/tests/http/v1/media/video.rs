@@ -1,3 +1,5 @@
+//! GET /v1/video. A *key* picture is complete; a *delta* contains the changes from an earlier picture.
+
 use framewire_media::Kind;
 use serde_json::json;
 use tungstenite::Message;
@@ -9,7 +11,7 @@ use crate::v1::batch::batch;
 use crate::v1::problems::problem;
 
 #[test]
-fn the_first_picture_comes_from_a_paused_emulator_too_and_is_the_one_on_its_screen() {
+fn the_first_picture_is_the_one_on_the_screen_even_of_a_paused_emulator() {
     let server = Server::paused();
     batch(&server, &json!({"ops": [{"op": "advance", "frames": 40}]}));
     let mut viewer = Viewer::new(&server, "/v1/video");
@@ -26,7 +28,7 @@ fn the_first_picture_comes_from_a_paused_emulator_too_and_is_the_one_on_its_scre
 }
 
 #[test]
-fn a_state_that_is_loaded_while_the_emulator_is_paused_is_seen() {
+fn a_viewer_sees_a_state_that_is_loaded_while_the_emulator_is_paused() {
     let server = Server::paused();
     let state =
         batch(&server, &json!({"ops": [{"op": "advance", "frames": 40}, {"op": "save_state", "flags": 31}]}));
@@ -43,7 +45,7 @@ fn a_state_that_is_loaded_while_the_emulator_is_paused_is_seen() {
 }
 
 #[test]
-fn every_frame_is_sent_and_each_delta_belongs_to_the_picture_before() {
+fn every_frame_is_sent_and_each_delta_is_based_on_the_picture_before_it() {
     let server = Server::start();
     let mut viewers: Vec<Viewer> = (0..3).map(|_| Viewer::new(&server, "/v1/video")).collect();
     let mut ticks: Vec<u32> = viewers.iter_mut().map(|viewer| viewer.picture().tick).collect();
@@ -51,19 +53,19 @@ fn every_frame_is_sent_and_each_delta_belongs_to_the_picture_before() {
     let mut sent = 0;
     for _ in 0..90 {
         for (viewer, tick) in viewers.iter_mut().zip(&mut ticks) {
-            let header = viewer.picture(); // the decoder refuses what does not follow
+            let header = viewer.picture(); // the decoder fails if the delta does not fit
             assert_eq!((header.kind, header.base), (Kind::Delta, *tick));
             *tick = header.tick;
             sent += 1;
         }
     }
-    // A busy machine may lose a few; a stream that leaves out every other picture would be noticed.
+    // A busy machine may skip a few pictures, but not every second one.
     let frames: u32 = ticks.iter().zip(begin).map(|(last, first)| last - first).sum();
     assert!(sent * 10 >= frames * 7, "{sent} pictures of {frames} frames");
 }
 
 #[test]
-fn fewer_pictures_come_where_fewer_are_wanted() {
+fn a_viewer_with_a_lower_rate_gets_fewer_pictures() {
     let server = Server::start();
     let mut viewer = Viewer::new(&server, "/v1/video?rate=10");
     for _ in 0..4 {
@@ -87,7 +89,7 @@ fn a_key_picture_comes_on_request() {
 }
 
 #[test]
-fn what_means_nothing_ends_the_stream_with_the_reason() {
+fn an_unknown_message_ends_the_stream_with_a_reason() {
     let server = Server::start();
     for message in [Message::text("faster"), Message::binary(vec![1, 2, 3])] {
         let mut socket = socket(&server, "/v1/video");
@@ -99,11 +101,11 @@ fn what_means_nothing_ends_the_stream_with_the_reason() {
 }
 
 #[test]
-fn a_viewer_may_send_for_hours() {
+fn a_viewer_may_send_any_number_of_messages() {
     let server = Server::paused();
     let mut viewer = Viewer::new(&server, "/v1/video");
     viewer.picture();
-    // Much more than the head of a request may have.
+    // This is much more data than the head of a request may have.
     for _ in 0..1000 {
         viewer.socket.send(Message::Ping(vec![7; 100].into())).unwrap();
     }
@@ -112,7 +114,7 @@ fn a_viewer_may_send_for_hours() {
 }
 
 #[test]
-fn a_stop_of_the_server_is_announced() {
+fn the_stream_ends_with_a_reason_when_the_server_stops() {
     let mut server = Server::start();
     let mut viewer = Viewer::new(&server, "/v1/video");
     viewer.picture();
@@ -134,11 +136,11 @@ fn the_number_of_viewers_is_limited() {
         assert_eq!(reply.header("retry-after"), Some("1"));
     }
     drop(listener);
-    crate::support::wait_for("the seat of the listener", || handshake(&server, "/v1/video").status == 101);
+    crate::support::wait_for("the listener to leave", || handshake(&server, "/v1/video").status == 101);
 }
 
 #[test]
-fn parameters_are_checked_and_named() {
+fn errors_name_the_wrong_parameter() {
     let server = Server::start();
     for (target, parameter) in [
         ("/v1/video?rate=0", "rate"),

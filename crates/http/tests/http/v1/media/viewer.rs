@@ -1,4 +1,4 @@
-//! A client of the WebSockets.
+//! A client of the WebSockets for pictures and sound.
 
 use std::net::TcpStream;
 
@@ -9,13 +9,13 @@ use tungstenite::{Message, WebSocket};
 
 use crate::support::Server;
 
-/// A WebSocket to a server.
+/// Opens a WebSocket at this path.
 pub fn socket(server: &Server, target: &str) -> WebSocket<TcpStream> {
     let request = format!("ws://{}{target}", server.address).into_client_request().unwrap();
     tungstenite::client(request, server.connect()).unwrap().0
 }
 
-/// Somebody who looks at the stream of pictures.
+/// A client that receives and decodes the stream of pictures.
 pub struct Viewer {
     pub socket: WebSocket<TcpStream>,
     pub decoder: Decoder,
@@ -26,18 +26,18 @@ impl Viewer {
         Viewer { socket: socket(server, target), decoder: Decoder::new() }
     }
 
-    /// Takes the next picture.
+    /// Receives the next picture, and returns its header.
     pub fn picture(&mut self) -> Header {
         loop {
             match self.socket.read().unwrap() {
                 Message::Binary(message) => return self.decoder.decode(&message).unwrap(),
-                Message::Ping(_) => {} // answered with the next read
+                Message::Ping(_) => {} // the next read sends the answer
                 other => panic!("{other:?} instead of a picture"),
             }
         }
     }
 
-    /// Takes pictures until one is as wanted.
+    /// Receives pictures until `wanted` accepts one.
     pub fn picture_with(&mut self, wanted: impl Fn(&Header) -> bool) -> Header {
         loop {
             let header = self.picture();
@@ -52,7 +52,7 @@ impl Viewer {
     }
 }
 
-/// How the server ended a stream.
+/// Reads to the close frame with which the server ends the stream.
 pub fn end_of(socket: &mut WebSocket<TcpStream>) -> CloseFrame {
     loop {
         if let Message::Close(frame) = socket.read().unwrap() {
