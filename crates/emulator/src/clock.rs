@@ -7,29 +7,29 @@ use std::time::{Duration, SystemTime};
 /// The time source of the console's clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Clock {
-    /// The host's clock, at any speed of the emulator. While the game is recorded or replayed, the clock counts frames
-    /// instead.
+    /// The host's clock, whatever the emulator's speed is. While the game is recorded or replayed, the clock advances
+    /// with the frames instead.
     #[default]
     Wall,
-    /// The clock counts frames, starting at the host's time.
+    /// The clock starts at the host's time and advances with the frames.
     Frames,
-    /// The clock counts frames, starting at this time.
+    /// The clock starts at this time and advances with the frames.
     At(ClockTime),
 }
 
-/// A time and its zone.
+/// A time and a time zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClockTime {
     /// Unix time in milliseconds.
     pub unix_ms: i64,
-    /// The zone of the calendar that a game sees, in seconds east of UTC.
+    /// The time zone of the calendar that the game sees, in seconds east of UTC.
     pub zone: i32,
 }
 
 impl fmt::Display for ClockTime {
     /// In the format of RFC 3339.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        /// The last second of 9999, the end of the format.
+        /// The last millisecond of the year 9999. The format cannot express later times.
         const LAST: i64 = 253_402_300_799_999;
         let local = self.unix_ms.saturating_add(i64::from(self.zone) * 1000).clamp(0, LAST);
         let local = SystemTime::UNIX_EPOCH + Duration::from_millis(local.unsigned_abs());
@@ -40,7 +40,7 @@ impl fmt::Display for ClockTime {
     }
 }
 
-/// The text does not name a clock.
+/// The text is not a [`Clock`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is not a clock; use wall, frames, or a time such as 2026-01-31T12:00:00Z or 2026-01-31T12:00:00+01:00, from \
@@ -63,7 +63,7 @@ impl FromStr for Clock {
 /// Reads a time in the format of RFC 3339.
 fn time(text: &str) -> Option<ClockTime> {
     const DIGITS: usize = "2026-01-31T12:00:00".len();
-    /// The end of the calendars of cartridges.
+    /// The beginning of the year 2100. The calendars of cartridges end in 2099.
     const LATEST: i64 = 4_102_444_800_000;
     let (zone, end) = match text.strip_suffix(['Z', 'z']) {
         Some(text) => (0, text.len()),
@@ -76,7 +76,7 @@ fn time(text: &str) -> Option<ClockTime> {
     if (0..LATEST).contains(&unix_ms) { Some(ClockTime { unix_ms, zone }) } else { None }
 }
 
-/// Seconds east of UTC.
+/// Reads an offset such as `+01:00`. Returns it in seconds east of UTC.
 fn offset(text: &str) -> Option<i32> {
     let (sign, digits) = text.split_at_checked(1)?;
     let sign = match sign {
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_written_as_they_are_read() {
+    fn a_time_that_was_read_is_written_as_the_same_text() {
         for text in [
             "2026-01-31T12:00:00.250-09:30",
             "1970-01-01T01:00:00.000+01:00",
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_are_read() {
+    fn clocks_are_parsed() {
         assert_eq!(("wall".parse(), "frames".parse()), (Ok(Clock::Wall), Ok(Clock::Frames)));
         assert_eq!(at("1970-01-02T00:00:00Z"), Some((86_400_000, 0)));
         assert_eq!(at("2026-01-31T12:00:00+01:00"), Some((1_769_857_200_000, 3600)));

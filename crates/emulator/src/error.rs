@@ -6,10 +6,10 @@ pub enum EmulatorError {
     /// There is no connection to the emulator.
     #[error("{0}")]
     NotConnected(String),
-    /// The emulator did not answer by the deadline: it is paused, has no ROM, or is too slow.
+    /// The emulator did not answer by the deadline. It may be paused in its own window, without a ROM, or too slow.
     #[error("{0}")]
     Deadline(String),
-    /// A queue is full; nothing was done.
+    /// The queue is full; nothing was done. The number is the queue's length.
     #[error("{0} requests already wait for the emulator; send fewer at a time and try again")]
     Busy(usize),
     /// The connection broke and the script was loaded again, so it is not known whether the batch was performed.

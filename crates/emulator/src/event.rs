@@ -1,6 +1,6 @@
 use tokio::sync::broadcast;
 
-/// Events kept for a slow receiver. The oldest are lost first.
+/// The largest number of events that are kept for a slow receiver. Beyond that, the oldest are dropped.
 const KEPT: usize = 1024;
 
 /// Something that happened in an emulator.
@@ -12,58 +12,58 @@ pub struct Event {
     pub what: Happening,
 }
 
-/// What can happen.
+/// What happened in an emulator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Happening {
-    /// The console was reset by an operation, or by anyone in an attached mGBA.
+    /// The console was reset, by an operation or in another way, such as mGBA's menu.
     Reset,
-    /// A state was loaded: by an operation, or by anyone if the frame counter shows it.
+    /// A state was loaded, by an operation or in another way. Other ways are noticed only if the frame counter changes.
     State,
-    /// The game changed: its title, code or checksum is another one.
+    /// Another game is loaded: the title, code or checksum has changed.
     Game {
-        /// Its title, if it has one.
+        /// The game's title, if it has one.
         title: Option<String>,
-        /// Its code, if it has one.
+        /// The game's code, if it has one.
         code: Option<String>,
-        /// The CRC-32 of its ROM, if it is known.
+        /// The CRC-32 of the ROM, if it is known.
         checksum: Option<u32>,
     },
     /// The emulator is connected.
     Connected,
     /// Events were lost while there was no connection.
     Missed {
-        /// How many; `None` if the script was loaded again, so that the number is not known.
+        /// The number of lost events; `None` if the script was loaded again, because then the number is not known.
         count: Option<u32>,
     },
     /// The connection broke. Framewire connects again.
     Disconnected {
-        /// Why.
+        /// Why the connection broke.
         problem: String,
     },
-    /// The emulator does not answer: paused in its own window, without a ROM, or hung.
+    /// The emulator does not answer: it is paused in its own window, has no ROM, or hangs.
     Stalled,
     /// Frames run again.
     Running,
     /// Frames were stopped by request.
     Paused,
-    /// A timeline of keys has ended.
+    /// A timeline (a plan of key presses) has ended.
     TimelineOver {
-        /// Its number.
+        /// The timeline's number.
         id: u32,
-        /// Whether it was cancelled before its last step.
+        /// Whether the timeline was cancelled before its last step.
         cancelled: bool,
     },
     /// The game's save cannot be written to its file, or can be written again.
     Save {
-        /// Why it cannot be written.
+        /// Why the save cannot be written; `None` if it can be written again.
         problem: Option<String>,
     },
     /// The cartridge's motor has begun to rumble, or has stopped. Embedded cores only.
     Rumble {
-        /// Whether it rumbled in this frame.
+        /// Whether the motor rumbled in this frame.
         on: bool,
     },
-    /// Lockstep ended because there was no request during its time-out.
+    /// Lockstep ended because no request came before its time-out.
     LockstepOver,
 }
 

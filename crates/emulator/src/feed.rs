@@ -8,12 +8,12 @@ use tokio::sync::Notify;
 
 use crate::{WatchEnd, WatchEvent};
 
-/// The largest number of events in the queue: about 17 s with one in each frame.
+/// The largest number of events in the queue. With one event per frame, this is enough for about 17 seconds.
 const KEPT: usize = 1024;
-/// The largest number of bytes of changes in the queue.
+/// The largest total size of the changes in the queue, in bytes.
 const KEPT_BYTES: usize = 4 * 1024 * 1024;
 
-/// The events of a watch that were not taken yet.
+/// The queue of a watch: events that its reader has not taken yet.
 #[derive(Debug, Default)]
 pub(crate) struct Feed {
     queue: Mutex<Queue>,
@@ -26,7 +26,7 @@ struct Queue {
     bytes: usize,
     /// Events dropped since the last one was taken.
     missed: u64,
-    /// Why there will be no more events.
+    /// Why there will be no more events; `None` while there may be more.
     end: Option<WatchEnd>,
 }
 
@@ -51,18 +51,18 @@ impl Feed {
         self.filled.notify_one();
     }
 
-    /// Marks the end: there will be no more events.
+    /// Marks the end: there will be no more events. If the end was already marked, the first reason is kept.
     pub fn close(&self, end: WatchEnd) {
         self.queue.lock().end.get_or_insert(end);
         self.filled.notify_one();
     }
 
-    /// Why no events will be added any more; `None` while some may be.
+    /// Why there will be no more events; `None` while there may be more.
     pub fn end(&self) -> Option<WatchEnd> {
         self.queue.lock().end
     }
 
-    /// The next event, or `None` after the last one. For one caller at a time.
+    /// Waits for the next event. Returns `None` after the last one. Only one caller may wait at a time.
     pub async fn next(&self) -> Option<WatchEvent> {
         loop {
             {
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn large_events_push_others_out() {
+    async fn the_total_size_of_the_events_is_limited() {
         let feed = Feed::new();
         for frame in 0..4 {
             feed.put(event(frame, KEPT_BYTES / 4));

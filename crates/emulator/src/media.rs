@@ -1,4 +1,4 @@
-//! Receivers for pictures and sound, as the emulator produces them.
+//! Receivers for an emulator's pictures and sound.
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use tokio::sync::{broadcast, oneshot, watch};
 pub struct Picture {
     /// The emulator's frame counter after the frame of this picture.
     pub frame: u32,
-    /// Frames run since the emulator started. Resets and states do not change this.
+    /// The number of frames that have run since the emulator started. Resets and loaded states do not change this.
     pub ticks: u64,
-    /// In pixels.
+    /// The width in pixels.
     pub width: u32,
-    /// In pixels.
+    /// The height in pixels.
     pub height: u32,
-    /// The rows from the top, each pixel red, green, blue.
+    /// The rows from top to bottom. Each pixel has three bytes: red, green, blue.
     pub pixels: Vec<u8>,
 }
 
@@ -24,9 +24,9 @@ pub struct Picture {
 pub struct Sound {
     /// The emulator's frame counter after the frame of this sound.
     pub frame: u32,
-    /// Pairs of samples per second.
+    /// The number of pairs of samples per second.
     pub rate: u32,
-    /// Pairs of samples: left, then right.
+    /// Pairs of samples: left, right.
     pub samples: Vec<i16>,
 }
 
@@ -40,8 +40,9 @@ impl Video {
         Video(receiver)
     }
 
-    /// Waits for a picture that this has not returned yet. Returns the newest and skips older ones. The first one is
-    /// available at once, even if the emulator is paused. `None` when the emulator is gone.
+    /// Waits until there is a picture that this receiver has not returned yet. Returns the newest picture, and skips
+    /// older ones. The first picture is available at once, even if the emulator is paused. Returns `None` when the
+    /// emulator is gone.
     pub async fn next(&mut self) -> Option<Arc<Picture>> {
         loop {
             self.0.changed().await.ok()?;
@@ -52,7 +53,7 @@ impl Video {
     }
 }
 
-/// The picture of one frame, which may be still to come.
+/// The picture of one frame, which may not have run yet.
 #[derive(Debug)]
 pub struct PendingPicture(oneshot::Receiver<Result<Arc<Picture>, FramePassed>>);
 
@@ -66,7 +67,7 @@ impl PendingPicture {
         PendingPicture(receiver)
     }
 
-    /// Waits until the picture is drawn. `None` when the emulator is gone.
+    /// Waits until the picture is drawn. Returns `None` when the emulator is gone.
     pub async fn picture(self) -> Option<Result<Arc<Picture>, FramePassed>> {
         self.0.await.ok()
     }
@@ -82,7 +83,8 @@ impl Audio {
         Audio(receiver)
     }
 
-    /// Waits for the next sound. Sound that was not read in time is skipped. `None` when the emulator is gone.
+    /// Waits for the sound of the next frame. Sound that was not read in time is skipped. Returns `None` when the
+    /// emulator is gone.
     pub async fn next(&mut self) -> Option<Arc<Sound>> {
         loop {
             match self.0.recv().await {

@@ -13,29 +13,31 @@ use crate::EmulatorError;
 
 type Answer = Result<Outcome, EmulatorError>;
 
-/// The future outcome of a batch. Dropping it does not undo the batch, but ends a run that the batch waits for, unless the batch
-/// has a key.
+/// The future outcome of a batch.
 ///
-/// Await a batch with a deadline within a tokio runtime, whose clock it needs.
+/// Dropping this does not withdraw the batch. But if the batch contains the operation `run` and has no idempotency key,
+/// the run ends.
+///
+/// To await a batch with a deadline, a tokio runtime with a timer is needed.
 #[derive(Debug)]
 pub struct Pending {
     source: Source,
     /// When to stop waiting; `None` if the emulator always responds in time.
     deadline: Option<Instant>,
-    /// Created when the outcome is not ready yet.
+    /// Fires at the deadline. Created by the first poll that finds no outcome.
     alarm: Option<Pin<Box<Sleep>>>,
-    /// Set when this is dropped.
+    /// Sets the flag from [`given_up`](Self::given_up) when this is dropped.
     given_up: Option<SetOnDrop>,
 }
 
 #[derive(Debug)]
 enum Source {
-    /// Taken when it is polled.
+    /// The outcome; `None` after it was returned.
     Ready(Option<Answer>),
     Responder(oneshot::Receiver<Answer>),
 }
 
-/// Sets its flag when it is dropped.
+/// Sets a flag when it is dropped.
 #[derive(Debug)]
 struct SetOnDrop(Arc<AtomicBool>);
 
@@ -45,7 +47,7 @@ impl Drop for SetOnDrop {
     }
 }
 
-/// The sender of a [`Pending`], held by the emulator. If it is dropped unused, the outcome is
+/// The sender of the outcome for a [`Pending`]. The emulator has it. If it is dropped unused, the outcome is
 /// [`EmulatorError::Stopped`].
 #[derive(Debug)]
 pub struct Responder {
@@ -53,26 +55,26 @@ pub struct Responder {
 }
 
 impl Pending {
-    /// Both ends.
+    /// Creates both ends: one to send the outcome, and one to wait for it.
     pub fn new() -> (Responder, Pending) {
         let (sender, receiver) = oneshot::channel();
         (Responder { sender }, Pending::of(Source::Responder(receiver)))
     }
 
-    /// Both ends of a batch whose outcome is not awaited after `deadline`.
+    /// Like [`new`](Self::new), but waiting ends at `deadline` with [`EmulatorError::Deadline`].
     pub fn until(deadline: Instant) -> (Responder, Pending) {
         let (responder, pending) = Pending::new();
         (responder, Pending { deadline: Some(deadline), ..pending })
     }
 
-    /// A flag that is set as soon as nobody waits for the outcome any more.
+    /// A flag that is set when this is dropped, so that nobody waits for the outcome any more.
     pub(crate) fn given_up(&mut self) -> Arc<AtomicBool> {
         let flag = Arc::new(AtomicBool::new(false));
         self.given_up = Some(SetOnDrop(flag.clone()));
         flag
     }
 
-    /// A batch with this outcome.
+    /// A batch whose outcome is already known.
     pub fn ready(answer: Result<Outcome, EmulatorError>) -> Pending {
         Pending::of(Source::Ready(Some(answer)))
     }
@@ -86,7 +88,8 @@ impl Pending {
         Pending { source, deadline: None, alarm: None, given_up: None }
     }
 
-    /// Blocks this thread until there is an outcome. For callers outside of an async runtime.
+    /// Blocks this thread until there is an outcome or the deadline has passed. For callers outside of an async
+    /// runtime.
     pub fn wait(mut self) -> Result<Outcome, EmulatorError> {
         let waker = Waker::from(Arc::new(Unpark(thread::current())));
         let mut context = Context::from_waker(&waker);
@@ -104,7 +107,7 @@ impl Pending {
 
     fn poll_answer(&mut self, context: &mut Context<'_>) -> Poll<Answer> {
         match &mut self.source {
-            // As with the other source, there is nothing more after the outcome.
+            // If it is polled again after the outcome, the result is `Stopped`, as for the other source.
             Source::Ready(answer) => Poll::Ready(answer.take().unwrap_or(Err(EmulatorError::Stopped))),
             Source::Responder(receiver) => Pin::new(receiver)
                 .poll(context)
@@ -114,12 +117,12 @@ impl Pending {
 }
 
 impl Responder {
-    /// Whether the caller no longer waits.
+    /// Whether the caller no longer waits for the outcome.
     pub fn is_abandoned(&self) -> bool {
         self.sender.is_closed()
     }
 
-    /// Sends the outcome. It is dropped if the caller no longer waits.
+    /// Sends the outcome. If the caller no longer waits, the outcome is dropped.
     pub fn respond(self, outcome: Result<Outcome, EmulatorError>) {
         let _ = self.sender.send(outcome);
     }
@@ -141,7 +144,7 @@ impl Future for Pending {
 
 fn overdue() -> EmulatorError {
     let text = "the emulator did not answer in time: a script in it, or another request, keeps it busy. A request that \
-                was started may still be done; check before you repeat a change";
+                was started may still finish; check before you repeat a change";
     EmulatorError::Deadline(text.to_owned())
 }
 

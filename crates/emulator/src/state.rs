@@ -5,9 +5,9 @@ use serde::{Serialize, Serializer};
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum Kind {
-    /// In this process.
+    /// In Framewire's own process.
     Embedded,
-    /// In a stock mGBA elsewhere, with a script loaded.
+    /// In a stock mGBA in another process, with a script loaded.
     Attached,
 }
 
@@ -20,16 +20,16 @@ pub enum Run {
     Running,
     /// Frames were stopped by request. The emulator answers.
     Paused,
-    /// The emulator does not answer: paused in its own window, without a ROM, or hung.
+    /// The emulator does not answer: it is paused in its own window, has no ROM, or hangs.
     Stalled,
     /// There is no connection.
     Unknown,
 }
 
-/// The speed setting: in JSON a number, or `unlimited`.
+/// The speed setting. In JSON, it is a number or the text `unlimited`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SetSpeed {
-    /// A multiple of the console's rate.
+    /// A multiple of the console's own frame rate.
     Times(f64),
     /// As fast as the processor allows.
     Unlimited,
@@ -38,7 +38,7 @@ pub enum SetSpeed {
 impl Serialize for SetSpeed {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            // Written as 1, and not as 1.0.
+            // 1 is written as `1`, not as `1.0`.
             SetSpeed::Times(times) if times.fract() == 0.0 => serializer.serialize_u64(*times as u64),
             SetSpeed::Times(times) => serializer.serialize_f64(*times),
             SetSpeed::Unlimited => serializer.serialize_str("unlimited"),
@@ -63,43 +63,43 @@ impl utoipa::PartialSchema for SetSpeed {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct State {
-    /// Where it runs.
+    /// Where the emulator runs.
     pub kind: Kind,
-    /// Whether it can be reached. An embedded core always can.
+    /// Whether Framewire is connected to the emulator. For an embedded core, this is always true.
     pub connected: bool,
     /// Whether frames run.
     pub run: Run,
     /// The speed setting, as for POST /v1/speed: a multiple of the console's rate, or `unlimited`. Embedded cores only.
     pub speed: Option<SetSpeed>,
-    /// Whether each frame waits for a request.
+    /// Whether the emulator is in lockstep: each frame waits for a request.
     pub lockstep: bool,
-    /// Finished frames per second, over about the last second.
+    /// The number of frames per second, over about the last second.
     pub frames_per_second: f64,
     /// The frame counter, which starts again with a reset.
     pub frame: u32,
-    /// The game's title, once known.
+    /// The game's title, if it is known.
     pub title: Option<String>,
-    /// The game's code, once known.
+    /// The game's code, if it is known.
     pub code: Option<String>,
-    /// The CRC-32 of the game's ROM, eight hex digits, once known.
+    /// The CRC-32 of the game's ROM as eight hex digits, if it is known.
     #[serde(serialize_with = "hex")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub checksum: Option<u32>,
-    /// Version of the script in an attached emulator; `mGBA-http` for that project's script.
+    /// The version of the script in an attached emulator; `mGBA-http` for that project's script.
     pub script_version: Option<String>,
-    /// Version of libmgba in an embedded emulator.
+    /// The version of libmgba in an embedded emulator.
     pub library_version: Option<String>,
-    /// How that libmgba was built: from source or installed, and how it was optimised.
+    /// How libmgba was built in an embedded emulator: from source or installed, and how it was optimised.
     pub library_build: Option<String>,
     /// The address of an attached emulator, as `HOST:PORT`.
     pub address: Option<String>,
-    /// Why there is no connection, if there is none.
+    /// If there is no connection, the reason.
     pub problem: Option<String>,
-    /// Why the game's save is not written to its file, if it is not. Embedded cores only.
+    /// If the game's save cannot be written to its file, the reason. Embedded cores only.
     pub save_problem: Option<String>,
-    /// The path of the patch that was applied to the ROM, if one was. Embedded cores only.
+    /// The path of the patch, if a patch was applied to the ROM. Embedded cores only.
     pub patch: Option<String>,
-    /// The problems that the ROM's own header shows: it is cut short or damaged. Embedded cores only.
+    /// Problems that the ROM's header shows: the ROM is cut short or damaged. Embedded cores only.
     pub rom_problems: Vec<String>,
 }
 

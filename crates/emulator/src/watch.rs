@@ -9,20 +9,21 @@ use crate::feed::Feed;
 /// What to watch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WatchRequest {
-    /// The memory whose changes are reported: at most 256 ranges of at most 4,096 bytes.
+    /// The memory whose changes are reported: at most 256 ranges of at most 4,096 bytes each.
     pub ranges: Vec<MemoryRange>,
-    /// Frames from one event to the next even if nothing changes; 0 for no such events.
+    /// The interval, in frames, of the *regular events*, which are sent even if nothing has changed; 0 for none.
     pub every: u32,
     /// Whether to report the keys held in each frame, and each [`Discontinuity`].
     pub keys: bool,
-    /// Whether the events of `every` have hashes of the picture and of the work RAM. Embedded cores only. With keys, there
-    /// are also events without hashes, so that there is an event at least every 30 frames.
+    /// Whether the regular events contain hashes of the picture and of the work RAM. Embedded cores only. If `keys` is
+    /// set too, events without hashes are added, so that there is an event at least every 30 frames.
     pub hashes: bool,
     /// Whether the console's clock advances with the frames while the watch runs. Embedded cores only.
     pub clock: bool,
 }
 
-/// A watch of memory, from the batch that carries its operation until this handle is dropped.
+/// A watch of memory. It starts when its operation ([`op`](Self::op)) is performed, and ends when this handle is
+/// dropped.
 pub struct Watch {
     op: Op,
     feed: Arc<Feed>,
@@ -57,17 +58,19 @@ impl Watch {
         Watch { op, feed, _guard: DropGuard(on_drop) }
     }
 
-    /// The operation that starts the watch. Its result is the joined bytes of the ranges, to which the first change refers.
+    /// The operation that starts the watch. Its result is the bytes of all ranges, one after another. The first event
+    /// reports what has changed since then.
     pub fn op(&self) -> Op {
         self.op.clone()
     }
 
-    /// The next event; `None` after the last one. Cancelling this future loses no event.
+    /// Waits for the next event. Returns `None` after the last one. If this future is cancelled, no event is lost.
     pub async fn next(&mut self) -> Option<WatchEvent> {
         self.feed.next().await
     }
 
-    /// Why the watch has ended; `None` while it runs. Events that were not taken yet can still be taken.
+    /// Why the watch has ended; `None` while it runs. After the end, [`next`](Self::next) still returns the remaining
+    /// events.
     pub fn end(&self) -> Option<WatchEnd> {
         self.feed.end()
     }
@@ -82,45 +85,46 @@ impl fmt::Debug for Watch {
 /// Why a watch has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WatchEnd {
-    /// There is no emulator any more.
+    /// The emulator has ended.
     EmulatorGone,
-    /// Another game was loaded, where the same addresses mean something else. A watch with keys continues: it reports a
-    /// [`Discontinuity`].
+    /// Another game was loaded, in which the same addresses have another meaning. A watch that reports keys does not
+    /// end, but reports a [`Discontinuity`].
     OtherGame,
 }
 
-/// What a watch reports: the state right after a frame, before anything else changed it.
+/// What a watch reports: the state directly after a frame, before a request, a script or a timeline changes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WatchEvent {
     /// The emulator's frame counter after that frame.
     pub frame: u32,
-    /// Frames since the watch started. Frames without a connection are counted by the emulator's frame counter.
+    /// The number of frames since the watch started. For a time without a connection, this is the difference of the
+    /// emulator's frame counter.
     pub ticks: u64,
-    /// What changed since the previous event.
+    /// The ranges that have changed since the previous event.
     pub changes: Vec<Change>,
     /// The keys held in that frame, if the watch reports keys.
     pub keys: Option<u16>,
-    /// CRC32 of the picture's pixels, three bytes each, in events of `every`.
+    /// The CRC-32 of the picture's pixels (three bytes per pixel), in regular events with hashes.
     pub hash: Option<u32>,
-    /// CRC32 of the work RAM as [`work_ram`](crate::work_ram) defines it, in events of `every`.
+    /// The CRC-32 of the work RAM as [`work_ram`](crate::work_ram) defines it, in regular events with hashes.
     pub memory: Option<u32>,
-    /// Set if the next frame does not follow from the earlier ones. Such an event has nothing else; its `ticks` are the
-    /// frames up to there. Only watches with keys have such events.
+    /// Set if the next frame does not follow from the earlier ones, for example after a reset. Such an event reports
+    /// nothing else; its `ticks` count the frames before the break. Only watches that report keys have such events.
     pub discontinuity: Option<Discontinuity>,
     /// Whether changes since the previous event may be missing, because there was no connection for a while.
     pub gap: bool,
-    /// How many events before this one were dropped because they were not taken in time.
+    /// The number of events before this one that were dropped because the reader did not take them in time.
     pub missed: u64,
 }
 
 impl WatchEvent {
-    /// Bytes of its changes.
+    /// The size of the changes in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.changes.iter().map(|change| change.old.len() + change.new.len()).sum()
     }
 }
 
-/// Why a frame does not follow from the frame before it and its keys.
+/// Why a frame does not follow from the frame before it and the keys held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Discontinuity {
     /// The console was reset.
@@ -131,30 +135,31 @@ pub enum Discontinuity {
     Game,
 }
 
-/// A range that changed.
+/// A range that has changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// Number of the range in its request.
+    /// The index of the range in the request, from 0.
     pub range: usize,
-    /// All its bytes in the previous report.
+    /// All bytes of the range before the change.
     pub old: Vec<u8>,
-    /// All its bytes now.
+    /// All bytes of the range now.
     pub new: Vec<u8>,
 }
 
 /// A part of a console's work RAM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkRam {
-    /// The memory domain that it fills; `None` for the bus.
+    /// The memory domain of this part; `None` for the bus.
     pub domain: Option<&'static str>,
-    /// Its address there.
+    /// The address of the first byte in the domain or on the bus.
     pub address: u32,
-    /// In bytes.
+    /// The number of bytes.
     pub length: u32,
 }
 
-/// The parts of a console's work RAM that hashes cover. For 0, the Game Boy Advance, these are its two work RAMs. For 1, the Game
-/// Boy, these are the work RAM and the high RAM that its bus shows.
+/// The parts of a console's work RAM that hashes cover. `console` is mGBA's number of the console. For the Game Boy
+/// Advance (0), the parts are its two work RAMs. For the Game Boy (1), they are the work RAM and the high RAM that the
+/// bus shows.
 pub fn work_ram(console: u8) -> [WorkRam; 2] {
     let domain = |name, length| WorkRam { domain: Some(name), address: 0, length };
     let bus = |address, length| WorkRam { domain: None, address, length };

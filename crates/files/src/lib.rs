@@ -1,8 +1,8 @@
 //! Replaces files atomically: a file is written completely or not at all.
 //!
-//! A file is written under a temporary name in the target's folder, synced, and renamed. After a crash, a kill or a full
-//! disk, either the old file or the new one exists, never a part of one. Temporary files are locked while their process
-//! runs; [`remove_abandoned`] removes those without a lock.
+//! The bytes go to a temporary file in the target's folder. That file is synced to the disk and then renamed. So after
+//! a crash, a kill or a full disk, either the old file or the new one exists, never a part of one. Each process locks
+//! its temporary files while it runs; [`remove_abandoned`] removes the temporary files without a lock.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -13,8 +13,8 @@ pub use tempfile::NamedTempFile;
 /// The prefix of temporary files.
 pub const UNFINISHED: &str = ".unfinished-";
 
-/// Creates a temporary file in `folder`. It is locked while it is open, and removed when it is dropped. [`finish`] moves it
-/// to its final path.
+/// Creates a temporary file in `folder`. The file is locked while it is open, and removed when the handle is dropped.
+/// [`finish`] moves the file to its final path.
 ///
 /// # Errors
 ///
@@ -26,14 +26,14 @@ pub fn begin(folder: &Path) -> io::Result<NamedTempFile> {
 fn begin_as(folder: &Path, builder: &tempfile::Builder) -> io::Result<NamedTempFile> {
     loop {
         let file = builder.tempfile_in(folder).map_err(without_path)?;
-        // Between its creation and its lock, another process may have removed it as abandoned.
+        // Between the file's creation and its lock, another process may have removed it as abandoned.
         if lock(file.as_file()) && file.path().exists() {
             return Ok(file);
         }
     }
 }
 
-/// Removes the path of the temporary file from an error; it means nothing to a reader.
+/// Removes the path of the temporary file from an error, because the path means nothing to users.
 fn without_path(error: io::Error) -> io::Error {
     let text = error.to_string();
     match text.rsplit_once(" at path ") {
@@ -42,33 +42,34 @@ fn without_path(error: io::Error) -> io::Error {
     }
 }
 
-/// Syncs a complete file and moves it to `place`, replacing a file there. The file stays open and locked.
+/// Syncs a complete file and moves it to `path`, where it replaces an existing file. The file stays open and locked.
 ///
 /// # Errors
 ///
-/// If the system refuses. The temporary file is removed then, and `place` is unchanged.
-pub fn finish(file: NamedTempFile, place: &Path) -> io::Result<File> {
+/// If the system reports an error. Then the temporary file is removed, and `path` is unchanged.
+pub fn finish(file: NamedTempFile, path: &Path) -> io::Result<File> {
     file.as_file().sync_all()?;
-    let file = file.persist(place).map_err(|error| error.error)?;
-    sync_folder(place);
+    let file = file.persist(path).map_err(|error| error.error)?;
+    sync_folder(path);
     Ok(file)
 }
 
-/// Writes a file with these bytes to `path`. An existing file is replaced and its permissions are kept. Symbolic links are
-/// followed. Returns the new file, which is locked while it is open.
+/// Writes a file with these bytes to `path`. An existing file is replaced and its permissions are kept. Symbolic links
+/// are followed. Returns the new file, which is locked while it is open.
 ///
 /// # Errors
 ///
-/// If `path` is not a regular file but a folder, a pipe or a device; if the existing file is read-only; or if the system
-/// refuses. `path` is unchanged then.
+/// If `path` is a folder, a pipe or a device; if the existing file is read-only; or if the system reports an error.
+/// Then `path` is unchanged.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<File> {
-    let (place, permissions) = target(path)?;
-    let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let (real_path, permissions) = target(path)?;
+    let folder = real_path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();
     builder.prefix(UNFINISHED);
     #[cfg(unix)]
     if permissions.is_none() {
-        // Subject to the umask, like any new file. By default, only the owner could read a temporary file.
+        // A new file gets the usual permissions, 0o666 without the umask. The default for temporary files, 0o600, lets
+        // only the owner read them.
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     }
     let mut file = begin_as(folder, &builder)?;
@@ -76,19 +77,19 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<File> {
     if let Some(permissions) = permissions {
         file.as_file().set_permissions(permissions)?;
     }
-    finish(file, &place)
+    finish(file, &real_path)
 }
 
-/// The real path of the file at `path`, and the permissions of an existing file.
+/// The path that `path` leads to when links are followed. With the permissions of the file there, if it exists.
 fn target(path: &Path) -> io::Result<(PathBuf, Option<fs::Permissions>)> {
     match regular(path)? {
         Some(there) => {
-            // A read-only file must not be replaced either.
+            // Renaming would replace even a read-only file. Opening it for writing fails in that case.
             OpenOptions::new().write(true).open(path)?;
             Ok((fs::canonicalize(path)?, Some(there.permissions())))
         }
         None => match fs::read_link(path) {
-            // A link to a file that does not exist yet.
+            // `path` is a link to a file that does not exist yet.
             Ok(link) => Ok((path.parent().unwrap_or(Path::new(".")).join(link), None)),
             Err(_) => Ok((path.to_owned(), None)),
         },
@@ -110,12 +111,12 @@ fn not_a_file() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, "it is not a file")
 }
 
-/// Checks that a program can open `path` safely: it is a regular file, or nothing exists there yet. A pipe or a device could
-/// block the program forever, and so could kernel files, which look like regular ones.
+/// Checks that a program can open `path` safely: it is a regular file, or nothing exists there yet. A pipe or a device
+/// could block the program forever. So could a file of `/proc` or `/sys`, which looks like a regular file.
 ///
 /// # Errors
 ///
-/// If something else exists there, or the system refuses access.
+/// If something else exists there, or the system reports an error.
 pub fn check_regular(path: &Path) -> io::Result<()> {
     let there = regular(path)?;
     if there.is_some() && is_kernel_file(path) { Err(not_a_file()) } else { Ok(()) }
@@ -123,19 +124,18 @@ pub fn check_regular(path: &Path) -> io::Result<()> {
 
 /// Whether the kernel generates this file.
 fn is_kernel_file(path: &Path) -> bool {
-    let place = fs::canonicalize(path);
-    cfg!(target_os = "linux")
-        && place.is_ok_and(|place| place.starts_with("/proc") || place.starts_with("/sys"))
+    let real = fs::canonicalize(path);
+    cfg!(target_os = "linux") && real.is_ok_and(|real| real.starts_with("/proc") || real.starts_with("/sys"))
 }
 
-/// Removes the temporary files in `folder` whose process has ended. Returns their number.
+/// Removes the temporary files in `folder` whose process has ended. Returns how many it removed.
 ///
 /// # Errors
 ///
 /// If the folder cannot be read. A folder that does not exist is not an error.
 pub fn remove_abandoned(folder: &Path) -> io::Result<usize> {
     let mut removed = 0;
-    for path in abandoned(folder)? {
+    for path in temporary_files(folder)? {
         // The temporary files of a running process are locked.
         let Ok(file) = OpenOptions::new().read(true).open(&path) else { continue };
         if matches!(lock_if_supported(&file), Some(true)) && fs::remove_file(&path).is_ok() {
@@ -146,7 +146,7 @@ pub fn remove_abandoned(folder: &Path) -> io::Result<usize> {
 }
 
 /// The temporary files in a folder.
-fn abandoned(folder: &Path) -> io::Result<Vec<PathBuf>> {
+fn temporary_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
@@ -158,14 +158,14 @@ fn abandoned(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(entries.filter_map(Result::ok).filter(is_unfinished).map(|entry| entry.path()).collect())
 }
 
-/// Locks a file exclusively, also against other handles in this process. The lock ends when the file is closed, at the
-/// latest with the process. Returns `false` if another handle has the lock. Without support from the file system or the
-/// operating system, every lock succeeds.
+/// Locks a file exclusively, also against other handles in this process. Returns `false` if another handle has the
+/// lock. The lock ends when the file is closed or the process ends. If the file system or the operating system does not
+/// support locks, every call returns `true`.
 pub fn lock(file: &File) -> bool {
     lock_if_supported(file).unwrap_or(true)
 }
 
-/// Like [`lock`]; `None` without support from the file system or the operating system.
+/// Like [`lock`], but `None` if the file system or the operating system does not support locks.
 #[cfg(unix)]
 pub fn lock_if_supported(file: &File) -> Option<bool> {
     use rustix::fs::{FlockOperation, flock};
@@ -176,7 +176,7 @@ pub fn lock_if_supported(file: &File) -> Option<bool> {
     }
 }
 
-/// Like [`lock`]; `None` without support from the file system or the operating system.
+/// Like [`lock`], but `None` if the file system or the operating system does not support locks.
 #[cfg(not(unix))]
 pub fn lock_if_supported(_file: &File) -> Option<bool> {
     None
@@ -186,7 +186,7 @@ pub fn lock_if_supported(_file: &File) -> Option<bool> {
 ///
 /// # Errors
 ///
-/// The reason why it cannot.
+/// If it cannot; the error is the reason.
 pub fn check_writable(folder: &Path) -> io::Result<()> {
     #[cfg(unix)]
     rustix::fs::access(folder, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK)?;
@@ -195,16 +195,17 @@ pub fn check_writable(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Syncs the folder's entry to the disk, if the system supports it.
-fn sync_folder(place: &Path) {
+/// Syncs the folder that contains `path`, so that a renamed file keeps its new name after a power failure. Does nothing
+/// on systems other than Unix.
+fn sync_folder(path: &Path) {
     #[cfg(unix)]
-    if let Some(folder) = place.parent()
+    if let Some(folder) = path.parent()
         && let Ok(folder) = File::open(if folder.as_os_str().is_empty() { Path::new(".") } else { folder })
     {
         let _ = folder.sync_all();
     }
     #[cfg(not(unix))]
-    let _ = place;
+    let _ = path;
 }
 
 #[cfg(test)]
@@ -221,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_dead_processes_are_removed_and_locked_ones_stay() {
+    fn remove_abandoned_removes_only_temporary_files_without_a_lock() {
         let home = tempfile::tempdir().unwrap();
         let alive = begin(home.path()).unwrap();
         fs::write(home.path().join(format!("{UNFINISHED}dead")), b"half").unwrap();
@@ -235,26 +236,30 @@ mod tests {
     #[test]
     fn a_replaced_file_is_locked_until_it_is_closed() {
         let home = tempfile::tempdir().unwrap();
-        let place = home.path().join("a.sav");
-        let ours = replace(&place, b"one").unwrap();
-        let theirs = File::open(&place).unwrap();
-        assert!(!lock(&theirs));
-        let again = replace(&place, b"two").unwrap();
-        assert!(!lock(&File::open(&place).unwrap()), "the new one is locked, too");
-        drop((ours, again));
-        assert!(lock(&File::open(&place).unwrap()));
-        assert_eq!(fs::read(&place).unwrap(), b"two");
+        let path = home.path().join("a.sav");
+        let first = replace(&path, b"one").unwrap();
+        let other_handle = File::open(&path).unwrap();
+        assert!(!lock(&other_handle));
+        let second = replace(&path, b"two").unwrap();
+        assert!(!lock(&File::open(&path).unwrap()), "the second file is locked, too");
+        drop((first, second));
+        assert!(lock(&File::open(&path).unwrap()));
+        assert_eq!(fs::read(&path).unwrap(), b"two");
     }
 
     #[cfg(unix)]
     #[test]
-    fn links_are_followed_and_permissions_stay() {
+    fn replace_follows_links_and_keeps_permissions() {
         use std::os::unix::fs::{PermissionsExt, symlink};
         let home = tempfile::tempdir().unwrap();
         let (real, link) = (home.path().join("real"), home.path().join("link"));
         symlink("real", &link).unwrap();
         replace(&link, b"one").unwrap();
-        assert_ne!(fs::metadata(&real).unwrap().permissions().mode() & 0o044, 0, "others may read it");
+        assert_ne!(
+            fs::metadata(&real).unwrap().permissions().mode() & 0o044,
+            0,
+            "other users can read a new file"
+        );
         fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
         replace(&link, b"two").unwrap();
         assert_eq!(fs::read(&real).unwrap(), b"two");
@@ -265,7 +270,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn only_regular_and_new_files_pass_the_check() {
+    fn check_regular_accepts_only_regular_files_and_new_paths() {
         let home = tempfile::tempdir().unwrap();
         let (file, pipe) = (home.path().join("file"), home.path().join("pipe"));
         fs::write(&file, b"x").unwrap();
@@ -282,7 +287,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn only_regular_files_are_replaced() {
+    fn replace_refuses_devices_and_folders() {
         let home = tempfile::tempdir().unwrap();
         for (path, problem) in [
             (Path::new("/dev/null"), "it is not a file"),

@@ -1,27 +1,27 @@
 use framewire_protocol::wire::{Reader, Wire};
 use framewire_protocol::{DecodeError, Keys};
 
-/// What follows the head, in order.
+/// An entry of a recording. The entries follow the head, in the order of the frames.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
-    /// The state of the machine before the first frame, as mGBA saves it.
+    /// The state before the first frame, as mGBA saves it.
     State(Vec<u8>),
-    /// These keys are held in the next frames.
+    /// The keys that are held in the next frames.
     Keys {
-        /// Mask of keys.
+        /// The mask of the keys.
         keys: u16,
-        /// Number of frames, at least 1.
+        /// The number of frames, at least 1.
         frames: u32,
     },
-    /// The CRC-32 of the picture here: its pixels row by row, red, green and blue.
+    /// The CRC-32 of the picture after the frames so far: its pixels row by row, each as red, green and blue.
     Picture(u32),
-    /// The CRC-32 of the work RAM here.
+    /// The CRC-32 of the work RAM after the frames so far.
     Memory(u32),
-    /// The recording ends.
+    /// The end of the recording.
     End {
-        /// Frames of the recording.
+        /// The number of frames in the recording.
         frames: u64,
-        /// Why it ends.
+        /// Why the recording ended.
         reason: String,
     },
 }
@@ -81,7 +81,7 @@ impl Wire for Entry {
     }
 }
 
-/// Seven bits a byte, the lowest first; all bytes but the last have their highest bit set.
+/// Writes a number with seven bits per byte, the lowest bits first. All bytes but the last have their top bit set.
 fn put_number(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
@@ -90,6 +90,7 @@ fn put_number(out: &mut Vec<u8>, mut number: u64) {
     out.push(number as u8);
 }
 
+/// Reads a number that [`put_number`] has written.
 fn number(reader: &mut Reader<'_>) -> Result<u64, DecodeError> {
     let mut number = 0;
     for shift in (0..63).step_by(7) {
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_come_back() {
+    fn encoded_entries_are_decoded_unchanged() {
         for entry in [
             Entry::State(vec![1, 2, 3]),
             Entry::Keys { keys: 0x3FF, frames: 1 },
@@ -135,7 +136,7 @@ mod tests {
 
     /// The bytes that `docs/recordings.md` shows.
     #[test]
-    fn the_form_is_that_of_the_document() {
+    fn entries_are_encoded_as_documented() {
         assert_eq!(encoded(&Entry::Keys { keys: 0x0009, frames: 300 }), [b'K', 0xAC, 0x02, 0x09, 0x00]);
         assert_eq!(encoded(&Entry::Picture(0x0403_0201)), [b'P', 1, 2, 3, 4]);
         let end = Entry::End { frames: 5, reason: "x".to_owned() };
@@ -143,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_that_cannot_be_are_refused() {
+    fn invalid_entries_are_refused() {
         for bytes in
             [&b"K\0\0\0"[..], b"K\x01\0\x04", b"K\xff\xff\xff\xff\x7f\0\0", b"X\0\0\0\0", &[b'E'; 20]]
         {

@@ -4,54 +4,53 @@ use framewire_emulator::EmulatorError;
 use framewire_protocol::OpError;
 use framewire_states::FolderError;
 
-/// Why a file is not a recording.
+/// Why a file is not a recording that can be played.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
-    /// It does not start like a recording.
+    /// The file does not start like a recording.
     #[error("not a recording: it does not start with `FRAMEWIRE RECORDING 1`")]
     Magic,
-    /// It has another version.
+    /// The recording has another version.
     #[error("a recording of another version; this program reads version 1")]
     Version,
-    /// Its head does not end.
+    /// The head does not end.
     #[error("not a recording: the text at its start is not followed by an empty line")]
     Unended,
-    /// Its head is not text.
+    /// The head is not text.
     #[error("not a recording: the text at its start is not UTF-8")]
     NotText,
-    /// A line of its head is missing or cannot be read.
+    /// A line of the head is missing or cannot be read.
     #[error("the line `{0} …` at the start of the recording is missing or cannot be read")]
     Line(&'static str),
-    /// Its start cannot be used, so that there is nothing to play.
+    /// The recording is damaged before its first frame, so that there is nothing to play.
     #[error(transparent)]
     Start(Damage),
-    /// It is too large.
+    /// The file is too large.
     #[error("the file has {0} bytes; a recording may have {limit} bytes", limit = crate::MAX_FILE)]
     TooLarge(u64),
 }
 
-/// Where a recording is damaged. Everything before that is valid.
+/// Where a recording is damaged. Everything before that place is valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct Damage {
-    /// The first frame of the recording, counted from 1, whose keys or picture cannot be trusted; 0 is the state before the
-    /// first frame.
+    /// The first damaged frame of the recording, counted from 1. 0 means the head or the state before the first frame.
     pub frame: u64,
     /// The offset of the damaged entry in the file, in bytes.
     pub offset: usize,
-    /// What is wrong there.
+    /// What is wrong with that entry.
     pub kind: DamageKind,
 }
 
 /// What is wrong with an entry of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DamageKind {
-    /// The file ends there.
+    /// The file ends within or before the entry.
     Cut,
-    /// It was changed, or something before it was removed.
+    /// The entry was changed, or an entry before it was removed.
     Checksum,
-    /// Its kind is unknown.
+    /// The entry is not valid, or is not allowed at this place.
     Entry,
-    /// There are bytes after the end.
+    /// There are bytes after the last entry.
     More,
 }
 
@@ -77,17 +76,17 @@ impl fmt::Display for Damage {
 /// Why a recording could not be started or completed.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// The emulator refused, or did not answer.
+    /// The emulator refused an operation, or did not answer.
     #[error(transparent)]
     Emulator(#[from] EmulatorError),
     /// The file cannot be written.
     #[error(transparent)]
     Folder(#[from] FolderError),
-    /// The file could not be completed, or could not get its name. It stays in the folder.
-    #[error("{0}; what was recorded stays in the folder and becomes a recording at the next start")]
+    /// The file could not be completed, or could not get its name. It stays in the folder under its temporary name.
+    #[error("{0}; the file stays in the folder, and Framewire completes the recording at the next start")]
     Unfinished(std::sync::Arc<FolderError>),
-    /// The emulator is being recorded already.
-    #[error("{0} is being recorded already, as {1}; stop that first")]
+    /// The emulator is already being recorded.
+    #[error("{0} is already being recorded, as {1}; stop that recording first")]
     Recording(String, framewire_states::Name),
     /// The emulator is not being recorded.
     #[error("{0} is not being recorded")]

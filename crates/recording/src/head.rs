@@ -3,13 +3,13 @@ use std::str::FromStr;
 
 use crate::FormatError;
 
-/// The first line, with the version of the format.
+/// The first line of the file, with the version of the format.
 const MAGIC: &str = "FRAMEWIRE RECORDING 1\n";
 
-/// The clock of a recording that does not say.
+/// The value of [`Head::clock`] if the clock was not recorded. Also the default if a file has no line for the clock.
 pub(crate) const WALL: &str = "wall";
 
-/// Longest head in bytes, so that other files are recognized early.
+/// The largest length of a head in bytes.
 const LONGEST: usize = 8 * 1024;
 
 /// The game and the settings of a recording.
@@ -23,34 +23,34 @@ pub struct Head {
     pub checksum: u32,
     /// The console: 0 is the Game Boy Advance, 1 the Game Boy.
     pub console: u8,
-    /// What came right before the first frame.
+    /// Where the recording begins.
     pub start: Start,
     /// The emulator's frame counter before the first frame.
     pub frame: u32,
-    /// Frames from one hash of the picture to the next; 0 if there are none.
+    /// The number of frames from one hash of the picture to the next; 0 if there are no such hashes.
     pub pictures: u32,
-    /// When it was made, as RFC 3339 in UTC.
+    /// When the recording was made, as RFC 3339 in UTC.
     pub time: String,
-    /// A note of the person or program that made it.
+    /// A note from the person or program that made the recording.
     pub note: String,
-    /// `wall` if the console's clock was not recorded, as in a stock mGBA; otherwise the time (RFC 3339) with which it began,
-    /// from which on it advances with the frames.
+    /// The time of the console's clock before the first frame, as RFC 3339; from there, the clock advances with the
+    /// frames. `wall` if the clock was not recorded, as in a stock mGBA.
     pub clock: String,
-    /// Whether it was completed by a later start of the program, after the one that made it had ended in the middle.
+    /// Whether the program ended during the recording, and completed the file at a later start.
     pub recovered: bool,
 }
 
 /// Where a recording begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
-    /// In the middle of a game.
+    /// At the state that the game was in.
     State,
-    /// Right after a reset of the console.
+    /// Directly after a reset of the console.
     PowerOn,
 }
 
 impl Start {
-    /// Its name in files and JSON.
+    /// The name in files and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Start::State => "state",
@@ -87,21 +87,21 @@ impl fmt::Display for Head {
     }
 }
 
-/// Replaces the ends of lines in a text, because one would end its entry in the head.
+/// Replaces line breaks and other control characters with spaces, because each value in the head is one line.
 fn in_a_line(text: &str) -> String {
     let text: String = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
     text.trim().to_owned()
 }
 
 impl Head {
-    /// Longest note in bytes.
+    /// The largest length of a note in bytes.
     pub const MAX_NOTE: usize = 1024;
 
-    /// Reads the head that begins a file; returns it with its length in bytes.
+    /// Reads the head at the beginning of a file. Returns the head and its length in bytes.
     ///
     /// # Errors
     ///
-    /// Which line is missing or cannot be read.
+    /// If the file does not begin with a head, or a line of the head is missing or cannot be read.
     pub fn read(file: &[u8]) -> Result<(Head, usize), FormatError> {
         if !file.starts_with(MAGIC.as_bytes()) {
             let other_version = file.starts_with(b"FRAMEWIRE RECORDING ");
@@ -132,10 +132,11 @@ impl Head {
     }
 }
 
+/// The lines of a head.
 struct Lines<'a>(&'a str);
 
 impl<'a> Lines<'a> {
-    /// The rest of the line that begins with a word. Lines with unknown words are for later versions.
+    /// The rest of the line that begins with `word`. Other lines are ignored, so that later versions can add lines.
     fn text(&self, word: &'static str) -> Result<&'a str, FormatError> {
         let mut lines = self.0.lines().skip(1);
         let text = lines.find_map(|line| line.strip_prefix(word)?.strip_prefix(' '));
@@ -168,7 +169,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_head_comes_back() {
+    fn a_written_head_is_read_unchanged() {
         for (note, start) in [("", Start::PowerOn), ("a note", Start::State)] {
             let head = Head { note: note.to_owned(), start, ..head() };
             let text = format!("{head}rest");
@@ -179,13 +180,13 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn later_lines_are_left_alone() {
+    fn lines_of_later_versions_are_ignored() {
         let text = head().to_string().replace("title ", "titles of a later version\ntitle ");
         assert_eq!(Head::read(text.as_bytes()).unwrap().0, head());
     }
 
     #[test]
-    fn the_error_for_an_invalid_head_says_so() {
+    fn invalid_heads_are_refused_with_the_reason() {
         let text = head().to_string();
         for (text, error) in [
             (String::new(), FormatError::Magic),

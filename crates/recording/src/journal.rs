@@ -1,7 +1,7 @@
 //! The file of a recording in progress.
 //!
-//! It is in the folder of recordings, under a temporary name that contains the final one, and is locked as long as its
-//! program runs. However the program ends, the recording can be played up to the last whole entry of this file.
+//! The file is in the folder of recordings. Its temporary name contains the final name, and it is locked while the
+//! program runs. Even if the program is killed, the recording can be played up to the last complete entry of this file.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -14,10 +14,11 @@ use tempfile::NamedTempFile;
 use crate::reader::Cut;
 use crate::{Entry, MAX_FILE};
 
-/// The start of the names of such files. No [`Name`] starts like this.
+/// The beginning of the names of such files. No [`Name`] begins like this.
 const PREFIX: &str = ".recording-";
 
-/// Creates the file of a recording that will be called `name`. The file is removed on drop, unless it is kept.
+/// Creates the file of a recording that will be called `name`. The file is removed when the handle is dropped, unless
+/// its cleanup is disabled.
 pub(crate) fn begin(folder: &Folder, name: &Name) -> Result<NamedTempFile, FolderError> {
     let failed = |action| move |source| FolderError::Io { action, path: folder.path().to_owned(), source };
     fs::create_dir_all(folder.path()).map_err(failed("make"))?;
@@ -25,14 +26,14 @@ pub(crate) fn begin(folder: &Folder, name: &Name) -> Result<NamedTempFile, Folde
     loop {
         let file = tempfile::Builder::new().prefix(&prefix).tempfile_in(folder.path());
         let file = file.map_err(failed("write in"))?;
-        // Before it was locked, another program may have removed it as abandoned.
+        // Between the file's creation and its lock, another program may have removed it as abandoned.
         if framewire_files::lock(file.as_file()) && file.path().exists() {
             return Ok(file);
         }
     }
 }
 
-/// All such files, of this program and of others, with the names that their recordings will have.
+/// The files of all recordings in progress, of this program and of others, with the final names of the recordings.
 pub(crate) fn all(folder: &Folder) -> Vec<(PathBuf, Name)> {
     let files = fs::read_dir(folder.path()).into_iter().flatten().flatten();
     let named = files.filter_map(|file| {
@@ -43,15 +44,15 @@ pub(crate) fn all(folder: &Folder) -> Vec<(PathBuf, Name)> {
     named.collect()
 }
 
-/// A file that was completed.
+/// Describes a recording whose file was completed.
 pub(crate) struct Completed {
     pub frames: u64,
     pub bytes: u64,
     pub reason: String,
 }
 
-/// Completes a file after a failed write, after its last whole entry. If the disk has no room for the end, the end replaces
-/// the last entries. `reason` gets the number of frames.
+/// Completes a file after a failed write: writes the entry for the end after the last complete entry. If the disk is
+/// full, the end replaces the last entries. `reason` gets the number of frames, and returns the reason for the end.
 pub(crate) fn complete(file: &mut File, reason: impl Fn(u64) -> String) -> io::Result<Completed> {
     let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(0))?;

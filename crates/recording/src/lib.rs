@@ -1,15 +1,15 @@
-//! Recordings: every input with its frame, from a state on, as a file; made from any emulator and played on one that can
-//! be stepped.
+//! Recordings: files with a state and the keys of each frame after it. They can be made with any emulator, and replayed
+//! on an emulator that can run single frames.
 //!
-//! From the bytes upwards (`docs/recordings.md` has the format):
+//! From the bytes upwards (`docs/recordings.md` describes the format):
 //!
-//! - [`Head`]: the game and the settings of a recording; the text at its start;
-//! - [`Entry`]: keys for a number of frames, or what picture or memory was like there;
-//! - [`Writer`], [`Recording`]: the file, written and read, with a checksum after each entry;
+//! - [`Head`]: the game and the settings of a recording; the text at the start of the file;
+//! - [`Entry`]: keys for a number of frames, or a hash of the picture or of memory at that point;
+//! - [`Writer`], [`Recording`]: write and read a file, with a checksum after each entry;
 //! - [`Recorder`]: records what an emulator does;
-//! - [`replay`]: plays a recording and compares;
+//! - [`replay`]: plays a recording, and compares the hashes;
 //! - [`Replays`]: replays in the background, one per emulator;
-//! - [`Recordings`]: the folder of them, and those being made.
+//! - [`Recordings`]: the folder of recordings, and the recordings in progress.
 
 mod entry;
 mod error;
@@ -32,5 +32,5 @@ pub use recordings::{Active, Listed, Recordings, Recovered};
 pub use replays::{ReplayResult, ReplayTask, Replays};
 pub use writer::Writer;
 
-/// The largest file that is written or read, in bytes: hours of play.
+/// The largest size of a recording's file, in bytes. This is enough for hours.
 pub const MAX_FILE: u64 = 32 << 20;

@@ -13,7 +13,7 @@ pub fn read(console: u8) -> Vec<Op> {
     work_ram(console).map(read).to_vec()
 }
 
-/// The CRC-32 of the results of those operations.
+/// The CRC-32 of the results of the operations from [`read`].
 pub fn hash(results: &[Result<Value, OpError>]) -> Result<u32, OpError> {
     let mut hash = Hasher::new();
     for result in results {

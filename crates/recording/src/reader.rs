@@ -22,14 +22,14 @@ pub struct Recording {
 /// How a recording ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
-    /// The file is complete. The recording was stopped for this reason.
+    /// The file is complete. The text is the reason why the recording ended.
     Whole(String),
-    /// The file is damaged: nothing after this place can be used.
+    /// The file is damaged. Nothing from this place on can be used.
     Damaged(Damage),
 }
 
 impl Recording {
-    /// Reads a file up to its end, or up to where it is damaged.
+    /// Reads a file up to its end or up to the first damage.
     ///
     /// # Errors
     ///
@@ -74,37 +74,38 @@ impl Recording {
         Ok(recording)
     }
 
-    /// The game and the settings with which it was made.
+    /// The game and the settings of the recording.
     pub fn head(&self) -> &Head {
         &self.head
     }
 
-    /// The state before its first frame.
+    /// The state before the first frame.
     pub fn state(&self) -> &[u8] {
         &self.state
     }
 
-    /// Keys and hashes, in order.
+    /// The entries for keys and hashes, in order.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// How many frames it has before its end or its damage.
+    /// The number of frames before the end or the damage.
     pub fn frames(&self) -> u64 {
         self.frames
     }
 
-    /// How it ends.
+    /// How the recording ends.
     pub fn ending(&self) -> &Ending {
         &self.ending
     }
 
-    /// How many hashes of pictures it has.
+    /// The number of hashes of pictures.
     pub fn pictures(&self) -> usize {
         self.entries.iter().filter(|entry| matches!(entry, Entry::Picture(_))).count()
     }
 
-    /// Writes the recording again, without damaged parts and with another head. Its end gets `reason` if it was damaged.
+    /// Writes the recording again with another head and without damaged parts. If it was damaged, `reason` becomes the
+    /// reason for its end.
     pub(crate) fn write<W: io::Write>(&self, out: W, head: &Head, reason: &str) -> io::Result<W> {
         let mut writer = Writer::begin(out, head, self.state.clone())?;
         for entry in &self.entries {
@@ -121,7 +122,8 @@ impl Recording {
         }
     }
 
-    /// Writes the recording again with other hashes of pictures, one after each `every` frames. Damaged parts are left out.
+    /// Writes the recording again with these hashes of pictures, one after each `every` frames. Leaves out damaged
+    /// parts.
     ///
     /// # Errors
     ///
@@ -157,21 +159,22 @@ impl Recording {
     }
 }
 
-/// A place after a whole entry, where a file may end.
+/// A place between two entries, where the file can be cut off and completed with an end.
 pub(crate) struct Cut {
-    /// Its offset in the file, in bytes.
+    /// The offset of the place in the file, in bytes.
     pub offset: usize,
-    /// Frames before it.
+    /// The number of frames before the place.
     pub frames: u64,
-    /// The checksum of everything before it, except for the checksums themselves.
+    /// The checksum of everything before the place, except for the checksums themselves.
     pub checksum: Hasher,
 }
 
 impl Cut {
-    /// How many places are kept: enough that the entries between them are longer than the longest end entry.
+    /// The largest number of places that [`last`](Self::last) returns. The entries between this many places are longer
+    /// than any entry for the end. So if the disk is full, such an entry still fits after one of the places.
     const MANY: usize = 256;
 
-    /// The last places of a file, in order.
+    /// The last places of a file, in the order of their offsets.
     ///
     /// # Errors
     ///
@@ -200,7 +203,7 @@ impl Cut {
     }
 }
 
-/// The entries of a file. The checksum of each is verified.
+/// Iterates over the entries of a file, and verifies the checksum of each.
 struct Entries<'a> {
     reader: Reader<'a>,
     file: &'a [u8],
@@ -227,7 +230,7 @@ impl<'a> Entries<'a> {
     fn entry(&mut self) -> Result<Entry, DamageKind> {
         let start = self.offset();
         let entry = self.reader.get::<Entry>();
-        // Changed bytes can look like an entry of any length, so an entry that seems truncated may just be damaged.
+        // This is only the probable kind of damage: a changed byte in a length can make an entry look truncated.
         let entry = entry.map_err(|error| match error {
             DecodeError::Truncated(_) => DamageKind::Cut,
             _ => DamageKind::Entry,
@@ -249,7 +252,7 @@ impl Iterator for Entries<'_> {
         if self.reader.remaining() == 0 {
             return None;
         }
-        // A hash belongs to the frame before it.
+        // An entry with a hash belongs to the frame before the entry.
         let of_hash = matches!(self.file[offset], kind::PICTURE | kind::MEMORY);
         Some(self.entry().map_err(|kind| {
             let damage = self.damage(offset, kind);
@@ -281,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recording_comes_back() {
+    fn a_written_recording_is_read_unchanged() {
         let recording = Recording::read(&file()).unwrap();
         assert_eq!((recording.head(), recording.state()), (&head(), &[9; 100][..]));
         assert_eq!((recording.frames(), recording.pictures()), (360, 10));
@@ -291,9 +294,9 @@ mod tests {
         assert_eq!(recording.entries()[..3], first);
     }
 
-    /// No change of a byte alters what is played before the damage.
+    /// After a change of any byte, the entries before the damage are still read unchanged.
     #[test]
-    fn every_changed_byte_is_found_at_its_frame() {
+    fn every_changed_byte_is_detected_at_its_frame() {
         let file = file();
         let whole = Recording::read(&file).unwrap();
         let (_, head) = Head::read(&file).unwrap();
@@ -320,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cut_and_every_missing_entry_is_found() {
+    fn truncation_missing_entries_and_extra_bytes_are_detected() {
         let file = file();
         let (_, head) = Head::read(&file).unwrap();
         let whole = Recording::read(&file).unwrap();
@@ -336,7 +339,8 @@ mod tests {
                 }
             }
         }
-        // The second entry of keys is removed. This is found at the next entry, a hash, which would belong to the frame before.
+        // Remove the second entry of keys. The damage is detected at the next entry: a hash, which then belongs to
+        // frame 5.
         let start = head + 109 + 8;
         let without = [&file[..start], &file[start + 8..]].concat();
         let recording = Recording::read(&without).unwrap();
@@ -353,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn other_hashes_change_nothing_else() {
+    fn replacing_the_hashes_changes_nothing_else() {
         let recording = Recording::read(&file()).unwrap();
         for every in [1, 7, 60, 1000] {
             let hashes: Vec<u32> = (0..360 / every).collect();

@@ -14,10 +14,10 @@ use crate::{Head, MAX_FILE, Options, Progress, RecordError, Recorder, Recording,
 /// The largest number of recordings in the folder.
 const LIMIT: usize = 4096;
 
-/// The head of a recording ends within this many bytes.
+/// The largest length of the head of a recording, in bytes.
 const HEAD: usize = 8 * 1024;
 
-/// On systems without file locks, a recording that was not written to for this long counts as abandoned.
+/// On systems without file locks, a recording in progress counts as abandoned if it was not written to for this long.
 const QUIET: Duration = Duration::from_secs(60);
 
 /// The folder of recordings, and the recordings in progress: one for each emulator.
@@ -30,45 +30,46 @@ pub struct Recordings {
 /// A recording in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
-    /// Its file.
+    /// The file of the recording.
     pub entry: Entry,
     /// The head of the recording.
     pub head: Head,
 }
 
-/// A recording in progress, or the latest one that ended by itself.
+/// A recording in progress, or the latest recording that has ended by itself.
 #[derive(Debug)]
 pub struct Active {
-    /// Its name.
+    /// The name of the recording.
     pub name: Name,
-    /// Its progress.
+    /// The progress of the recording.
     pub progress: Progress,
-    /// How it ended, if it has ended.
+    /// How the recording ended, if it has ended.
     pub ended: Option<Result<Summary, Arc<FolderError>>>,
 }
 
 /// A recording that an earlier run of the program did not complete.
 #[derive(Debug)]
 pub struct Recovered {
-    /// The name that it was to have.
+    /// The name with which the recording was started.
     pub wanted: Name,
-    /// The name that it has, which differs if that name was taken, and its number of frames; or why it could not be recovered.
+    /// The recording's name now and its number of frames, or the reason why it could not be recovered. The name differs
+    /// from `wanted` if that name was taken.
     pub outcome: Result<(Name, u64), FolderError>,
 }
 
 impl Recordings {
-    /// The folder at `path`, which need not exist yet.
+    /// The folder at `path`, which does not have to exist yet.
     pub fn new(path: PathBuf) -> Recordings {
         let folder = Folder::new(path, "recording", "fwr", LIMIT, MAX_FILE);
         Recordings { folder: Arc::new(folder), active: Mutex::default() }
     }
 
-    /// The folder of the files.
+    /// The folder with the files of the recordings.
     pub fn folder(&self) -> &Folder {
         &self.folder
     }
 
-    /// The recordings, sorted by name. Other files are left out.
+    /// The recordings, sorted by name. Files that are not recordings are left out.
     ///
     /// # Errors
     ///
@@ -82,10 +83,11 @@ impl Recordings {
         Ok(entries.filter_map(listed).collect())
     }
 
-    /// Completes the recordings that were in progress when an earlier run of the program ended, up to their last whole
-    /// entries. Recordings of other running programs are left alone. Those in which nothing can be played are removed.
+    /// Completes the recordings that were in progress when an earlier run of the program ended, after their last
+    /// complete entries. Does not change recordings of other running programs. Removes recordings in which nothing can
+    /// be played.
     pub fn recover(&self) -> Vec<Recovered> {
-        // Removes files that were being uploaded when the program ended. If that fails, recordings may still be recovered.
+        // Remove the files of uploads that were in progress. If this fails, recordings may still be recovered.
         let _ = self.folder.remove_abandoned();
         let files = journal::all(&self.folder).into_iter();
         let recovered = files.filter_map(|(path, wanted)| {
@@ -95,7 +97,7 @@ impl Recordings {
         recovered.collect()
     }
 
-    /// `None` if there is nothing to do.
+    /// Completes one recording. Returns `None` if another program is still recording it, or has already completed it.
     fn recover_one(&self, path: &Path, wanted: &Name) -> Result<Option<(Name, u64)>, FolderError> {
         let failed = |source: io::Error| FolderError::Io { action: "recover", path: path.to_owned(), source };
         let file = match File::options().read(true).write(true).open(path) {
@@ -103,7 +105,7 @@ impl Recordings {
             file => file.map_err(failed)?,
         };
         let abandoned = framewire_files::lock_if_supported(&file).unwrap_or_else(|| is_quiet(&file));
-        // Another program may have completed it before it was locked here.
+        // Another program may have completed the recording before this one locked the file.
         if !abandoned || !path.exists() {
             return Ok(None);
         }
@@ -135,7 +137,7 @@ impl Recordings {
     ///
     /// # Errors
     ///
-    /// [`RecordError::Recording`] if it is being recorded already, and as [`Recorder::start`].
+    /// [`RecordError::Recording`] if the emulator is already being recorded; also those of [`Recorder::start`].
     pub async fn start(
         &self,
         of: &str,
@@ -144,7 +146,7 @@ impl Recordings {
         options: Options,
     ) -> Result<(), RecordError> {
         let mut active = self.active.lock().await;
-        // A recording may have ended just now.
+        // A recording may just have ended by itself, so let each recorder handle all events first.
         for recorder in active.values() {
             recorder.settle().await;
         }
@@ -160,7 +162,7 @@ impl Recordings {
         Ok(())
     }
 
-    /// Ends the recording of an emulator, and waits for its file.
+    /// Ends the recording of an emulator, and waits until the file is complete.
     ///
     /// # Errors
     ///
@@ -171,7 +173,7 @@ impl Recordings {
         recorder.stop().await.map_err(RecordError::Unfinished)
     }
 
-    /// The recording of an emulator that is in progress or has ended by itself.
+    /// The recording of an emulator, if one is in progress or the latest has ended by itself.
     pub async fn active(&self, of: &str) -> Option<Active> {
         let active = self.active.lock().await;
         let recorder = active.get(of)?;
@@ -179,7 +181,7 @@ impl Recordings {
         Some(Active { name: recorder.name().clone(), progress: recorder.progress(), ended: recorder.ended() })
     }
 
-    /// The emulator that is being recorded under this name.
+    /// The name of the emulator whose recording in progress has this name.
     pub async fn subject_of(&self, name: &Name) -> Option<String> {
         let active = self.active.lock().await;
         for recorder in active.values().filter(|recorder| recorder.name() == name) {
@@ -189,10 +191,10 @@ impl Recordings {
         running.find(|(_, recorder)| recorder.name() == name).map(|(of, _)| of.clone())
     }
 
-    /// Ends all recordings and waits for their files.
+    /// Ends all recordings, and waits until their files are complete.
     pub async fn close(&self) {
         for (_, recorder) in std::mem::take(&mut *self.active.lock().await) {
-            // There is no client left to report a failure to.
+            // Ignore failures, because no client waits for the result.
             let _ = recorder.stop().await;
         }
     }
@@ -204,7 +206,8 @@ fn is_quiet(file: &File) -> bool {
     written.is_ok_and(|written| written.elapsed().is_ok_and(|since| since >= QUIET))
 }
 
-/// Another name for a recording of own is taken: with `-recovered` at its end, and from the second on with a number.
+/// Another name for a recording whose own name is taken. `number` counts the attempts: `NAME-recovered`,
+/// `NAME-recovered-2` and so on.
 pub(crate) fn suffixed(name: &Name, number: u32) -> Name {
     const ROOM: usize = 48;
     let start = &name.as_str()[..name.as_str().len().min(ROOM)];

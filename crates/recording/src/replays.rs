@@ -1,4 +1,4 @@
-//! Replays in the background, and the latest one of each emulator.
+//! Replays in the background, one at a time for each emulator.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -18,9 +18,9 @@ pub type ReplayResult = Option<Result<Report, Arc<ReplayError>>>;
 
 /// A replay that is running or has ended.
 pub struct ReplayTask {
-    /// The recording.
+    /// The name of the recording.
     pub name: Name,
-    /// Frames of the recording.
+    /// The number of frames in the recording.
     pub frames: u64,
     played: AtomicU64,
     cancelled: AtomicBool,
@@ -28,7 +28,7 @@ pub struct ReplayTask {
 }
 
 impl ReplayTask {
-    /// Frames played so far.
+    /// The number of frames that were played so far.
     pub fn played(&self) -> u64 {
         self.played.load(Relaxed)
     }
@@ -41,11 +41,11 @@ impl ReplayTask {
     /// Waits until the replay has ended.
     pub async fn wait(&self) {
         let mut result = self.result.subscribe();
-        // The sender is `self`, so it is not dropped meanwhile.
+        // This cannot fail: `self` owns the sender, so the sender is not dropped before this ends.
         let _ = result.wait_for(Option::is_some).await;
     }
 
-    /// Makes the replay end after the frames that it is playing now.
+    /// Makes the replay end after the current slice of frames.
     pub fn cancel(&self) {
         self.cancelled.store(true, Relaxed);
     }
@@ -68,7 +68,7 @@ impl Replays {
     /// Starts to play `recording`, which is called `name`, on the emulator called `of`.
     ///
     /// # Errors
-    /// The replay that is running on this emulator.
+    /// If a replay is already running on this emulator. The error is that replay.
     pub fn start(
         &self,
         of: &str,

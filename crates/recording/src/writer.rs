@@ -5,13 +5,13 @@ use framewire_protocol::wire::Wire;
 
 use crate::{Entry, Head};
 
-/// Writes a recording. Frames with the same keys in a row become one entry.
+/// Writes a recording. Consecutive frames with the same keys become one entry.
 #[derive(Debug)]
 pub struct Writer<W> {
     out: W,
     /// The checksum of everything so far, except for the checksums themselves.
     checksum: Hasher,
-    /// Frames that are not written yet, all with these keys.
+    /// The keys and the number of the frames that were added but not written yet. They all have the same keys.
     run: (u16, u32),
     frames: u64,
     bytes: u64,
@@ -73,8 +73,7 @@ impl<W: Write> Writer<W> {
         self.put(&Entry::Memory(hash))
     }
 
-    /// Hands over everything so far, so that nothing of it waits in memory. Frames with the same keys that follow become
-    /// an entry of their own.
+    /// Writes everything that was added so far. If frames with the same keys follow, they become a new entry.
     ///
     /// # Errors
     ///
@@ -84,17 +83,17 @@ impl<W: Write> Writer<W> {
         self.out.flush()
     }
 
-    /// Frames so far.
+    /// The number of frames that were added so far.
     pub fn frames(&self) -> u64 {
         self.frames
     }
 
-    /// Bytes so far.
+    /// The number of bytes that were written so far.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Ends the recording and says why.
+    /// Ends the recording with this reason.
     ///
     /// # Errors
     ///
@@ -106,6 +105,7 @@ impl<W: Write> Writer<W> {
         Ok(self.out)
     }
 
+    /// Writes the frames that wait in `run`.
     fn write_run(&mut self) -> io::Result<()> {
         let (keys, frames) = std::mem::take(&mut self.run);
         if frames == 0 { Ok(()) } else { self.put(&Entry::Keys { keys, frames }) }
@@ -122,7 +122,7 @@ impl<W: Write> Writer<W> {
 }
 
 impl Writer<Vec<u8>> {
-    /// Takes what was flushed since the last time.
+    /// Takes the bytes that were written since the last call.
     pub(crate) fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.out)
     }

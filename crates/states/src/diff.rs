@@ -1,4 +1,4 @@
-//! Compares two memories, and returns the ranges that differ with their old and new bytes.
+//! Compares the memory of two savestates. Returns the ranges that differ, with their old and new bytes.
 
 use crate::{Console, OnBus, Region, State};
 
@@ -9,7 +9,7 @@ pub struct Difference<'a> {
     pub domain: &'static str,
     /// The first byte's offset in the domain.
     pub offset: u32,
-    /// Where the first byte is on the bus; the others follow it, in the same bank.
+    /// The first byte's bank and address on the bus. The other bytes follow it in the same bank.
     pub on_bus: Option<OnBus>,
     /// The old bytes.
     pub old: &'a [u8],
@@ -20,8 +20,8 @@ pub struct Difference<'a> {
 /// The largest length of a range in bytes. A longer difference is split.
 pub const LONGEST: usize = 4096;
 
-/// The ranges in which two states of a console differ, domain by domain. Differences with at most `join` equal bytes
-/// between them are one range. A domain that only one of the states has is not compared.
+/// The ranges in which the memory of two states of the same console differs, domain by domain. Differences with at most
+/// `join` equal bytes between them are joined into one range. A domain that only one of the states contains is skipped.
 pub fn differences<'a>(
     old: &'a State<'_>,
     new: &'a State<'_>,
@@ -59,7 +59,8 @@ fn in_region<'a>(
     })
 }
 
-/// The first range at or after `from`, within one bank. If one of the memories is longer, the rest of it is not compared.
+/// The first differing range at or after the offset `from`, within one bank. If `old` and `new` have different lengths,
+/// only the bytes that both have are compared.
 fn next_range(
     old: &[u8],
     new: &[u8],
@@ -72,7 +73,7 @@ fn next_range(
     let start = (from..length).find(differs)?;
     let limit = length.min(start + LONGEST).min(bank_end(start).unwrap_or(length));
     let mut end = start + 1;
-    // Each further difference that is near enough moves the end.
+    // Extend the range while the next difference is near enough to join.
     while let Some(next) = (end..limit.min(end.saturating_add(join).saturating_add(1))).find(differs) {
         end = next + 1;
     }
@@ -95,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_hold_what_differs() {
+    fn ranges_contain_the_bytes_that_differ() {
         assert_eq!(ranges(b"same", b"same", 0), []);
         assert_eq!(
             ranges(b"abcdef", b"XbcYZf", 0),
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_of_banked_memory_stay_in_their_bank() {
+    fn ranges_of_banked_memory_end_with_their_bank() {
         let (old, new) = (vec![0; 0x4000], vec![1; 0x4000]);
         let region = |bytes| Region { domain: "wram", bytes };
         let all = in_region(Console::Gb, region(&old), region(&new), 0);
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn long_ranges_come_in_pieces() {
+    fn long_ranges_are_split() {
         let (old, new) = (vec![0; 3 * LONGEST - 1], vec![1; 3 * LONGEST - 1]);
         let lengths: Vec<usize> =
             ranges(&old, &new, usize::MAX).iter().map(|(_, old, _)| old.len()).collect();

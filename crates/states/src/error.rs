@@ -3,57 +3,57 @@ use std::path::PathBuf;
 
 use crate::{Name, png};
 
-/// Why files of a folder could not be listed, read or changed.
+/// Why the files of a [`Folder`](crate::Folder) could not be listed, read or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
     /// No file has this name.
     #[error("there is no {kind} {name}")]
     Missing {
-        /// What the folder holds, such as `snapshot`.
+        /// What the folder's files are called in messages, such as `snapshot`.
         kind: &'static str,
         /// The requested name.
         name: Name,
     },
-    /// A file has this name already.
+    /// Another file already has this name.
     #[error("there is a {kind} {name} already; choose another name")]
     Taken {
-        /// What the folder holds.
+        /// What the folder's files are called in messages.
         kind: &'static str,
-        /// The name, as it is spelled there.
+        /// The name, in the spelling of the existing file.
         name: Name,
     },
-    /// The folder is full.
-    #[error("{limit} {kind}s are kept already; delete some first")]
+    /// The folder already has the largest number of files.
+    #[error("there are {limit} {kind}s already; delete some first")]
     Full {
-        /// What the folder holds.
+        /// What the folder's files are called in messages.
         kind: &'static str,
         /// The largest number of files in the folder.
         limit: usize,
     },
     /// The file is too large.
-    #[error("the {kind} has {size} bytes; it may have {limit}")]
+    #[error("the {kind} has {size} bytes; at most {limit} are accepted")]
     TooLarge {
-        /// What the folder holds.
+        /// What the folder's files are called in messages.
         kind: &'static str,
-        /// Its size in bytes.
+        /// The file's size in bytes.
         size: u64,
-        /// The largest number of bytes that it may have.
+        /// The largest size that is accepted, in bytes.
         limit: u64,
     },
     /// The content of the file is not valid.
     #[error("the file of {kind} {name} is damaged: {reason}")]
     Damaged {
-        /// What the folder holds.
+        /// What the folder's files are called in messages.
         kind: &'static str,
         /// The name of the file.
         name: Name,
         /// What is wrong with the content.
         reason: String,
     },
-    /// The system refused.
+    /// The system reported an error.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// The action that failed, as a verb, such as `read`.
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
@@ -65,10 +65,10 @@ pub enum FolderError {
 /// Why bytes are not a usable savestate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StateError {
-    /// Neither a state of mGBA nor a PNG that contains one.
-    #[error("not a savestate of mGBA's: {0}")]
+    /// The bytes are neither a state of mGBA nor a PNG that contains one.
+    #[error("not a savestate of mGBA: {0}")]
     Format(String),
-    /// A state of another console.
+    /// The state belongs to another console.
     #[error("a state of a {theirs} cannot be loaded into a {ours}")]
     OtherConsole {
         /// The console of the state.

@@ -8,43 +8,43 @@ use parking_lot::Mutex;
 
 use crate::{FolderError, Name};
 
-/// Files of one kind in a folder, by [`Name`]. A file exists whole or not at all: it is written under a temporary name and
-/// then renamed. The folder is created with its first file.
+/// A folder of files of one kind. Each file has a [`Name`]. A file exists completely or not at all: it is written under
+/// a temporary name and then renamed. The folder is created with its first file.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
     kind: Kind,
-    /// Locked while files are created, removed or renamed, so that two requests cannot both find a name free.
+    /// Locked while files are named, removed or renamed, so that two requests cannot take the same free name.
     change: Mutex<()>,
 }
 
-/// What a folder holds.
+/// The properties that all files of a folder have.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Kind {
-    /// Its name in messages, such as `snapshot`.
+    /// What a file is called in messages, such as `snapshot`.
     pub name: &'static str,
-    /// The extension of its files, without the dot.
+    /// The extension of the files' names, without the dot.
     pub extension: &'static str,
     /// The largest number of files in the folder.
     pub limit: usize,
-    /// The largest number of bytes of a file.
+    /// The largest size of a file in bytes.
     pub largest: u64,
 }
 
-/// A file of a folder.
+/// A file of a [`Folder`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Its name.
+    /// The name of the file.
     pub name: Name,
-    /// Its size in bytes.
+    /// The size of the file in bytes.
     pub size: u64,
-    /// When it was last written.
+    /// When the file was last written.
     pub modified: SystemTime,
 }
 
 impl Folder {
-    /// The folder at `path`, whose files are called `kind` in messages and end in `.extension`: at most `limit` files of at
-    /// most `largest` bytes. The folder need not exist yet.
+    /// The folder at `path`, which does not have to exist yet. Its files are called `kind` in messages and have the
+    /// extension `extension`. It can contain at most `limit` files of at most `largest` bytes each.
     pub fn new(
         path: PathBuf,
         kind: &'static str,
@@ -56,7 +56,7 @@ impl Folder {
         Folder { path, kind, change: Mutex::new(()) }
     }
 
-    /// Its path.
+    /// The path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -69,7 +69,7 @@ impl Folder {
     pub fn list(&self) -> Result<Vec<Entry>, FolderError> {
         let mut entries = Vec::new();
         self.visit(|name, file| {
-            // It may have been removed by now.
+            // This fails if the file has been removed in the meantime.
             if let Ok(data) = file.metadata()
                 && data.is_file()
             {
@@ -93,12 +93,12 @@ impl Folder {
             return Err(self.too_large(size));
         }
         let mut bytes = Vec::with_capacity(size as usize);
-        // A file that grows meanwhile was not written by this program.
+        // Some other program may be extending the file, so the limit applies here, too.
         file.take(self.kind.largest).read_to_end(&mut bytes).map_err(io_error("read", &path))?;
         Ok(bytes)
     }
 
-    /// How many bytes a file has.
+    /// The size of a file in bytes.
     ///
     /// # Errors
     ///
@@ -120,7 +120,7 @@ impl Folder {
         Ok(bytes)
     }
 
-    /// Writes a file. Replaces an existing one only with `replace`.
+    /// Writes a file. Replaces an existing file of this name only if `replace` is true.
     ///
     /// # Errors
     ///
@@ -132,7 +132,8 @@ impl Folder {
         self.finish(file, name, replace)
     }
 
-    /// A file to write step by step. It has no name until [`finish`](Self::finish), and is removed on drop.
+    /// Creates a temporary file that the caller writes step by step. [`finish`](Self::finish) gives it its name. If it
+    /// is dropped before that, it is removed.
     ///
     /// # Errors
     ///
@@ -142,20 +143,20 @@ impl Folder {
         framewire_files::begin(&self.path).map_err(io_error("write in", &self.path))
     }
 
-    /// Gives a complete file its name.
+    /// Gives a complete temporary file its name.
     ///
     /// # Errors
     ///
-    /// Those of [`write`](Self::write). The file is removed then.
+    /// Those of [`write`](Self::write). Then the file is removed.
     pub fn finish(&self, file: NamedTempFile, name: &Name, replace: bool) -> Result<(), FolderError> {
-        // The slow part comes first: the lock is only for the name.
+        // Syncing is slow, so it happens before the lock is taken.
         file.as_file().sync_all().map_err(io_error("write", file.path()))?;
         let _change = self.change.lock();
         move_to(file, &self.free(name, replace)?)
     }
 
-    /// Like [`finish`](Self::finish), but if the name is taken the file gets another one: the first of `other(1)`, `other(2)` and
-    /// so on that is free. Returns the name.
+    /// Like [`finish`](Self::finish), but if the name is taken, the file gets the first free name among `other(1)`,
+    /// `other(2)` and so on. Returns the name that the file got.
     ///
     /// # Errors
     ///
@@ -170,19 +171,19 @@ impl Folder {
         file.as_file().sync_all().map_err(io_error("write", file.path()))?;
         let _change = self.change.lock();
         let (mut number, mut name) = (0, name.clone());
-        let place = loop {
+        let path = loop {
             match self.free(&name, replace && number == 0) {
                 Err(FolderError::Taken { .. }) => {}
-                place => break place?,
+                path => break path?,
             }
             number += 1;
             name = other(number);
         };
-        move_to(file, &place)?;
+        move_to(file, &path)?;
         Ok(name)
     }
 
-    /// Checks that files can be written, and leaves no file.
+    /// Checks that files can be written to the folder. Does not create a lasting file or folder.
     ///
     /// # Errors
     ///
@@ -190,7 +191,7 @@ impl Folder {
     pub fn check_writable(&self) -> Result<(), FolderError> {
         match fs::metadata(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                // It will be created in the nearest folder that exists.
+                // The first write would create the folder, so the nearest existing ancestor must allow new folders.
                 let near = self.path.ancestors().skip(1).find(|path| path.exists());
                 let near = near.filter(|near| !near.as_os_str().is_empty()).unwrap_or(Path::new("."));
                 let trial = tempfile::Builder::new().prefix(framewire_files::UNFINISHED).tempdir_in(near);
@@ -200,7 +201,7 @@ impl Folder {
         }
     }
 
-    /// Removes unfinished files of processes that have ended.
+    /// Removes the temporary files of processes that have ended. Returns how many it removed.
     ///
     /// # Errors
     ///
@@ -225,7 +226,7 @@ impl Folder {
     /// [`FolderError::Missing`], [`FolderError::Io`].
     pub fn remove(&self, name: &Name) -> Result<(), FolderError> {
         let _change = self.change.lock();
-        let path = self.place(&self.found(name)?);
+        let path = self.path_of(&self.found(name)?);
         fs::remove_file(&path).map_err(io_error("remove", &path))
     }
 
@@ -238,11 +239,12 @@ impl Folder {
         let _change = self.change.lock();
         let from = self.found(from)?;
         self.check_other(&from, to)?;
-        let (old, new) = (self.place(&from), self.place(to));
+        let (old, new) = (self.path_of(&from), self.path_of(to));
         fs::rename(&old, new).map_err(io_error("rename", &old))
     }
 
-    /// Gives a file other bytes and another name, which may be its current one. On failure the file is unchanged.
+    /// Replaces the content of the file `from` with `bytes` and its name with `to`, which may be the same name. If this
+    /// fails, the file is unchanged.
     ///
     /// # Errors
     ///
@@ -255,8 +257,8 @@ impl Folder {
         let _change = self.change.lock();
         let from = self.found(from)?;
         self.check_other(&from, to)?;
-        let (old, new) = (self.place(&from), self.place(to));
-        // A name in another letter case is a rename: it may be the same file.
+        let (old, new) = (self.path_of(&from), self.path_of(to));
+        // If the names differ only in letter case, both paths may lead to the same file: replace it, then rename it.
         let first = if from == *to { &old } else { &new };
         framewire_files::finish(file, first).map_err(io_error("write", first))?;
         if from == *to {
@@ -266,7 +268,7 @@ impl Folder {
         }
     }
 
-    /// Refuses a new name that another file has. A change of letter case is allowed.
+    /// Fails if another file already has the name `to`. `to` may differ from `from` only in letter case.
     fn check_other(&self, from: &Name, to: &Name) -> Result<(), FolderError> {
         match self.find(to)? {
             Some(name) if from != to => Err(FolderError::Taken { kind: self.kind.name, name }),
@@ -279,11 +281,11 @@ impl Folder {
         if size > self.kind.largest { Err(self.too_large(size)) } else { Ok(()) }
     }
 
-    /// The path for a file of this name, if it may be written.
+    /// The path to which a file of this name may be written.
     fn free(&self, name: &Name, replace: bool) -> Result<PathBuf, FolderError> {
         let kind = self.kind.name;
         match self.find(name)? {
-            Some(there) if replace => Ok(self.place(&there)),
+            Some(existing) if replace => Ok(self.path_of(&existing)),
             Some(name) => Err(FolderError::Taken { kind, name }),
             None => {
                 let mut count = 0;
@@ -291,18 +293,18 @@ impl Folder {
                 if count >= self.kind.limit {
                     return Err(FolderError::Full { kind, limit: self.kind.limit });
                 }
-                Ok(self.place(name))
+                Ok(self.path_of(name))
             }
         }
     }
 
     fn open(&self, name: &Name) -> Result<(PathBuf, File), FolderError> {
-        let path = self.place(&self.found(name)?);
+        let path = self.path_of(&self.found(name)?);
         let file = File::open(&path).map_err(io_error("read", &path))?;
         Ok((path, file))
     }
 
-    /// The name as it is spelled in the folder.
+    /// The name in the spelling of the existing file; an error if there is no such file.
     fn found(&self, name: &Name) -> Result<Name, FolderError> {
         let missing = || FolderError::Missing { kind: self.kind.name, name: name.clone() };
         self.find(name)?.ok_or_else(missing)
@@ -310,15 +312,16 @@ impl Folder {
 
     fn find(&self, name: &Name) -> Result<Option<Name>, FolderError> {
         let mut found = None;
-        self.visit(|there, _| {
-            // If the file system distinguishes letter case, there may be two: the exact spelling wins.
-            if there == *name && (found.is_none() || there.as_str() == name.as_str()) {
-                found = Some(there);
+        self.visit(|existing, _| {
+            // On a case-sensitive file system, there may be several such files: prefer the exact spelling.
+            if existing == *name && (found.is_none() || existing.as_str() == name.as_str()) {
+                found = Some(existing);
             }
         })?;
         Ok(found)
     }
 
+    /// Calls `file` for each file of this kind in the folder.
     fn visit(&self, mut file: impl FnMut(Name, &fs::DirEntry)) -> Result<(), FolderError> {
         let entries = match fs::read_dir(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -333,14 +336,14 @@ impl Folder {
         Ok(())
     }
 
-    /// The name of a file, if it belongs here.
+    /// The [`Name`] of a file; `None` if the file has another extension or its name is not valid.
     fn name_of(&self, entry: &fs::DirEntry) -> Option<Name> {
         let file = entry.file_name();
         let (stem, extension) = file.to_str()?.rsplit_once('.')?;
         if extension == self.kind.extension { stem.parse().ok() } else { None }
     }
 
-    fn place(&self, name: &Name) -> PathBuf {
+    fn path_of(&self, name: &Name) -> PathBuf {
         self.path.join(format!("{name}.{}", self.kind.extension))
     }
 
@@ -357,8 +360,8 @@ fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Fold
     move |source| FolderError::Io { action, path: path.to_owned(), source }
 }
 
-fn move_to(file: NamedTempFile, place: &Path) -> Result<(), FolderError> {
-    framewire_files::finish(file, place).map_err(io_error("write", place))?;
+fn move_to(file: NamedTempFile, path: &Path) -> Result<(), FolderError> {
+    framewire_files::finish(file, path).map_err(io_error("write", path))?;
     Ok(())
 }
 
@@ -375,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn files_come_and_go_by_name() {
+    fn files_are_written_read_renamed_and_removed_by_name() {
         let home = tempfile::tempdir().unwrap();
         let folder = Folder::new(home.path().join("new/folder"), "thing", "bin", 3, 10);
         assert_eq!(folder.list().unwrap(), []);
@@ -400,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_limits() {
+    fn the_number_and_size_of_files_are_limited() {
         let home = tempfile::tempdir().unwrap();
         let folder = Folder::new(home.path().to_owned(), "thing", "bin", 2, 4);
         assert!(matches!(folder.write(&name("a"), b"12345", false), Err(FolderError::TooLarge { .. })));
@@ -413,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_and_name_change_together_or_not_at_all() {
+    fn rewrite_changes_bytes_and_name_or_neither() {
         let home = tempfile::tempdir().unwrap();
         let folder = Folder::new(home.path().to_owned(), "thing", "bin", 2, 9);
         folder.write(&name("a"), b"one", false).unwrap();
@@ -436,18 +439,18 @@ mod tests {
     #[test]
     fn an_unwritable_folder_is_detected_before_the_first_file() {
         let home = tempfile::tempdir().unwrap();
-        let kept = |path: PathBuf| Folder::new(path, "thing", "bin", 2, 9);
-        kept(home.path().join("not/there/yet")).check_writable().unwrap();
-        kept(home.path().to_owned()).check_writable().unwrap();
+        let folder = |path: PathBuf| Folder::new(path, "thing", "bin", 2, 9);
+        folder(home.path().join("not/there/yet")).check_writable().unwrap();
+        folder(home.path().to_owned()).check_writable().unwrap();
         assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
         fs::write(home.path().join("file"), b"").unwrap();
         for path in ["file", "file/below", "file/far/below"] {
-            assert!(kept(home.path().join(path)).check_writable().is_err(), "{path}");
+            assert!(folder(home.path().join(path)).check_writable().is_err(), "{path}");
         }
     }
 
     #[test]
-    fn unfinished_and_foreign_files_are_not_listed() {
+    fn temporary_files_and_files_of_other_kinds_are_not_listed() {
         let home = tempfile::tempdir().unwrap();
         let folder = Folder::new(home.path().to_owned(), "thing", "bin", 9, 9);
         for file in ["x.txt", "bin", ".bin", "two words.bin"] {

@@ -1,15 +1,14 @@
-//! The saved states of a machine: savestates in named files, the differences between two of them, and searches for the
-//! places in memory that hold a value. This crate uses no network and no emulator: its functions take bytes and return
-//! bytes.
+//! Savestates in named files, the differences between two of them, and searches for the addresses in memory that hold a
+//! value. This crate uses no network and no emulator: its functions take bytes and return bytes.
 //!
 //! - [`Name`]: the name of a file;
-//! - [`Folder`]: files of one kind by name, each written completely or not at all;
+//! - [`Folder`]: a folder of files of one kind, each written completely or not at all;
 //! - [`State`]: the parts of an mGBA savestate: its game and its memory;
 //! - [`Snapshot`]: a savestate with its picture, its game, its time and a note: one PNG file that mGBA can load too;
-//! - [`Snapshots`]: the folder of them;
-//! - [`diff`]: the differences between two memories;
+//! - [`Snapshots`]: a folder of snapshots;
+//! - [`diff`]: the differences between the memory of two states;
 //! - [`time`]: times as text;
-//! - [`search`]: places that hold a value, narrowed step by step.
+//! - [`search`]: a search for the addresses that hold a value; each step leaves fewer candidates.
 
 pub mod diff;
 mod error;

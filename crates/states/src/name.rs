@@ -1,10 +1,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// What a snapshot or a recording is called: part of its file's name, the same on every system.
+/// The name of a snapshot or a recording. It is part of the file's name and is valid on every operating system.
 ///
-/// Letters, digits, `-`, `_` and `.`, 1 to 64 of them, a letter or digit first and no `.` last. Names that differ only
-/// in the case of letters are the same name, as they are for the file systems of macOS and Windows.
+/// A name has 1 to 64 characters: letters, digits, `-`, `_` and `.`. It begins with a letter or digit and does not end
+/// with `.`. Names that differ only in letter case are equal, as they are for the file systems of macOS and Windows.
 #[derive(Debug, Clone)]
 pub struct Name(String);
 
@@ -17,7 +17,7 @@ const LONGEST: usize = 64;
 const ACCEPTED: &str =
     "1 to 64 letters, digits, '-', '_' and '.' are accepted, a letter or digit first and no '.' last";
 
-/// Paths that a name would be taken for: `/v1/snapshots/diff`.
+/// Names that would conflict with a path of the server, such as `/v1/snapshots/diff`.
 const ROUTES: [&str; 1] = ["diff"];
 
 impl Name {
@@ -43,16 +43,16 @@ impl FromStr for Name {
         }
         let stem = text.split('.').next().unwrap_or_default();
         if is_device(stem) {
-            return refused("Windows keeps it for a device");
+            return refused("Windows reserves it for a device");
         }
         if ROUTES.iter().any(|route| text.eq_ignore_ascii_case(route)) {
-            return refused("a path of the server has it");
+            return refused("a path of the server uses it");
         }
         Ok(Name(text.to_owned()))
     }
 }
 
-/// Whether Windows takes a file of this name, whatever its ending, for a device.
+/// Whether Windows uses this name for a device, with any extension.
 fn is_device(stem: &str) -> bool {
     let lower = stem.to_ascii_lowercase();
     let numbered =
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_are_files_everywhere() {
+    fn names_that_are_valid_on_every_system_are_accepted() {
         for text in ["a", "0", "before-boss_2.v1", "A.b", "con1", "console", &"x".repeat(64)] {
             assert_eq!(text.parse::<Name>().expect(text).as_str(), text);
         }
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_not() {
+    fn other_names_are_refused() {
         let long = "x".repeat(65);
         for text in [
             "", ".", "..", ".a", "-a", "a.", "a/b", "a\\b", "../a", "a b", "ä", "a\0", "a\n", "CON",

@@ -1,22 +1,22 @@
-//! Where the bytes of memory domains are on the bus.
+//! Where the bytes of memory domains are on the bus: the address space that the console's processor sees.
 
 use crate::Console;
 
-/// A byte of a memory domain on the bus.
+/// Where a byte of a memory domain is on the bus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OnBus {
-    /// Its bank, in memory of which the bus shows one bank at a time.
+    /// The byte's bank, if the domain has banks. The bus shows only some of a domain's banks at a time.
     pub bank: Option<u32>,
-    /// Its address; in banked memory, while its bank is mapped.
+    /// The byte's address. If the domain has banks, this is its address while its bank is mapped.
     pub address: u32,
 }
 
-/// A memory domain on the bus.
+/// The addresses at which the bus shows a memory domain.
 struct Window {
     domain: &'static str,
-    /// Where its first byte is.
+    /// The address of the domain's first byte.
     base: u32,
-    /// Bytes of a bank, and where banks other than the first are, if it has banks.
+    /// If the domain has banks: the size of a bank in bytes, and the address of every bank but the first.
     banks: Option<(u32, u32)>,
 }
 
@@ -60,7 +60,7 @@ impl Console {
         windows.iter().find(|window| window.domain == domain)
     }
 
-    /// Where the byte at this offset of a domain is on the bus; `None` if it is not there.
+    /// Where the byte at this offset of a domain is on the bus; `None` if the bus does not show it.
     pub fn on_bus(self, domain: &str, offset: u32) -> Option<OnBus> {
         let Window { base, banks, .. } = self.window(domain)?;
         let Some((size, others)) = banks else {
@@ -71,7 +71,7 @@ impl Console {
         Some(OnBus { bank: Some(bank), address: start + offset % size })
     }
 
-    /// The offset past the last one of the bank that holds this one.
+    /// The offset of the end (exclusive) of the bank that contains `offset`.
     pub(crate) fn bank_end(self, domain: &str, offset: u32) -> Option<u32> {
         let (size, _) = self.window(domain)?.banks?;
         Some((offset / size + 1).saturating_mul(size))
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn banks_have_the_addresses_of_their_window() {
+    fn each_bank_has_its_address_on_the_bus() {
         let at = |console: Console, domain, offset| {
             let OnBus { bank, address } = console.on_bus(domain, offset).unwrap();
             (bank, address)

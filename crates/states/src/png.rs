@@ -1,20 +1,20 @@
-//! The chunks of a PNG file: enough to look into mGBA's savestates and to add a text to them.
+//! Reads and writes the chunks of a PNG file: enough to read mGBA's savestates and to add a text to them.
 //!
-//! The form is that of the PNG specification: eight bytes of signature, then chunks of a big-endian length, four letters,
-//! the data, and the CRC-32 of letters and data.
+//! A PNG file has a signature of eight bytes, then chunks. Each chunk has a big-endian length, four letters for its
+//! kind, the data, and the CRC-32 of the letters and the data.
 
 pub(crate) const SIGNATURE: &[u8; 8] = b"\x89PNG\r\n\x1a\n";
 
-/// Bytes of a chunk around its data.
+/// The number of bytes in a chunk that are not data: length, kind and checksum.
 const FRAME: usize = 12;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PngError {
-    #[error("it does not begin as a PNG file does")]
+    #[error("it does not begin like a PNG file")]
     Signature,
     #[error("the PNG file ends within a chunk")]
     Cut,
-    #[error("a chunk of the PNG file does not have its checksum")]
+    #[error("a chunk of the PNG file has a wrong checksum")]
     Checksum,
 }
 
@@ -22,11 +22,11 @@ pub(crate) enum PngError {
 pub(crate) struct Chunk<'a> {
     pub kind: [u8; 4],
     pub data: &'a [u8],
-    /// With its length, kind and checksum.
+    /// The whole chunk, with length, kind and checksum.
     pub whole: &'a [u8],
 }
 
-/// The chunks in order, each with its checksum tested; ends after the chunk `IEND`, or with an error.
+/// Iterates over the chunks in order and checks their checksums. Ends after the chunk `IEND`, or with the first error.
 pub(crate) struct Chunks<'a> {
     rest: &'a [u8],
     over: bool,
@@ -64,7 +64,7 @@ impl<'a> Iterator for Chunks<'a> {
     }
 }
 
-/// A chunk's bytes.
+/// The bytes of a chunk with this kind and data.
 pub(crate) fn chunk(kind: &[u8; 4], data: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(data.len() + FRAME);
     bytes.extend((data.len() as u32).to_be_bytes());
@@ -78,13 +78,13 @@ pub(crate) fn chunk(kind: &[u8; 4], data: &[u8]) -> Vec<u8> {
 /// An uncompressed international text chunk: `keyword` and UTF-8 text.
 pub(crate) fn text_chunk(keyword: &str, text: &str) -> Vec<u8> {
     let mut data = keyword.as_bytes().to_vec();
-    // End of the keyword, not compressed, compression method, no language, no translated keyword.
+    // The end of the keyword, the compression flag (off) and method, no language, no translated keyword.
     data.extend([0; 5]);
     data.extend(text.as_bytes());
     chunk(b"iTXt", &data)
 }
 
-/// The text of a chunk that [`text_chunk`] made with this keyword.
+/// The text of a chunk that [`text_chunk`] made with this keyword; `None` for any other chunk.
 pub(crate) fn text_of<'a>(chunk: &Chunk<'a>, keyword: &str) -> Option<&'a [u8]> {
     if &chunk.kind != b"iTXt" {
         return None;
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_come_back_up_to_the_end() {
+    fn chunks_are_read_up_to_iend() {
         let bytes = file(&[text_chunk("k", "tëxt"), chunk(b"IEND", b""), b"more".to_vec()]);
         let found: Vec<_> = chunks(&bytes).unwrap().map(Result::unwrap).collect();
         assert_eq!(found.len(), 2);
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_or_changed_is_found() {
+    fn truncated_and_changed_files_are_detected() {
         let bytes = file(&[chunk(b"abcd", b"data"), chunk(b"IEND", b"")]);
         for end in 8..bytes.len() {
             assert_eq!(chunks(&bytes[..end]).unwrap().last(), Some(Err(PngError::Cut)), "{end}");

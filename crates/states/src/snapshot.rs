@@ -7,7 +7,7 @@ use crate::state::State;
 /// The keyword of the PNG's text chunk that holds an [`About`].
 const KEYWORD: &str = "framewire-snapshot";
 
-/// The chunks that make the picture.
+/// The kinds of the chunks that the picture needs.
 const PICTURE: [&[u8; 4]; 4] = [b"IHDR", b"PLTE", b"IDAT", b"IEND"];
 
 /// The game of a snapshot, and when it was made.
@@ -21,9 +21,9 @@ pub struct About {
     pub checksum: u32,
     /// The frame counter.
     pub frame: u32,
-    /// When it was made, as RFC 3339 in UTC.
+    /// When the snapshot was made, as RFC 3339 in UTC.
     pub time: String,
-    /// A note of the person or program that made it.
+    /// A note from the person or program that made the snapshot.
     pub note: String,
 }
 
@@ -35,14 +35,14 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// A snapshot of a state that was saved with its picture.
+    /// Makes a snapshot from a state that was saved with its picture.
     ///
     /// # Errors
     ///
-    /// [`StateError::Format`] if it is not such a state.
+    /// [`StateError::Format`] if `state` is not a state with a picture.
     pub fn new(state: &[u8], about: About) -> Result<Snapshot, StateError> {
         if !state.starts_with(png::SIGNATURE) {
-            return Err(StateError::Format("there is no picture around it".to_owned()));
+            return Err(StateError::Format("it has no picture".to_owned()));
         }
         State::read(state)?;
         let mut file = png::SIGNATURE.to_vec();
@@ -51,7 +51,8 @@ impl Snapshot {
             if png::text_of(&chunk, KEYWORD).is_none() {
                 file.extend(chunk.whole);
             }
-            // Behind the first chunk, which must be the picture's size, so that a list need not read whole files.
+            // The text comes early, so that listing snapshots does not read whole files. The PNG format requires that
+            // the first chunk is the picture's size, so the text comes second.
             if number == 0 {
                 file.extend(png::text_chunk(KEYWORD, &serde_json::to_string(&about).unwrap_or_default()));
             }
@@ -70,7 +71,7 @@ impl Snapshot {
         Ok(Snapshot { file, about })
     }
 
-    /// Reads its game and time from the beginning of its file.
+    /// Reads the [`About`] from the beginning of a snapshot's file.
     ///
     /// # Errors
     ///
@@ -84,7 +85,7 @@ impl Snapshot {
         })
     }
 
-    /// Its game, and when it was made.
+    /// The game of the snapshot, when it was made, and its note.
     pub fn about(&self) -> &About {
         &self.about
     }
@@ -94,16 +95,16 @@ impl Snapshot {
         &self.file
     }
 
-    /// The whole file, for good.
+    /// Converts the snapshot into the bytes of its file.
     pub fn into_file(self) -> Vec<u8> {
         self.file
     }
 
-    /// The same with another note.
+    /// The same snapshot with another note.
     ///
     /// # Errors
     ///
-    /// None that [`read`](Self::read) did not find.
+    /// [`StateError::Format`]. This does not happen, because the file was already checked when the snapshot was made.
     pub fn with_note(&self, note: String) -> Result<Snapshot, StateError> {
         Snapshot::new(&self.file, About { note, ..self.about.clone() })
     }
@@ -112,7 +113,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// None that [`read`](Self::read) did not find.
+    /// As for [`with_note`](Self::with_note).
     pub fn picture(&self) -> Result<Vec<u8>, StateError> {
         let mut picture = png::SIGNATURE.to_vec();
         for chunk in png::chunks(&self.file)? {
@@ -124,11 +125,11 @@ impl Snapshot {
         Ok(picture)
     }
 
-    /// The state taken apart.
+    /// The parts of the state.
     ///
     /// # Errors
     ///
-    /// None that [`read`](Self::read) did not find.
+    /// As for [`with_note`](Self::with_note).
     pub fn state(&self) -> Result<State<'_>, StateError> {
         State::read(&self.file)
     }

@@ -3,37 +3,37 @@ use std::path::PathBuf;
 use crate::state::MAX_STATE;
 use crate::{About, Entry, Folder, FolderError, Name, Snapshot, StateError};
 
-/// More snapshots than this are not kept.
+/// The largest number of snapshots in the folder.
 const LIMIT: usize = 4096;
 
-/// The [`About`] of a snapshot is within this many bytes of its file.
+/// The number of bytes that contain the [`About`], counted from the beginning of a snapshot's file.
 const HEAD: usize = 16 * 1024;
 
-/// The folder of snapshots.
+/// A folder of snapshots.
 #[derive(Debug)]
 pub struct Snapshots(Folder);
 
 /// A snapshot in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
-    /// Its file.
+    /// The file of the snapshot.
     pub entry: Entry,
-    /// Its game, and when it was made.
+    /// The game of the snapshot, when it was made, and its note.
     pub about: About,
 }
 
 impl Snapshots {
-    /// The folder at `path`, which need not exist yet.
+    /// The folder at `path`, which does not have to exist yet.
     pub fn new(path: PathBuf) -> Snapshots {
         Snapshots(Folder::new(path, "snapshot", "png", LIMIT, MAX_STATE as u64))
     }
 
-    /// Where they are.
+    /// The folder with the snapshots' files.
     pub fn folder(&self) -> &Folder {
         &self.0
     }
 
-    /// The snapshots by name. Other files are left out.
+    /// The snapshots, sorted by name. Files that are not snapshots are left out.
     ///
     /// # Errors
     ///
@@ -47,7 +47,7 @@ impl Snapshots {
         Snapshot::about_in(&self.0.head(name, HEAD).ok()?).ok()
     }
 
-    /// A snapshot's place in the list.
+    /// One snapshot, as in the [list](Self::list).
     ///
     /// # Errors
     ///
@@ -69,7 +69,7 @@ impl Snapshots {
         Snapshot::read(self.0.read(name)?).map_err(self.damaged(name))
     }
 
-    /// Writes a snapshot; over one of this name only with `replace`.
+    /// Writes a snapshot. Replaces an existing snapshot of this name only if `replace` is true.
     ///
     /// # Errors
     ///
@@ -78,7 +78,7 @@ impl Snapshots {
         self.0.write(name, snapshot.file(), replace)
     }
 
-    /// Gives a snapshot another name, another note or both. If that fails, it is as it was.
+    /// Gives a snapshot another name, another note or both. If this fails, the snapshot is unchanged.
     ///
     /// # Errors
     ///
@@ -94,7 +94,7 @@ impl Snapshots {
         }
     }
 
-    /// Checks that snapshots could be written, and removes what dead processes left unfinished.
+    /// Checks that snapshots can be written, and removes the temporary files of processes that have ended.
     ///
     /// # Errors
     ///

@@ -9,33 +9,38 @@ use serde::Serialize;
 use crate::error::StateError;
 use crate::png;
 
-/// The largest savestate that is read, in bytes; a real one is below 1 MiB.
+/// The largest savestate that is accepted, in bytes. Real states have less than 1 MiB.
 pub const MAX_STATE: usize = 16 << 20;
 
-/// The largest battery save in a state, in bytes; a real one has up to 128 KiB and a few bytes for a clock.
+/// The largest battery save that is accepted in a state, in bytes. Real saves have at most 128 KiB and a few bytes for
+/// a clock.
 const MAX_SAVE: usize = 1 << 20;
 
-/// The chunks of a PNG in which mGBA keeps the state proper and what else was asked for.
+/// The kind of the PNG chunk in which mGBA stores the console's state. This file calls its content the core state.
 const STATE_CHUNK: &[u8; 4] = b"gbAs";
+/// The kind of the PNG chunks in which mGBA stores optional parts, such as the battery save. A tag says which part it
+/// is.
 const EXTRA_CHUNK: &[u8; 4] = b"gbAx";
 
-/// The number of the battery save among what else was asked for (`EXTDATA_SAVEDATA` in mGBA's `core/serialize.h`).
+/// The tag of the battery save (`EXTDATA_SAVEDATA` in mGBA's `core/serialize.h`).
 const SAVE_TAG: u32 = 2;
 
-/// The number of the clock there, what it holds in mGBA's `struct mRTCGenericState`, and which type of it counts frames.
+/// The tag of the clock. Its content is mGBA's `struct mRTCGenericState`: a type, padding and a value.
 const CLOCK_TAG: u32 = 4;
 const CLOCK_SIZE: usize = 16;
+/// The type of a clock that advances with the frames.
 const OF_FRAMES: u32 = 2;
 
-/// Where mGBA leaves a place empty, Framewire keeps the time zone, with this added.
+/// Framewire stores the time zone, plus this number, in the padding of the clock's structure. mGBA sets the padding to
+/// 0.
 const ZONE_MARK: i32 = 1 << 20;
 
-/// A clock that counts frames, as a state holds it.
+/// The clock of a state, if it advances with the frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Clock {
     /// Unix time in milliseconds.
     pub unix_ms: i64,
-    /// Seconds east of UTC of the calendar that the game sees, if the state says.
+    /// The time zone of the calendar that the game sees, in seconds east of UTC, if the state contains it.
     pub zone: Option<i32>,
 }
 
@@ -59,16 +64,18 @@ impl fmt::Display for Console {
     }
 }
 
-/// Where things are in a state proper: mGBA 0.10's `internal/gba/serialize.h` and `internal/gb/serialize.h`.
+/// The size of a core state, and the offsets of its fields: mGBA 0.10's `internal/gba/serialize.h` and
+/// `internal/gb/serialize.h`.
 struct Layout {
     size: usize,
     checksum: usize,
     frame: usize,
-    /// Domains, and where they are.
+    /// The memory domains and their ranges.
     memory: &'static [(&'static str, Range<usize>)],
 }
 
-/// Title, and on the GBA the game's code, as they are in the ROM: what mGBA refuses a state by.
+/// The range of the game's title, on the GBA also of its code, copied from the ROM. mGBA refuses a state in which they
+/// differ from the loaded ROM's.
 const GAME: Range<usize> = 0x10..0x20;
 
 static GBA: Layout = Layout {
@@ -103,31 +110,31 @@ static GB: Layout = Layout {
 pub struct Region<'a> {
     /// The memory domain, as mGBA names it.
     pub domain: &'static str,
-    /// What is there.
+    /// The content of the domain.
     pub bytes: &'a [u8],
 }
 
-/// A savestate taken apart.
+/// The parts of a savestate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State<'a> {
     console: Console,
-    /// The state proper.
+    /// The core state: the console without the optional parts.
     core: Cow<'a, [u8]>,
-    /// The battery save, if the state has it.
+    /// The battery save, if the state contains it.
     save: Option<Vec<u8>>,
-    /// The clock, if the state has it: mGBA's structure.
+    /// The clock as mGBA's structure, if the state contains it.
     clock: Option<Vec<u8>>,
 }
 
 impl<'a> State<'a> {
-    /// Reads a state as mGBA writes it: bare, or within a PNG.
+    /// Reads a state in either form that mGBA writes: bare bytes, or a PNG that contains the state.
     ///
     /// # Errors
     ///
     /// [`StateError::Format`].
     pub fn read(bytes: &'a [u8]) -> Result<State<'a>, StateError> {
         if bytes.len() > MAX_STATE {
-            return Err(format(format!("{} bytes, and at most {MAX_STATE} are read", bytes.len())));
+            return Err(format(format!("it has {} bytes; at most {MAX_STATE} are accepted", bytes.len())));
         }
         if bytes.starts_with(png::SIGNATURE) { State::in_png(bytes) } else { State::bare(bytes) }
     }
@@ -151,7 +158,7 @@ impl<'a> State<'a> {
         let core = core.ok_or_else(|| format("a PNG file without a state inside"))?;
         let console = console_of(&core)?;
         if core.len() != console.layout().size {
-            return Err(format("it has another length than its console's states"));
+            return Err(format("its length is wrong for its console"));
         }
         Ok(State { console, core: core.into(), save, clock })
     }
@@ -165,12 +172,12 @@ impl<'a> State<'a> {
         Ok(State { console, core: core.into(), save: extra(SAVE_TAG), clock: extra(CLOCK_TAG) })
     }
 
-    /// Its console.
+    /// The console of the state.
     pub fn console(&self) -> Console {
         self.console
     }
 
-    /// The CRC-32 of the ROM it was made with.
+    /// The CRC-32 of the ROM that the state was made with.
     pub fn checksum(&self) -> u32 {
         word(&self.core, self.layout().checksum)
     }
@@ -180,9 +187,9 @@ impl<'a> State<'a> {
         word(&self.core, self.layout().frame)
     }
 
-    /// The console's clock, if the state has one that counts frames.
+    /// The console's clock, if the state contains a clock that advances with the frames.
     pub fn clock(&self) -> Option<Clock> {
-        /// Milliseconds of a frame of both consoles: 280,896 cycles of 16,777,216 a second.
+        /// The length of a frame in milliseconds, as a fraction: 280,896 cycles at 16,777,216 Hz on both consoles.
         const FRAME: (i64, i64) = (280_896_000, 16_777_216);
         let clock =
             self.clock.as_deref().filter(|clock| clock.len() >= CLOCK_SIZE && word(clock, 0) == OF_FRAMES)?;
@@ -195,7 +202,7 @@ impl<'a> State<'a> {
         })
     }
 
-    /// The game's title, and on the GBA its code after it, as far as they are readable.
+    /// The game's title, up to the first character that cannot be printed.
     pub fn title(&self) -> String {
         let title = &self.core[GAME];
         let title = if self.console == Console::Gba { &title[..12] } else { title };
@@ -206,19 +213,19 @@ impl<'a> State<'a> {
             .collect()
     }
 
-    /// The state proper, without picture, save and other things.
+    /// The core state, without the picture, the battery save and other optional parts.
     pub fn core(&self) -> &[u8] {
         &self.core
     }
 
-    /// The battery save, if the state was made with it.
+    /// The battery save, if the state contains it.
     pub fn save(&self) -> Option<&[u8]> {
         self.save.as_deref()
     }
 
-    /// The state proper with this battery save, as a bare state.
+    /// A bare state of the core state and this battery save.
     pub fn with_save(&self, save: &[u8]) -> Vec<u8> {
-        // A list with one entry, and its end.
+        // The list of optional parts has two entries of 16 bytes: the save, and the end of the list (zeros).
         let at = (self.core.len() + 32) as u64;
         let mut bytes = self.core.to_vec();
         bytes.extend(SAVE_TAG.to_le_bytes());
@@ -229,7 +236,7 @@ impl<'a> State<'a> {
         bytes
     }
 
-    /// The memory in it by domain. The battery save is there if the state was made with it.
+    /// The memory domains in the state. The domain `sram` is the battery save, if the state contains it.
     pub fn memory(&self) -> impl Iterator<Item = Region<'_>> {
         let layout = self.layout();
         let save = self.save.as_deref().map(|bytes| Region { domain: "sram", bytes });
@@ -237,7 +244,8 @@ impl<'a> State<'a> {
         memory.map(|(domain, range)| Region { domain, bytes: &self.core[range.clone()] }).chain(save)
     }
 
-    /// The state proper with the names and checksum of another game's: mGBA takes it for that one.
+    /// The core state with the title, code and checksum of `other`'s game, so that mGBA accepts it as a state of that
+    /// game.
     ///
     /// # Errors
     ///
@@ -268,7 +276,7 @@ impl Console {
     }
 }
 
-/// By the magic number that begins a state, whose low bits are a version.
+/// Finds the console by the magic number at the beginning of a state. The number's low 16 bits are a version.
 fn console_of(core: &[u8]) -> Result<Console, StateError> {
     if core.len() < 4 {
         return Err(format("it is cut short"));
@@ -276,12 +284,13 @@ fn console_of(core: &[u8]) -> Result<Console, StateError> {
     match word(core, 0) & !0xFFFF {
         0x0100_0000 => Ok(Console::Gba),
         0x0040_0000 => Ok(Console::Gb),
-        _ => Err(format("it begins with another number than states do")),
+        _ => Err(format("it does not begin with the number that marks a state")),
     }
 }
 
-/// Data after a bare state. There, mGBA lists what else was asked for: for each a tag and a size of 32 bits
-/// and its offset in the file of 64, ended by tag 0; the bytes follow.
+/// The optional part with this tag, from the bytes after a bare core state of `core` bytes. They begin with a list of
+/// the parts: each entry has a tag (32 bits), a size (32 bits), and an offset in the file (64 bits). An entry with tag
+/// 0 ends the list, and the bytes of the parts follow.
 fn bare_extra(core: usize, extra: &[u8], tag: u32) -> Option<Vec<u8>> {
     let mut entries = extra.chunks_exact(16).take_while(|entry| word(entry, 0) != 0);
     let entry = entries.find(|entry| word(entry, 0) == tag)?;
@@ -292,13 +301,13 @@ fn bare_extra(core: usize, extra: &[u8], tag: u32) -> Option<Vec<u8>> {
     extra.get(offset..)?.get(..word(entry, 4) as usize).map(<[u8]>::to_vec)
 }
 
-/// Decompresses, and takes more than `limit` bytes for no state.
+/// Decompresses data. More than `limit` bytes are an error.
 fn inflated(data: &[u8], limit: usize) -> Result<Vec<u8>, StateError> {
     let mut bytes = Vec::new();
     match ZlibDecoder::new(data).take(limit as u64 + 1).read_to_end(&mut bytes) {
         Ok(_) if bytes.len() <= limit => Ok(bytes),
-        Ok(_) => Err(format("what is inside is larger than any state")),
-        Err(error) => Err(format(format!("what is inside cannot be decompressed ({error})"))),
+        Ok(_) => Err(format("its data is larger than any state's")),
+        Err(error) => Err(format(format!("its data cannot be decompressed ({error})"))),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-/// RFC 3339 in UTC, to the second. A clock outside 1970 to 9999, which the format cannot show, shows the nearest of these.
+/// RFC 3339 in UTC, to the second. A time before 1970 or after 9999 is shown as the first or last time of that range.
 pub fn seconds(time: SystemTime) -> String {
     humantime::format_rfc3339_seconds(shown(time)).to_string()
 }
@@ -12,11 +12,12 @@ pub fn millis(time: SystemTime) -> String {
     humantime::format_rfc3339_millis(shown(time)).to_string()
 }
 
-/// The time that [`seconds`] or [`millis`] has written.
+/// The time in a text from [`seconds`] or [`millis`]; `None` if the text is not a time.
 pub fn parse(text: &str) -> Option<SystemTime> {
     humantime::parse_rfc3339(text).ok()
 }
 
+/// The nearest time from 1970 to 9999, the range that `humantime` can format.
 fn shown(time: SystemTime) -> SystemTime {
     const LAST: Duration = Duration::from_secs(253_402_300_799);
     time.clamp(SystemTime::UNIX_EPOCH, SystemTime::UNIX_EPOCH + LAST)

@@ -1,7 +1,8 @@
 //! Keeps states of an attached emulator, and goes back to them.
 //!
-//! The script saves a state within its frame callback, so a state costs the window time. The keys of the frames between two
-//! states are not known. So an attached emulator goes back to frames whose states are kept, and to no others.
+//! The script saves a state within its frame callback, which delays mGBA's next frame. So states are saved rarely. The
+//! keys of the frames between two states are not known. So an attached emulator can go back only to frames whose state
+//! was saved.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,17 +18,17 @@ use super::refresh::is_ready;
 use super::shared::AttachedState;
 use crate::history::{Beginning, History, NewState, Thumbnail};
 
-/// Time between two states. A test in `tests/tests/e2e/history.rs` measures what they cost a window.
+/// Time between two states. A test in `tests/tests/e2e/history.rs` measures how much they delay mGBA's frames.
 const SPACING: Duration = Duration::from_secs(1);
-/// How long states are kept after somebody last asked for the history. Without this limit, an emulator whose history nobody
-/// uses would send a state each second.
-const INTEREST: Duration = Duration::from_secs(10 * 60);
-/// The longest time for a state to arrive.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// mGBA's state flags: the screenshot, the battery save and the cartridge's clock. With a screenshot, mGBA compresses the
-/// state, so a few KiB cross the link instead of 400.
+/// States are fetched for this long after a client last asked for the history. Otherwise, every attached emulator would
+/// send a state each second, even if no client uses its history.
+const FETCH_TIME: Duration = Duration::from_secs(10 * 60);
+/// The longest time to wait for a state.
+const STATE_TIMEOUT: Duration = Duration::from_secs(2);
+/// mGBA's state flags: the screenshot, the battery save and the cartridge's clock. With a screenshot, mGBA compresses
+/// the state, so a few KiB cross the link instead of 400.
 const FLAGS: u8 = 1 | 2 | 8;
-/// After a state was loaded, its event comes within this many frames.
+/// The script reports a loaded state within this many frames.
 const EVENT_FRAMES: u32 = 3;
 
 /// Adds states of an attached emulator to its history.
@@ -43,13 +44,13 @@ struct FetchProgress {
     beginning: Option<Beginning>,
     /// The frame of the last state.
     kept: Option<u32>,
-    /// The keys of the last state.
+    /// The last keys that were added to the current line.
     keys: Option<u16>,
     /// The frame to which the emulator last went back, until a later state is kept.
     went_to: Option<u32>,
-    /// How many times the order of frames was broken.
+    /// The number of times that the order of frames was broken, for example by a reset.
     breaks: u64,
-    /// When somebody last asked for the history.
+    /// When a client last asked for the history.
     asked: Option<Instant>,
 }
 
@@ -58,23 +59,23 @@ struct Saved {
     frame: u32,
     state: Vec<u8>,
     keys: Option<u16>,
-    /// How many times the order of frames had been broken when it came.
+    /// The value of [`FetchProgress::breaks`] when the state arrived.
     breaks: u64,
 }
 
-/// A `rewind` in a batch: the index of the operation, and where it goes back to.
+/// A `rewind` of a batch that was replaced with other operations: its index in the batch, and where it goes back to.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Return {
+pub(super) struct PreparedRewind {
     pub index: usize,
     line: u32,
     frame: u32,
 }
 
-/// How many operations a `rewind` becomes.
+/// The number of operations that replace a `rewind`.
 const OPS: usize = 3;
 
 impl StateFetcher {
-    /// A history that takes at most `budget` bytes of memory; with 0 it keeps nothing.
+    /// Creates an empty history that takes at most `budget` bytes of memory. With 0, no states are kept.
     pub fn new(budget: usize) -> StateFetcher {
         let progress = FetchProgress {
             beginning: Some(Beginning::Game),
@@ -87,17 +88,17 @@ impl StateFetcher {
         StateFetcher { history: Arc::new(History::new(budget)), progress: Mutex::new(progress) }
     }
 
-    /// Returns the history. From then on, states are kept until nobody has asked for the history for ten minutes.
+    /// Returns the history. From then on, states are fetched until no client has asked for the history for ten minutes.
     pub fn ask(&self) -> Arc<History> {
         self.progress.lock().asked = Some(Instant::now());
         self.history.clone()
     }
 
     fn is_asked(&self) -> bool {
-        self.progress.lock().asked.is_some_and(|asked| asked.elapsed() < INTEREST)
+        self.progress.lock().asked.is_some_and(|asked| asked.elapsed() < FETCH_TIME)
     }
 
-    /// Notes that the frames after this do not follow from the earlier ones.
+    /// Records that the next frame does not follow from the earlier ones.
     pub fn discontinue(&self, beginning: Beginning) {
         let progress = &mut *self.progress.lock();
         if progress.beginning != Some(Beginning::Game) {
@@ -107,7 +108,8 @@ impl StateFetcher {
         progress.breaks += 1;
     }
 
-    /// Notes that a state was loaded, and that the frame counter is at `frame` shortly after.
+    /// Records that a state was loaded, unless that was this emulator's own `rewind`. `frame` is the frame counter
+    /// shortly after.
     pub fn note_state(&self, frame: u32) {
         let own = |went_to: u32| (went_to..=went_to + EVENT_FRAMES).contains(&frame);
         if !self.progress.lock().went_to.is_some_and(own) {
@@ -115,7 +117,7 @@ impl StateFetcher {
         }
     }
 
-    /// Forgets everything, because of another game.
+    /// Removes everything from the history. Called when another game is loaded.
     pub fn clear(&self) {
         let progress = &mut *self.progress.lock();
         self.history.clear();
@@ -127,7 +129,7 @@ impl StateFetcher {
         self.progress.lock().breaks
     }
 
-    /// Whether the state of this frame is kept already.
+    /// Whether the state of this frame is already kept.
     fn has(&self, frame: u32) -> bool {
         let progress = self.progress.lock();
         progress.beginning.is_none() && progress.kept == Some(frame)
@@ -135,7 +137,7 @@ impl StateFetcher {
 
     fn add(&self, Saved { frame, state, keys, breaks }: Saved, thumbnail: Option<Thumbnail>) {
         let progress = &mut *self.progress.lock();
-        // The state may be from before the last break.
+        // If the order of frames was broken since the state arrived, it does not belong to the current line.
         if progress.breaks != breaks || progress.beginning.is_none() && progress.kept == Some(frame) {
             return;
         }
@@ -154,17 +156,18 @@ impl StateFetcher {
 }
 
 impl StateFetcher {
-    /// Replaces an operation `rewind` of a batch with operations that the script has. They save the current state and load
-    /// the kept one. The first `rewind` is given by its index, frame and line; `now` is the emulator's frame counter.
+    /// Replaces the operation `rewind` of a batch with operations that the script has: they save the current state and
+    /// load an earlier one. `index`, `frame` and `line` are those of the first `rewind`; `now` is the emulator's frame
+    /// counter.
     ///
     /// # Errors
-    /// If it cannot go back.
+    /// If the emulator cannot go back to that frame.
     pub fn prepare(
         &self,
         batch: &mut Batch,
         (index, frame, line): (usize, u32, u32),
         now: u32,
-    ) -> Result<Return, OpError> {
+    ) -> Result<PreparedRewind, OpError> {
         if !self.history.is_on() {
             let message = "this emulator was attached without memory for a history; start the server without --history 0";
             return Err(OpError::new(Status::Unsupported, message));
@@ -179,12 +182,12 @@ impl StateFetcher {
         let load = Op::LoadState { data: found.state, flags: FLAGS };
         let ops = [Op::CurrentFrame {}, Op::SaveState { flags: FLAGS }, load];
         batch.ops.splice(index..=index, ops);
-        Ok(Return { index, line: found.line, frame: found.frame })
+        Ok(PreparedRewind { index, line: found.line, frame: found.frame })
     }
 
     /// Replaces the results of the operations that `prepare` put into a batch with the result of `rewind`.
-    pub fn finish(&self, to: Return, outcome: &mut Outcome) {
-        let Return { index, line, frame } = to;
+    pub fn finish(&self, to: PreparedRewind, outcome: &mut Outcome) {
+        let PreparedRewind { index, line, frame } = to;
         let end = outcome.results.len().min(index + OPS);
         let mut results = outcome.results.drain(index.min(end)..end).collect::<Vec<_>>().into_iter();
         let result = match (results.next(), results.next(), results.next()) {
@@ -206,13 +209,13 @@ impl StateFetcher {
         }
     }
 
-    /// The emulator went back to a frame. `end` is the state that it left.
+    /// Called after the emulator went back to a frame. `end` is the state from before it went back.
     fn went_back(&self, line: u32, frame: u32, end: Saved) {
         let (beginning, went_to) = {
             let progress = self.progress.lock();
             (progress.beginning, progress.went_to)
         };
-        // While a user looks for a frame, the frames that it leaves are not kept as a line.
+        // A user who searches for a frame may go back many times in a row. The states in between do not become lines.
         if !matches!(beginning, Some(Beginning::Rewind { .. })) {
             let thumbnail = thumbnail(&end.state);
             self.add(end, thumbnail);
@@ -222,7 +225,7 @@ impl StateFetcher {
         progress.breaks += 1;
         self.history.set_current(line);
         if self.history.is_end(line, frame) {
-            // The emulator is back at the end of the line, which continues.
+            // The emulator is at the end of the last line again, so the next frames continue that line.
             (progress.beginning, progress.kept, progress.keys) = (None, Some(frame), None);
         } else {
             progress.beginning = Some(Beginning::Rewind { line, frame });
@@ -230,37 +233,38 @@ impl StateFetcher {
     }
 }
 
-/// Keeps states of the emulator while it runs.
-pub(super) async fn keep(link: Arc<Link>, shared: Arc<AttachedState>) {
-    if !shared.keeper.history.is_on() {
+/// Fetches a state each second while a client is interested in the history.
+pub(super) async fn fetch_states(link: Arc<Link>, shared: Arc<AttachedState>) {
+    if !shared.fetcher.history.is_on() {
         return;
     }
     loop {
         sleep(SPACING).await;
-        if !shared.keeper.is_asked() {
+        if !shared.fetcher.is_asked() {
             continue;
         }
         let status = link.status();
         // mGBA-http's script sends no events, so it does not report that a state was loaded.
         let has_events = matches!(status.script, Some(Script::Framewire(_)));
-        if !has_events || !is_ready(&link) || !shared.knows_game() || shared.keeper.has(status.frame) {
+        if !has_events || !is_ready(&link) || !shared.knows_game() || shared.fetcher.has(status.frame) {
             continue;
         }
         let Some(saved) = ask_for_state(&link, &shared).await else { continue };
         let thumbnail = thumbnail(&saved.state);
-        shared.keeper.add(saved, thumbnail);
+        shared.fetcher.add(saved, thumbnail);
     }
 }
 
 async fn ask_for_state(link: &Link, shared: &Arc<AttachedState>) -> Option<Saved> {
     let (done, result) = oneshot::channel();
     let batch = Batch::new(vec![Op::SaveState { flags: FLAGS }, Op::GetKeys {}]);
-    let keeper = shared.keeper.clone();
-    // Replies and events come in order.
+    let fetcher = shared.fetcher.clone();
+    // Read the number of breaks as soon as the reply arrives: replies and events arrive in order, so the number
+    // includes every break before the state was saved, and no later one.
     let respond = move |result: Result<Outcome, LinkError>| {
-        let _ = done.send(result.map(|outcome| (outcome, keeper.breaks())));
+        let _ = done.send(result.map(|outcome| (outcome, fetcher.breaks())));
     };
-    link.submit(batch, Instant::now() + PATIENCE, Box::new(respond));
+    link.submit(batch, Instant::now() + STATE_TIMEOUT, Box::new(respond));
     let (outcome, breaks) = result.await.ok()?.ok()?;
     let mut results = outcome.results.into_iter();
     let Some(Ok(Value::Bytes(state))) = results.next() else { return None };
@@ -271,7 +275,7 @@ async fn ask_for_state(link: &Link, shared: &Arc<AttachedState>) -> Option<Saved
     Some(Saved { frame: outcome.frame, state, keys, breaks })
 }
 
-/// The picture of a state, made smaller.
+/// A small version of the picture of a state.
 fn thumbnail(state: &[u8]) -> Option<Thumbnail> {
     let picture = png::decode(state).ok()?;
     let rows: Vec<&[u8]> = picture.rgb.chunks_exact(picture.width as usize * 3).collect();

@@ -1,10 +1,10 @@
 //! An attached emulator: a stock mGBA in another process, reached through a link.
 //!
-//! - `watches`: the watches of this emulator, which outlive connections;
-//! - `shared`: the state that the link's task, the front ends and the refresh tasks share, with the requests that wait for
-//!   frames;
+//! - `watches`: the watches of this emulator, which continue after a reconnection;
+//! - `shared`: the state that the link's task, the front ends and the refresh tasks share; also the deadlines of
+//!   requests that wait for frames;
 //! - `history`: keeps states, and goes back to them;
-//! - `refresh`: tasks that refresh what a new connection or another game changes.
+//! - `refresh`: tasks that update the game and the watches after a new connection or another game.
 
 mod history;
 mod refresh;
@@ -24,11 +24,11 @@ use crate::{
     Audio, Emulator, EmulatorError, Event, History, Kind, Pending, PendingPicture, Run, State, Video, Watch,
     WatchRequest,
 };
-use history::Return;
+use history::PreparedRewind;
 use shared::{Advances, AttachedState};
 
-/// Longest time to end lockstep when the emulator is closed.
-const FAREWELL: Duration = Duration::from_secs(1);
+/// The longest time to wait for the end of lockstep when the emulator is closed.
+const END_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// An attached emulator.
 pub struct Attached {
@@ -39,8 +39,8 @@ pub struct Attached {
 }
 
 impl Attached {
-    /// Starts connecting to the script at `config.address`, on `runtime`. Its history may take `history` bytes of memory; with 0
-    /// it keeps no states.
+    /// Starts to connect to the script at `config.address`, on `runtime`. The history may take `history` bytes of
+    /// memory. With 0, no states are kept.
     pub fn start(config: Config, runtime: &Handle, history: usize) -> Attached {
         let address = config.address.clone();
         let shared = Arc::new(AttachedState::new(history));
@@ -49,7 +49,7 @@ impl Attached {
         let tasks = [
             runtime.spawn(refresh::game(link.clone(), shared.clone())).abort_handle(),
             runtime.spawn(refresh::watches(link.clone(), shared.clone())).abort_handle(),
-            runtime.spawn(history::keep(link.clone(), shared.clone())).abort_handle(),
+            runtime.spawn(history::fetch_states(link.clone(), shared.clone())).abort_handle(),
         ];
         Attached { link, address, shared, tasks }
     }
@@ -58,9 +58,9 @@ impl Attached {
     pub async fn close(&self) {
         self.end_tasks();
         if self.shared.in_lockstep() {
-            // Otherwise mGBA would wait in its frame until the script notices that the link is gone.
+            // Otherwise mGBA would wait in its frame until the script detects that the connection is closed.
             let end = Op::Lockstep { timeout: 0 }.into();
-            let _ = submit(&self.link, &self.shared, end, Instant::now() + FAREWELL).await;
+            let _ = submit(&self.link, &self.shared, end, Instant::now() + END_TIMEOUT).await;
         }
         self.link.close().await;
     }
@@ -78,15 +78,16 @@ impl Drop for Attached {
     }
 }
 
-/// Passes a batch to the link, and applies its effects to the shared state. If frames of an earlier batch have not run yet,
-/// the batch waits for them, and its deadline moves by that time.
+/// Passes a batch to the link. When the outcome arrives, applies the batch's effects to the shared state. If frames of
+/// an earlier batch still have to run, the batch waits for them, and its deadline moves by that time.
 fn submit(link: &Link, shared: &Arc<AttachedState>, mut batch: Batch, deadline: Instant) -> Pending {
     let (responder, mut pending) = Pending::new();
     let has_run = batch.ops.iter().any(|op| matches!(op, Op::Run { .. }));
     let given_up = if has_run && batch.key.is_none() { Some(pending.given_up()) } else { None };
     let deadline = shared.advances.after(deadline);
     let advance = match batch.ops.last() {
-        // The deadline of a run is far away, and other requests are answered meanwhile.
+        // A batch with a run does not count here: its deadline is far away, and the script answers other requests
+        // during a run.
         Some(Op::Advance { .. }) if !has_run => Some(Advances::begin(shared, deadline)),
         _ => None,
     };
@@ -104,7 +105,7 @@ fn submit(link: &Link, shared: &Arc<AttachedState>, mut batch: Batch, deadline: 
         given_up,
         Box::new(move |mut result| {
             if let (Some((shared, to)), Ok(outcome)) = (going_back, &mut result) {
-                shared.keeper.finish(to, outcome);
+                shared.fetcher.finish(to, outcome);
             }
             if let (Some((shared, effects)), Ok(outcome)) = (effects, &result) {
                 shared.apply(&effects, outcome);
@@ -116,32 +117,33 @@ fn submit(link: &Link, shared: &Arc<AttachedState>, mut batch: Batch, deadline: 
     pending
 }
 
-/// Replaces a `rewind` in a batch by operations that the script has. Returns `None` if there is none, and an error with the number
-/// of the operation if it is refused.
+/// Replaces a `rewind` in a batch with operations that the script has. Returns `None` if the batch has no `rewind`, and
+/// an error with the index of the operation if it is refused.
 fn go_back(
     link: &Link,
     shared: &AttachedState,
     batch: &mut Batch,
-) -> Option<Result<Return, (usize, OpError)>> {
+) -> Option<Result<PreparedRewind, (usize, OpError)>> {
     let rewind = batch.ops.iter().enumerate().find_map(|(index, op)| match *op {
         Op::Rewind { frame, line } => Some((index, frame, line)),
         _ => None,
     })?;
     let status = link.status();
     if status.script == Some(Script::MgbaHttp) {
-        // This script sends no events of states and resets. The link refuses the operation.
+        // mGBA-http's script does not report loaded states and resets, so there is no history. The link refuses the
+        // operation.
         return None;
     }
     let busy = |message| Some(Err((rewind.0, OpError::new(Status::Busy, message))));
     if shared.watches.belong_to_recording() {
         return busy(
-            "the game is being recorded or replayed, and cannot go back meanwhile; end that first".to_owned(),
+            "the game is being recorded or replayed, so it cannot go back; end that first".to_owned(),
         );
     }
     if let Some(id) = shared.timeline_under_way() {
         return busy(format!("timeline {id} plays keys; cancel it or wait for its end before you go back"));
     }
-    Some(shared.keeper.prepare(batch, rewind, status.frame).map_err(|error| (rewind.0, error)))
+    Some(shared.fetcher.prepare(batch, rewind, status.frame).map_err(|error| (rewind.0, error)))
 }
 
 impl Emulator for Attached {
@@ -214,8 +216,8 @@ impl Emulator for Attached {
     }
 
     fn history(&self) -> Option<Arc<History>> {
-        let knows_frames = self.link.status().script != Some(Script::MgbaHttp);
-        knows_frames.then(|| self.shared.keeper.ask())
+        let has_history = self.link.status().script != Some(Script::MgbaHttp);
+        has_history.then(|| self.shared.fetcher.ask())
     }
 }
 

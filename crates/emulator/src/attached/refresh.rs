@@ -1,4 +1,4 @@
-//! Tasks that refresh what a new connection or another game changes.
+//! Tasks that update the game and the watches after a new connection or another game.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,10 +10,10 @@ use tokio::time::{sleep, timeout};
 use super::shared::{AttachedState, Game};
 use super::submit;
 
-/// Longest time for an answer. Also the time between two requests for the game's title and code from mGBA-http's script,
-/// which has no events.
-const IDENTIFY: Duration = Duration::from_secs(1);
-/// Time before a failed request is repeated.
+/// The longest time to wait for an answer. Also the time between two requests for the game's title and code to
+/// mGBA-http's script, which sends no events.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
+/// The time before a failed request is repeated.
 const RETRY: Duration = Duration::from_millis(50);
 
 pub(super) fn is_ready(link: &Link) -> bool {
@@ -21,12 +21,13 @@ pub(super) fn is_ready(link: &Link) -> bool {
     status.phase == Phase::Ready && !status.stalled
 }
 
-/// Keeps the shared state's game up to date. Framewire's script sends an event when another game is loaded. So this task
-/// asks for the game only after such an event and after each new connection; in lockstep, other requests would delay frames.
+/// Keeps the shared state's game up to date. Framewire's script sends an event when another game is loaded. So this
+/// task asks for the game only after such an event and after each new connection. More requests would delay frames in
+/// lockstep.
 pub(super) async fn game(link: Arc<Link>, shared: Arc<AttachedState>) {
     loop {
         if link.status().script == Some(Script::MgbaHttp) {
-            let _ = timeout(IDENTIFY, shared.game_changed.notified()).await;
+            let _ = timeout(ANSWER_TIMEOUT, shared.game_changed.notified()).await;
         } else {
             shared.game_changed.notified().await;
         }
@@ -42,12 +43,15 @@ async fn ask_for_game(link: &Link, shared: &Arc<AttachedState>) -> bool {
         return false;
     }
     let batch = Batch::new(vec![Op::GameTitle {}, Op::GameCode {}, Op::Checksum {}]);
-    let Ok(outcome) = submit(link, shared, batch, Instant::now() + IDENTIFY).await else { return false };
+    let Ok(outcome) = submit(link, shared, batch, Instant::now() + ANSWER_TIMEOUT).await else {
+        return false;
+    };
     shared.set_game(outcome.frame, Game::from(outcome));
     true
 }
 
-/// Restarts the watches that the script has forgotten. Waits until the game is known, because watches belong to one game.
+/// Restarts the watches that a new connection does not have. First waits until the game is known, because most watches
+/// belong to one game.
 pub(super) async fn watches(link: Arc<Link>, shared: Arc<AttachedState>) {
     loop {
         let Some((id, op)) = shared.watches.next_forgotten() else {
@@ -58,8 +62,9 @@ pub(super) async fn watches(link: Arc<Link>, shared: Arc<AttachedState>) {
             sleep(RETRY).await;
             continue;
         }
-        match submit(&link, &shared, op.into(), Instant::now() + IDENTIFY).await {
-            // If the watch was started, this has no effect. If not, the loaded game may lack its memory.
+        match submit(&link, &shared, op.into(), Instant::now() + ANSWER_TIMEOUT).await {
+            // If the watch has started, this has no effect. Otherwise the script refused it, for example because the
+            // loaded game does not have its memory.
             Ok(_) => shared.watches.give_up(id),
             Err(_) => sleep(RETRY).await,
         }

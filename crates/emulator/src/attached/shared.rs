@@ -43,31 +43,34 @@ impl From<Outcome> for Game {
 pub(super) struct AttachedState {
     pub events: EventSender,
     pub watches: Arc<AttachedWatches>,
-    pub keeper: Arc<StateFetcher>,
-    /// The timelines of keys that play or wait.
+    pub fetcher: Arc<StateFetcher>,
+    /// The timelines that are playing or waiting.
     timelines: Mutex<BTreeSet<u32>>,
     pub game: Mutex<Game>,
-    /// Whether `game` was requested over the current connection.
+    /// Whether `game` was received over the current connection.
     game_known: AtomicBool,
-    /// Notified when the emulator may have another game.
+    /// Notified when another game may have been loaded.
     pub game_changed: Notify,
-    /// Whether the emulator is in lockstep. This may be wrong, because another client may have started or ended lockstep.
+    /// Whether the emulator is in lockstep. This may be wrong, because another client of the script may have started or
+    /// ended lockstep.
     lockstep: AtomicBool,
     pub advances: Advances,
 }
 
-/// How an operation changes this state after it was performed.
+/// The effect of an operation on [`AttachedState`], after it was performed.
 #[derive(Debug)]
 pub(super) enum OpEffect {
+    /// A watch with this number starts.
     Watch(u32),
+    /// Lockstep starts (`true`) or ends.
     Lockstep(bool),
-    /// The result is the number of a timeline, alone or first.
+    /// A timeline starts. Its number is the operation's result, or the first item of the result.
     Timeline,
-    /// The frames after it do not follow from those before it.
+    /// The next frame does not follow from the last one.
     Break(Beginning),
 }
 
-/// The effects of the operations of a batch, each with the number of its operation; `None` if there are none.
+/// The effects of the operations of a batch, each with the index of its operation. `None` if there are no effects.
 pub(super) fn effects(batch: &Batch) -> Option<Vec<(usize, OpEffect)>> {
     let effect = |op: &Op| match op {
         Op::Watch { id, .. } => Some(OpEffect::Watch(*id)),
@@ -86,12 +89,12 @@ pub(super) fn effects(batch: &Batch) -> Option<Vec<(usize, OpEffect)>> {
 }
 
 impl AttachedState {
-    /// The state of a new emulator, whose history may take `history` bytes.
+    /// The state of a new emulator, whose history may take `history` bytes of memory.
     pub fn new(history: usize) -> AttachedState {
         AttachedState {
             events: EventSender::new(),
             watches: Arc::default(),
-            keeper: Arc::new(StateFetcher::new(history)),
+            fetcher: Arc::new(StateFetcher::new(history)),
             timelines: Mutex::default(),
             game: Mutex::default(),
             game_known: AtomicBool::new(false),
@@ -101,7 +104,7 @@ impl AttachedState {
         }
     }
 
-    /// Receives the notices of a link.
+    /// A function that handles the notices of a link.
     pub fn listener(shared: &Arc<AttachedState>) -> Listen {
         let shared = shared.clone();
         Box::new(move |frame, notice| shared.handle(frame, notice))
@@ -111,7 +114,7 @@ impl AttachedState {
         self.lockstep.load(Relaxed)
     }
 
-    /// Whether the game was requested over the current connection.
+    /// Whether the game was received over the current connection.
     pub fn knows_game(&self) -> bool {
         self.game_known.load(Relaxed)
     }
@@ -127,13 +130,13 @@ impl AttachedState {
                 (OpEffect::Timeline, Some(Ok(value))) => {
                     self.timelines.lock().extend(timeline_id(value));
                 }
-                (OpEffect::Break(beginning), Some(Ok(_))) => self.keeper.discontinue(*beginning),
+                (OpEffect::Break(beginning), Some(Ok(_))) => self.fetcher.discontinue(*beginning),
                 _ => {}
             }
         }
     }
 
-    /// A timeline of keys that plays or waits, of those that were begun here.
+    /// A timeline that is playing or waiting, if this emulator has started one.
     pub fn timeline_under_way(&self) -> Option<u32> {
         self.timelines.lock().first().copied()
     }
@@ -144,7 +147,7 @@ impl AttachedState {
                 self.game_known.store(false, Relaxed);
                 self.watches.forget();
                 self.timelines.lock().clear();
-                self.keeper.discontinue(Beginning::State);
+                self.fetcher.discontinue(Beginning::State);
                 self.game_changed.notify_one();
                 self.events.send(frame, Happening::Connected);
             }
@@ -153,7 +156,7 @@ impl AttachedState {
                 // The end of lockstep may be among the lost events.
                 self.lockstep.store(false, Relaxed);
                 self.timelines.lock().clear();
-                self.keeper.discontinue(Beginning::State);
+                self.fetcher.discontinue(Beginning::State);
                 self.events.send(frame, Happening::Missed { count });
             }
             Notice::Stalled => self.events.send(frame, Happening::Stalled),
@@ -169,11 +172,11 @@ impl AttachedState {
                     self.watches.changed(watch, frame, ticks, values)
                 }
                 EventItem::Reset => {
-                    self.keeper.discontinue(Beginning::Reset);
+                    self.fetcher.discontinue(Beginning::Reset);
                     self.events.send(frame, Happening::Reset);
                 }
                 EventItem::State => {
-                    self.keeper.note_state(frame);
+                    self.fetcher.note_state(frame);
                     self.events.send(frame, Happening::State);
                 }
                 EventItem::TimelineOver { id, cancelled } => {
@@ -185,14 +188,14 @@ impl AttachedState {
                     self.events.send(frame, Happening::LockstepOver);
                 }
                 EventItem::Game => {
-                    self.keeper.discontinue(Beginning::Game);
+                    self.fetcher.discontinue(Beginning::Game);
                     self.game_changed.notify_one();
                 }
             }
         }
     }
 
-    /// Records which game the emulator has, and sends an event if the game has changed.
+    /// Records which game is loaded. Sends an event if the game has changed.
     pub fn set_game(&self, frame: u32, game: Game) {
         let before = std::mem::replace(&mut *self.game.lock(), game.clone());
         let other_checksum = before.checksum.zip(game.checksum).is_some_and(|(before, now)| before != now);
@@ -201,7 +204,7 @@ impl AttachedState {
         }
         self.game_known.store(true, Relaxed);
         if before != game {
-            self.keeper.clear();
+            self.fetcher.clear();
             let Game { title, code, checksum } = game;
             self.events.send(frame, Happening::Game { title, code, checksum });
         }
@@ -218,24 +221,24 @@ fn timeline_id(value: &Value) -> Option<u32> {
     }
 }
 
-/// The advances that have not ended: frames that clients have asked for in lockstep. While these frames run, the script
-/// answers no request of its link. That takes as long as mGBA's window needs, so requests that are made meanwhile get that
-/// much more time.
+/// The unfinished `advance` operations: frames that clients have requested in lockstep. Until these frames have run, at
+/// the speed of mGBA's window, the script answers no request of this link. So the deadlines of requests in this time
+/// are extended.
 #[derive(Debug, Default)]
 pub(super) struct Advances(Mutex<OpenAdvances>);
 
 #[derive(Debug, Default)]
 struct OpenAdvances {
     count: usize,
-    /// The latest of their deadlines; `None` if there are none.
+    /// The latest deadline of the unfinished advances; `None` if all have ended.
     until: Option<Instant>,
 }
 
-/// An advance that ends when this is dropped.
+/// A guard of one unfinished advance. When it is dropped, the advance counts as ended.
 pub(super) struct Advance(Arc<AttachedState>);
 
 impl Advances {
-    /// Records an advance that ends by `deadline`.
+    /// Records an unfinished advance with this deadline.
     pub fn begin(shared: &Arc<AttachedState>, deadline: Instant) -> Advance {
         let open = &mut *shared.advances.0.lock();
         open.count += 1;
@@ -243,7 +246,8 @@ impl Advances {
         Advance(shared.clone())
     }
 
-    /// The deadline of a request that is made now: `deadline`, plus the time that the open advances may still take.
+    /// The deadline of a request that is sent now: `deadline`, plus the time that the unfinished advances may still
+    /// take.
     pub fn after(&self, deadline: Instant) -> Instant {
         let until = self.0.lock().until;
         until.map_or(deadline, |until| deadline + until.saturating_duration_since(Instant::now()))

@@ -1,5 +1,5 @@
-//! The watches of an attached emulator, which outlive connections. With each connection the script forgets its watches, so
-//! they are started again, and an event marks the gap.
+//! The watches of an attached emulator, which continue after a reconnection. The script keeps watches only as long as
+//! their connection. So after a reconnection, the watches are started again, and an event marks the gap.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -15,32 +15,35 @@ use tokio::sync::Notify;
 use crate::feed::Feed;
 use crate::{Change, Discontinuity, Watch, WatchEnd, WatchEvent, WatchRequest};
 
-/// Longest time to send the end of a watch.
-const FAREWELL: Duration = Duration::from_secs(1);
+/// The deadline of the request that ends a watch.
+const END_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// All watches of an emulator.
 #[derive(Default)]
 pub(super) struct AttachedWatches {
     last_id: AtomicU32,
     open: Mutex<HashMap<u32, WatchEntry>>,
-    /// Notified when the script has forgotten watches.
+    /// Notified when watches may have to be started again.
     forgotten: Notify,
     /// The link to the script.
     link: OnceLock<Weak<Link>>,
 }
 
-/// A watch from its request to its end.
+/// A watch, from its creation to its end.
 struct WatchEntry {
     feed: Weak<Feed>,
+    /// The operation that starts the watch.
     op: Op,
-    /// Whether it reports keys and discontinuities, and so continues in another game.
+    /// Whether the watch reports keys and discontinuities, and therefore continues in another game.
     keys: bool,
     ranges: Vec<MemoryRange>,
-    /// Its state since it started; `None` before that.
+    /// The last reported state; `None` until the watch has started.
     known: Option<WatchState>,
-    /// Whether it has started, and the connected script has forgotten it.
+    /// Whether the watch has to be started again, because it was started over an earlier connection.
     forgotten: bool,
 }
 
+/// The state of a watch at its last report.
 struct WatchState {
     /// The last known bytes of each range.
     bytes: Vec<Vec<u8>>,
@@ -48,19 +51,19 @@ struct WatchState {
     keys: Option<u16>,
     /// The frame of the last report.
     frame: u32,
-    /// Frames from the start of the watch to that one.
+    /// The number of frames from the start of the watch to the last report.
     ticks: u64,
-    /// Frames from the start of the watch to the frame from which the script counts.
+    /// The value of `ticks` when the watch was last started in the script. The script counts frames from there.
     since: u64,
 }
 
 impl AttachedWatches {
-    /// Sends the ends of watches over `link` from now on.
+    /// Sets the link over which the ends of watches are sent.
     pub fn connect(&self, link: &Arc<Link>) {
         let _ = self.link.set(Arc::downgrade(link));
     }
 
-    /// Makes a watch with a new number.
+    /// Creates a watch with a new number.
     pub fn watch(self: &Arc<Self>, request: WatchRequest) -> Watch {
         let id = self.last_id.fetch_add(1, Relaxed).wrapping_add(1);
         let feed = Feed::new();
@@ -78,7 +81,8 @@ impl AttachedWatches {
         watch
     }
 
-    /// A watch has started in `frame`; `base` has the bytes of its ranges at that time.
+    /// Called when the script has started a watch. `frame` is the current frame, and `base` the bytes of all ranges. If
+    /// the watch had already run before a reconnection, an event reports what has changed since then.
     pub fn begun(&self, id: u32, frame: u32, base: &[u8]) {
         let open = &mut *self.open.lock();
         let Some(entry) = open.get_mut(&id) else { return self.send_end(id) };
@@ -101,7 +105,7 @@ impl AttachedWatches {
         entry.known = Some(known);
     }
 
-    /// The script reports changes of a watch, `ticks` frames after the watch started there.
+    /// Called when the script reports changes of a watch, `ticks` frames after it started the watch.
     pub fn changed(&self, id: u32, frame: u32, ticks: u32, values: Vec<NewValue>) {
         let open = &mut *self.open.lock();
         let Some(entry) = open.get_mut(&id) else { return };
@@ -131,14 +135,15 @@ impl AttachedWatches {
             return self.send_end(id);
         }
         if discontinuity.is_some() {
-            // The break belongs before this frame, which is the first that does not follow from the earlier ones.
+            // The script reports the break together with the first frame after it. Here, the break is an event before
+            // that frame.
             let ticks = ticks.saturating_sub(1);
             entry.put(WatchEvent { frame, ticks, discontinuity, ..WatchEvent::default() });
         }
         entry.put(WatchEvent { frame, ticks, changes, keys, ..WatchEvent::default() });
     }
 
-    /// Marks all watches as forgotten, because there is a new connection.
+    /// Marks all watches that have started as forgotten. Called after a reconnection.
     pub fn forget(&self) {
         for entry in self.open.lock().values_mut() {
             entry.forgotten = entry.known.is_some();
@@ -146,18 +151,18 @@ impl AttachedWatches {
         self.forgotten.notify_one();
     }
 
-    /// Waits until watches may have been forgotten.
+    /// Waits until watches may have to be started again.
     pub async fn notified(&self) {
         self.forgotten.notified().await;
     }
 
-    /// A watch that has to be started again, and its operation.
+    /// A watch that has to be started again, with the operation for that.
     pub fn next_forgotten(&self) -> Option<(u32, Op)> {
         let open = self.open.lock();
         open.iter().find(|(_, entry)| entry.forgotten).map(|(id, entry)| (*id, entry.op.clone()))
     }
 
-    /// Closes a watch that could not be started again, because another game lacks its memory.
+    /// Closes a watch if it could not be started again, for example because the loaded game does not have its memory.
     pub fn give_up(&self, id: u32) {
         let open = &mut *self.open.lock();
         if open.get(&id).is_some_and(|entry| entry.forgotten) {
@@ -165,8 +170,8 @@ impl AttachedWatches {
         }
     }
 
-    /// Called when the emulator has another game than before the connection broke. Closes the watches that the script has
-    /// forgotten.
+    /// Called when another game is loaded than before a reconnection. Closes the watches that have to be started again,
+    /// except those that report keys.
     pub fn note_other_game(&self) {
         let open = &mut *self.open.lock();
         let of_other_game = open.iter().filter(|(_, entry)| entry.forgotten && !entry.keys);
@@ -175,7 +180,7 @@ impl AttachedWatches {
         }
     }
 
-    /// Whether a watch runs that reports keys: that of a recording or a replay.
+    /// Whether a watch that reports keys is open. Only recordings and replays have such watches.
     pub fn belong_to_recording(&self) -> bool {
         self.open.lock().values().any(|entry| entry.keys && entry.feed.strong_count() > 0)
     }
@@ -190,7 +195,7 @@ impl AttachedWatches {
 
     fn send_end(&self, id: u32) {
         if let Some(link) = self.link.get().and_then(Weak::upgrade) {
-            link.submit(Op::Unwatch { id }.into(), Instant::now() + FAREWELL, Box::new(|_| {}));
+            link.submit(Op::Unwatch { id }.into(), Instant::now() + END_TIMEOUT, Box::new(|_| {}));
         }
     }
 
@@ -225,7 +230,7 @@ fn discontinuity_of(why: u8) -> Option<Discontinuity> {
     }
 }
 
-/// Splits the joined bytes of the ranges. Returns `None` if the length does not match.
+/// Splits the bytes of all ranges into the bytes of each range. Returns `None` if the length does not match.
 fn split(bytes: &[u8], ranges: &[MemoryRange]) -> Option<Vec<Vec<u8>>> {
     let mut rest = bytes;
     let parts = ranges.iter().map(|range| {
@@ -241,7 +246,7 @@ fn split(bytes: &[u8], ranges: &[MemoryRange]) -> Option<Vec<Vec<u8>>> {
 mod tests {
     use super::*;
 
-    /// Framewire's script does not send this.
+    /// Framewire's script never reports a break with 0 ticks, but another program might.
     #[tokio::test]
     async fn a_reset_before_the_first_frame_of_a_watch_does_not_overflow() {
         let watches = Arc::<AttachedWatches>::default();

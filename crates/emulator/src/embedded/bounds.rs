@@ -1,4 +1,4 @@
-//! Checks of the memory that operations access, against the memory that the core has.
+//! Checks that the core has the memory that operations access.
 
 use framewire_libmgba::{Core, Platform};
 use framewire_protocol::{Access, Bus, Op, OpError};
@@ -13,7 +13,7 @@ pub(super) fn bus(core: &Core) -> Bus {
     }
 }
 
-/// Refuses memory that the core does not have, and writes that would have no effect.
+/// Refuses an access to memory that the core does not have, and a write to memory that cannot be written.
 ///
 /// # Errors
 /// If the access is refused; the error says what is accepted.
@@ -24,7 +24,7 @@ pub(super) fn check(core: &Core, access: &Access<'_>) -> Result<(), OpError> {
     access.within(domain.size, domain.writable)
 }
 
-/// Refuses an operation as [`check`] does.
+/// Refuses an operation whose memory access [`check`] refuses.
 ///
 /// # Errors
 /// Those of [`check`].
@@ -32,12 +32,12 @@ pub(super) fn check_op(core: &Core, op: &Op) -> Result<(), OpError> {
     Access::of(op).map_or(Ok(()), |access| check(core, &access))
 }
 
-/// Checks operations before any of them is done. The error has the index of the first that is refused.
+/// Checks operations before any of them is performed. The error contains the index of the first refused operation.
 pub(super) fn check_ops(core: &Core, ops: &[Op]) -> Result<(), (usize, OpError)> {
     ops.iter().enumerate().try_for_each(|(index, op)| check_op(core, op).map_err(|error| (index, error)))
 }
 
-/// The operations of a batch that can be checked before it starts: all up to the one that loads another game.
+/// The operations of a batch that can be checked before the batch starts: all up to the first that loads another game.
 pub(super) fn known(ops: &[Op]) -> &[Op] {
     let loads = |op: &Op| matches!(op, Op::LoadFile { .. } | Op::LoadRom { .. });
     let end = ops.iter().position(loads).map_or(ops.len(), |index| index + 1);

@@ -1,4 +1,4 @@
-//! The cheats of a core, by number.
+//! The cheats of a core. Each cheat has a number.
 
 use std::path::Path;
 
@@ -10,10 +10,10 @@ use super::errors::failed;
 /// The largest number of cheats of a core.
 const MAX_CHEATS: usize = 1000;
 
-/// The largest number of bytes of all names and codes, with a few for each of them.
+/// The largest total of [`size`] for all cheats.
 const MAX_BYTES: usize = 1 << 20;
 
-/// The cheats of the core, in the same order as there.
+/// The cheats of a core, in the same order as in libmgba.
 #[derive(Debug, Default)]
 pub struct Cheats {
     all: Vec<Numbered>,
@@ -27,7 +27,7 @@ struct Numbered {
 }
 
 impl Cheats {
-    /// Forgets the cheats if the core has dropped them, as it does when another game is loaded.
+    /// Removes all cheats if the core has dropped its own list, as it does when another game is loaded.
     pub fn follow(&mut self, core: &mut Core) {
         if !self.all.is_empty() && core.cheats() != self.all.len() {
             core.clear_cheats();
@@ -35,7 +35,7 @@ impl Cheats {
         }
     }
 
-    /// Why no recording or replay can begin, if a cheat is on.
+    /// Why no recording or replay can begin: a cheat is on. `None` if all cheats are off.
     pub fn recording_problem(&self) -> Option<String> {
         if !self.all.iter().any(|numbered| numbered.cheat.enabled) {
             return None;
@@ -61,7 +61,7 @@ impl Cheats {
     /// Adds a cheat. Returns its number.
     ///
     /// # Errors
-    /// With the line and the reason, if a code is not valid.
+    /// If a code is not valid; the error has the code's line and the reason.
     pub fn add(
         &mut self,
         core: &mut Core,
@@ -75,10 +75,11 @@ impl Cheats {
         self.push(core, Cheat { enabled, ..Cheat::new(name, kind, codes) })
     }
 
-    /// Adds the cheats of a file, or none. Returns how many were added.
+    /// Adds all cheats of a file. Returns how many were added.
     ///
     /// # Errors
-    /// With the line and the reason, if the file cannot be read or a code is not valid.
+    /// If the file cannot be read or a code is not valid; the error has the code's line and the reason. Then no cheat
+    /// is added.
     pub fn load(&mut self, core: &mut Core, path: &Path) -> Result<usize, OpError> {
         let cheats = read_cheats(path).map_err(failed)?;
         let (before, count) = (self.all.len(), cheats.len());
@@ -96,8 +97,7 @@ impl Cheats {
 
     fn push(&mut self, core: &mut Core, cheat: Cheat) -> Result<u32, OpError> {
         if self.all.len() >= MAX_CHEATS {
-            let message =
-                format!("there are {MAX_CHEATS} cheats, and more are not possible; remove one first");
+            let message = format!("there are {MAX_CHEATS} cheats, which is the limit; remove one first");
             return Err(OpError::new(Status::Busy, message));
         }
         if self.all.iter().map(|numbered| size(&numbered.cheat)).sum::<usize>() + size(&cheat) > MAX_BYTES {
@@ -123,7 +123,7 @@ impl Cheats {
         Ok(())
     }
 
-    /// Removes a cheat; with 0, all of them.
+    /// Removes a cheat, or with 0 all cheats.
     ///
     /// # Errors
     /// If there is no such cheat.
@@ -152,7 +152,7 @@ impl Cheats {
     }
 }
 
-/// About how many bytes a cheat has in the list.
+/// The approximate size of a cheat in bytes, with its name and its codes.
 fn size(cheat: &Cheat) -> usize {
     64 + cheat.name.len() + cheat.codes.iter().map(|code| 1 + code.text.len()).sum::<usize>()
 }

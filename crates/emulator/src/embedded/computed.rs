@@ -1,4 +1,5 @@
-//! Memory at addresses that are computed when they are used, and frozen values.
+//! Reads and writes memory at addresses that an expression computes, and keeps *frozen* values: values that are written
+//! again after each frame.
 
 use framewire_expression::Code;
 use framewire_libmgba::Core;
@@ -15,10 +16,11 @@ const MAX_FROZEN_LENGTH: usize = 64;
 /// The largest number of bytes of the name of a frozen value.
 const MAX_FROZEN_NAME: usize = 1024;
 
-/// Evaluates an expression as an address. Returns the address, and after it the bytes there.
+/// Evaluates the expression `address`, and reads memory at its value. Returns the four bytes of the address, and then
+/// the bytes that were read.
 ///
 /// # Errors
-/// If the bytes are not an expression, it has no value, or there is no such memory.
+/// If `address` is not an expression, if it has no value, or if there is no memory at its value.
 pub(super) fn read_at(core: &mut Core, address: &[u8], length: u32) -> Result<Vec<u8>, OpError> {
     if length > MAX_RANGE {
         return Err(OpError::bad_argument(format!("length is {length}; use 0 to {MAX_RANGE} bytes")));
@@ -30,10 +32,10 @@ pub(super) fn read_at(core: &mut Core, address: &[u8], length: u32) -> Result<Ve
     Ok(bytes)
 }
 
-/// Evaluates an expression as an address, writes bytes there, and returns the address.
+/// Evaluates the expression `address`, writes `data` at its value, and returns this value.
 ///
 /// # Errors
-/// If the bytes are not an expression, it has no value, or there is no such memory.
+/// If `address` is not an expression, if it has no value, or if there is no memory at its value.
 pub(super) fn write_at(core: &mut Core, address: &[u8], data: &[u8]) -> Result<u32, OpError> {
     let code = expressions::decode(core, address, "address")?;
     let length = u32::try_from(data.len()).unwrap_or(u32::MAX);
@@ -42,7 +44,7 @@ pub(super) fn write_at(core: &mut Core, address: &[u8], data: &[u8]) -> Result<u
     Ok(address)
 }
 
-/// The address that `code` has now, if the console has these bytes there.
+/// Evaluates `code` as an address, and checks that the console has `length` bytes of memory there.
 fn address_now(core: &mut Core, code: &Code, length: u32, write: bool) -> Result<u32, OpError> {
     let value = code.value(&mut CoreMemory(core));
     let Some(address) = value.and_then(|value| u32::try_from(value).ok()) else {
@@ -56,7 +58,7 @@ fn address_now(core: &mut Core, code: &Code, length: u32, write: bool) -> Result
     Ok(address)
 }
 
-/// Writes a number or bytes.
+/// Writes bytes. One, two or four bytes are written as one number.
 fn write(core: &mut Core, address: u32, data: &[u8]) -> Result<(), OpError> {
     match *data {
         [value] => core.write8(address, value),
@@ -70,7 +72,8 @@ fn write(core: &mut Core, address: u32, data: &[u8]) -> Result<(), OpError> {
     Ok(())
 }
 
-/// The error for a recording that cannot begin because the value with this name is frozen. The script says the same.
+/// The error for a recording that cannot begin because the value with this name is frozen. The script uses the same
+/// text.
 pub(super) fn not_recorded(name: &str) -> String {
     format!(
         "the value at {name} is frozen, and a replay would not write it, so it would differ; unfreeze it before you \
@@ -90,15 +93,15 @@ struct FrozenValue {
     kind: String,
     address: Code,
     data: Vec<u8>,
-    /// The checksum of its game.
+    /// The checksum of the game to which the value belongs.
     game: u32,
 }
 
 impl Frozen {
-    /// Freezes a value. It replaces a value with the same name.
+    /// Freezes a value: writes it now and after each frame. Replaces a frozen value with the same name.
     ///
     /// # Errors
-    /// If an argument is not accepted, there is no such memory now, or too many values are frozen.
+    /// If an argument is not accepted, if there is no memory at the address now, or if too many values are frozen.
     pub fn add(
         &mut self,
         core: &mut Core,
@@ -134,31 +137,31 @@ impl Frozen {
         Ok(())
     }
 
-    /// The name of the first value.
+    /// The name of the first frozen value.
     pub(super) fn first(&self) -> Option<&str> {
         self.all.first().map(|value| value.name.as_str())
     }
 
-    /// Why no recording or replay can begin, if a value is frozen.
+    /// Why no recording or replay can begin: a value is frozen. `None` if no value is frozen.
     pub fn recording_problem(&self) -> Option<String> {
         let name = self.first()?;
         Some(format!("the value at {name} is frozen, so a replay would differ; unfreeze it first"))
     }
 
-    /// Unfreezes a value, or all values if `name` is `*`. Returns whether there was one.
+    /// Unfreezes a value, or all values if `name` is `*`. Returns whether there was such a value.
     pub fn remove(&mut self, name: &str) -> bool {
         let count = self.all.len();
         self.all.retain(|value| name != "*" && value.name != name);
         self.all.len() < count
     }
 
-    /// The name, the type and the bytes of each value, in the same format as the script's.
+    /// The name, the type and the bytes of each value. The script uses the same format.
     pub fn list(&self) -> Value {
         let texts = |value: &FrozenValue| [value.name.clone(), value.kind.clone(), hex_pairs(&value.data)];
         Value::List(self.all.iter().flat_map(texts).map(Value::Text).collect())
     }
 
-    /// Writes the values again after a frame. Drops them if another game was loaded.
+    /// Writes all values again. Called after each frame. Removes the values of another game.
     pub fn keep(&mut self, core: &mut Core) {
         if self.all.is_empty() {
             return;
@@ -166,7 +169,7 @@ impl Frozen {
         let game = core.crc32();
         self.all.retain(|value| value.game == game);
         for value in &self.all {
-            // If there is no address in this frame, or no memory at the address, nothing is written.
+            // If the expression has no value in this frame, or there is no memory at its value, nothing is written.
             if let Ok(address) = address_now(core, &value.address, value.data.len() as u32, true) {
                 let _ = write(core, address, &value.data);
             }

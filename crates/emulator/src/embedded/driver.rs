@@ -1,4 +1,5 @@
-//! Another source of requests on the core's thread, in addition to the queue of batches.
+//! A driver: a second source of requests on the core's thread, in addition to the queue of batches. Channels are
+//! drivers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,46 +8,46 @@ use parking_lot::Mutex;
 
 use super::machine::Machine;
 
-/// A driver's decision when the next frame runs.
+/// When the next frame runs, as a driver decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NextFrame {
-    /// According to the emulator's own schedule.
+    /// When it is due on the emulator's own schedule.
     Scheduled,
     /// Now.
     Now,
-    /// Not before the driver says so.
+    /// Not before the driver's client requests it.
     NotYet,
 }
 
-/// Drives the core from the core's own thread, without the queue of batches.
+/// Serves requests of a client directly on the core's thread, without the queue of batches.
 pub(super) trait Driver: Send {
-    /// Serves its client's requests, for a few milliseconds at most.
+    /// Serves the client's requests, for a few milliseconds at most.
     fn serve(&mut self, machine: &mut Machine) -> NextFrame;
 
-    /// Whether its client may look at the picture of the next frame.
+    /// Whether the client may look at the picture of the next frame.
     fn needs_picture(&self) -> bool;
 
-    /// Called before the picture or the game may change.
+    /// Called before a frame or a batch, which may change the picture or the game.
     fn before(&mut self);
 
-    /// Called after they may have changed. `frame` says whether that was a whole frame.
+    /// Called after a frame (`frame` is true) or after a batch.
     fn after(&mut self, machine: &mut Machine, frame: bool);
 
-    /// Sleeps until its client has a request or `stop` returns true, at most for `limit`.
+    /// Sleeps until the client has a request or `stop` returns true, at most for `limit`.
     fn wait(&mut self, limit: Duration, stop: &dyn Fn() -> bool);
 
-    /// Checks whether its client is still there. Called regularly.
+    /// Checks whether the client is still there. Called regularly.
     fn check(&mut self);
 }
 
-/// Ends the sleep of the driver on the core's thread.
+/// Wakes the core's thread while it sleeps in [`Driver::wait`].
 #[derive(Clone, Default)]
 pub(super) struct ThreadWaker(Arc<Mutex<Option<Wake>>>);
 
 type Wake = Box<dyn Fn() + Send>;
 
 impl ThreadWaker {
-    /// Sets what `wake` calls.
+    /// Sets the function that `wake` calls.
     pub fn set(&self, wake: Option<Wake>) {
         *self.0.lock() = wake;
     }

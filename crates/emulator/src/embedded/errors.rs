@@ -1,11 +1,11 @@
-//! Errors of operations that several parts of an embedded core return.
+//! Errors that operations in several modules return.
 
 use std::io::ErrorKind;
 
 use framewire_libmgba::{Core, Error};
 use framewire_protocol::{OpError, Status};
 
-/// The error of an operation that failed in libmgba, with all causes in one text.
+/// The error of an operation that failed in libmgba. Its text contains all causes.
 pub(super) fn failed(error: Error) -> OpError {
     let missing = match &error {
         Error::Io { action: "read", source, .. } => source.kind() == ErrorKind::NotFound,

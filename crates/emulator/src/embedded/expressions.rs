@@ -1,4 +1,5 @@
-//! Expressions over the memory of a core, for runs, watches, and addresses that are read from memory.
+//! Evaluates expressions with the memory of a core: for the conditions of runs, for watches, and for computed
+//! addresses.
 
 use framewire_expression::{Code, CodeError, ReadMemory, Type};
 use framewire_libmgba::Core;
@@ -7,13 +8,14 @@ use framewire_protocol::{Access, OpError};
 
 use super::bounds;
 
-/// Decodes conditions. `place` names them in errors.
+/// Decodes conditions. Errors call them `place[0]`, `place[1]` and so on.
 pub(super) fn compile(core: &Core, conditions: &[Condition], place: &str) -> Result<Vec<Code>, OpError> {
     let conditions = conditions.iter().enumerate();
     conditions.map(|(index, bytes)| decode(core, bytes, &format!("{place}[{index}]"))).collect()
 }
 
-/// Decodes an expression, and checks that the core has the memory at its fixed addresses.
+/// Decodes an expression, and checks that the core has the memory at the expression's fixed addresses. Errors begin
+/// with `place`.
 pub(super) fn decode(core: &Core, bytes: &[u8], place: &str) -> Result<Code, OpError> {
     let problem = |error: CodeError| OpError::bad_argument(format!("{place}: {error}"));
     let code = Code::decode(bytes).map_err(problem)?;
@@ -29,7 +31,7 @@ pub(super) fn decode(core: &Core, bytes: &[u8], place: &str) -> Result<Code, OpE
 /// The values of the expressions of [`Op::Evaluate`](framewire_protocol::Op::Evaluate).
 ///
 /// # Errors
-/// If the bytes are not expressions, or they read memory that does not exist.
+/// If the bytes are not expressions, or if an expression reads memory that does not exist.
 pub(super) fn evaluate(core: &mut Core, expressions: &[u8]) -> Result<Vec<u8>, OpError> {
     let codes = compile(core, &run::decode_expressions(expressions)?, "expressions")?;
     let values: Vec<_> = codes.iter().map(|code| code.value(&mut CoreMemory(core))).collect();

@@ -1,4 +1,4 @@
-//! Layers of the picture and channels of the sound, as operations.
+//! The operations on layers. A layer is a part of the picture or a channel of the sound that can be switched off.
 
 use framewire_libmgba::Core;
 use framewire_protocol::{OpError, Value};
@@ -13,7 +13,7 @@ pub(super) fn list(core: &Core) -> Value {
     Value::List(texts.map(Value::Text).collect())
 }
 
-/// Whether a layer is of the picture; otherwise it is a channel of the sound.
+/// Whether a layer is a part of the picture. Otherwise it is a channel of the sound.
 ///
 /// # Errors
 /// If there is no such layer.
@@ -25,7 +25,7 @@ pub(super) fn is_of_picture(core: &Core, name: &str) -> Result<bool, OpError> {
     })
 }
 
-/// The name of a layer of the picture that is off.
+/// The name of a picture layer that is off; `None` if all are on.
 pub(super) fn hidden(core: &Core) -> Option<String> {
     core.layers().into_iter().find(|layer| !layer.sound && !layer.enabled).map(|layer| layer.name)
 }

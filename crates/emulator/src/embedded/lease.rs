@@ -1,7 +1,7 @@
 //! Lets other threads borrow the machine while the core's thread waits.
 //!
-//! Waking the core's thread and waiting for its answer takes longer than a read. So a thread that wants to read does it
-//! itself, if the core's thread waits for the next frame and no job is queued.
+//! Waking the core's thread and waiting for its answer takes longer than reading memory. So another thread performs a
+//! quick read itself, if the core's thread waits for the next frame and no job is in its queue.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -11,38 +11,39 @@ use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 
 use super::machine::Machine;
 
-/// The machine while the core's thread waits, for other threads.
+/// The place where the core's thread leaves the machine while it waits, for other threads to borrow.
 #[derive(Default)]
 pub(super) struct LentMachine {
     machine: Mutex<Option<Box<Machine>>>,
-    /// Jobs that were sent to the core's thread and are not done. A read that is sent after a write must see what it wrote.
+    /// The number of jobs that were sent to the core's thread and are not done yet. While there is one, the machine
+    /// cannot be borrowed. So a read that follows a write sees the written value.
     jobs: AtomicUsize,
 }
 
 impl LentMachine {
-    /// Borrows the machine between two frames. Returns `None` if the core's thread or another thread has it, or a job waits
-    /// for it.
+    /// Borrows the machine between two frames. Returns `None` if the core's thread or another thread uses the machine,
+    /// or if a job is not done yet.
     pub fn borrow(&self) -> Option<MappedMutexGuard<'_, Machine>> {
         let machine = MutexGuard::try_map(self.machine.try_lock()?, |machine| machine.as_deref_mut()).ok()?;
-        // SYNC POINT: pairs with `end_job`, so that this thread sees that a job of its own is done.
+        // SYNC POINT: pairs with `end_job`, so that this thread sees the effects of the jobs that are done.
         if self.jobs.load(Ordering::Acquire) > 0 { None } else { Some(machine) }
     }
 
-    /// Notes that a job is about to be sent.
+    /// Called before a job is sent.
     pub fn begin_job(&self) {
         self.jobs.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Notes that a job is done, or was not sent.
+    /// Called after a job is done, or if it could not be sent.
     pub fn end_job(&self) {
         // SYNC POINT: pairs with `borrow`.
         self.jobs.fetch_sub(1, Ordering::Release);
     }
 }
 
-/// The machine of the core's thread.
+/// The core's thread's handle to the machine. It can lend the machine to other threads.
 pub(super) struct Lease {
-    /// Empty while it is lent.
+    /// `None` while the machine is lent.
     own: Option<Box<Machine>>,
     lent: Arc<LentMachine>,
 }
@@ -52,7 +53,7 @@ impl Lease {
         Lease { own: Some(Box::new(machine)), lent }
     }
 
-    /// Lends the machine during `wait`. The thread must not use it there.
+    /// Lends the machine while `wait` runs. `wait` must not use the machine.
     pub fn lend_during<T>(&mut self, wait: impl FnOnce() -> T) -> T {
         *self.lent.machine.lock() = self.own.take();
         let result = wait();
@@ -60,13 +61,14 @@ impl Lease {
         result
     }
 
-    /// Notes that a job is done.
+    /// Called after a job is done.
     pub fn end_job(&self) {
         self.lent.end_job();
     }
 }
 
-/// Only `lend_during` takes the machine away, and it brings it back.
+/// The panic message if the machine is missing. This cannot happen: only `lend_during` takes the machine, and it puts
+/// the machine back before it returns.
 const PRESENT: &str = "the machine is lent only during a wait";
 
 impl Deref for Lease {

@@ -1,4 +1,4 @@
-//! A core with its keypad, memory, watches, media, saves and clock.
+//! A core together with its keypad, watches, media, saves and clock.
 
 use std::sync::Arc;
 
@@ -24,39 +24,42 @@ use crate::{Clock, ClockTime, Discontinuity, Happening, Responder};
 /// The largest number of frames that a batch may run.
 const MAX_ADVANCE: u32 = 3600;
 
-/// A core with everything that belongs to it between frames.
+/// A core with everything that acts on it or reports from it between frames.
 pub(super) struct Machine {
     pub core: Core,
     pub keypad: Keypad,
+    /// The outcomes of batches with idempotency keys.
     pub memory: Memory,
     pub watches: Watches,
-    /// The values that are written again after each frame.
+    /// The frozen values, which are written again after each frame.
     pub frozen: Frozen,
     pub media: Media,
     pub saves: Saves,
     pub cheats: Cheats,
-    /// Adds the frames to the history.
+    /// Adds states and keys to the history.
     pub keeper: HistoryKeeper,
-    /// Whether and how fast its frames run.
+    /// Whether frames run, and how fast.
     pub run: RunControl,
     /// The batches that wait for the end of a run.
     pub runs: Runs,
-    /// The outcomes of batches that are done, for the clients that wait.
+    /// The outcomes of finished batches, which the worker sends.
     pub answers: Vec<(Responder, Outcome)>,
-    /// Receives the lines of the console operations and of scripts.
+    /// Receives log lines, for example those of the operation `console_log`.
     pub console: Console,
-    /// Runs code of clients.
+    /// Runs Lua code that clients send.
     pub scripting: Scripting,
     pub shared: Arc<EmbeddedState>,
-    /// The time source of the console's clock while no recording or replay needs one that counts frames.
+    /// The time source of the console's clock in the settings. During a recording or a replay, the clock advances with
+    /// the frames instead.
     clock: Clock,
-    /// How many times a request tried to load another game, successful or not.
+    /// The number of times that an operation tried to load another game, successful or not.
     pub games: u32,
-    /// Frames run. Unlike the core's own counter, a reset or a state does not change this.
+    /// The number of frames that have run. Unlike the core's frame counter, resets and loaded states do not change
+    /// this.
     pub ticks: u64,
-    /// Frames that the current batch has run.
+    /// The number of frames that the operations `advance` of the current batch have run.
     pub advanced: u32,
-    /// Whether the picture is that of the last frame.
+    /// Whether the last frame was drawn, so that the core's picture is current.
     pub drawn: bool,
     /// Whether the cartridge rumbled in the last frame.
     rumbles: bool,
@@ -110,13 +113,13 @@ impl Machine {
         match discontinuity {
             Discontinuity::Reset => self.send_event(Happening::Reset),
             Discontinuity::State => self.send_event(Happening::State),
-            // The worker sends that event, with the name of the game.
+            // The worker sends the event for this, with the game's title.
             Discontinuity::Game => {}
         }
     }
 
-    /// Runs a frame. Watches and receivers see its result before scripts, holds or timelines change anything. Without
-    /// `draw` the frame is drawn only if one of them needs its picture.
+    /// Runs a frame. Watches, runs and receivers of media see its result before scripts, holds or timelines change
+    /// anything. If `draw` is false, the frame is drawn only if one of these needs the picture.
     pub fn run_frame(&mut self, draw: bool) {
         self.ticks += 1;
         self.settle_clock();
@@ -137,7 +140,8 @@ impl Machine {
             media.after_frame(core, ticks, draw);
             frame = core.frame_counter();
         });
-        // Scripts reset and load states too. A state of this same frame is not detected.
+        // A script may have reset the console or loaded a state. If the frame counter is still the same, this is not
+        // detected.
         match self.core.frame_counter() {
             now if now == frame => {}
             0 => self.discontinue(Discontinuity::Reset),
@@ -159,12 +163,12 @@ impl Machine {
         self.media.show(&mut self.core, self.ticks);
     }
 
-    /// Sends the picture of the frame after which the clock stops.
+    /// Sends the current picture to the receivers, unless it was already sent. Called when the game stops.
     pub fn settle_picture(&mut self) {
         self.media.settle(&mut self.core, self.ticks);
     }
 
-    /// Makes the console's clock count frames while a watch needs that.
+    /// Makes the console's clock advance with the frames while a watch needs that.
     pub fn settle_clock(&mut self) {
         settle_clock(self.clock, &mut self.core, self.watches.need_frame_clock());
     }
@@ -172,7 +176,7 @@ impl Machine {
     /// Runs frames within a batch. Returns the frame counter after them.
     ///
     /// # Errors
-    /// If `frames` is 0, or the batch would run too many.
+    /// If `frames` is 0, or the batch would run too many frames.
     pub fn advance(&mut self, frames: u32) -> Result<u32, OpError> {
         if frames == 0 || frames > MAX_ADVANCE - self.advanced {
             let left = match self.advanced {
@@ -184,7 +188,7 @@ impl Machine {
         }
         self.advanced += frames;
         for left in (0..frames).rev() {
-            // The pictures in between are needed only if a run ends at one of these frames.
+            // The pictures of the other frames are needed only if a run may end there.
             self.run_frame(left == 0 || self.runs.need_picture());
             self.shared.alive();
         }
@@ -232,7 +236,8 @@ impl Machine {
         Ok(id)
     }
 
-    /// Plays a timeline after all that are playing or waiting. Returns its id, and how many frames come before its first.
+    /// Plays a timeline after all other timelines that are playing or waiting. Returns its id, and how many frames run
+    /// before its first frame.
     ///
     /// # Errors
     /// If it is not valid, or too many timelines wait.
@@ -242,7 +247,7 @@ impl Machine {
         Ok((id, frames))
     }
 
-    /// Ends a timeline; with 0, all timelines and all holds. Returns whether there was one.
+    /// Ends a timeline, or with 0 all timelines and holds. Returns whether there was anything to end.
     pub fn cancel_keys(&mut self, id: u32) -> bool {
         let (any, change) = self.keypad.cancel(id);
         self.apply(change);
@@ -259,6 +264,7 @@ impl Machine {
         self.report_ended();
     }
 
+    /// Sends an event for each timeline that has ended.
     fn report_ended(&mut self) {
         for (id, cancelled) in self.keypad.take_ended(self.core.frame_counter()).into_iter().flatten() {
             self.send_event(Happening::TimelineOver { id, cancelled });
@@ -275,7 +281,8 @@ fn begin_clock(clock: Clock, core: &mut Core) {
     });
 }
 
-/// Replaces the host's clock with one that counts frames, while that is needed.
+/// With [`Clock::Wall`]: makes the console's clock advance with the frames while that is `needed`, and follow the
+/// host's clock otherwise.
 fn settle_clock(clock: Clock, core: &mut Core, needed: bool) {
     if clock != Clock::Wall {
         return;

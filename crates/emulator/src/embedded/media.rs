@@ -1,4 +1,4 @@
-//! Picture and sound for receivers. They are copied only while there are receivers.
+//! Sends pictures and sound to receivers. They are copied only while there are receivers.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,21 +11,21 @@ use tokio::sync::{broadcast, oneshot, watch};
 
 use crate::{Audio, FramePassed, PendingPicture, Picture, Sound, Video};
 
-/// Shortest time between two copies of the picture, at any speed.
+/// The shortest time between two copies of the picture, even if the game runs faster.
 const MIN_INTERVAL: Duration = Duration::from_millis(4);
-/// Frames of sound that are kept for a slow receiver: about a second.
+/// The number of frames whose sound is kept for a slow receiver: about a second.
 const SOUND_QUEUE: usize = 64;
 
-/// The senders of pictures and sound, from which an emulator gets its receivers.
+/// The senders of pictures and sound. The emulator creates receivers from them.
 #[derive(Debug)]
 pub(super) struct MediaOutputs {
     video: watch::Sender<Option<Arc<Picture>>>,
     audio: broadcast::Sender<Arc<Sound>>,
-    /// Requests for pictures of future frames.
+    /// The open requests for the picture of one frame.
     awaited: Mutex<Vec<Awaited>>,
 }
 
-/// A request for the picture of a frame.
+/// A request for the picture of one frame.
 #[derive(Debug)]
 struct Awaited {
     frame: u32,
@@ -56,13 +56,13 @@ impl MediaOutputs {
     }
 }
 
-/// Copies pictures and sound of the core to the outputs.
+/// Copies the core's pictures and sound to the outputs.
 #[derive(Debug)]
 pub(super) struct Media {
     outputs: Arc<MediaOutputs>,
-    /// When the picture was last copied, and after how many frames.
+    /// When the picture was last copied, and how many frames had run by then.
     copied: Option<(Instant, u64)>,
-    /// Whether there was a receiver of sound at the last frame.
+    /// Whether there was a receiver of sound after the last frame.
     heard: bool,
 }
 
@@ -71,13 +71,13 @@ impl Media {
         Media { outputs, copied: None, heard: false }
     }
 
-    /// Whether a receiver wants the picture of the next frame.
+    /// Whether a receiver needs the picture of the next frame.
     pub fn need_picture(&self) -> bool {
         let due = || self.copied.is_none_or(|(copied, _)| copied.elapsed() >= MIN_INTERVAL);
         (self.outputs.video.receiver_count() > 0 && due()) || !self.outputs.awaited.lock().is_empty()
     }
 
-    /// Sends the picture, if one was `drawn`, and the sound of the frame that has just run. `ticks` frames have run so far.
+    /// Sends the sound of the last frame, and its picture if it was `drawn`. `ticks` frames have run so far.
     pub fn after_frame(&mut self, core: &mut Core, ticks: u64, drawn: bool) {
         self.answer_requests(core, ticks, drawn);
         if drawn && self.outputs.video.receiver_count() > 0 {
@@ -91,7 +91,7 @@ impl Media {
         }
     }
 
-    /// Sends the current picture, unless it was sent already or there is no receiver.
+    /// Sends the current picture, unless it was already sent or there is no receiver.
     pub fn settle(&mut self, core: &mut Core, ticks: u64) {
         if self.copied.is_none_or(|(_, copied)| copied != ticks) {
             self.show(core, ticks);
@@ -111,7 +111,7 @@ impl Media {
         self.outputs.video.send_replace(Some(Arc::new(picture(core, ticks))));
     }
 
-    /// Answers the requests for the picture of this frame, and those whose frame has passed.
+    /// Answers the requests for the picture of the current frame, and refuses the requests for frames that have passed.
     fn answer_requests(&self, core: &Core, ticks: u64, drawn: bool) {
         let mut awaited = self.outputs.awaited.lock();
         if awaited.is_empty() {
@@ -131,7 +131,7 @@ impl Media {
     fn listen(&mut self, core: &mut Core) {
         let fresh = !std::mem::replace(&mut self.heard, self.outputs.audio.receiver_count() > 0);
         let samples = core.read_samples();
-        // The first samples after a time without receivers are old.
+        // After a time without receivers, the first samples are from earlier frames. Do not send them.
         if fresh || !self.heard || samples.is_empty() {
             return;
         }
@@ -140,7 +140,7 @@ impl Media {
     }
 }
 
-/// The picture now as a PNG file.
+/// The current picture as a PNG file.
 pub(super) fn png(core: &Core) -> Result<Vec<u8>, OpError> {
     let Picture { width, height, pixels, .. } = picture(core, 0);
     let image = Image::new(width, height, &pixels).map_err(|error| OpError::failed(error.to_string()))?;

@@ -1,8 +1,9 @@
-//! Keeps the outcomes of batches under their keys, so that a repeated batch gets its outcome and is not performed twice.
+//! Stores the outcomes of batches under their idempotency keys. If a batch is sent again with its key, it gets the
+//! stored outcome and is not performed again.
 //!
-//! A key is never forgotten early: when there are too many keys, batches with new keys are refused. When the outcomes take
-//! too much memory, the oldest are dropped, but not their keys. So a repeated batch is refused, and never performed again.
-//! The script has the same rules (docs/protocol.md).
+//! A key is kept for its full time: if there are too many keys, batches with new keys are refused. If the outcomes take
+//! too much memory, the oldest are dropped, but their keys are kept. Then a repeated batch is refused, and still not
+//! performed again. The script follows the same rules (docs/protocol.md).
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
@@ -11,22 +12,22 @@ use std::time::{Duration, Instant};
 use framewire_protocol::wire::Wire;
 use framewire_protocol::{Batch, OpError, Outcome};
 
-/// How many keys are remembered at once.
+/// The largest number of keys at the same time.
 const KEYS: usize = 131_072;
-/// Bytes of the outcomes that are kept.
+/// The largest total size of the outcomes, in bytes.
 const BYTES: usize = 32 * 1024 * 1024;
-/// How long a key is remembered.
+/// How long a key is kept.
 const LIFE: Duration = Duration::from_secs(600);
 
 /// The outcomes of keyed batches that changed something.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     entries: HashMap<String, Entry>,
-    /// The keys with the time of their batches, the oldest first.
+    /// The keys, each with the time of its batch, the oldest first.
     order: VecDeque<(Instant, String)>,
-    /// How many of these no longer have their outcome.
+    /// The number of keys, from the oldest on, whose outcomes were dropped.
     dropped: usize,
-    /// Bytes of the outcomes that are kept.
+    /// The total size of the outcomes, in bytes.
     bytes: usize,
     hashers: [RandomState; 2],
 }
@@ -34,15 +35,16 @@ pub(super) struct Memory {
 #[derive(Debug)]
 struct Entry {
     batch: Digest,
-    /// With its size; `None` when it was dropped.
+    /// The outcome and its size; `None` after it was dropped.
     outcome: Option<(Outcome, usize)>,
 }
 
-/// The part of a batch that is compared.
+/// Two hashes of a batch. They show whether a key is used again for the same batch.
 type Digest = [u64; 2];
 
 impl Memory {
-    /// What happened to the batch of this key: its outcome, or why it cannot be done under this key. `None` if the key is new.
+    /// If the key is known: the outcome of its batch, or the reason to refuse this batch. If the key is new: `None`, or
+    /// a refusal if there are too many keys.
     pub fn recall(&mut self, key: &str, batch: &Batch, now: Instant) -> Option<Result<Outcome, OpError>> {
         self.expire(now);
         let Some(entry) = self.entries.get(key) else {
@@ -55,7 +57,7 @@ impl Memory {
         Some(outcome.ok_or_else(OpError::outcome_dropped))
     }
 
-    /// Keeps the outcome of the batch of a new key.
+    /// Stores the outcome of a batch under a new key.
     pub fn remember(&mut self, key: String, batch: &Batch, outcome: Outcome, now: Instant) {
         let size = encoded(&outcome).len();
         self.bytes += size;
@@ -69,7 +71,7 @@ impl Memory {
         }
     }
 
-    /// Forgets the keys whose time is over.
+    /// Removes the keys whose time is over.
     fn expire(&mut self, now: Instant) {
         while let Some((done, _)) = self.order.front()
             && now.duration_since(*done) >= LIFE
@@ -104,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_not_forgotten_before_its_time_however_many_come_after_it() {
+    fn a_key_is_kept_for_its_full_time_even_if_many_keys_follow() {
         let (mut memory, batch, begin) = (Memory::default(), Batch::from(Op::Reset {}), Instant::now());
         for number in 0..KEYS as u32 {
             assert_eq!(memory.recall(&number.to_string(), &batch, begin), None);
@@ -117,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn large_writes_take_no_room_from_other_keys() {
+    fn large_batches_do_not_displace_the_outcomes_of_other_keys() {
         let (mut memory, begin) = (Memory::default(), Instant::now());
         let tap = Batch::from(Op::Reset {});
         memory.remember("tap".to_owned(), &tap, outcome(1), begin);
@@ -129,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_whose_large_outcome_was_dropped_is_refused_and_not_done_again() {
+    fn a_batch_whose_outcome_was_dropped_is_refused_and_not_performed_again() {
         let (mut memory, begin) = (Memory::default(), Instant::now());
         let batch = Batch::from(Op::Reset {});
         let large = Outcome { frame: 1, results: vec![Ok(Value::Bytes(vec![0; BYTES / 2]))] };
@@ -144,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_used_for_another_batch_is_recognised() {
+    fn a_key_that_was_used_for_another_batch_is_refused() {
         let (mut memory, begin) = (Memory::default(), Instant::now());
         memory.remember("used".to_owned(), &Batch::from(Op::Reset {}), outcome(1), begin);
         let other = memory.recall("used", &Batch::from(Op::Step {}), begin);

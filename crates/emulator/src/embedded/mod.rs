@@ -1,4 +1,4 @@
-//! A core in this process, owned by a thread of its own.
+//! A core in this process. It runs on its own thread.
 
 mod bounds;
 #[cfg(target_os = "linux")]
@@ -59,52 +59,54 @@ use worker::Worker;
 
 /// The largest number of batches that wait for the core.
 const CAPACITY: usize = 4096;
-/// Longest time for the thread to end. After that it is abandoned.
+/// The longest time to wait until the thread ends. After that, the thread is abandoned.
 const STOP_LIMIT: Duration = Duration::from_secs(2);
 
-/// Additional time for the thread to write the game's save.
+/// Additional time to wait while the thread writes the game's save.
 const SAVE_LIMIT: Duration = Duration::from_secs(20);
 
 /// The source of a ROM.
 #[derive(Debug, Clone)]
 pub enum Rom {
-    /// A file. Saves and states are next to it. Its battery save is loaded, and written when the game changes it.
+    /// A file. Saves and states are next to it. The battery save is loaded, and written when the game changes it.
     File(PathBuf),
     /// Bytes. Saves and states exist only as long as the core.
     Bytes(&'static [u8]),
 }
 
-/// Receives the lines that scripts and the console operations write.
+/// A function that receives the log lines of scripts and of the operations `console_log`, `console_warn` and
+/// `console_error`.
 pub type Console = Box<dyn FnMut(Level, &str) + Send>;
 
 /// The settings of an embedded emulator.
 pub struct Config {
     /// The game.
     pub rom: Rom,
-    /// Its speed.
+    /// The speed at the start.
     pub speed: Speed,
-    /// Whether it is paused before its first frame.
+    /// Whether the game is paused before its first frame.
     pub paused: bool,
     /// The time source of the console's clock.
     pub clock: Clock,
     /// Lua scripts to load.
     pub scripts: Vec<PathBuf>,
-    /// Bytes of memory that the states of the past may take, to which it can go back; 0 keeps none.
+    /// The largest amount of memory for the history, in bytes. With 0, no earlier states are kept to go back to.
     pub history: usize,
     /// Changes of the game and of its console.
     pub mods: Mods,
-    /// Creates a console: one for the operations and one for the scripts.
+    /// Creates a receiver of log lines. It is called several times: for the operations, for the scripts, and for
+    /// messages about the core.
     pub console: fn() -> Console,
 }
 
 /// Changes of a game and of its console.
 #[derive(Debug, Clone, Default)]
 pub struct Mods {
-    /// The patch of the ROM, and the console.
+    /// The patch of the ROM, and the model and hardware of the console.
     pub options: Options,
-    /// Files of cheats, as mGBA writes them.
+    /// Files of cheats, in mGBA's format.
     pub cheats: Vec<PathBuf>,
-    /// The file of the battery save. Without one, it is the file next to the ROM.
+    /// The file of the battery save. With `None`, it is the file next to the ROM.
     pub save: Option<PathBuf>,
 }
 
@@ -132,6 +134,7 @@ pub enum StartError {
     Channel(#[from] framewire_channel::Error),
 }
 
+/// What other threads send to the core's thread.
 enum Job {
     Batch {
         batch: Batch,
@@ -140,7 +143,7 @@ enum Job {
     },
     Speed(Speed),
     Pause(bool),
-    /// Send the current picture, because there is a new receiver.
+    /// Send the current picture, because there is a new receiver of pictures.
     Show,
     Stop,
 }
@@ -176,18 +179,19 @@ fn machine(config: &Config) -> Result<Machine, StartError> {
     Ok(machine)
 }
 
-/// An embedded emulator. Dropping it stops the core. If a script in it does not end, its thread is abandoned.
+/// An embedded emulator. Dropping it stops the core. If a script of the core does not end, the core's thread is
+/// abandoned.
 pub struct Embedded {
     jobs: Sender<Job>,
-    /// The core while its thread waits.
+    /// The machine, while the core's thread waits and does not need it.
     lent: Arc<LentMachine>,
-    /// Wakes the thread if a driver waits on it.
+    /// Wakes the core's thread if it waits in a driver.
     waker: ThreadWaker,
     shared: Arc<EmbeddedState>,
-    /// Disconnected when the thread ends.
+    /// Receives no message. It is disconnected when the core's thread ends.
     ended: Receiver<()>,
     thread: Option<JoinHandle<()>>,
-    /// Creates a console, as in the settings.
+    /// [`Config::console`].
     console: fn() -> Console,
 }
 
@@ -195,17 +199,19 @@ impl Embedded {
     /// Starts a core on a thread of its own.
     ///
     /// # Errors
-    /// If the file cannot be read or is not a ROM, or if a script fails to load.
+    /// If the file cannot be read or is not a ROM, or if a script, a file of cheats or the save cannot be loaded.
     pub fn start(config: Config) -> Result<Embedded, StartError> {
         let machine = machine(&config)?;
         Embedded::with_driver(config, machine, None, ThreadWaker::default())
     }
 
-    /// Starts a core on a thread of its own that also serves a channel of this name: one client at a time steps the core,
-    /// reads its memory and sees its picture through shared memory, as described in `docs/emulator-channel.md`.
+    /// Like [`start`](Self::start), but the core's thread also serves a channel with this name. Through a channel,
+    /// which is shared memory, one client at a time runs frames, reads the game's memory and sees its picture.
+    /// `docs/emulator-channel.md` describes channels.
     ///
     /// # Errors
-    /// Those of [`start`](Self::start), and if the channel cannot be created, for example because another program serves it.
+    /// Those of [`start`](Self::start). Also if the channel cannot be created, for example because another program uses
+    /// its name.
     #[cfg(target_os = "linux")]
     pub fn start_on_channel(config: Config, name: &str) -> Result<Embedded, StartError> {
         let mut machine = machine(&config)?;
@@ -230,14 +236,14 @@ impl Embedded {
             worker.run();
         };
         let thread = std::thread::Builder::new().name("core".to_owned()).spawn(run)?;
-        let (watched, end_of_it) = (shared.clone(), ended.clone());
-        let watch_over = move || shared::watch_over(&watched, &end_of_it);
-        // It ends together with the core's thread.
+        let (watched, thread_ended) = (shared.clone(), ended.clone());
+        let watch_over = move || shared::watch_over(&watched, &thread_ended);
+        // The watchdog ends when the core's thread ends, so its handle is not needed.
         drop(std::thread::Builder::new().name("watchdog".to_owned()).spawn(watch_over)?);
         Ok(Embedded { jobs, lent, waker, shared, ended, thread: Some(thread), console: config.console })
     }
 
-    /// Sends a job to the thread. The job is dropped if the thread is stuck and its queue stays full.
+    /// Sends a job to the core's thread. If the thread is stuck and its queue stays full, the job is dropped.
     fn send(&self, job: Job) {
         self.lent.begin_job();
         if self.jobs.send_timeout(job, STOP_LIMIT).is_err() {
@@ -246,7 +252,7 @@ impl Embedded {
         self.waker.wake();
     }
 
-    /// Sends a job to the thread, unless its queue is full.
+    /// Sends a job to the core's thread, unless the queue is full.
     fn try_send(&self, job: Job) -> Result<(), TrySendError<Job>> {
         self.lent.begin_job();
         let sent = self.jobs.try_send(job);
@@ -266,7 +272,7 @@ impl Embedded {
         Ok(())
     }
 
-    /// Stops frames, or lets them run. Batches are done in both cases.
+    /// Pauses or resumes the game. Batches are performed in both cases.
     pub fn set_paused(&self, paused: bool) {
         self.send(Job::Pause(paused));
     }
@@ -360,7 +366,7 @@ impl Drop for Embedded {
         let Some(thread) = self.thread.take() else { return };
         let mut ended = self.ended.recv_timeout(STOP_LIMIT);
         if ended == Err(RecvTimeoutError::Timeout) && self.shared.finishing.load(Relaxed) {
-            // A slow disk gets more time than a script that does not end.
+            // The thread still writes the save. A slow disk gets more time than a script that does not end.
             ended = self.ended.recv_timeout(SAVE_LIMIT);
         }
         match ended {
@@ -368,7 +374,7 @@ impl Drop for Embedded {
                 self.shared.feeds.close();
                 (self.console)()(
                     Level::Error,
-                    "the core does not stop; it is abandoned because a script, a request or a write to the disk does not end",
+                    "the core does not stop: a script, a request or a write to the disk does not end; the core is abandoned",
                 );
             }
             _ => drop(thread.join()),

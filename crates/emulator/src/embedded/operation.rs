@@ -18,12 +18,12 @@ use crate::Discontinuity;
 
 type Result<T = Value> = std::result::Result<T, OpError>;
 
-/// Why no value can be frozen during a recording. The script has the same text.
+/// Why no value can be frozen during a recording. The script uses the same text.
 const RECORDED: &str = "a recording is being made, which holds keys and no writes to memory, so its replay would differ; stop \
                         the recording first";
 
 impl Machine {
-    /// Does one operation; all but `run`, which batches begin themselves.
+    /// Performs one operation. `run` is not among them: `go_on` handles it.
     pub(super) fn operation(&mut self, op: Op) -> Result {
         let core = &mut self.core;
         Ok(match op {
@@ -279,7 +279,7 @@ impl Machine {
                 self.check_may_change("scripts")?;
                 let before = self.core.frame_counter();
                 let reply = self.scripting.run(&mut self.core, &code);
-                // A state of this same frame is not detected.
+                // If the code loaded a state with the same frame counter, this is not detected.
                 if self.core.frame_counter() != before {
                     self.discontinue(Discontinuity::State);
                 }
@@ -322,7 +322,8 @@ impl Machine {
         })
     }
 
-    /// Refuses to begin a recording or a replay while something is in effect that recordings do not hold.
+    /// Refuses to begin a recording or a replay while something is in effect that recordings do not contain, such as a
+    /// cheat.
     fn check_recordable(&mut self) -> Result<()> {
         self.cheats.follow(&mut self.core);
         let problem = if let Some(problem) = self.cheats.recording_problem() {
@@ -341,7 +342,8 @@ impl Machine {
         Err(OpError::new(Status::Busy, problem))
     }
 
-    /// Refuses to change `what` while the game is recorded or replayed.
+    /// Fails if the game is being recorded or replayed. `what` says in the error what cannot be changed, such as
+    /// `cheats`.
     fn check_may_change(&mut self, what: &str) -> Result<()> {
         self.cheats.follow(&mut self.core);
         if self.watches.belong_to_recording() {
@@ -353,7 +355,7 @@ impl Machine {
         Ok(())
     }
 
-    /// A state or a game was loaded, or was not.
+    /// The result of an operation that loads a state or a game. If it succeeded, reports the discontinuity.
     fn loaded(&mut self, loaded: std::result::Result<(), Error>, what: Discontinuity) -> Result {
         if loaded.is_ok() {
             self.discontinue(what);
@@ -361,7 +363,7 @@ impl Machine {
         accepted(loaded)
     }
 
-    /// Loads and resets. For a ROM of the other console, this creates a new core.
+    /// Loads a ROM and resets the console. For a ROM of the other console, this creates a new core.
     fn load_rom(&mut self, path: &Path) -> Result {
         match self.core.load_file(path) {
             Ok(()) => {}
@@ -395,8 +397,8 @@ fn int(value: impl Into<i64>) -> Value {
     Value::Int(value.into())
 }
 
-/// The result of an action without a value. Where mGBA's script interface returns only `false`, this is an error with its
-/// reason.
+/// The result of an action that returns no value. mGBA's script interface returns only `false` on failure; this returns
+/// an error with the reason.
 fn accepted(result: std::result::Result<(), Error>) -> Result {
     result.map(|()| Value::Bool(true)).map_err(failed)
 }

@@ -1,4 +1,4 @@
-//! When the next frame is due.
+//! The schedule of frames: when the next frame is due.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use crate::SetSpeed;
 /// The speed of an embedded core.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Speed {
-    /// A multiple of the console's own rate of 59.7275 frames a second, from 0.01 to 1000.
+    /// A multiple of the console's own rate of 59.7275 frames per second, from 0.01 to 1000.
     Times(f64),
     /// As fast as the processor allows.
     Unlimited,
@@ -45,7 +45,8 @@ impl From<Speed> for SetSpeed {
     }
 }
 
-/// After a longer delay, the lost frames are not run: after the machine was suspended, this would be minutes of fast-forward.
+/// Frames that are late by more than this are skipped. Otherwise, after the computer was suspended, the game would run
+/// at full speed for minutes.
 const MAX_CATCH_UP: Duration = Duration::from_millis(200);
 
 /// The schedule of frames.
@@ -57,24 +58,24 @@ pub(super) struct Pace {
     due: Instant,
 }
 
-/// What to do until the next frame.
+/// When the next frame runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
-    /// Run it.
+    /// Now.
     Now,
-    /// Wait until this time.
+    /// At this time.
     At(Instant),
-    /// There is no next frame before a request.
+    /// Not before a request.
     Never,
 }
 
 impl Pace {
-    /// A schedule for frames of `period` at normal speed, the first one due at `now`.
+    /// A schedule whose first frame is due at `now`. `period` is the length of a frame at normal speed.
     pub fn new(period: Duration, speed: Speed, now: Instant) -> Self {
         Pace { period, speed, paused: false, due: now }
     }
 
-    /// What to do at `now`.
+    /// Decides at the time `now` when the next frame runs.
     pub fn next(&self, now: Instant) -> Next {
         match self.speed {
             _ if self.paused => Next::Never,
@@ -84,7 +85,7 @@ impl Pace {
         }
     }
 
-    /// Notes that a frame runs at `now`.
+    /// Records that a frame runs at `now`.
     pub fn ran(&mut self, now: Instant) {
         if let Speed::Times(times) = self.speed {
             self.due += self.period.div_f64(times);
@@ -114,7 +115,7 @@ mod tests {
     const PERIOD: Duration = Duration::from_micros(16_743);
 
     #[test]
-    fn late_frames_are_caught_up_but_a_long_sleep_is_not() {
+    fn short_delays_are_caught_up_and_long_ones_are_skipped() {
         let start = Instant::now();
         let mut pace = Pace::new(PERIOD, Speed::Times(1.0), start);
         assert_eq!(pace.next(start), Next::Now);
@@ -130,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn speeds_and_pauses() {
+    fn speed_and_pause_change_the_schedule() {
         let start = Instant::now();
         let mut pace = Pace::new(PERIOD, Speed::Times(2.0), start);
         pace.ran(start);

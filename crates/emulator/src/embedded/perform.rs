@@ -1,4 +1,4 @@
-//! Performs batches: checks them, does their operations in order, and waits for runs.
+//! Performs batches: checks them, performs their operations in order, and waits for runs.
 
 use std::time::Instant;
 
@@ -16,9 +16,11 @@ type Result<T = Value> = std::result::Result<T, OpError>;
 const UNDER_WAY: &str =
     "the frames of the request with this key have not run yet; send it again when they have run";
 
-/// A batch whose operations may be done, or its outcome.
+/// The result of the checks before a batch.
 enum Begun {
+    /// The operations can be performed.
     Active(BatchProgress),
+    /// The outcome is already known: the batch was refused, or it was performed before with the same key.
     Refused(Outcome, Responder),
 }
 
@@ -26,24 +28,24 @@ enum Begun {
 pub(super) struct BatchProgress {
     /// The whole batch and its key, if it has one.
     keyed: Option<(String, Batch)>,
-    /// The remaining operations.
+    /// The operations that were not performed yet.
     left: std::vec::IntoIter<Op>,
-    /// How many of the remaining operations need no check of the memory that they use.
+    /// How many of these operations need no further check of the memory that they use.
     checked: usize,
     results: Vec<Result>,
-    /// Frames that it has run by `advance`.
+    /// The number of frames that the operations `advance` of this batch have run.
     advanced: u32,
     /// Receives the outcome of the batch.
     pub responder: Responder,
 }
 
 impl BatchProgress {
-    /// Whether nobody waits for the outcome, and it has no key with which it could be requested again.
+    /// Whether nobody needs the outcome: the client no longer waits, and there is no key to request the outcome again.
     pub fn is_abandoned(&self) -> bool {
         self.keyed.is_none() && self.responder.is_abandoned()
     }
 
-    /// Whether the remaining operations use or change the picture of the last frame.
+    /// Whether one of the remaining operations [`needs_picture`].
     pub fn needs_picture(&self) -> bool {
         self.left.as_slice().iter().any(needs_picture)
     }
@@ -53,16 +55,18 @@ impl BatchProgress {
     }
 }
 
-/// Whether an operation uses the picture of the last frame, or stops frames after it.
+/// Whether the last frame must have been drawn before this operation, because the operation uses the picture or may
+/// stop the game.
 pub(super) fn needs_picture(op: &Op) -> bool {
     matches!(op, Op::Screenshot {} | Op::SaveState { .. }) || op.info().effect == Effect::Change
 }
 
-/// The largest number of operations in a quick batch, and the largest number of bytes that each of them reads.
+/// The largest number of operations in a quick batch.
 const QUICK_OPS: usize = 16;
+/// The largest number of bytes that an operation of a quick batch reads.
 const QUICK_BYTES: u32 = 4096;
 
-/// Whether a batch only reads from the machine, within a few microseconds.
+/// Whether a batch is quick: it only reads, and takes at most a few microseconds.
 pub(super) fn is_quick(batch: &Batch) -> bool {
     let is_quick = |op: &Op| match op {
         Op::CurrentFrame {}
@@ -88,7 +92,7 @@ pub(super) fn is_quick(batch: &Batch) -> bool {
 }
 
 impl Machine {
-    /// Does a batch that [`is_quick`].
+    /// Performs a batch that [`is_quick`].
     pub fn perform_quick(&mut self, batch: Batch) -> Outcome {
         let frame = self.core.frame_counter();
         let Batch { ops, unchecked, .. } = batch;
@@ -106,12 +110,12 @@ impl Machine {
         Outcome { frame, results }
     }
 
-    /// Does a batch for a client that cannot wait for a run.
+    /// Performs a batch of a channel's client. A run is refused, because the core's thread cannot wait for it here.
     pub fn perform(&mut self, batch: Batch) -> Outcome {
         if let Some(index) = batch.ops.iter().position(|op| matches!(op, Op::Run { .. })) {
             let error = OpError::new(
                 Status::Unsupported,
-                "`run` is not available on a channel; its client runs frames one by one and looks at memory itself",
+                "`run` is not available on a channel; run frames one by one and check the memory after each of them",
             );
             return Outcome::refused(self.core.frame_counter(), index, error);
         }
@@ -132,7 +136,8 @@ impl Machine {
         }
     }
 
-    /// Does a batch, or begins it if it has runs. The outcome goes to `answers`.
+    /// Performs a batch, up to the first run that needs frames. When the batch is finished, its outcome goes to
+    /// `answers`.
     pub fn submit(&mut self, batch: Batch, responder: Responder) {
         match self.begin(batch, responder) {
             Begun::Refused(outcome, responder) => self.answers.push((responder, outcome)),
@@ -140,7 +145,7 @@ impl Machine {
         }
     }
 
-    /// Continues a batch until its end, or until it waits for a run.
+    /// Continues a batch until it is finished or waits for a run.
     pub(super) fn proceed(&mut self, mut progress: BatchProgress) {
         match self.go_on(&mut progress) {
             Some(run) => self.runs.add(run, progress),
@@ -151,7 +156,8 @@ impl Machine {
         }
     }
 
-    /// Continues a batch whose run is over.
+    /// Continues a batch whose run is over. `result` is the result of the run. If that is an error, the batch is
+    /// finished.
     pub(super) fn run_is_over(&mut self, mut progress: BatchProgress, result: Result) {
         let failed = result.is_err();
         progress.results.push(result);
@@ -161,8 +167,8 @@ impl Machine {
         self.proceed(progress);
     }
 
-    /// Checks a batch before any of its operations is done. It is refused if an operation uses memory that does not exist.
-    /// If a batch with its key was performed before, it gets that outcome.
+    /// Checks a batch before any of its operations is performed. Refuses it if an operation uses memory that does not
+    /// exist. If the batch was already performed with the same key, returns the earlier outcome.
     fn begin(&mut self, mut batch: Batch, responder: Responder) -> Begun {
         let frame = self.core.frame_counter();
         let key = batch.key.take().filter(|_| batch.effect() == Effect::Change);
@@ -187,10 +193,10 @@ impl Machine {
         Begun::Active(BatchProgress { keyed, left, checked, results, advanced: 0, responder })
     }
 
-    /// Does operations in order, up to and including the first that fails, or up to one that waits. Returns what that one
-    /// waits for.
+    /// Performs operations in order, up to the first that fails or the first run that needs frames. Returns that run.
     fn go_on(&mut self, progress: &mut BatchProgress) -> Option<ActiveRun> {
-        // A batch may end in a frame that another batch runs.
+        // This may be called within a frame that `advance` of another batch runs, so that batch's count is restored
+        // below.
         let outer = std::mem::replace(&mut self.advanced, progress.advanced);
         let mut waits = None;
         for op in progress.left.by_ref() {
@@ -225,11 +231,12 @@ impl Machine {
         waits
     }
 
-    /// The outcome of a batch that was done. It is remembered under its key.
+    /// Returns the outcome of a batch whose operations were performed. Stores the outcome under the batch's key.
     fn finish(&mut self, progress: BatchProgress) -> (Outcome, Responder) {
         let BatchProgress { keyed, results, responder, .. } = progress;
         let outcome = Outcome { frame: self.core.frame_counter(), results };
-        // A batch that was refused and changed nothing may be sent again with the same key.
+        // If the batch changed nothing, its outcome is not stored, so that the client can send the batch again with the
+        // same key.
         if let Some((key, batch)) = keyed
             && outcome.has_changed(&batch.ops)
         {

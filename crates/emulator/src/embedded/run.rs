@@ -6,10 +6,10 @@ use framewire_protocol::OpError;
 
 use super::pace::Speed;
 
-/// Longest time-out of lockstep.
+/// The longest time-out of lockstep, in milliseconds.
 const MAX_TIMEOUT: u32 = 60_000;
 
-/// The settings of the core's clock. The worker applies them.
+/// The settings for pause, speed and lockstep. The worker applies them.
 #[derive(Debug)]
 pub(super) struct RunControl {
     pub speed: Speed,
@@ -23,14 +23,14 @@ pub(super) struct RunState {
     pub speed: Speed,
     /// Whether frames run only when a request asks for them.
     pub stopped: bool,
-    /// Whether the reason is lockstep, in which each frame waits for a request.
+    /// Whether the emulator is in lockstep, in which each frame waits for a request.
     pub lockstep: bool,
 }
 
 #[derive(Debug)]
 struct Lockstep {
     timeout: Duration,
-    /// When it ends if there is no request.
+    /// When lockstep ends if there is no request until then.
     end: Instant,
 }
 
@@ -39,19 +39,19 @@ impl RunControl {
         RunControl { speed, paused, lockstep: None }
     }
 
-    /// Whether frames are to run, and how fast.
+    /// Whether frames run, and how fast, according to these settings.
     pub fn run_state(&self) -> RunState {
         let lockstep = self.lockstep.is_some();
         RunState { speed: self.speed, stopped: self.paused || lockstep, lockstep }
     }
 
-    /// Ends pause and lockstep.
+    /// Ends the pause and lockstep.
     pub fn resume(&mut self) {
         self.paused = false;
         self.lockstep = None;
     }
 
-    /// Sets the speed in thousandths, 0 for unlimited.
+    /// Sets the speed in thousandths of the console's rate; 0 is unlimited.
     ///
     /// # Errors
     /// If the core cannot run at this speed.
@@ -102,13 +102,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lockstep_ends_without_a_request_in_its_time_out() {
+    fn lockstep_ends_after_its_time_out() {
         let mut run = RunControl::new(Speed::Times(1.0), false);
         run.set_lockstep(1000).expect("a time-out");
         let end = run.lockstep_end().expect("an end");
         assert!(run.run_state().stopped && !run.expire(end - Duration::from_millis(1)));
         assert!(run.expire(end) && !run.run_state().stopped);
-        assert!(!run.expire(end), "once");
+        assert!(!run.expire(end), "it ends only once");
     }
 
     #[test]

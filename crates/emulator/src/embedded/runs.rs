@@ -1,4 +1,5 @@
-//! Runs: batches that wait until conditions hold or frames have passed.
+//! Runs: operations that run frames, with or without keys, until conditions hold or a number of frames has passed. A
+//! run has steps, one after another.
 
 use framewire_expression::Code;
 use framewire_libmgba::Core;
@@ -9,10 +10,10 @@ use super::expressions::{CoreMemory, compile};
 use super::machine::Machine;
 use super::perform::BatchProgress;
 
-/// The largest number of runs at once. Each evaluates its conditions after every frame.
+/// The largest number of runs at the same time. The conditions of all runs are evaluated after every frame.
 const MAX_RUNS: usize = 256;
 
-/// The runs that are not over, each with the batch that waits for it.
+/// The active runs, each with the batch that waits for it.
 #[derive(Default)]
 pub(super) struct Runs {
     active: Vec<(ActiveRun, BatchProgress)>,
@@ -20,30 +21,35 @@ pub(super) struct Runs {
 
 /// A run that needs more frames.
 pub(super) struct ActiveRun {
+    /// The conditions that end the whole run.
     stop: Vec<Code>,
     steps: Vec<CompiledStep>,
-    /// How the steps before the current one ended.
+    /// How the steps before the current step ended.
     ends: Vec<StepEnd>,
-    /// The timeline of the current step's keys.
+    /// The timeline that plays the keys of the current step.
     timeline: Option<u32>,
-    /// How many frames the current step has taken.
+    /// The number of frames that the current step has taken.
     frames: u32,
-    /// Why the current step ends in this frame.
+    /// Why the current step ended after the last frame; `None` if it did not end.
     over: Option<EndReason>,
     /// Whether the game was stopped when the run began. If so, the run makes the worker run frames.
     drives: bool,
 }
 
 struct CompiledStep {
+    /// The largest number of frames.
     frames: u32,
+    /// The keys to play.
     keys: Vec<framewire_protocol::KeyStep>,
+    /// The conditions that end the step.
     until: Vec<Code>,
+    /// Whether the run continues with the next step if no condition has ended this step in time.
     goes_on: bool,
 }
 
-/// What `begin_run` returns.
+/// A run that was begun with `begin_run`.
 pub(super) enum BegunRun {
-    /// The run is over, without a frame.
+    /// The run was over at once, without a frame.
     Over(Vec<StepEnd>),
     /// The run needs frames.
     Active(ActiveRun),
@@ -54,22 +60,22 @@ impl Runs {
         self.active.push((run, progress));
     }
 
-    /// The batches that wait.
+    /// The batches that wait for runs.
     pub fn progresses(&self) -> impl Iterator<Item = &BatchProgress> {
         self.active.iter().map(|(_, progress)| progress)
     }
 
-    /// Whether a run needs frames although the game is stopped.
+    /// Whether frames must run for a run, even if the game is stopped.
     pub fn are_driving(&self) -> bool {
         self.active.iter().any(|(run, _)| run.drives)
     }
 
-    /// Whether the picture of the next frame is needed if a run ends there.
+    /// Whether the picture of the next frame would be needed if a run ended there.
     pub fn need_picture(&self) -> bool {
         self.active.iter().any(|(run, progress)| run.drives || progress.needs_picture())
     }
 
-    /// Finds the steps that end now. Called after each frame, before anything else changes.
+    /// Finds the steps that end now. Called after each frame, before requests, scripts or timelines change the game.
     pub fn after_frame(&mut self, core: &mut Core) {
         for (run, _) in &mut self.active {
             run.frames += 1;
@@ -83,7 +89,7 @@ impl ActiveRun {
         self.steps.get(self.ends.len())
     }
 
-    /// Why the current step ends now, if it does.
+    /// Why the current step ends now; `None` if it does not.
     fn end(&self, core: &mut Core) -> Option<EndReason> {
         let step = self.step()?;
         let mut first = |conditions: &[Code]| {
@@ -102,7 +108,7 @@ impl ActiveRun {
         Some(if step.until.is_empty() { EndReason::Frames } else { EndReason::TimedOut })
     }
 
-    /// Whether the run is over, because of its last step that has ended.
+    /// Whether the run is over. The last step that has ended decides this.
     fn is_over(&self) -> bool {
         let Some(last) = self.ends.last() else { return false };
         match last.why {
@@ -114,10 +120,11 @@ impl ActiveRun {
 }
 
 impl Machine {
-    /// Begins a run. A condition that holds at once ends its step without a frame.
+    /// Begins a run. If a condition already holds, its step ends without a frame.
     ///
     /// # Errors
-    /// If the bytes are not a run, if it reads memory that does not exist, or if another timeline owns keys of its first step.
+    /// If the bytes are not a run, if a condition reads memory that does not exist, or if another timeline owns keys of
+    /// the first step.
     pub fn begin_run(&mut self, bytes: &[u8]) -> Result<BegunRun, OpError> {
         if self.runs.active.len() >= MAX_RUNS {
             let message =
@@ -139,7 +146,7 @@ impl Machine {
         Ok(if is_over { BegunRun::Over(run.ends) } else { BegunRun::Active(run) })
     }
 
-    /// Begins the current step, and those after it as long as they end at once. Returns whether the run is over.
+    /// Begins the current step. If it ends at once, begins the next step, and so on. Returns whether the run is over.
     ///
     /// # Errors
     /// If another timeline owns keys of a step.
@@ -159,7 +166,8 @@ impl Machine {
         Ok(true)
     }
 
-    /// Continues the runs of which a step ended, and the batches of the runs that are over. Called after each frame.
+    /// Begins the next step of each run whose step has ended, and continues the batch of each run that is over. Also
+    /// removes the runs that no client waits for. Called after each frame.
     pub fn settle_runs(&mut self) {
         let mut index = 0;
         while let Some((run, progress)) = self.runs.active.get_mut(index) {
@@ -169,7 +177,7 @@ impl Machine {
                 index += 1;
                 continue;
             }
-            // The other operations of its batch may run frames, in which other runs may end.
+            // Take the run out of the list first: continuing its batch may run frames, in which other runs end.
             let (mut run, progress) = self.runs.active.remove(index);
             if let Some(timeline) = run.timeline.take() {
                 self.cancel_keys(timeline);

@@ -1,4 +1,4 @@
-//! Lua code that clients send. `lua/src/evaluate.lua` runs it, as in an mGBA window.
+//! Runs Lua code that clients send. As in an mGBA window, `lua/src/evaluate.lua` evaluates it.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -9,20 +9,22 @@ use parking_lot::Mutex;
 
 use super::Console;
 
-/// The line with the reply, or with the error in the code, begins with this character.
+/// The line with the reply of the code begins with this character.
 const REPLY: char = '=';
+/// If the code is not valid Lua, the line with the error begins with this character.
 const PROBLEM: char = '!';
 
-/// The console of a core's scripts, which also takes the reply of the code that a client has sent.
+/// Runs code of clients, and receives the log lines of a core's scripts. The code's reply is also a log line.
 pub(super) struct Scripting {
-    /// Creates a console.
+    /// Creates a receiver of log lines.
     console: fn() -> Console,
-    /// The last line while code of a client runs.
     last: Arc<Mutex<LastLine>>,
 }
 
+/// The last log line while code of a client runs.
 #[derive(Default)]
 struct LastLine {
+    /// Whether code of a client is running.
     is_wanted: bool,
     text: String,
 }
@@ -32,7 +34,7 @@ impl Scripting {
         Scripting { console, last: Arc::default() }
     }
 
-    /// Creates a console for lines that do not come from scripts.
+    /// Creates a receiver for log lines that do not come from scripts.
     pub fn console(&self) -> Console {
         (self.console)()
     }
@@ -40,7 +42,7 @@ impl Scripting {
     /// Lets a core run scripts.
     ///
     /// # Errors
-    /// If libmgba was built without them.
+    /// If libmgba was built without scripts.
     pub fn attach(&self, core: &mut Core) -> Result<(), Error> {
         let (mut console, last) = (self.console(), self.last.clone());
         core.attach_scripts(move |level, line| {
@@ -73,8 +75,8 @@ impl Scripting {
     }
 }
 
-/// The Lua that runs `code` and writes the reply as the last line. The evaluator is created once, because it keeps the globals of
-/// earlier code.
+/// A Lua program that evaluates `code` and logs the reply as its last line. The evaluator is loaded only once, because
+/// it keeps the global variables of earlier code.
 fn program(code: &str) -> String {
     let evaluator = framewire_script::EVALUATOR;
     let code = quoted(code);

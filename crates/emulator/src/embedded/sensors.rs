@@ -1,4 +1,4 @@
-//! The sensors of a cartridge, as operations.
+//! The operations on a cartridge's sensors.
 
 use framewire_libmgba::{Core, Sensor};
 use framewire_protocol::{OpError, Value};
@@ -14,7 +14,7 @@ pub(super) fn list(core: &Core) -> Value {
 /// Sets a sensor.
 ///
 /// # Errors
-/// If there is no such sensor, or the value is out of its range.
+/// If there is no such sensor, or the value is out of range.
 pub(super) fn set(core: &mut Core, name: &str, thousandths: i32) -> Result<(), OpError> {
     let sensor: Sensor = name.parse().map_err(OpError::bad_argument)?;
     let range = sensor.range();
@@ -27,12 +27,12 @@ pub(super) fn set(core: &mut Core, name: &str, thousandths: i32) -> Result<(), O
     Ok(())
 }
 
-/// The name of a sensor whose value is not 0.
+/// The name of a sensor whose value is not 0; `None` if all are 0.
 pub(super) fn not_at_rest(core: &Core) -> Option<&'static str> {
     Sensor::ALL.into_iter().find(|sensor| core.sensor(*sensor) != 0).map(Sensor::name)
 }
 
-/// Copies the values of all sensors from a core to the one that replaces it.
+/// Copies the values of all sensors from one core to another.
 pub(super) fn copy(from: &Core, to: &mut Core) {
     for sensor in Sensor::ALL {
         to.set_sensor(sensor, from.sensor(sensor));

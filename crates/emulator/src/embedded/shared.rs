@@ -14,7 +14,7 @@ use crate::Happening;
 use crate::event::EventSender;
 use crate::history::History;
 
-/// The state that the core's thread shares with its emulator.
+/// The state that the core's thread shares with [`Embedded`](super::Embedded).
 #[derive(Debug)]
 pub(super) struct EmbeddedState {
     pub report: Mutex<Report>,
@@ -22,16 +22,17 @@ pub(super) struct EmbeddedState {
     pub feeds: Arc<WatchFeeds>,
     pub outputs: Arc<MediaOutputs>,
     pub history: Arc<History>,
-    /// Whether the thread is to end. Needed in addition to [`Job::Stop`](super::Job::Stop), because the queue may be full.
+    /// Whether the thread must end. Needed in addition to [`Job::Stop`](super::Job::Stop), because the queue may be
+    /// full.
     pub stop: AtomicBool,
     /// Whether the thread is writing the last saves before it ends.
     pub finishing: AtomicBool,
 }
 
-/// What the core's thread publishes.
+/// The state of the emulator, as the core's thread last published it.
 #[derive(Debug)]
 pub(super) struct Report {
-    /// When it was last updated.
+    /// When the thread last updated the report, or last showed that it is not stuck.
     pub at: Instant,
     pub frame: u32,
     pub frames_per_second: f64,
@@ -45,7 +46,7 @@ pub(super) struct Report {
     pub rom_problems: Vec<String>,
 }
 
-/// A thread whose last report is older than this is stuck.
+/// The thread counts as stuck if its last report is older than this.
 const SILENCE: Duration = Duration::from_secs(2);
 
 impl Report {
@@ -71,7 +72,7 @@ impl Report {
 }
 
 impl EmbeddedState {
-    /// Notes that the thread is busy and not stuck.
+    /// Records that the thread is busy, but not stuck.
     pub fn alive(&self) {
         self.report.lock().at = Instant::now();
     }
@@ -90,11 +91,11 @@ impl EmbeddedState {
     }
 }
 
-/// Time between two checks.
+/// The time between two checks of `watch_over`.
 const CHECK: Duration = Duration::from_millis(250);
 
-/// Reports when the core's thread is stuck, for example in a script that does not end, and when it continues. Ends when the
-/// thread has `ended` or is to end.
+/// Sends an event when the core's thread is stuck, for example in a script that does not end, and when it continues.
+/// Returns when the thread has `ended` or must end.
 pub(super) fn watch_over(shared: &Arc<EmbeddedState>, ended: &Receiver<()>) {
     let mut stuck = false;
     while ended.recv_timeout(CHECK) == Err(RecvTimeoutError::Timeout) && !shared.stop.load(Relaxed) {

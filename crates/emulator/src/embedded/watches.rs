@@ -1,4 +1,4 @@
-//! Watched memory of an embedded core.
+//! The watches of an embedded core.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -18,13 +18,14 @@ use crate::{Change, Discontinuity, Watch, WatchEnd, WatchEvent, WatchRequest, Wo
 
 /// The largest number of watches at the same time.
 const MAX_WATCHES: usize = 1024;
-/// The largest number of watched bytes in all watches together. Reading them after each frame takes about a millisecond.
+/// The largest number of watched bytes in all watches together. Reading this many bytes takes about a millisecond per
+/// frame.
 const MAX_BYTES: usize = 4 * MAX_WATCHED;
 
-/// A watch that belongs to a recording or a replay has at least one of these flags.
+/// Only the watches of recordings and replays have any of these flags.
 pub(super) const OF_RECORDINGS: u8 = watch::FLAG_KEYS | watch::FLAG_HASHES | watch::FLAG_CLOCK;
 
-/// The event queue of each watch. It exists from before the watch's operation is performed until its handle is dropped.
+/// The event queues of all watches. A watch has a queue from its creation until its handle is dropped.
 #[derive(Debug, Default)]
 pub(super) struct WatchFeeds {
     last_id: AtomicU32,
@@ -72,30 +73,32 @@ struct ActiveWatch {
     /// The checksum of the game whose memory is watched.
     game: u32,
     ranges: Vec<Range>,
+    /// The interval of regular events in frames; 0 for none.
     every: u32,
-    /// What to report in addition to memory: a combination of the flags in `watch`.
+    /// What to report in addition to memory: a combination of the flags in `framewire_protocol::watch`.
     flags: u8,
     /// The last reported keys.
     keys: Option<u16>,
-    /// Frames since it started.
+    /// The number of frames since the watch started.
     ticks: u64,
-    /// Frames from its start to its last event.
+    /// The value of `ticks` at the last event.
     reported: u64,
 }
 
 #[derive(Debug)]
 struct Range {
     place: MemoryRange,
-    /// The expression whose value it is, if it is not memory at a known address.
+    /// If an expression is watched in place of memory at a fixed address: the expression.
     code: Option<Code>,
-    /// Its bytes when they were last compared.
+    /// The bytes of the range when they were last compared.
     known: Vec<u8>,
-    /// A buffer of the same size, into which `read` puts its current bytes.
+    /// A buffer of the same size, into which `read` puts the current bytes.
     buffer: Vec<u8>,
 }
 
 impl Range {
-    /// Reads the range into the buffer. Returns false if it does not exist, because a game for another console is loaded.
+    /// Reads the range into the buffer. Returns false if the core does not have this memory, for example after a game
+    /// for another console was loaded.
     fn read(&mut self, core: &mut Core) -> bool {
         if let Some(code) = &self.code {
             self.buffer = run::encode_values(&[code.value(&mut CoreMemory(core))]);
@@ -115,7 +118,7 @@ impl Range {
             && core.domain_read_into(domain, address, buffer).is_ok()
     }
 
-    /// Reads the range and returns its change since it was last compared.
+    /// Reads the range. Returns the change since the range was last compared, or `None` if there is no change.
     fn compare(&mut self, core: &mut Core, number: usize) -> Option<Change> {
         if !self.read(core) || self.buffer == self.known {
             return None;
@@ -130,10 +133,10 @@ impl Watches {
         Watches { feeds, active: Vec::new() }
     }
 
-    /// Starts a watch, and ends an earlier one with the same number. Returns the bytes of its ranges.
+    /// Starts a watch, and ends an earlier watch with the same number. Returns the bytes of all ranges.
     ///
     /// # Errors
-    /// If it has no receiver, a range is not valid, or there are too many watches.
+    /// If the watch has no queue for its events, if an argument is not valid, or if there are too many watches.
     pub fn begin(
         &mut self,
         core: &mut Core,
@@ -164,7 +167,7 @@ impl Watches {
         let more = watch::total(&ranges);
         if count >= MAX_WATCHES || watched + more > MAX_BYTES {
             let message = if count >= MAX_WATCHES {
-                format!("{count} watches are running, which is the most; end one first")
+                format!("{count} watches are running, which is the limit; end one first")
             } else {
                 format!(
                     "the running watches have {watched} bytes and this one {more}; use at most {MAX_BYTES} bytes in total"
@@ -220,7 +223,7 @@ impl Watches {
         self.active.iter().any(|active| active.has(watch::FLAG_CLOCK) && active.feed.strong_count() > 0)
     }
 
-    /// Whether a watch runs that records keys, or that a replay compares with.
+    /// Whether a watch of a recording or a replay is running.
     pub fn belong_to_recording(&self) -> bool {
         self.active.iter().any(|active| active.has(OF_RECORDINGS) && active.feed.strong_count() > 0)
     }
@@ -232,7 +235,8 @@ impl Watches {
         })
     }
 
-    /// Reports what the last frame changed. Ends watches that were started for another game, except those that report keys.
+    /// Reports the changes of the last frame. Ends the watches that were started for another game, except those that
+    /// report keys.
     pub fn after_frame(&mut self, core: &mut Core) {
         if self.active.is_empty() {
             return;
@@ -269,7 +273,7 @@ impl Drop for Watches {
 }
 
 impl ActiveWatch {
-    /// Number of watched bytes.
+    /// The number of watched bytes.
     fn size(&self) -> usize {
         self.ranges.iter().map(|range| range.known.len()).sum()
     }
@@ -278,7 +282,7 @@ impl ActiveWatch {
         self.flags & flag != 0
     }
 
-    /// Sends an event if the last frame changed something, or if one is due.
+    /// Sends an event if the last frame changed something, or if a regular event is due.
     fn report(&mut self, core: &mut Core, feed: &Feed) {
         self.ticks += 1;
         let ranges = self.ranges.iter_mut().enumerate();

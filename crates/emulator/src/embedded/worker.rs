@@ -15,29 +15,30 @@ use super::run::RunState;
 use super::shared::EmbeddedState;
 use crate::{EmulatorError, Happening};
 
-/// Time between two reports of the state.
+/// Time between two updates of the report: the state that other threads see.
 const REPORT: Duration = Duration::from_millis(50);
-/// Time between two reports of a paused core.
-const ALIVE: Duration = Duration::from_millis(500);
-/// Longest time that batches may delay a frame that is due, so that many batches cannot stop the game.
+/// Time between two updates while the core is paused.
+const PAUSED_REPORT: Duration = Duration::from_millis(500);
+/// The longest time that batches may delay a frame that is due. Without this limit, many batches could stop the game.
 const SERVICE: Duration = Duration::from_millis(4);
 
-/// The core's thread. It runs frames when they are due, and does batches in between.
+/// The core's thread. It runs frames when they are due, and performs batches between frames.
 pub(super) struct Worker {
     machine: Lease,
     inbox: Receiver<Job>,
     driver: Option<Box<dyn Driver>>,
     shared: Arc<EmbeddedState>,
     pace: Pace,
-    /// The state of the clock that the schedule and the report follow.
+    /// The value of the machine's `run_state` that `pace` and the report were last updated with.
     run_state: RunState,
     frame_rate: FrameRate,
+    /// When the report was last updated.
     reported: Instant,
-    /// Which of the machine's games the report describes.
+    /// The value of the machine's `games` when the report's game was last updated.
     identified: u32,
 }
 
-/// Tells the worker to end.
+/// The reason to end the worker's loop.
 struct Stop;
 
 impl Worker {
@@ -68,13 +69,15 @@ impl Worker {
             && let Ok(()) = self.turn()
         {}
         let Machine { core, saves, .. } = &mut *self.machine;
-        // A script may never end, and its last action may change the save.
+        // Write the save before scripts are detached, because a script may never end. Write it again after that,
+        // because the script may have changed it.
         saves.hand_over_all(core);
         core.detach_scripts();
         self.shared.finishing.store(true, Relaxed);
         saves.finish(core);
     }
 
+    /// One pass of the loop: runs a frame, or waits for a job or for the time of the next frame.
     fn turn(&mut self) -> Result<(), Stop> {
         let now = Instant::now();
         if now - self.reported >= REPORT {
@@ -93,7 +96,7 @@ impl Worker {
             self.settle(now);
         }
         let next = match clock {
-            // A run that began while the game was stopped still runs its frames.
+            // A run that began while the game was stopped makes frames run.
             NextFrame::Scheduled if self.machine.runs.are_driving() => Next::Now,
             NextFrame::Scheduled => self.pace.next(now),
             NextFrame::Now => Next::Now,
@@ -109,7 +112,7 @@ impl Worker {
                     if !self.run_state.stopped {
                         self.pace.ran(now);
                     } else if !self.machine.runs.are_driving() {
-                        return Ok(()); // A batch has stopped frames just now.
+                        return Ok(()); // One of the batches has just stopped the game.
                     }
                 }
                 let draw = match &self.driver {
@@ -121,15 +124,15 @@ impl Worker {
             }
             Next::At(due) => self.wait(due.min(now + REPORT)),
             Next::Never => {
-                let rest = if self.driver.is_some() { REPORT } else { ALIVE };
+                let rest = if self.driver.is_some() { REPORT } else { PAUSED_REPORT };
                 let end = self.machine.run.lockstep_end();
                 self.wait(end.map_or(now + rest, |end| end.min(now + rest)))
             }
         }
     }
 
-    /// Runs one more frame if the last one was not drawn. So there is a picture of the frame after which the clock stops, or
-    /// whose picture is asked for.
+    /// Makes sure that the current frame has a picture, because the game is about to stop or a client wants the
+    /// picture. If the last frame was not drawn, runs one more frame with drawing.
     fn draw(&mut self) {
         if !self.machine.drawn {
             self.run_frame(true);
@@ -149,7 +152,7 @@ impl Worker {
         }
     }
 
-    /// Waits for a job or a request of the driver's client, until `end` at the latest.
+    /// Waits for a job or for a request of the driver's client, until `end` at the latest.
     fn wait(&mut self, end: Instant) -> Result<(), Stop> {
         let Some(driver) = &mut self.driver else {
             let inbox = &self.inbox;
@@ -168,7 +171,7 @@ impl Worker {
         }
     }
 
-    /// Does the waiting jobs, until `end` at the latest.
+    /// Does the jobs in the queue, until `end` at the latest.
     fn serve_waiting(&mut self, end: Instant) -> Result<(), Stop> {
         loop {
             match self.inbox.try_recv() {
@@ -187,7 +190,8 @@ impl Worker {
         match job {
             Job::Batch { deadline, responder, .. } if deadline <= now => {
                 responder.respond(Err(EmulatorError::Deadline(
-                    "the core was busy until the deadline of the request, so it was not done".to_owned(),
+                    "the core was busy until the deadline of the request, so the request was not performed"
+                        .to_owned(),
                 )));
             }
             Job::Batch { batch, responder, .. } => {
@@ -227,7 +231,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Sends the outcomes of batches that are done, after their changes are published.
+    /// Updates the report if the batches `changed` something, and then sends the outcomes of the finished batches. So a
+    /// client that has the outcome sees the new state.
     fn answer(&mut self, changed: bool, now: Instant) {
         if self.machine.games != self.identified {
             self.identify();
@@ -244,7 +249,7 @@ impl Worker {
         }
     }
 
-    /// Applies changes of the clock to the schedule, and publishes them.
+    /// If pause, lockstep or speed has changed: updates the schedule of frames and the report, and sends an event.
     fn settle(&mut self, now: Instant) {
         let (run_state, before) = (self.machine.run.run_state(), self.run_state);
         if run_state == before {
@@ -268,7 +273,7 @@ impl Worker {
         }
     }
 
-    /// Publishes the game.
+    /// If another game is loaded: updates the game in the report, and sends an event.
     fn identify(&mut self) {
         self.identified = self.machine.games;
         let core = &mut self.machine.core;
@@ -290,8 +295,9 @@ impl Worker {
         self.machine.send_event(Happening::Game { title, code, checksum: Some(checksum) });
     }
 
+    /// Updates the report, and checks the saves.
     fn publish(&mut self, now: Instant) {
-        // Scripts load games too.
+        // Scripts can load games, too.
         self.identify();
         self.reported = now;
         let Machine { core, saves, .. } = &mut *self.machine;

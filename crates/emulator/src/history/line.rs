@@ -1,4 +1,4 @@
-//! Frames that follow from one another, with the states that are kept of them.
+//! A *line*: frames without a gap between them, with the states and the keys that the history keeps of them.
 
 use std::collections::VecDeque;
 use std::time::SystemTime;
@@ -6,10 +6,11 @@ use std::time::SystemTime;
 use super::LineOverview;
 use super::packed::Packed;
 
-/// How many states are packed as differences after one that is packed alone. The oldest states are dropped together.
+/// A group is a state that is stored on its own and the states after it, which are stored as differences. This is the
+/// largest number of differences in a group. Old states are dropped by whole groups.
 const GROUP: usize = 16;
 
-/// Why a line does not follow from the frame before it.
+/// Why a line begins, instead of continuing the line before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Beginning {
     /// The emulator started, or another game was loaded.
@@ -27,33 +28,33 @@ pub enum Beginning {
     },
 }
 
-/// A state that is kept.
+/// Describes a state that the history keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeptState {
-    /// Its frame.
+    /// The frame counter.
     pub frame: u32,
-    /// When it was kept.
+    /// When the state was saved.
     pub time: SystemTime,
-    /// Whether it has a small picture.
+    /// Whether the state has a small picture.
     pub pictured: bool,
 }
 
 /// A small picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Thumbnail {
-    /// In pixels.
+    /// The width in pixels.
     pub width: u32,
-    /// In pixels.
+    /// The height in pixels.
     pub height: u32,
-    /// The rows from the top, each pixel five bits of red, six of green and five of blue.
+    /// The rows from top to bottom. Each pixel has five bits of red, six of green and five of blue.
     pub pixels: Box<[u16]>,
 }
 
-/// Each pixel of a small picture is the mean of a square of this many pixels a side.
+/// Each pixel of a small picture is the mean of a square of the original. This is the square's side in pixels.
 const REDUCTION: usize = 3;
 
 impl Thumbnail {
-    /// Makes a picture smaller. Each of its pixels has `bytes` bytes, of which the first three are red, green and blue.
+    /// Makes a picture smaller. Each pixel of the original has `bytes` bytes; the first three are red, green and blue.
     pub(crate) fn of(width: usize, rows: &[&[u8]], bytes: usize) -> Thumbnail {
         let (width, height) = (width / REDUCTION, rows.len() / REDUCTION);
         let mut pixels = Vec::with_capacity(width * height);
@@ -96,41 +97,43 @@ pub(super) struct KeysFrom {
     pub keys: u16,
 }
 
-/// A state to keep.
+/// A state to add to a line.
 #[derive(Debug)]
 pub(crate) struct NewState<'a> {
     /// The frame counter.
     pub frame: u32,
     /// The state, as the core saved it.
     pub bytes: &'a [u8],
-    /// The state that was added before it; empty to pack this one alone.
+    /// The bytes of the state that was added before this one; empty to store this one on its own.
     pub before: &'a [u8],
-    /// What acts on the game in addition to its keys, or `None` if that cannot be repeated.
+    /// A hash of everything but the keys that acts on the game, such as cheats. `None` if its effect cannot be
+    /// repeated, for example that of a script.
     pub surroundings: Option<u64>,
-    /// Its picture.
+    /// The small picture of the state.
     pub thumbnail: Option<Thumbnail>,
 }
 
-/// The way to reach a frame.
+/// How to reach a frame: load a state, and run frames with the same keys as before.
 #[derive(Debug)]
 pub(crate) struct Found {
-    /// The line that it is on.
+    /// The line of the frame.
     pub line: u32,
     /// The state to load.
     pub state: Vec<u8>,
-    /// The keys of the frames to run after it.
+    /// The keys of each frame to run after that.
     pub keys: Vec<u16>,
-    /// The frame that this leads to.
+    /// The frame that is reached.
     pub frame: u32,
 }
 
+/// A line, with its states in the order of their frames.
 #[derive(Debug)]
 pub(super) struct Line {
     id: u32,
     beginning: Beginning,
     states: VecDeque<StoredState>,
     keys: VecDeque<KeysFrom>,
-    /// Bytes of memory that the states take.
+    /// The memory that the states take, in bytes.
     size: usize,
 }
 
@@ -138,12 +141,13 @@ pub(super) struct Line {
 struct StoredState {
     frame: u32,
     time: SystemTime,
-    /// Whether it is packed alone.
+    /// Whether it is stored on its own, and not as the difference from the state before it.
     whole: bool,
     packed: Packed,
     thumbnail: Option<Thumbnail>,
+    /// As in [`NewState`].
     surroundings: Option<u64>,
-    /// The first frame after it at which something other than keys changed the game.
+    /// The first frame after this state at which something other than the keys changed the game.
     changed: Option<u32>,
 }
 
@@ -158,18 +162,19 @@ impl Line {
         self.id
     }
 
-    /// How much memory it takes, in bytes.
+    /// How much memory the line takes, in bytes.
     pub fn size(&self) -> usize {
         size_of::<Line>() + self.size + self.keys.len() * size_of::<KeysFrom>()
     }
 
+    /// Describes the part of the line from the frame `first` on.
     pub fn overview(&self, first: u32) -> LineOverview {
         let kept = |state: &StoredState| KeptState {
             frame: state.frame,
             time: state.time,
             pictured: state.thumbnail.is_some(),
         };
-        // The keys that were held when the part began are a part of it.
+        // Include the keys that were already held at `first`.
         let held = self.keys.iter().rposition(|keys| keys.frame <= first).unwrap_or(0);
         LineOverview {
             id: self.id,
@@ -190,7 +195,7 @@ impl Line {
         Line { id, beginning, states: VecDeque::new(), keys: VecDeque::new(), size: 0 }
     }
 
-    /// The line and the frame that this one follows from.
+    /// If this line began after the emulator went back: the line and the frame that it went back to.
     pub fn follows(&self) -> Option<(u32, u32)> {
         match self.beginning {
             Beginning::Rewind { line, frame } => Some((line, frame)),
@@ -198,7 +203,7 @@ impl Line {
         }
     }
 
-    /// Its first and its last frame.
+    /// The first and the last frame that a state is kept of.
     pub fn span(&self) -> Option<(u32, u32)> {
         Some((self.states.front()?.frame, self.states.back()?.frame))
     }
@@ -233,7 +238,7 @@ impl Line {
         }
     }
 
-    /// Drops the oldest group of states. Returns false if there is no other.
+    /// Drops the oldest group of states. Returns false if there is only one group.
     pub fn drop_oldest(&mut self) -> bool {
         let Some(next) = self.states.iter().skip(1).position(|state| state.whole) else { return false };
         let dropped: usize = self.states.drain(..=next).map(|state| state.size()).sum();
@@ -245,13 +250,15 @@ impl Line {
         true
     }
 
-    /// Finds the way to reach a frame; `None` if it is not kept.
+    /// Finds how to reach a frame, or the last frame before it that can be reached exactly. `None` if the frame is
+    /// before the first kept state or after the last one.
     pub fn find(&self, frame: u32, surroundings: Option<u64>) -> Option<Found> {
         if self.states.back()?.frame < frame {
             return None;
         }
         let before = self.states.iter().rposition(|state| state.frame <= frame)?;
-        // A state has no picture of its own, and its last frame draws one.
+        // A state contains no picture, but running a frame draws one. So if `frame` has a state of its own, prefer to
+        // run the frames from the state before it.
         let earlier = before.checked_sub(1).filter(|_| self.states[before].frame == frame);
         let number =
             earlier.filter(|number| self.reach(*number, frame, surroundings) == frame).unwrap_or(before);
@@ -265,7 +272,7 @@ impl Line {
         })
     }
 
-    /// The last frame up to `frame` that a state and the keys after it lead to exactly.
+    /// The last frame, at most `frame`, that is reached exactly from the state with this number and the keys after it.
     fn reach(&self, number: usize, frame: u32, surroundings: Option<u64>) -> u32 {
         let state = &self.states[number];
         if state.surroundings.is_none() || state.surroundings != surroundings {
@@ -274,6 +281,7 @@ impl Line {
         state.changed.map_or(frame, |changed| frame.min(changed))
     }
 
+    /// The bytes of the state with this number.
     fn unpack(&self, number: usize) -> Vec<u8> {
         let whole = self.states.range(..=number).rposition(|state| state.whole).unwrap_or(0);
         let mut bytes = Vec::new();

@@ -1,10 +1,11 @@
-//! The history of an emulator: states of the past that it can go back to, with small pictures and the keys of each frame.
+//! The history of an emulator: earlier states that it can go back to, with small pictures and the keys of each frame.
 //!
-//! - `packed`: a state as the difference from the one before it;
-//! - `line`: frames that follow from one another, with the states that are kept of them;
-//! - [`History`]: all lines, within a budget of memory.
+//! - `packed`: stores a state as the difference from the state before it;
+//! - `line`: a line, which is frames without a gap between them, with the states and keys that are kept of them;
+//! - [`History`]: all lines, within a limit on memory.
 //!
-//! A history does not know the emulator. The core's thread or the link's task adds to it, and front ends read it at any time.
+//! A history has no access to the emulator. The core's thread or the link's task adds to it, and front ends read it at
+//! any time.
 
 #![cfg_attr(not(feature = "embedded"), allow(dead_code, reason = "attached emulators use a part of it"))]
 
@@ -20,13 +21,13 @@ pub use line::{Beginning, KeptState, Thumbnail};
 pub(crate) use line::{Found, NewState};
 use line::{KeysFrom, Line};
 
-/// Bytes of memory that the history of an emulator may take, unless its settings say otherwise.
+/// The default for the memory that an emulator's history may take, in bytes.
 pub const HISTORY: usize = 32 << 20;
 
-/// The largest number of lines that are kept. Each load of a state begins one.
+/// The largest number of lines. Each loaded state begins a new line.
 const MAX_LINES: usize = 64;
 
-/// The states of the past that an emulator can go back to.
+/// The earlier states that an emulator can go back to.
 #[derive(Debug)]
 pub struct History(Mutex<Lines>);
 
@@ -34,9 +35,10 @@ pub struct History(Mutex<Lines>);
 struct Lines {
     /// The largest number of bytes that all lines may take.
     budget: usize,
-    /// In the order in which they began. New frames belong to the last one, unless the emulator has gone back since.
+    /// The lines in the order in which they began. New frames belong to the last line, unless the emulator has gone
+    /// back since.
     all: VecDeque<Line>,
-    /// The line that the emulator is on.
+    /// The number of the line that the emulator is on.
     current: u32,
     last_id: u32,
 }
@@ -44,9 +46,9 @@ struct Lines {
 /// An overview of a history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overview {
-    /// The largest number of bytes of memory that it may use.
+    /// The largest amount of memory that the history may take, in bytes.
     pub budget: usize,
-    /// The bytes that it uses.
+    /// The memory that it takes now, in bytes.
     pub used: usize,
     /// The number of the line that the emulator is on; `None` before its first frame.
     pub current: Option<u32>,
@@ -54,28 +56,29 @@ pub struct Overview {
     pub lines: Vec<LineOverview>,
 }
 
-/// A line: frames that follow from one another.
+/// An overview of a line: frames without a gap between them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineOverview {
-    /// Its number, from 1.
+    /// The line's number, from 1.
     pub id: u32,
-    /// Why it does not follow from the frame before it.
+    /// Why the line begins, instead of continuing the line before it.
     pub beginning: Beginning,
-    /// The states, by frame.
+    /// The states that are kept, in the order of their frames.
     pub states: Vec<KeptState>,
-    /// The keys that were held: the frame counter before the first frame with them, and their mask.
+    /// The keys that were held: for each change, the frame counter before the first frame with these keys, and their
+    /// mask.
     pub keys: Vec<(u32, u16)>,
-    /// After each state, the first frame at which something other than keys changed the game.
+    /// For each state after which something other than the keys changed the game, the frame of the first change.
     pub changes: Vec<u32>,
 }
 
 impl History {
-    /// An empty history that takes at most `budget` bytes of memory; with 0 it stays empty.
+    /// An empty history that takes at most `budget` bytes of memory. With 0, it stays empty.
     pub(crate) fn new(budget: usize) -> History {
         History(Mutex::new(Lines { budget, all: VecDeque::new(), current: 0, last_id: 0 }))
     }
 
-    /// What it has of the frames from `first` on.
+    /// Describes the frames from `first` on.
     pub fn overview(&self, first: u32) -> Overview {
         let lines = self.0.lock();
         Overview {
@@ -93,17 +96,18 @@ impl History {
 }
 
 impl History {
-    /// Whether it keeps anything.
+    /// Whether the history may take any memory, so that states are kept at all.
     pub(crate) fn is_on(&self) -> bool {
         self.0.lock().budget > 0
     }
 
-    /// Forgets everything, because of another game.
+    /// Removes all lines. Called when another game is loaded.
     pub(crate) fn clear(&self) {
         self.0.lock().all.clear();
     }
 
-    /// Begins a line and returns its number. `beginning` says why the frames after this do not follow from the last ones.
+    /// Begins a line and returns its number. `beginning` is the reason why the next frame does not continue the last
+    /// line.
     pub(crate) fn begin(&self, beginning: Beginning) -> u32 {
         let mut lines = self.0.lock();
         lines.last_id += 1;
@@ -116,7 +120,7 @@ impl History {
         id
     }
 
-    /// Adds a state to the last line, and drops the oldest ones that the budget has no room for.
+    /// Adds a state to the last line. If the history takes too much memory then, drops the oldest states.
     pub(crate) fn add(&self, state: NewState<'_>) {
         let mut lines = self.0.lock();
         if let Some(line) = lines.all.back_mut() {
@@ -125,40 +129,40 @@ impl History {
         while lines.used() > lines.budget && lines.drop_oldest() {}
     }
 
-    /// Notes which keys are held from a frame on.
+    /// Records which keys are held from a frame on.
     pub(crate) fn note_keys(&self, frame: u32, keys: u16) {
         if let Some(line) = self.0.lock().all.back_mut() {
             line.note_keys(KeysFrom { frame, keys });
         }
     }
 
-    /// Notes that something other than keys changed the game at a frame, after the last state was kept.
+    /// Records that something other than the keys changed the game at a frame, after the last state was kept.
     pub(crate) fn note_change(&self, frame: u32) {
         if let Some(line) = self.0.lock().all.back_mut() {
             line.note_change(frame);
         }
     }
 
-    /// Notes which line the emulator is on after it went back.
+    /// Records which line the emulator is on after it went back.
     pub(crate) fn set_current(&self, line: u32) {
         self.0.lock().current = line;
     }
 
-    /// Whether `line` is the one that states are added to, and `frame` is its last one.
+    /// Whether `line` is the line that states are added to, and `frame` is the frame of its last state.
     pub(crate) fn is_end(&self, line: u32, frame: u32) -> bool {
         self.0.lock().all.back().is_some_and(|last| last.id() == line && last.ends_at(frame))
     }
 
-    /// The last frame up to `frame` that a line has, if `frame` is one after its last state and at most `now`; otherwise `frame`.
-    /// `line` 0 is the line that the emulator is on.
+    /// If `frame` is from the line's last state up to the current frame `now`: the frame of that state. Otherwise
+    /// `frame` itself. `line` 0 is the line that the emulator is on.
     pub(crate) fn until_end(&self, line: u32, frame: u32, now: u32) -> u32 {
         let lines = self.0.lock();
         let span = lines.get(if line == 0 { lines.current } else { line }).and_then(Line::span);
         span.map_or(frame, |(_, last)| if (last..=now).contains(&frame) { last } else { frame })
     }
 
-    /// Finds the way to reach a frame. `line` 0 is the line that the emulator is on, with the lines that it follows from.
-    /// `surroundings` describes what acts on the game in addition to its keys, now.
+    /// Finds how to reach a frame of a line, or of the lines that it follows from. `line` 0 is the line that the
+    /// emulator is on. `surroundings` is the present value for [`NewState::surroundings`].
     ///
     /// # Errors
     /// If there is no such line, or the frame is not kept.
@@ -190,7 +194,7 @@ impl Lines {
 }
 
 impl Lines {
-    /// Drops the oldest states. Returns false if only the newest are left.
+    /// Drops the oldest group of states. Returns false if only the newest group is left.
     fn drop_oldest(&mut self) -> bool {
         let alone = self.all.len() == 1;
         let Some(oldest) = self.all.front_mut() else { return false };
@@ -207,12 +211,12 @@ impl Lines {
         let problem = match (self.all.front(), self.all.back()) {
             (Some(first), Some(last)) => {
                 format!(
-                    "line {id} is not kept; those that are have numbers from {} to {}",
+                    "line {id} is not kept; the kept lines have numbers from {} to {}",
                     first.id(),
                     last.id()
                 )
             }
-            _ => "no state is kept yet; they are kept while the game runs".to_owned(),
+            _ => "no state is kept yet; states are kept while the game runs".to_owned(),
         };
         OpError::new(Status::NotFound, problem)
     }

@@ -1,11 +1,12 @@
-//! Bytes as the difference from earlier bytes.
+//! Stores bytes as the difference from earlier bytes.
 
-/// Stretches that are equal are found by comparing blocks of this size, in bytes.
+/// To find equal parts quickly, whole blocks of this size are compared, in bytes.
 const BLOCK: usize = 64;
 /// The unit of a difference, in bytes.
 const WORD: usize = 8;
 
-/// Bytes as the difference from others: the parts that differ, each after the number of equal bytes before it and its length.
+/// Bytes, stored as the difference from other bytes. Each part that differs is stored as three fields: the number of
+/// equal bytes before it, its length, and its bytes.
 #[derive(Debug)]
 pub(super) struct Packed {
     length: usize,
@@ -13,7 +14,7 @@ pub(super) struct Packed {
 }
 
 impl Packed {
-    /// Packs `new` as its difference from `old`; what `old` lacks counts as zeros.
+    /// Packs `new` as its difference from `old`. If `old` is shorter, it is extended with zeros.
     pub fn new(old: &[u8], new: &[u8]) -> Packed {
         let padded;
         let old = if old.len() < new.len() {
@@ -34,7 +35,7 @@ impl Packed {
         Packed { length: new.len(), parts: parts.into_boxed_slice() }
     }
 
-    /// Turns the bytes that this is the difference from into those that were packed.
+    /// Turns the old bytes into the bytes that were packed.
     pub fn unpack(&self, bytes: &mut Vec<u8>) {
         bytes.resize(self.length, 0);
         let (mut parts, mut at) = (&self.parts[..], 0);
@@ -47,15 +48,15 @@ impl Packed {
         }
     }
 
-    /// How much memory it takes, in bytes.
+    /// How much memory this takes, in bytes.
     pub fn size(&self) -> usize {
         size_of::<Packed>() + self.parts.len()
     }
 }
 
-/// The start of the first word from `at` on for which `wanted` is true.
+/// The start of the first word from `at` on for which `wanted` is true. `wanted` gets the word's old and new bytes.
 fn next(mut at: usize, old: &[u8], new: &[u8], wanted: fn(&[u8], &[u8]) -> bool) -> Option<usize> {
-    // Most blocks are equal, and whole blocks are compared faster than words.
+    // Most blocks are equal. So if equal words are not wanted, skip whole equal blocks, which is faster.
     let skips_equal = !wanted(&[], &[]);
     while at < new.len() {
         if skips_equal && at.is_multiple_of(BLOCK) {
@@ -74,7 +75,8 @@ fn next(mut at: usize, old: &[u8], new: &[u8], wanted: fn(&[u8], &[u8]) -> bool)
     None
 }
 
-/// Appends a number, seven bits a byte, the lowest first.
+/// Appends a number with seven bits per byte, the lowest bits first. The top bit of a byte is set if another byte
+/// follows.
 fn number(bytes: &mut Vec<u8>, mut value: usize) {
     while value > 0x7F {
         bytes.push(value as u8 | 0x80);
@@ -83,6 +85,7 @@ fn number(bytes: &mut Vec<u8>, mut value: usize) {
     bytes.push(value as u8);
 }
 
+/// Reads a number that [`number`] has written, and removes its bytes. `None` if there are no more bytes.
 fn take_number(bytes: &mut &[u8]) -> Option<usize> {
     let mut value = 0;
     for shift in (0..).step_by(7) {
@@ -100,7 +103,8 @@ fn take_number(bytes: &mut &[u8]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn there_and_back(old: &[u8], new: &[u8]) -> usize {
+    /// Packs and unpacks `new`, checks the result, and returns the packed size.
+    fn check_round_trip(old: &[u8], new: &[u8]) -> usize {
         let packed = Packed::new(old, new);
         let mut bytes = old.to_vec();
         packed.unpack(&mut bytes);
@@ -109,20 +113,20 @@ mod tests {
     }
 
     #[test]
-    fn bytes_come_back_from_their_difference() {
+    fn unpacked_bytes_equal_the_packed_bytes() {
         let mut random = fastrand::Rng::with_seed(17);
         for length in [0, 1, 7, 8, 63, 64, 65, 1000, 40_000] {
             let old: Vec<u8> = std::iter::repeat_with(|| random.u8(..)).take(length).collect();
-            assert_eq!(there_and_back(&old, &old), 0);
+            assert_eq!(check_round_trip(&old, &old), 0);
             let mut new = old.clone();
             for _ in 0..length / 50 {
                 new[random.usize(..length)] = random.u8(..);
             }
-            let size = there_and_back(&old, &new);
+            let size = check_round_trip(&old, &new);
             assert!(size <= length / 50 * 12 + 12, "{size} bytes for {} changes", length / 50);
-            there_and_back(&[], &new);
-            there_and_back(&old, &new[..length / 2]);
-            there_and_back(&old[..length / 2], &new);
+            check_round_trip(&[], &new);
+            check_round_trip(&old, &new[..length / 2]);
+            check_round_trip(&old[..length / 2], &new);
         }
     }
 }

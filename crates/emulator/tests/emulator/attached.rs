@@ -1,4 +1,4 @@
-//! The attached emulator: a link to the real script, in a real core's own Lua.
+//! Tests of the attached emulator. It is connected to the real script, which runs in the Lua of an embedded core.
 
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::runtime::Runtime;
 
 use super::support::{
-    UNUSED, assert_each_tap_is_a_press, assert_states_come_back, call, config, read32, script, seconds,
+    UNUSED, assert_each_tap_is_a_press, assert_states_are_restored, call, config, read32, script, seconds,
     submit, wait_for,
 };
 
@@ -23,7 +23,7 @@ pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port").port()
 }
 
-/// The scripts of a core that runs ours at `port`, and the file with its settings.
+/// The scripts for a core: the settings with `port`, and Framewire's script. Also returns the file with the settings.
 pub fn scripts(port: u16) -> (Vec<PathBuf>, NamedTempFile) {
     let settings = script(&format!("framewire = {{port = {port}, log_level = 'warn'}}"));
     (vec![settings.path().to_owned(), framewire_script::PATH.into()], settings)
@@ -44,6 +44,7 @@ pub fn runtime() -> Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime")
 }
 
+/// Waits until the emulator is connected and frames run.
 pub fn ready(emulator: &Attached) {
     wait_for("a connection", || emulator.state().run == Run::Running);
 }
@@ -58,7 +59,7 @@ pub fn attached() -> (Runtime, Embedded, Attached) {
 }
 
 #[test]
-fn operations_and_state_come_through() {
+fn operations_work_and_the_state_is_reported() {
     let (_runtime, _host, emulator) = attached();
     assert_eq!(call(&emulator, Op::GameTitle {}), Value::Text("FRAMEWIRE".into()));
     let every_byte: Vec<u8> = (0..=255).collect();
@@ -74,24 +75,24 @@ fn operations_and_state_come_through() {
 }
 
 #[test]
-fn a_state_of_several_hundred_kib_goes_out_and_back_byte_for_byte() {
+fn a_large_state_is_saved_and_loaded_unchanged() {
     let (_runtime, _host, emulator) = attached();
-    assert_states_come_back(&emulator);
+    assert_states_are_restored(&emulator);
 }
 
-/// The network accepts few bytes at a time, so neither side can send a state at once.
+/// The connection accepts only few bytes at a time, so neither side can send a whole state at once.
 #[test]
-fn a_state_comes_back_byte_for_byte_in_small_pieces() {
+fn a_state_is_saved_and_loaded_unchanged_over_a_slow_connection() {
     let (runtime, port) = (runtime(), free_port());
     let _host = host(port);
-    let narrow = runtime.block_on(narrow(port)).expect("a port");
-    let emulator = attach(narrow, &runtime);
+    let proxy_port = runtime.block_on(slow_proxy(port)).expect("a port");
+    let emulator = attach(proxy_port, &runtime);
     ready(&emulator);
-    assert_states_come_back(&emulator);
+    assert_states_are_restored(&emulator);
 }
 
-/// Forwards one connection to `port`, some hundred bytes at a time, with very small buffers.
-async fn narrow(port: u16) -> std::io::Result<u16> {
+/// Forwards one connection to `port`, 700 bytes at a time, with very small buffers. Returns the proxy's own port.
+async fn slow_proxy(port: u16) -> std::io::Result<u16> {
     const ROOM: u32 = 32 * 1024;
     let entrance = TcpSocket::new_v4()?;
     entrance.set_recv_buffer_size(ROOM)?;
@@ -120,7 +121,7 @@ async fn trickle(mut from: OwnedReadHalf, mut to: OwnedWriteHalf) -> std::io::Re
 }
 
 #[test]
-fn a_thousand_requests_at_once_are_each_answered_with_their_own_reply() {
+fn each_of_a_thousand_simultaneous_requests_gets_its_own_reply() {
     let (_runtime, _host, emulator) = attached();
     let payload = |number: usize| format!("{number}").repeat(1 + number % 700).into_bytes();
     let pending: Vec<_> = (0..1000)
@@ -133,14 +134,14 @@ fn a_thousand_requests_at_once_are_each_answered_with_their_own_reply() {
 }
 
 #[test]
-fn each_tap_is_a_press_of_its_own() {
+fn each_tap_is_a_separate_press() {
     let (_runtime, host, emulator) = attached();
     host.set_speed(Speed::Times(8.0)).expect("a speed");
     assert_each_tap_is_a_press(&emulator);
 }
 
 #[test]
-fn a_paused_emulator_is_stalled_and_does_not_do_later_what_ran_out_of_time() {
+fn a_paused_emulator_is_stalled_and_never_performs_a_request_after_its_deadline() {
     let (_runtime, host, emulator) = attached();
     host.set_paused(true);
     wait_for("the pause", || host.state().run == Run::Paused);
@@ -152,11 +153,11 @@ fn a_paused_emulator_is_stalled_and_does_not_do_later_what_ran_out_of_time() {
     wait_for("stalled", || emulator.state().run == Run::Stalled);
     host.set_paused(false);
     ready(&emulator);
-    assert_eq!(read32(&emulator, UNUSED), 0, "it was withdrawn");
+    assert_eq!(read32(&emulator, UNUSED), 0, "the request was withdrawn");
 }
 
 #[test]
-fn an_emulator_that_is_gone_is_said_so_and_served_again_when_it_is_back() {
+fn a_missing_emulator_is_reported_and_used_again_when_it_is_back() {
     let (runtime, port) = (runtime(), free_port());
     let emulator = attach(port, &runtime);
     wait_for("a refusal", || emulator.state().problem.is_some());
@@ -179,7 +180,7 @@ fn an_emulator_that_is_gone_is_said_so_and_served_again_when_it_is_back() {
 }
 
 #[test]
-fn closing_answers_what_is_open() {
+fn open_requests_are_answered_before_the_connection_is_closed() {
     let (runtime, port) = (runtime(), free_port());
     let _host = host(port);
     let emulator = attach(port, &runtime);
@@ -194,7 +195,7 @@ fn closing_answers_what_is_open() {
 }
 
 #[test]
-fn a_key_is_done_once_even_by_another_bridge() {
+fn a_batch_with_a_key_is_performed_once_even_if_another_connection_repeats_it() {
     let (runtime, port) = (runtime(), free_port());
     let _host = host(port);
     let keyed = |value| Batch { key: Some("key".into()), ..Op::Write32 { address: UNUSED, value }.into() };

@@ -1,4 +1,4 @@
-//! Going back in the history of an attached emulator: the real script, in a real core's own Lua.
+//! Tests of going back in the history of an attached emulator. The real script runs in the Lua of an embedded core.
 
 use framewire_emulator::history::{Beginning, HISTORY, Overview};
 use framewire_emulator::{Attached, Emulator, WatchRequest};
@@ -25,13 +25,13 @@ fn frame(emulator: &Attached) -> u32 {
     number(call(emulator, Op::CurrentFrame {})) as u32
 }
 
-/// Stops the frames, so that only `advance` runs any.
+/// Stops the game, so that frames run only with `advance`.
 fn stop(emulator: &Attached) {
     call(emulator, Op::Lockstep { timeout: 60_000 });
 }
 
 #[test]
-fn an_attached_emulator_goes_back_to_the_states_that_are_kept() {
+fn an_attached_emulator_goes_back_to_its_kept_states() {
     let (_runtime, _host, emulator) = attached();
     wait_for("states", || states(&emulator, 0).len() >= 4);
     stop(&emulator);
@@ -40,12 +40,12 @@ fn an_attached_emulator_goes_back_to_the_states_that_are_kept() {
     for state in [kept[1], kept[3], kept[2]] {
         assert_eq!(number(call(&emulator, back(state))), i64::from(state));
         assert_eq!(frame(&emulator), state);
-        // The game counts its frames as well.
+        // The game's own frame counter has gone back, too.
         assert_eq!(read32(&emulator, GAME_FRAME) - i64::from(state), since);
     }
-    // The keys between two states are not known, so the first of them is as near as it gets.
+    // The keys between two states are not known, so the emulator goes back to the earlier of the two.
     assert_eq!(number(call(&emulator, back(kept[2] - 1))), i64::from(kept[1]));
-    // The frames that it left end where it was.
+    // The first line still ends with the frame from before the emulator went back.
     let seen = overview(&emulator);
     assert_eq!(seen.lines.len(), 1);
     assert_eq!(states(&emulator, 0).last(), Some(&end));
@@ -54,13 +54,13 @@ fn an_attached_emulator_goes_back_to_the_states_that_are_kept() {
     wait_for("another line", || states(&emulator, 1) == [kept[1] + 10]);
     let beginning = overview(&emulator).lines[1].beginning;
     assert_eq!(beginning, Beginning::Rewind { line: 1, frame: kept[1] });
-    // The frames that it left are still there.
+    // The later frames of the first line are still kept.
     assert_eq!(number(call(&emulator, Op::Rewind { frame: end, line: 1 })), i64::from(end));
     assert_eq!(read32(&emulator, GAME_FRAME) - i64::from(end), since);
 }
 
 #[test]
-fn the_state_and_the_picture_of_a_frame_come_back() {
+fn going_back_restores_the_memory_and_the_picture_of_a_frame() {
     let (_runtime, _host, emulator) = attached();
     wait_for("states", || states(&emulator, 0).len() >= 3);
     stop(&emulator);
@@ -76,7 +76,7 @@ fn the_state_and_the_picture_of_a_frame_come_back() {
 }
 
 #[test]
-fn a_reset_and_a_state_begin_lines_of_an_attached_emulator() {
+fn a_reset_and_a_loaded_state_begin_new_lines() {
     let (_runtime, _host, emulator) = attached();
     wait_for("states", || states(&emulator, 0).len() >= 2);
     let state = bytes(call(&emulator, Op::SaveState { flags: 0 }));
@@ -91,7 +91,7 @@ fn a_reset_and_a_state_begin_lines_of_an_attached_emulator() {
 }
 
 #[test]
-fn a_recording_and_a_timeline_are_not_disturbed_by_going_back() {
+fn going_back_is_refused_during_a_recording_and_a_timeline() {
     let (_runtime, _host, emulator) = attached();
     wait_for("states", || !states(&emulator, 0).is_empty());
     let first = states(&emulator, 0)[0];
@@ -115,7 +115,7 @@ fn a_recording_and_a_timeline_are_not_disturbed_by_going_back() {
 }
 
 #[test]
-fn without_memory_an_attached_emulator_keeps_no_states() {
+fn an_attached_emulator_keeps_only_as_many_states_as_its_memory_allows() {
     let (runtime, port) = (runtime(), free_port());
     let _host = host(port);
     let config = framewire_link::Config { address: format!("127.0.0.1:{port}"), ..Default::default() };
@@ -124,7 +124,7 @@ fn without_memory_an_attached_emulator_keeps_no_states() {
     let error = refusal(&emulator, back(1));
     assert_eq!(error.status, Status::Unsupported, "{error}");
     assert!(error.message.contains("--history 0"), "{error}");
-    // One that has memory for a few states only drops the oldest.
+    // An emulator with memory for only a few states drops the oldest.
     let small = Attached::start(
         framewire_link::Config { address: format!("127.0.0.1:{port}"), ..Default::default() },
         runtime.handle(),

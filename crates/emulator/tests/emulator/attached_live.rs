@@ -1,4 +1,5 @@
-//! Keys and events of an attached emulator: the real script, in a real core's own Lua.
+//! Tests of the keys, watches, events and lockstep of an attached emulator. The real script runs in the Lua of an
+//! embedded core.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -20,7 +21,7 @@ use super::support::{
 use super::timelines::{assert_as_played, assert_how_it_ended, log, play, taps};
 use super::watches::{begin, range, request};
 
-/// The next event that is `wanted`; those before it are skipped.
+/// Waits for the next event that is `wanted`, and skips the events before it.
 fn next(events: &mut Receiver<Event>, wanted: impl Fn(&Happening) -> bool) -> Event {
     loop {
         let event = soon(async { events.recv().await.ok() });
@@ -30,8 +31,8 @@ fn next(events: &mut Receiver<Event>, wanted: impl Fn(&Happening) -> bool) -> Ev
     }
 }
 
-/// Forwards one port to another, until it is cut.
-fn open_road(from: u16, to: u16, runtime: &Runtime) -> AbortHandle {
+/// Forwards connections from one port to another. If the returned handle is aborted, the connections break.
+fn forward(from: u16, to: u16, runtime: &Runtime) -> AbortHandle {
     let listener = runtime.block_on(TcpListener::bind(("127.0.0.1", from))).expect("a free port");
     let traffic = async move {
         while let Ok((mut client, _)) = listener.accept().await {
@@ -44,7 +45,7 @@ fn open_road(from: u16, to: u16, runtime: &Runtime) -> AbortHandle {
 }
 
 #[test]
-fn a_thousand_taps_are_seen_on_exactly_their_frames() {
+fn the_game_sees_a_thousand_taps_in_exactly_their_frames() {
     let (_runtime, host, emulator) = attached();
     host.set_speed(Speed::Times(8.0)).expect("a speed");
     wait_for("the game", || read32(&emulator, GAME_FRAME) > 10);
@@ -93,10 +94,10 @@ fn a_watch_sees_every_frame_and_ends_with_its_handle() {
     };
     assert!(event.ticks > 60);
     drop(watch);
-    // Its bytes are free again, whether or not the script still reports it.
+    // The script has ended the watch, so all of the bytes that can be watched are free.
     let large = || request(vec![range(UNUSED, 4096); 16]);
     for _ in 0..4 {
-        wait_for("room", || batch(&emulator, vec![emulator.watch(large()).op()]).results[0].is_ok());
+        wait_for("free bytes", || batch(&emulator, vec![emulator.watch(large()).op()]).results[0].is_ok());
     }
 }
 
@@ -104,9 +105,9 @@ fn a_watch_sees_every_frame_and_ends_with_its_handle() {
 fn a_watch_continues_after_a_gap() {
     let (runtime, port) = (runtime(), free_port());
     let host = host(port);
-    let way = free_port();
-    let road = open_road(way, port, &runtime);
-    let emulator = attach(way, &runtime);
+    let proxy_port = free_port();
+    let forwarder = forward(proxy_port, port, &runtime);
+    let emulator = attach(proxy_port, &runtime);
     ready(&emulator);
     let mut events = emulator.events();
     let (mut watch, _) = begin(&emulator, WatchRequest { every: 10, ..request(vec![range(UNUSED, 4)]) });
@@ -118,17 +119,17 @@ fn a_watch_continues_after_a_gap() {
         }
     };
     assert_eq!(event.changes[0].new, 1u32.to_le_bytes());
-    road.abort();
+    forwarder.abort();
     next(&mut events, |what| matches!(what, Happening::Disconnected { .. }));
     call(&host, Op::Write32 { address: UNUSED, value: 2 });
-    open_road(way, port, &runtime);
+    forward(proxy_port, port, &runtime);
     next(&mut events, |what| *what == Happening::Connected);
     let gap = loop {
         let event = soon(watch.next());
         if event.gap {
             break event;
         }
-        assert!(event.changes.is_empty(), "only beats: {event:?}");
+        assert!(event.changes.is_empty(), "only regular events: {event:?}");
     };
     assert_eq!((&gap.changes[0].old[..], &gap.changes[0].new[..]), (&[1, 0, 0, 0][..], &[2, 0, 0, 0][..]));
     assert!(gap.ticks > event.ticks, "{} after {}", gap.ticks, event.ticks);
@@ -147,12 +148,12 @@ fn a_watch_continues_after_a_gap() {
 }
 
 #[test]
-fn events_of_a_cut_are_reported_as_missed_and_the_connection_with_its_frame() {
+fn the_number_of_events_lost_while_disconnected_is_reported() {
     let (runtime, port) = (runtime(), free_port());
     let _host = host(port);
-    let way = free_port();
-    let road = open_road(way, port, &runtime);
-    let (emulator, direct) = (attach(way, &runtime), attach(port, &runtime));
+    let proxy_port = free_port();
+    let forwarder = forward(proxy_port, port, &runtime);
+    let (emulator, direct) = (attach(proxy_port, &runtime), attach(port, &runtime));
     ready(&emulator);
     ready(&direct);
     wait_for("the game", || read32(&direct, GAME_FRAME) > 60);
@@ -162,7 +163,7 @@ fn events_of_a_cut_are_reported_as_missed_and_the_connection_with_its_frame() {
     call(&direct, Op::PlayKeys { steps: tap() });
     next(&mut events, ended);
     next(&mut others, ended);
-    road.abort();
+    forwarder.abort();
     next(&mut events, |what| matches!(what, Happening::Disconnected { .. }));
     let lost = 3;
     for _ in 0..lost {
@@ -170,7 +171,7 @@ fn events_of_a_cut_are_reported_as_missed_and_the_connection_with_its_frame() {
         next(&mut others, ended);
     }
     let frame = number(call(&direct, Op::CurrentFrame {})) as u32;
-    open_road(way, port, &runtime);
+    forward(proxy_port, port, &runtime);
     let connected = next(&mut events, |what| *what == Happening::Connected);
     assert!(connected.frame >= frame, "{connected:?} in frame {frame}");
     let missed = next(&mut events, |_| true);
@@ -180,7 +181,7 @@ fn events_of_a_cut_are_reported_as_missed_and_the_connection_with_its_frame() {
 }
 
 #[test]
-fn a_script_that_was_loaded_again_has_lost_an_unknown_number_of_events() {
+fn the_number_of_lost_events_is_unknown_after_the_script_is_loaded_again() {
     let (runtime, port) = (runtime(), free_port());
     let first = host(port);
     let emulator = attach(port, &runtime);
@@ -248,23 +249,22 @@ fn a_watch_ends_with_the_first_frame_of_another_game() {
     call(&emulator, Op::LoadRom { path: same.1 });
     soon(watch.next());
     assert_eq!(watch.end(), None, "the same game again");
-    // Only this test writes there, so only the other game's memory differs.
+    // Only this test writes there, and only after the other game is loaded.
     let (mut quiet, _) = begin(&emulator, request(vec![range(UNUSED, 4)]));
     batch(&emulator, vec![Op::LoadRom { path }, Op::Write32 { address: UNUSED, value: 1 }]);
     assert_eq!(within(Duration::from_secs(20), quiet.next()), Some(None), "no event of the other game");
     assert_eq!(quiet.end(), Some(WatchEnd::OtherGame));
     while within(Duration::from_secs(20), watch.next()).expect("an event or the end").is_some() {}
     assert_eq!(watch.end(), Some(WatchEnd::OtherGame));
-    // A watch that begins in the other game continues, although the report of the game may come after its beginning.
+    // A watch that begins in the other game does not end, even if the emulator reports the other game only after that.
     let (mut watch, _) = begin(&emulator, request(vec![range(GAME_FRAME, 4)]));
     for _ in 0..30 {
         soon(watch.next());
     }
 }
 
-/// The connection breaks, and comes back with another game.
 #[test]
-fn a_watch_ends_when_another_game_is_found_after_a_reconnection() {
+fn a_watch_ends_if_another_game_is_loaded_after_a_reconnection() {
     let (runtime, port) = (runtime(), free_port());
     let first = host(port);
     let emulator = attach(port, &runtime);
@@ -275,13 +275,14 @@ fn a_watch_ends_when_another_game_is_found_after_a_reconnection() {
     drop(first);
     let other = host(port);
     let (_file, path) = rom_file(&rebuilt());
-    // Before the emulator finds the new one, which takes some time to try again.
+    // Load the other game before the emulator connects again. There is time for that, because the link waits before it
+    // tries.
     call(&other, Op::LoadRom { path });
     while within(Duration::from_secs(20), watch.next()).expect("an event or the end").is_some() {}
     assert_eq!(watch.end(), Some(WatchEnd::OtherGame));
 }
 
-/// What a recording needs: how many frames have run, and no events from before its beginning.
+/// Recordings need this: the number of frames before the break, and no break from before the watch started.
 #[test]
 fn a_watch_of_keys_reports_breaks_in_the_order_of_frames() {
     let (_runtime, _host, emulator) = attached();
@@ -303,7 +304,7 @@ fn a_watch_of_keys_reports_breaks_in_the_order_of_frames() {
 }
 
 #[test]
-fn lockstep_waits_for_each_advance_and_lets_go() {
+fn lockstep_waits_for_each_advance_and_ends_after_its_time_out() {
     let (_runtime, _host, emulator) = attached();
     let mut events = emulator.events();
     let frame = |emulator: &Attached| number(call(emulator, Op::CurrentFrame {}));
@@ -334,7 +335,7 @@ fn seconds_until_frames(host: &Embedded) -> f64 {
 }
 
 #[test]
-fn framewires_own_requests_do_not_keep_lockstep_from_ending() {
+fn framewires_own_requests_do_not_restart_the_time_out_of_lockstep() {
     let (_runtime, _host, emulator) = attached();
     let mut events = emulator.events();
     let begun = Instant::now();
@@ -345,7 +346,7 @@ fn framewires_own_requests_do_not_keep_lockstep_from_ending() {
 }
 
 #[test]
-fn lockstep_ends_within_two_seconds_of_the_link_that_began_it() {
+fn lockstep_ends_within_two_seconds_after_the_connection_is_lost() {
     let (other, port) = (runtime(), free_port());
     let host = host(port);
     let emulator = attach(port, &other);
@@ -357,19 +358,19 @@ fn lockstep_ends_within_two_seconds_of_the_link_that_began_it() {
 }
 
 #[test]
-fn lockstep_goes_on_over_a_short_cut() {
+fn lockstep_continues_after_a_short_disconnection() {
     let (runtime, port) = (runtime(), free_port());
     let _host = host(port);
-    let way = free_port();
-    let road = open_road(way, port, &runtime);
-    let emulator = attach(way, &runtime);
+    let proxy_port = free_port();
+    let forwarder = forward(proxy_port, port, &runtime);
+    let emulator = attach(proxy_port, &runtime);
     ready(&emulator);
     let mut events = emulator.events();
     call(&emulator, Op::Lockstep { timeout: 20_000 });
     let frame = number(call(&emulator, Op::CurrentFrame {}));
-    road.abort();
+    forwarder.abort();
     next(&mut events, |what| matches!(what, Happening::Disconnected { .. }));
-    open_road(way, port, &runtime);
+    forward(proxy_port, port, &runtime);
     next(&mut events, |what| *what == Happening::Connected);
     assert!(emulator.state().lockstep);
     assert_eq!(call(&emulator, Op::Advance { frames: 2 }), Value::Int(frame + 2));
@@ -377,7 +378,7 @@ fn lockstep_goes_on_over_a_short_cut() {
 }
 
 #[test]
-fn closing_ends_lockstep_at_once() {
+fn closing_the_emulator_ends_lockstep_at_once() {
     let (runtime, port) = (runtime(), free_port());
     let host = host(port);
     let emulator = attach(port, &runtime);
@@ -389,7 +390,7 @@ fn closing_ends_lockstep_at_once() {
 }
 
 #[test]
-fn an_advance_of_many_frames_is_answered_when_they_were_run_and_what_follows_waits_for_it() {
+fn a_long_advance_is_answered_after_its_frames_and_the_next_request_waits_for_it() {
     let (_runtime, host, emulator) = attached();
     host.set_speed(Speed::Times(8.0)).expect("a speed");
     wait_for("the game", || read32(&emulator, GAME_FRAME) > 10);
@@ -406,7 +407,7 @@ fn an_advance_of_many_frames_is_answered_when_they_were_run_and_what_follows_wai
 }
 
 #[test]
-fn watches_are_over_when_the_emulator_is_closed() {
+fn watches_end_when_the_emulator_is_closed() {
     let (runtime, port) = (runtime(), free_port());
     let _host = host(port);
     let emulator = attach(port, &runtime);

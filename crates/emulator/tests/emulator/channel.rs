@@ -1,4 +1,4 @@
-//! The operations of an embedded core for its client on a channel.
+//! Tests of an embedded core with a client on a channel.
 
 use std::fs::OpenOptions;
 use std::sync::atomic::Ordering;
@@ -12,11 +12,13 @@ use framewire_protocol::{Batch, Frame, KeyStep, Op, Outcome, Reply, Request, Sta
 use super::support::{config, number, wait_for};
 
 const PATIENCE: Option<Duration> = Some(Duration::from_secs(10));
-/// The kinds of the messages with which a client takes over the clock and returns it, and of the reply.
+/// The kind of the message with which a client takes over the clock and runs frames.
 const STEP: u8 = 64;
+/// The kind of the message with which a client gives the clock back.
 const RUN: u8 = 65;
+/// The kind of the reply to both.
 const DONE: u8 = 72;
-/// Words of the block: frames run since the channel was made.
+/// The index of the word in the block that counts the frames since the channel was created.
 const TICK: usize = 5;
 
 fn batch(client: &mut Endpoint, ops: Vec<Op>) -> Outcome {
@@ -48,7 +50,7 @@ fn a_client_plays_keys_and_runs_frames_in_a_batch() {
     assert_eq!(client.extra().as_ref()[TICK].load(Ordering::Acquire), 4);
 
     let watch = Op::Watch { id: 1, every: 1, flags: 0, ranges: vec![] };
-    let refused = batch(&mut client, vec![watch]).single().expect_err("it has watches of its own");
+    let refused = batch(&mut client, vec![watch]).single().expect_err("a channel has its own watches");
     assert_eq!(refused.status, Status::BadArgument);
 
     let outcome = batch(&mut client, vec![Op::SetSpeed { thousandths: 2000 }, Op::Resume {}]);
@@ -61,14 +63,14 @@ fn a_client_plays_keys_and_runs_frames_in_a_batch() {
 }
 
 #[test]
-fn a_truncated_channel_ends_and_the_core_goes_on() {
+fn a_truncated_channel_is_closed_and_the_core_continues() {
     let name = format!("framewire-truncated-{}", std::process::id());
     let emulator =
         Embedded::start_on_channel(config(Speed::Unlimited, false, vec![]), &name).expect("a channel");
     let path = format!("/dev/shm/framewire.{name}");
     let step = [STEP, 0, 1, 0, 1, 0, 0, 0];
     for round in 0..12 {
-        // The client of the previous round may still be connected.
+        // Connecting waits until the core has replaced the channel of the previous round.
         let mut client = Endpoint::connect(&name, PATIENCE, Options::default()).expect("the core is there");
         let holds_clock = round % 2 == 0;
         if holds_clock {
@@ -77,7 +79,8 @@ fn a_truncated_channel_ends_and_the_core_goes_on() {
         }
         let file = OpenOptions::new().write(true).open(&path).expect("the block's file");
         let size = file.metadata().expect("its size").len();
-        // The sizes: nothing, the header, part of the rings, up to the picture, part of the picture, and longer than the file.
+        // Cut the file to: nothing, the header, a part of the message rings, everything up to the picture, and a part
+        // of the picture. Or extend it.
         let other = [0, 4096, 200_000, size - 600_000, size - 4096, size + 4096][round / 2 % 6];
         file.set_len(other).expect("another size");
         let error = loop {
@@ -89,7 +92,7 @@ fn a_truncated_channel_ends_and_the_core_goes_on() {
         };
         assert!(matches!(error, Error::Damaged(_) | Error::Closed | Error::Died), "round {round}: {error:?}");
         drop(client);
-        // The game continues by itself, with no key held.
+        // The game runs on at its own speed.
         let frame = emulator.state().frame;
         wait_for("frames", || emulator.state().frame > frame + 10);
     }

@@ -1,4 +1,4 @@
-//! Cheats as operations of an embedded core.
+//! Tests of cheats and patches in an embedded core.
 
 use framewire_emulator::embedded::{Config, Embedded, Mods, Options, Patching, Rom, Speed};
 use framewire_emulator::{Emulator, WatchRequest};
@@ -19,7 +19,7 @@ fn list(emulator: &Embedded) -> Vec<String> {
 }
 
 #[test]
-fn cheats_act_at_their_exact_frame_and_survive_resets_and_states() {
+fn cheats_act_in_exact_frames_and_stay_after_resets_and_loaded_states() {
     let emulator = start(Speed::Times(1.0), true);
     let state = call(&emulator, Op::SaveState { flags: 31 });
     let Value::Bytes(state) = state else { panic!("bytes") };
@@ -58,7 +58,7 @@ fn cheats_act_at_their_exact_frame_and_survive_resets_and_states() {
 }
 
 #[test]
-fn cheats_are_listed_switched_and_removed() {
+fn cheats_can_be_listed_switched_and_removed() {
     let emulator = start(Speed::Times(1.0), true);
     assert_eq!(call(&emulator, add("A", "02000100:63\n02000104:64", true)), Value::Int(1));
     assert_eq!(call(&emulator, add("B", "02000108:65", false)), Value::Int(2));
@@ -85,7 +85,7 @@ fn cheats_are_listed_switched_and_removed() {
 }
 
 #[test]
-fn a_file_is_loaded_whole_or_not_at_all() {
+fn a_file_of_cheats_is_loaded_completely_or_not_at_all() {
     let emulator = start(Speed::Times(1.0), true);
     let home = tempfile::tempdir().expect("a folder");
     let write = |name: &str, text: &str| {
@@ -106,7 +106,7 @@ fn a_file_is_loaded_whole_or_not_at_all() {
 }
 
 #[test]
-fn another_game_has_no_cheats() {
+fn loading_another_game_removes_the_cheats() {
     let emulator = start(Speed::Times(1.0), true);
     call(&emulator, add("A", "02000100:63", true));
     let (_file, path) = rom_file(&rebuilt());
@@ -134,11 +134,11 @@ fn a_recording_and_cheats_exclude_each_other() {
     }
     drop(watch);
     call(&emulator, Op::EnableCheat { id: 1, enabled: true });
-    // A replay with the emulator's own clock only compares pictures.
+    // The watch of a replay that keeps the emulator's own clock has only the flag for hashes.
     let replay = emulator.watch(WatchRequest { every: 10, hashes: true, ..WatchRequest::default() });
     let refused = refusal(&emulator, replay.op());
     assert!(refused.message.contains("recordings do not hold cheats"), "{refused}");
-    // A replay also does not begin while a value is frozen.
+    // A replay cannot begin while a value is frozen, either.
     call(&emulator, Op::RemoveCheat { id: 0 });
     let address = Code::constant(0x0200_0100).encode();
     let freeze = Op::Freeze { name: "mark".to_owned(), kind: "u8".to_owned(), address, data: vec![1] };
@@ -149,6 +149,7 @@ fn a_recording_and_cheats_exclude_each_other() {
     call(&emulator, replay.op());
 }
 
+/// Applies the patch file next to the ROM.
 fn next_to() -> Options {
     Options { patching: Patching::NextTo, ..Options::default() }
 }

@@ -1,4 +1,4 @@
-//! The clock of an embedded core, set by operations.
+//! Tests of the operations that run, pause, reset and load games in an embedded core.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ fn next(events: &mut Receiver<framewire_emulator::Event>) -> Happening {
 }
 
 #[test]
-fn frames_are_run_in_the_middle_of_a_batch() {
+fn advance_runs_frames_within_a_batch() {
     let emulator = start(Speed::Times(1.0), true);
     let at = || Op::CurrentFrame {};
     let outcome = batch(
@@ -35,7 +35,7 @@ fn frames_are_run_in_the_middle_of_a_batch() {
 }
 
 #[test]
-fn a_batch_runs_a_minute_of_frames_at_most() {
+fn a_batch_runs_at_most_3600_frames() {
     let emulator = start(Speed::Times(1.0), true);
     for frames in [0, 3601, u32::MAX] {
         assert_eq!(refusal(&emulator, Op::Advance { frames }).status, Status::BadArgument);
@@ -50,7 +50,7 @@ fn a_batch_runs_a_minute_of_frames_at_most() {
 }
 
 #[test]
-fn pause_speed_and_resume_are_operations() {
+fn pause_set_speed_and_resume_work() {
     let emulator = start(Speed::Times(1.0), false);
     let mut events = emulator.events();
     call(&emulator, Op::Pause {});
@@ -93,7 +93,7 @@ fn lockstep_ends_without_requests() {
     let begun = Instant::now();
     call(&emulator, Op::Lockstep { timeout: 300 });
     assert_eq!(next(&mut events), Happening::Paused);
-    // Longer than the time-out in total, but no single pause is.
+    // In total, this takes longer than the time-out, but the times between two requests are shorter.
     while begun.elapsed() < Duration::from_millis(600) {
         call(&emulator, Op::GetKeys {});
         assert!(emulator.state().lockstep);
@@ -121,7 +121,7 @@ fn resets_and_other_games_are_reported() {
     assert_eq!(title.as_deref(), Some("ANOTHER"));
 }
 
-/// The developer's loop: the same title and code, built again.
+/// A developer builds a game again and loads it. Its title and code are the same.
 #[test]
 fn a_rebuilt_rom_and_a_loaded_state_are_reported() {
     let emulator = start(Speed::Times(1.0), true);
@@ -141,12 +141,11 @@ fn a_rebuilt_rom_and_a_loaded_state_are_reported() {
     let error = refusal(&emulator, Op::LoadState { data: vec![1], flags: 0 });
     assert!(error.message.contains("not a savestate"), "{error}");
     call(&emulator, Op::Reset {});
-    assert_eq!(next(&mut events), Happening::Reset, "and nothing of the state that was refused");
+    assert_eq!(next(&mut events), Happening::Reset, "there is no event for the refused state");
 }
 
-/// Scripts inside the core reset and load states too.
 #[test]
-fn resets_and_loads_by_a_script_are_reported() {
+fn resets_and_loaded_states_of_a_script_are_reported() {
     let script = tempfile::Builder::new().suffix(".lua").tempfile().expect("a file");
     let code = "callbacks:add('frame', function()
         local frame = emu:currentFrame()

@@ -1,4 +1,4 @@
-//! The embedded emulator on the demo game.
+//! Tests of the embedded emulator with the demo game.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -9,22 +9,22 @@ use framewire_libmgba::Core;
 use framewire_protocol::{Batch, Op, Status, Value};
 
 use super::support::{
-    DEMO, UNUSED, assert_each_tap_is_a_press, assert_states_come_back, batch, bytes, call, config, read32,
+    DEMO, UNUSED, assert_each_tap_is_a_press, assert_states_are_restored, batch, bytes, call, config, read32,
     refusal, script, seconds, soon, start, submit, wait_for,
 };
 
 #[test]
-fn frames_go_by_at_the_console_s_rate() {
+fn frames_run_at_the_requested_speed() {
     let emulator = start(Speed::Times(1.0), false);
     wait_for("59.7 frames/s", || (emulator.state().frames_per_second - 59.7275).abs() < 0.7);
     emulator.set_speed(Speed::Times(2.0)).expect("a speed");
-    wait_for("twice as many", || (emulator.state().frames_per_second - 119.455).abs() < 3.0);
+    wait_for("twice the rate", || (emulator.state().frames_per_second - 119.455).abs() < 3.0);
     emulator.set_speed(Speed::Unlimited).expect("a speed");
-    wait_for("many more", || emulator.state().frames_per_second > 300.0);
+    wait_for("a much higher rate", || emulator.state().frames_per_second > 300.0);
 }
 
 #[test]
-fn a_paused_core_answers_and_stands_still() {
+fn a_paused_core_answers_but_runs_no_frames() {
     let emulator = start(Speed::Times(1.0), true);
     assert_eq!(emulator.state().run, Run::Paused);
     let before = call(&emulator, Op::CurrentFrame {});
@@ -35,20 +35,20 @@ fn a_paused_core_answers_and_stands_still() {
 }
 
 #[test]
-fn each_tap_is_a_press_of_its_own() {
+fn each_tap_is_a_separate_press() {
     assert_each_tap_is_a_press(&start(Speed::Unlimited, false));
 }
 
 #[test]
-fn a_state_comes_back_byte_for_byte() {
+fn a_state_is_saved_and_loaded_unchanged() {
     let emulator = start(Speed::Times(1.0), false);
-    assert_states_come_back(&emulator);
+    assert_states_are_restored(&emulator);
     let error = refusal(&emulator, Op::LoadState { data: vec![1; 1000], flags: 29 });
     assert!(error.message.contains("not a savestate"), "{error}");
 }
 
 #[test]
-fn a_batch_is_done_at_one_frame_and_ends_at_its_first_error() {
+fn a_batch_is_performed_in_one_frame_and_ends_with_its_first_error() {
     let emulator = start(Speed::Unlimited, false);
     let unknown = Op::DomainSize { domain: "nothing".into() };
     let outcome = batch(&emulator, vec![Op::CurrentFrame {}, Op::CurrentFrame {}, unknown, Op::Reset {}]);
@@ -57,11 +57,11 @@ fn a_batch_is_done_at_one_frame_and_ends_at_its_first_error() {
     };
     assert_eq!((first, second), (&Value::Int(outcome.frame.into()), &Value::Int(outcome.frame.into())));
     assert_eq!(error.status, Status::BadArgument);
-    assert!(error.message.contains("wram"), "says what there is: {error}");
+    assert!(error.message.contains("wram"), "the error lists the domains: {error}");
 }
 
 #[test]
-fn a_file_that_is_not_a_rom_does_not_disturb_the_game() {
+fn loading_a_file_that_is_not_a_rom_fails_and_the_game_continues() {
     let emulator = start(Speed::Times(1.0), false);
     let title = call(&emulator, Op::GameTitle {});
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml").to_owned();
@@ -77,7 +77,7 @@ fn a_file_that_is_not_a_rom_does_not_disturb_the_game() {
 }
 
 #[test]
-fn a_failure_says_its_cause_once() {
+fn an_error_contains_its_cause_only_once() {
     let emulator = start(Speed::Times(1.0), true);
     let path = "/no/such/folder/picture.png".to_owned();
     let outcome = batch(&emulator, vec![Op::ScreenshotFile { path }]);
@@ -87,7 +87,7 @@ fn a_failure_says_its_cause_once() {
 }
 
 #[test]
-fn a_batch_past_its_deadline_is_not_done() {
+fn a_batch_whose_deadline_has_passed_is_not_performed() {
     let emulator = start(Speed::Times(1.0), true);
     let late = emulator.submit(Op::Write32 { address: UNUSED, value: 7 }.into(), Instant::now()).wait();
     assert!(matches!(late, Err(EmulatorError::Deadline(_))), "{late:?}");
@@ -95,7 +95,7 @@ fn a_batch_past_its_deadline_is_not_done() {
 }
 
 #[test]
-fn a_read_sees_the_writes_that_were_sent_before_it() {
+fn a_read_sees_every_write_that_was_submitted_before_it() {
     let emulator = start(Speed::Times(1.0), false);
     for value in 1..=20_000 {
         let write = emulator.submit(Op::Write32 { address: UNUSED, value }.into(), seconds(5.0));
@@ -105,7 +105,7 @@ fn a_read_sees_the_writes_that_were_sent_before_it() {
 }
 
 #[test]
-fn reads_without_a_break_do_not_delay_frames() {
+fn continuous_reads_do_not_delay_frames() {
     let emulator = start(Speed::Times(1.0), false);
     let (over, end) = (AtomicBool::new(false), seconds(30.0));
     std::thread::scope(|scope| {
@@ -116,7 +116,7 @@ fn reads_without_a_break_do_not_delay_frames() {
                 }
             });
         }
-        // The rate of the intervals in which there were only reads.
+        // Measure the rate only while the reads run.
         std::thread::sleep(Duration::from_secs(1));
         wait_for("59.7 frames/s", || (emulator.state().frames_per_second - 59.7275).abs() < 1.0);
         over.store(true, Relaxed);
@@ -124,7 +124,7 @@ fn reads_without_a_break_do_not_delay_frames() {
 }
 
 #[test]
-fn a_missing_rom_is_an_error_that_names_it() {
+fn the_error_for_a_missing_rom_contains_its_path() {
     let rom = Rom::File("no-such-game.gba".into());
     let error =
         Embedded::start(Config { rom, ..config(Speed::Times(1.0), false, vec![]) }).err().expect("an error");
@@ -154,7 +154,7 @@ fn holding_no_key_is_refused() {
 }
 
 #[test]
-fn a_repeated_key_is_answered_and_not_done_again() {
+fn a_repeated_batch_with_a_key_gets_the_same_outcome_and_is_not_performed_again() {
     let emulator = start(Speed::Times(1.0), true);
     let keyed = |value, key: &str| Batch {
         key: Some(key.to_owned()),
@@ -169,14 +169,14 @@ fn a_repeated_key_is_answered_and_not_done_again() {
 }
 
 #[test]
-fn a_paused_core_is_not_taken_for_a_stuck_one() {
+fn a_paused_core_does_not_count_as_stuck() {
     let emulator = start(Speed::Times(1.0), true);
     std::thread::sleep(Duration::from_secs(3));
     assert_eq!(emulator.state().run, Run::Paused);
 }
 
 #[test]
-fn what_a_batch_changed_is_known_at_once() {
+fn the_state_is_up_to_date_after_each_batch() {
     let emulator = start(Speed::Times(1.0), true);
     let frame = || emulator.state().frame;
     assert_eq!(frame(), 0);
@@ -195,7 +195,7 @@ fn what_a_batch_changed_is_known_at_once() {
 }
 
 #[test]
-fn a_game_that_a_script_puts_in_is_known() {
+fn a_game_that_a_script_loads_is_reported() {
     let mut rom = DEMO.to_vec();
     rom[0xA0..0xAC].copy_from_slice(b"ANOTHER\0\0\0\0\0");
     let file = tempfile::Builder::new().suffix(".gba").tempfile().expect("a file");
@@ -215,7 +215,8 @@ fn a_game_that_a_script_puts_in_is_known() {
     wait_for("the other game", || emulator.state().title.as_deref() == Some("ANOTHER"));
 }
 
-/// Loops from its tenth frame on. Not forever: the thread outlives its test.
+/// A script that is stuck for 8 seconds in its tenth frame. It must end, because the core's thread continues after the
+/// test.
 const LOOPS: &str = "
 local frames = 0
 callbacks:add('frame', function()
@@ -227,7 +228,7 @@ callbacks:add('frame', function()
 end)";
 
 #[test]
-fn requests_are_answered_by_their_deadline_and_the_end_is_not_held_up() {
+fn a_stuck_script_delays_neither_the_deadlines_of_requests_nor_the_shutdown() {
     let script = script(LOOPS);
     let config = config(Speed::Times(1.0), false, vec![script.path().to_owned()]);
     let emulator = Embedded::start(config).expect("the script loads");
@@ -242,7 +243,7 @@ fn requests_are_answered_by_their_deadline_and_the_end_is_not_held_up() {
     assert_eq!(emulator.state().frames_per_second, 0.0);
     assert_eq!(soon(async { events.recv().await.ok() }).what, Happening::Stalled);
 
-    // With a full queue too.
+    // Deadlines are also kept if the queue is full.
     let pending: Vec<_> =
         std::iter::repeat_with(|| emulator.submit(Op::CurrentFrame {}.into(), seconds(0.3)))
             .take(10_000)
@@ -256,7 +257,7 @@ fn requests_are_answered_by_their_deadline_and_the_end_is_not_held_up() {
 }
 
 #[test]
-fn a_deadline_is_kept_within_an_async_runtime() {
+fn an_awaited_request_ends_at_its_deadline() {
     let script = script(LOOPS);
     let config = config(Speed::Unlimited, false, vec![script.path().to_owned()]);
     let emulator = Embedded::start(config).expect("the script loads");
@@ -267,7 +268,7 @@ fn a_deadline_is_kept_within_an_async_runtime() {
     });
 }
 
-/// The picture and the state after 1,000 frames with keys that `seed` chooses.
+/// The picture and the state after 1,000 frames with pseudorandom keys from `seed`.
 fn play(seed: u32) -> (Vec<u8>, Vec<u8>) {
     let mut core = Core::from_bytes(DEMO).expect("the demo game");
     core.reset();
@@ -285,10 +286,10 @@ fn play(seed: u32) -> (Vec<u8>, Vec<u8>) {
 }
 
 #[test]
-fn a_thousand_frames_are_the_same_twice() {
+fn the_same_keys_give_the_same_frames() {
     let first = play(1);
     let again = play(1);
-    assert!(first.0 == again.0, "another picture came of the same keys");
-    assert!(first.1 == again.1, "another state came of the same keys");
+    assert!(first.0 == again.0, "the picture differs with the same keys");
+    assert!(first.1 == again.1, "the state differs with the same keys");
     assert!(first.1 != play(2).1, "the keys have no effect");
 }

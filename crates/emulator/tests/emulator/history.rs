@@ -1,4 +1,4 @@
-//! Going back in the history of an embedded core.
+//! Tests of going back in the history of an embedded core.
 
 use framewire_emulator::embedded::{Config, Embedded, Speed};
 use framewire_emulator::history::{Beginning, HISTORY};
@@ -16,12 +16,12 @@ fn run(emulator: &Embedded, frames: u32) {
     call(emulator, Op::Advance { frames });
 }
 
-/// Where a state has what games cannot read: the phases of the sound channels, and the sound that was made of them. libmgba
-/// computes a phase when it needs it, so states hold the same phase in several forms, and a loaded one may sound different
-/// for some samples.
+/// The parts of a state that describe the sound channels' phases and the sound that was produced. Games cannot read
+/// them. libmgba computes phases only when it needs them. So two states of the same frame can differ here, and a few
+/// samples of sound can differ after a state is loaded.
 const SOUND: [std::ops::Range<usize>; 2] = [0x130..0x18C, 0x390..0x3D0];
 
-/// The whole machine without its sound.
+/// A state of the game without the parts in [`SOUND`].
 fn machine(emulator: &Embedded) -> Vec<u8> {
     let mut state = bytes(call(emulator, Op::SaveState { flags: 0 }));
     SOUND.into_iter().for_each(|part| state[part].fill(0));
@@ -40,9 +40,9 @@ fn assert_equal(now: &[u8], then: &[u8], what: &str) {
 }
 
 #[test]
-fn each_frame_comes_back_exactly_as_it_was() {
+fn going_back_restores_each_frame_exactly() {
     let emulator = start(Speed::Times(1.0), true);
-    // libmgba does not restore the last instruction of the BIOS if there was none yet.
+    // Run some frames first: a state from before the first BIOS instruction is not restored exactly by libmgba.
     run(&emulator, 60);
     let first = emulator.state().frame;
     let mut random = fastrand::Rng::with_seed(29);
@@ -60,11 +60,11 @@ fn each_frame_comes_back_exactly_as_it_was() {
         assert_equal(&machine(&emulator), &then[frame as usize], &format!("frame {frame}"));
     }
     let overview = emulator.history().expect("a history").overview(0);
-    assert_eq!(overview.lines.len(), 1, "looking around begins no line");
+    assert_eq!(overview.lines.len(), 1, "going back without running frames begins no line");
 }
 
 #[test]
-fn the_game_goes_on_from_there_as_it_did() {
+fn after_going_back_the_same_keys_give_the_same_frames() {
     let emulator = start(Speed::Times(1.0), true);
     let first = emulator.state().frame;
     call(&emulator, Op::SetKeys { keys: 0x10 });
@@ -79,7 +79,7 @@ fn the_game_goes_on_from_there_as_it_did() {
     let overview = emulator.history().expect("a history").overview(0);
     assert_eq!(overview.lines[1].beginning, Beginning::Rewind { line: 1, frame: first + 100 });
     assert_eq!(overview.current, Some(2));
-    // Its own line has the frames up to that frame, and the other line has those after it.
+    // A third line begins at frame 60. The later frames can still be reached on the second line.
     call(&emulator, back(first + 60));
     run(&emulator, 10);
     assert_eq!(number(call(&emulator, Op::Rewind { frame: first + 255, line: 2 })), i64::from(first + 255));
@@ -87,7 +87,7 @@ fn the_game_goes_on_from_there_as_it_did() {
 }
 
 #[test]
-fn at_its_end_a_line_goes_on() {
+fn a_line_continues_if_the_emulator_goes_to_its_end() {
     let emulator = start(Speed::Times(1.0), true);
     let first = emulator.state().frame;
     run(&emulator, 75);
@@ -104,7 +104,7 @@ fn at_its_end_a_line_goes_on() {
 }
 
 #[test]
-fn a_frame_that_keys_alone_do_not_lead_to_gives_the_last_one_before() {
+fn a_frame_that_cannot_be_reproduced_gives_the_last_one_before_it() {
     let emulator = start(Speed::Times(1.0), true);
     let first = emulator.state().frame;
     run(&emulator, 10);
@@ -125,7 +125,7 @@ fn a_frame_that_keys_alone_do_not_lead_to_gives_the_last_one_before() {
 }
 
 #[test]
-fn frozen_values_are_a_part_of_what_was() {
+fn going_back_reproduces_frozen_values() {
     let emulator = start(Speed::Times(1.0), true);
     let first = emulator.state().frame;
     let address = Code::constant(UNUSED.into()).encode();
@@ -135,13 +135,13 @@ fn frozen_values_are_a_part_of_what_was() {
     run(&emulator, 50);
     call(&emulator, back(first + 100));
     assert_equal(&machine(&emulator), &then, "then");
-    // Without the value the frames between two states cannot be run again.
+    // If the value is no longer frozen, the frames between two states cannot be reproduced.
     call(&emulator, Op::Unfreeze { name: "x".to_owned() });
     assert_eq!(number(call(&emulator, back(first + 100))), i64::from(first + 90));
 }
 
 #[test]
-fn resets_and_states_begin_lines_that_can_be_left_again() {
+fn the_emulator_can_go_back_to_a_frame_before_a_reset() {
     let emulator = start(Speed::Times(1.0), true);
     let first = emulator.state().frame;
     run(&emulator, 77);
@@ -155,7 +155,7 @@ fn resets_and_states_begin_lines_that_can_be_left_again() {
     let refused = refusal(&emulator, Op::Rewind { frame: 1, line: 9 });
     assert_eq!(
         (refused.status, refused.message.as_str()),
-        (Status::NotFound, "line 9 is not kept; those that are have numbers from 1 to 2")
+        (Status::NotFound, "line 9 is not kept; the kept lines have numbers from 1 to 2")
     );
     let refused = refusal(&emulator, Op::Rewind { frame: 900, line: 1 });
     let expected = format!("frame 900 of line 1 is not kept; use a frame from {first} to {}", first + 77);
@@ -163,7 +163,7 @@ fn resets_and_states_begin_lines_that_can_be_left_again() {
 }
 
 #[test]
-fn nothing_goes_back_while_frames_are_needed_in_order() {
+fn going_back_is_refused_during_a_timeline_and_a_recording() {
     let emulator = start(Speed::Times(1.0), true);
     run(&emulator, 10);
     let steps = timeline::encode(&[KeyStep { offset: 0, keys: 1 }, KeyStep { offset: 9, keys: 0 }]);
@@ -182,7 +182,7 @@ fn nothing_goes_back_while_frames_are_needed_in_order() {
 }
 
 #[test]
-fn keys_that_are_held_stay_held_and_the_picture_is_of_that_frame() {
+fn going_back_keeps_the_held_keys_and_restores_the_picture() {
     let emulator = start(Speed::Times(1.0), true);
     let first = emulator.state().frame;
     run(&emulator, 45);
@@ -196,7 +196,7 @@ fn keys_that_are_held_stay_held_and_the_picture_is_of_that_frame() {
 }
 
 #[test]
-fn ten_minutes_fit_in_the_budget_and_the_oldest_go_first() {
+fn ten_minutes_fit_into_the_default_memory_and_the_oldest_states_are_dropped_first() {
     let emulator = start(Speed::Times(1.0), true);
     for _ in 0..10 {
         batch(
@@ -223,7 +223,7 @@ fn ten_minutes_fit_in_the_budget_and_the_oldest_go_first() {
 }
 
 #[test]
-fn without_memory_for_it_there_is_no_history() {
+fn without_memory_there_is_no_history() {
     let emulator = Embedded::start(Config { history: 0, ..config(Speed::Times(1.0), true, vec![]) });
     let emulator = emulator.expect("the demo game starts");
     run(&emulator, 100);

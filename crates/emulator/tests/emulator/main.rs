@@ -1,4 +1,4 @@
-//! Both kinds of emulator on the demo game.
+//! Tests of both kinds of emulator, most of them with the demo game.
 
 #![cfg(feature = "embedded")]
 

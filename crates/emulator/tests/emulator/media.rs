@@ -1,4 +1,4 @@
-//! Pictures and sound of an embedded core with viewers and listeners.
+//! Tests of the pictures and sound of an embedded core.
 
 use std::time::Duration;
 
@@ -10,16 +10,19 @@ use framewire_protocol::{Op, Value};
 use super::support::{DEMO, batch, call, soon, start, wait_for, within};
 
 #[test]
-fn each_frame_s_picture_comes_and_the_first_one_at_once() {
+fn pictures_arrive_frame_by_frame_and_the_first_one_at_once() {
     let emulator = start(Speed::Times(1.0), true);
     call(&emulator, Op::Advance { frames: 60 });
     let mut video = emulator.video().expect("an embedded core has pictures");
     let first = soon(video.next());
     assert_eq!((first.frame, first.ticks, first.width, first.height), (60, 60, 240, 160));
     assert_eq!(first.pixels.len(), 240 * 160 * 3);
-    assert!(within(Duration::from_millis(100), video.next()).is_none(), "nothing new while it is paused");
+    assert!(
+        within(Duration::from_millis(100), video.next()).is_none(),
+        "no new picture while the game is paused"
+    );
     call(&emulator, Op::Advance { frames: 3 });
-    assert_eq!(soon(video.next()).frame, 63, "the newest, and only that");
+    assert_eq!(soon(video.next()).frame, 63, "only the newest picture");
     call(&emulator, Op::Resume {});
     let mut last = soon(video.next()).ticks;
     for _ in 0..20 {
@@ -30,12 +33,12 @@ fn each_frame_s_picture_comes_and_the_first_one_at_once() {
 }
 
 #[test]
-fn a_picture_is_the_screenshot_of_its_frame() {
+fn a_picture_equals_the_screenshot_of_its_frame() {
     let emulator = start(Speed::Times(1.0), true);
     call(&emulator, Op::Advance { frames: 100 });
     let picture = soon(emulator.video().expect("pictures").next());
     let png = super::support::bytes(call(&emulator, Op::Screenshot {}));
-    assert!(rgb(&png) == picture.pixels, "another picture");
+    assert!(rgb(&png) == picture.pixels, "the picture differs");
 }
 
 /// The pixels of a PNG file.
@@ -48,7 +51,7 @@ fn rgb(png: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn pictures_at_unlimited_speed_without_receivers_are_those_of_their_frames() {
+fn screenshots_at_unlimited_speed_show_exactly_their_frames() {
     let emulator = start(Speed::Unlimited, false);
     let mut core = Core::from_bytes(DEMO).expect("the demo game");
     let mut different = Vec::new();
@@ -63,7 +66,7 @@ fn pictures_at_unlimited_speed_without_receivers_are_those_of_their_frames() {
         } else {
             batch(&emulator, vec![Op::Screenshot {}])
         };
-        // The other core, which draws all frames, would never catch up.
+        // Pause, so that the second core can catch up: it draws every frame and is slower.
         emulator.set_paused(true);
         let png = taken.results.into_iter().flatten().find_map(|value| match value {
             Value::Bytes(png) => Some(png),
@@ -78,18 +81,18 @@ fn pictures_at_unlimited_speed_without_receivers_are_those_of_their_frames() {
         emulator.set_paused(false);
     }
     different.dedup();
-    assert!(different.len() > 1, "the game shows one picture only");
+    assert!(different.len() > 1, "the game always shows the same picture");
 }
 
 #[test]
-fn sound_comes_frame_by_frame() {
+fn sound_arrives_frame_by_frame() {
     let emulator = start(Speed::Times(1.0), false);
     let mut audio = emulator.audio().expect("an embedded core has sound");
     let pieces: Vec<_> = (0..30).map(|_| soon(audio.next())).collect();
     let rate = pieces[0].rate;
     assert!(pieces.iter().all(|piece| piece.samples.len().is_multiple_of(2)));
     let pairs: usize = pieces.iter().map(|piece| piece.samples.len() / 2).sum();
-    // The length from the first frame to the last; the difference comes from the last frame.
+    // The number of samples that this many frames should have. The real number differs a little from frame to frame.
     let frames = f64::from(pieces[29].frame - pieces[0].frame + 1);
     let wanted = f64::from(rate) / 59.7275 * frames;
     assert!((pairs as f64 - wanted).abs() < 0.1 * wanted, "{pairs} pairs of samples, not {wanted}");

@@ -1,4 +1,4 @@
-//! Memory is exact: every access, at every address, gives and changes the bytes that are there.
+//! Tests that every access to memory, at every address, reads and changes exactly the right bytes.
 
 use framewire_emulator::Attached;
 use framewire_emulator::embedded::{Config, Embedded, Rom, Speed};
@@ -10,12 +10,14 @@ use super::attached::{attach, attached, free_port, ready, runtime, scripts};
 use super::exact::{Console, FIRST, color_rom, compare};
 use super::support::{GAME_FRAME, batch, call, config, read32, refusal, start, wait_for};
 
+/// Starts a Game Boy Color game.
 fn color(paused: bool, scripts: Vec<std::path::PathBuf>) -> Embedded {
     let config = Config { rom: Rom::Bytes(color_rom().leak()), ..config(Speed::Times(1.0), paused, scripts) };
     Embedded::start(config).expect("the ROM starts")
 }
 
-/// A Game Boy Color that runs the script, and the emulator attached to it. The fields are dropped in this order.
+/// A core with a Game Boy Color game that runs the script, and an emulator that is attached to it. The order of the
+/// fields is the order in which they are dropped.
 struct ScriptedColor {
     emulator: Attached,
     _host: Embedded,
@@ -67,7 +69,7 @@ fn every_access_to_a_game_boy_color_is_exact_in_the_script() {
 }
 
 #[test]
-fn sixteen_bits_past_the_end_of_a_rom_are_sixteen_in_the_script() {
+fn the_script_reads_16_bits_past_the_end_of_a_rom_correctly() {
     let (_runtime, _host, emulator) = attached();
     let address = 0x099B_BFFC;
     assert_eq!(call(&emulator, Op::Read16 { address }), Value::Int(0xDFFE));
@@ -76,7 +78,7 @@ fn sixteen_bits_past_the_end_of_a_rom_are_sixteen_in_the_script() {
 }
 
 #[test]
-fn cartridge_ram_that_the_game_has_locked_is_read_by_the_script_and_stays_locked() {
+fn the_script_reads_locked_cartridge_ram_without_unlocking_it() {
     let scripted = scripted_color();
     let emulator = &scripted.emulator;
     let write = |address, value| Op::Write8 { address, value };
@@ -88,7 +90,7 @@ fn cartridge_ram_that_the_game_has_locked_is_read_by_the_script_and_stays_locked
 }
 
 #[test]
-fn a_write_into_a_bank_of_cartridge_ram_that_is_not_mapped_changes_nothing_in_the_script() {
+fn the_script_refuses_a_write_to_an_unmapped_bank_of_cartridge_ram() {
     let scripted = scripted_color();
     let emulator = &scripted.emulator;
     call(emulator, Op::Write8 { address: 0, value: 0x0A });
@@ -100,13 +102,14 @@ fn a_write_into_a_bank_of_cartridge_ram_that_is_not_mapped_changes_nothing_in_th
     assert_eq!(call(emulator, read), Value::Int(0xFFFF_FFFF));
 }
 
+/// A regression test: when the script undid a refused write, it changed the mapped bank.
 #[test]
-fn undoing_a_refused_write_changed_another_bank_of_cartridge_ram_in_the_script() {
+fn a_refused_write_does_not_change_another_bank_of_cartridge_ram() {
     let scripted = scripted_color();
     let emulator = &scripted.emulator;
     let write = |address, value| Op::Write8 { address, value };
     batch(emulator, vec![write(0, 0x0A), write(0xAFFC, 0x42)]);
-    // Bank 2 holds 0xFF there, so only the second byte would change.
+    // Bank 2 contains 0xFF at this address, so the write would change only the second byte.
     let other_bank = Op::DomainWrite16 { domain: "sram".to_owned(), address: 0x4FFC, value: 0x00FF };
     assert_eq!(refusal(emulator, other_bank).status, Status::Unsupported);
     assert_eq!(
@@ -116,7 +119,7 @@ fn undoing_a_refused_write_changed_another_bank_of_cartridge_ram_in_the_script()
 }
 
 #[test]
-fn writing_255_into_locked_cartridge_ram_is_refused_by_the_script() {
+fn the_script_refuses_to_write_255_to_locked_cartridge_ram() {
     let scripted = scripted_color();
     let emulator = &scripted.emulator;
     let write = |address, value| Op::Write8 { address, value };

@@ -1,4 +1,4 @@
-//! Battery saves of the embedded core and their files.
+//! Tests of the embedded core's battery saves and their files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -64,12 +64,12 @@ fn peek(emulator: &Embedded) -> i64 {
     number(call(emulator, Op::Read8 { address: SRAM }))
 }
 
-/// Cartridges of the Game Boy with 8 KiB of memory and a battery.
+/// A type of Game Boy cartridge with RAM and a battery.
 const MBC1: u8 = 0x03;
-/// Its save has the clock at its end.
+/// A type of Game Boy cartridge with RAM, a battery and a clock. The save contains the clock at its end.
 const MBC3_WITH_CLOCK: u8 = 0x10;
 
-/// A game that does nothing.
+/// A Game Boy game that does nothing.
 fn game_boy(cartridge: u8) -> Vec<u8> {
     let mut rom = vec![0u8; 0x8000];
     rom[0x104..0x108].copy_from_slice(&[0xCE, 0xED, 0x66, 0x66]);
@@ -79,7 +79,7 @@ fn game_boy(cartridge: u8) -> Vec<u8> {
     rom
 }
 
-/// Turns a Game Boy's save memory on and writes its first byte.
+/// Unlocks the RAM of a Game Boy cartridge, and writes its first byte.
 fn poke_small(emulator: &Embedded, value: u8) {
     call(emulator, Op::Write8 { address: 0, value: 0x0A });
     call(emulator, Op::Write8 { address: 0xA000, value });
@@ -104,10 +104,10 @@ fn problem(emulator: &Embedded) -> String {
 }
 
 #[test]
-fn a_save_reaches_its_file_while_the_game_stands_still() {
+fn a_save_is_written_even_if_the_game_is_paused() {
     let home = Home::new();
     let emulator = home.start();
-    assert!(fs::read(home.save()).expect("made empty, as mGBA does").is_empty());
+    assert!(fs::read(home.save()).expect("an empty file is created, as in mGBA").is_empty());
     for value in [1, 2] {
         poke(&emulator, value);
         wait_for("the save on disk", || first(&home.save()) == Some(value));
@@ -120,7 +120,7 @@ fn a_save_reaches_its_file_while_the_game_stands_still() {
 }
 
 #[test]
-fn a_game_that_never_stops_saving_is_saved() {
+fn a_save_that_changes_in_every_frame_is_still_written() {
     let home = Home::new();
     let source =
         format!("callbacks:add('frame', function() emu:write8({SRAM}, emu:currentFrame() & 0x7f) end)");
@@ -129,18 +129,18 @@ fn a_game_that_never_stops_saving_is_saved() {
     emulator.set_paused(false);
     wait_for("a first save on disk", || first(&home.save()).is_some());
     let before = first(&home.save());
-    wait_for("a second one", || first(&home.save()) != before);
+    wait_for("a second save on disk", || first(&home.save()) != before);
 }
 
 #[test]
-fn no_save_is_lost_at_an_end() {
+fn no_save_is_lost_when_another_game_or_save_is_loaded_or_the_emulator_ends() {
     let home = Home::new();
     let other = home.path("other.gba");
     fs::write(&other, DEMO).expect("written");
     let emulator = home.start();
     poke(&emulator, 1);
     call(&emulator, Op::Reset {});
-    assert_eq!(peek(&emulator), 1, "a reset keeps it");
+    assert_eq!(peek(&emulator), 1, "a reset keeps the save");
     call(&emulator, Op::LoadRom { path: other.to_str().expect("text").to_owned() });
     wait_for("the save of the game before", || first(&home.save()) == Some(1));
     poke(&emulator, 2);
@@ -153,7 +153,7 @@ fn no_save_is_lost_at_an_end() {
 }
 
 #[test]
-fn a_game_that_is_put_in_without_its_save_is_reported() {
+fn a_game_that_is_loaded_without_its_save_is_reported() {
     let home = Home::new();
     let emulator = home.start();
     poke(&emulator, 1);
@@ -166,7 +166,7 @@ fn a_game_that_is_put_in_without_its_save_is_reported() {
 }
 
 #[test]
-fn a_game_of_the_other_console_leaves_the_save_of_the_one_before() {
+fn loading_a_game_of_the_other_console_keeps_the_save_of_the_previous_game() {
     let home = Home::new();
     fs::write(home.path("small.gb"), game_boy(MBC1)).expect("written");
     let emulator = home.start();
@@ -179,7 +179,7 @@ fn a_game_of_the_other_console_leaves_the_save_of_the_one_before() {
 }
 
 #[test]
-fn a_game_that_is_loaded_again_finds_what_it_saved_a_moment_ago() {
+fn a_game_that_is_loaded_again_has_its_latest_save() {
     let home = Home::new();
     let emulator = home.start();
     for value in 1..20 {
@@ -196,21 +196,21 @@ fn a_game_that_is_loaded_again_finds_what_it_saved_a_moment_ago() {
 }
 
 #[test]
-fn a_save_file_that_is_cut_short_kills_nothing() {
+fn a_save_file_that_another_program_empties_does_not_crash_the_game() {
     let home = Home::new();
     fs::write(home.save(), [5; 0x8000]).expect("written");
     let emulator = home.start();
     assert_eq!(peek(&emulator), 5);
-    fs::File::create(home.save()).expect("cut short");
+    fs::File::create(home.save()).expect("truncated");
     assert_eq!(number(call(&emulator, Op::Read8 { address: SRAM + 0x7000 })), 5);
     poke(&emulator, 6);
     wait_for("the save on disk", || fs::read(home.save()).expect("a file").len() == 0x8000);
     assert_eq!(first(&home.save()), Some(6));
-    assert_eq!(home.names(), ["game.gba", "game.sav"], "nothing was worth a copy");
+    assert_eq!(home.names(), ["game.gba", "game.sav"], "an empty file is not copied");
 }
 
 #[test]
-fn a_save_file_that_another_program_wrote_is_kept() {
+fn a_save_file_that_another_program_changed_is_copied() {
     let home = Home::new();
     fs::write(home.save(), [5; 0x8000]).expect("written");
     let emulator = home.start();
@@ -225,13 +225,13 @@ fn a_save_file_that_another_program_wrote_is_kept() {
     }
     fs::write(home.save(), [0x53; 0x8000]).expect("written");
     call(&emulator, Op::AutoloadSave {});
-    assert_eq!(peek(&emulator), 0x53, "a client that asks for it gets the file");
+    assert_eq!(peek(&emulator), 0x53, "a client can load the other program's file");
     drop(emulator);
     assert_eq!(first(&home.save()), Some(0x53));
 }
 
 #[test]
-fn a_script_that_never_ends_its_shutdown_loses_no_save() {
+fn no_save_is_lost_if_a_script_never_ends() {
     let home = Home::new();
     let script = script("callbacks:add('shutdown', function() while true do end end)");
     let emulator = home.start_with(vec![script.path().to_owned()]);
@@ -240,9 +240,10 @@ fn a_script_that_never_ends_its_shutdown_loses_no_save() {
     assert_eq!(first(&home.save()), Some(1));
 }
 
-/// libmgba adds the clock to a save that it closes, and must not write that save over the file just loaded because of it.
+/// When libmgba closes a save, it appends the clock, which is a change. This change must not replace the file that was
+/// just loaded.
 #[test]
-fn a_save_file_that_is_loaded_is_not_written_over_by_the_clock_of_the_one_before() {
+fn closing_a_save_with_a_clock_does_not_overwrite_the_newly_loaded_file() {
     let home = Home::new();
     fs::write(home.path("game.gb"), game_boy(MBC3_WITH_CLOCK)).expect("written");
     let emulator = home.start_game("game.gb", vec![]);
@@ -254,7 +255,7 @@ fn a_save_file_that_is_loaded_is_not_written_over_by_the_clock_of_the_one_before
         fs::write(home.save(), [value; 0x2000]).expect("written");
         call(&emulator, again);
         assert_eq!(peek_small(&emulator), i64::from(value));
-        // First, this writes the changes that are still due.
+        // Before this operation loads the file, it writes the changes that are still due.
         call(&emulator, Op::AutoloadSave {});
         assert_eq!(peek_small(&emulator), i64::from(value));
         assert_eq!(first(&home.save()), Some(value));
@@ -266,7 +267,7 @@ fn a_save_file_that_is_loaded_is_not_written_over_by_the_clock_of_the_one_before
 }
 
 #[test]
-fn a_game_with_a_clock_that_is_loaded_again_finds_what_it_saved_a_moment_ago() {
+fn a_game_with_a_clock_that_is_loaded_again_has_its_latest_save() {
     let home = Home::new();
     fs::write(home.path("game.gb"), game_boy(MBC3_WITH_CLOCK)).expect("written");
     let emulator = home.start_game("game.gb", vec![]);
@@ -283,7 +284,7 @@ fn a_game_with_a_clock_that_is_loaded_again_finds_what_it_saved_a_moment_ago() {
     }
 }
 
-/// A script that loads the game's save again, in the frame in which its file `now` is there.
+/// A script that loads the game's save again as soon as the file `now` exists.
 fn script_that_loads_again(home: &Home, save: &Path) -> tempfile::NamedTempFile {
     script(&format!(
         "callbacks:add('frame', function() local now = io.open({:?}); if now then now:close(); os.remove({:?})
@@ -294,7 +295,7 @@ fn script_that_loads_again(home: &Home, save: &Path) -> tempfile::NamedTempFile 
 }
 
 #[test]
-fn a_save_that_a_script_loads_again_has_what_the_game_saved_last() {
+fn a_save_that_a_script_loads_again_is_the_latest_save() {
     for (game, cartridge) in [("small.gb", MBC1), ("clock.gb", MBC3_WITH_CLOCK)] {
         let home = Home::new();
         fs::write(home.path(game), game_boy(cartridge)).expect("written");
@@ -305,11 +306,11 @@ fn a_save_that_a_script_loads_again_has_what_the_game_saved_last() {
             poke_small(&emulator, value);
             fs::write(home.path("now"), "").expect("written");
             call(&emulator, Op::Advance { frames: 1 });
-            assert!(!home.path("now").exists(), "the script has loaded it");
+            assert!(!home.path("now").exists(), "the script has loaded the save");
             wait_for("the save in the game", || peek_small(&emulator) == i64::from(value));
             wait_for("the save on disk", || first(&save) == Some(value));
         }
-        // What another program wrote since.
+        // The script also gets the changes of another program.
         fs::write(&save, [0x51; 0x2000]).expect("written");
         fs::write(home.path("now"), "").expect("written");
         call(&emulator, Op::Advance { frames: 1 });
@@ -321,7 +322,7 @@ fn a_save_that_a_script_loads_again_has_what_the_game_saved_last() {
 
 #[cfg(unix)]
 #[test]
-fn an_invalid_save_file_does_not_crash_the_start() {
+fn a_game_starts_even_if_its_save_file_is_not_a_regular_file() {
     use std::os::unix::fs::symlink;
     type Make = fn(&Path);
     let cases: [(Make, Option<&str>); 4] = [
@@ -345,15 +346,15 @@ fn an_invalid_save_file_does_not_crash_the_start() {
             Some(problem) => assert!(expected.is_some_and(|text| problem.contains(text)), "{problem}"),
         }
         poke(&emulator, 9);
-        assert_eq!(peek(&emulator), 9, "the game plays all the same");
+        assert_eq!(peek(&emulator), 9, "the game runs anyway");
         drop(emulator);
-        assert!(!fs::symlink_metadata(home.save()).expect("it is there").is_file(), "it was left alone");
+        assert!(!fs::symlink_metadata(home.save()).expect("it is there").is_file(), "it was not replaced");
     }
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn an_invalid_save_file_is_refused_when_it_is_requested() {
+fn a_request_to_load_an_invalid_save_file_is_refused() {
     let home = Home::new();
     let emulator = home.start();
     poke(&emulator, 4);
@@ -377,7 +378,7 @@ fn an_invalid_save_file_is_refused_when_it_is_requested() {
 }
 
 #[test]
-fn a_save_that_cannot_be_written_is_reported_until_it_is() {
+fn a_save_that_cannot_be_written_is_reported_until_it_can() {
     let home = Home::new();
     let emulator = home.start();
     let mut events = emulator.events();
@@ -399,17 +400,17 @@ fn a_save_that_cannot_be_written_is_reported_until_it_is() {
 
 #[cfg(unix)]
 #[test]
-fn two_emulators_on_one_save_are_detected() {
+fn a_second_emulator_with_the_same_save_file_is_detected() {
     let home = Home::new();
     fs::write(home.save(), [5; 0x8000]).expect("written");
     let one = home.start();
     let two = home.start();
     assert_eq!(one.state().save_problem, None);
     assert!(problem(&two).contains("another emulator uses"), "{}", problem(&two));
-    assert_eq!(peek(&two), 5, "it can read it");
+    assert_eq!(peek(&two), 5, "the second emulator can read the save");
     poke(&one, 6);
     poke(&two, 7);
-    wait_for("the first one's save", || first(&home.save()) == Some(6));
+    wait_for("the first emulator's save", || first(&home.save()) == Some(6));
     let error = refusal(&two, load(&home.save(), false));
     assert!(error.message.contains("another emulator uses"), "{error}");
     drop(one);
@@ -423,7 +424,7 @@ fn two_emulators_on_one_save_are_detected() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn saves_leave_no_descriptor_open() {
+fn loading_saves_leaks_no_file_descriptors() {
     let home = Home::new();
     let emulator = home.start();
     let rom = home.path("game.gba").to_str().expect("text").to_owned();
@@ -442,11 +443,11 @@ fn saves_leave_no_descriptor_open() {
         call(&emulator, load(&home.path("b.sav"), true));
         call(&emulator, Op::LoadRom { path: rom.clone() });
     }
-    wait_for("as many as before", || open() <= before);
+    wait_for("as few open files as before", || open() <= before);
 }
 
 #[test]
-fn what_a_dead_process_left_of_a_save_is_removed() {
+fn the_temporary_file_of_a_killed_process_is_removed() {
     let home = Home::new();
     fs::write(home.path(".unfinished-dead"), b"half").expect("written");
     drop(home.start());
@@ -454,7 +455,7 @@ fn what_a_dead_process_left_of_a_save_is_removed() {
 }
 
 #[test]
-fn a_slot_that_cannot_be_written_keeps_the_old_state_and_says_why() {
+fn states_are_saved_in_slots_and_errors_contain_the_path() {
     let home = Home::new();
     let emulator = home.start();
     call(&emulator, Op::SaveStateSlot { slot: 1, flags: 31 });
@@ -470,20 +471,20 @@ fn a_slot_that_cannot_be_written_keeps_the_old_state_and_says_why() {
 }
 
 #[test]
-fn a_script_s_save_is_written_to_its_file() {
+fn a_save_that_a_script_loads_is_written_to_its_file() {
     let home = Home::new();
-    let place = home.path("mine.sav");
-    fs::write(&place, [0x21; 0x8000]).expect("written");
-    let source = format!("assert(emu:loadSaveFile({place:?}, false))");
+    let path = home.path("mine.sav");
+    fs::write(&path, [0x21; 0x8000]).expect("written");
+    let source = format!("assert(emu:loadSaveFile({path:?}, false))");
     let script = script(&source);
     let emulator = home.start_with(vec![script.path().to_owned()]);
     assert_eq!(peek(&emulator), 0x21);
     poke(&emulator, 0x22);
-    wait_for("the save on disk", || first(&place) == Some(0x22));
+    wait_for("the save on disk", || first(&path) == Some(0x22));
 }
 
 #[test]
-fn a_game_keeps_its_save_in_the_file_that_was_named() {
+fn a_game_uses_the_save_file_from_the_settings() {
     let home = Home::new();
     let mods = Mods { save: Some(home.path("mine.sav")), ..Mods::default() };
     let start = |mods: Mods| {
@@ -497,7 +498,7 @@ fn a_game_keeps_its_save_in_the_file_that_was_named() {
     let load = |path: &Path| call(&emulator, Op::LoadRom { path: path.to_str().expect("text").into() });
     load(&other);
     poke(&emulator, 0x4E);
-    // The game gets its own save again.
+    // When the first game is loaded again, it gets the file from the settings again.
     load(&home.path("game.gba"));
     assert_eq!(number(call(&emulator, Op::Read8 { address: SRAM })), 0x4D);
     drop(emulator);

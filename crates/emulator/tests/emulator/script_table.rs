@@ -1,4 +1,4 @@
-//! The script has the same table of operations as the protocol. The test reads it from the script, in a real core's Lua.
+//! Tests that the script has the same table of operations as the protocol. The script runs in the Lua of a real core.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use super::support::DEMO;
 
-/// With `testing`, the script does not start its server; it only exposes its table.
+/// With `testing`, the script does not start its server, and makes its table of operations public.
 const SETTINGS: &str = r"
 local before = {}
 for name in pairs(_G) do before[name] = true end
@@ -45,7 +45,7 @@ fn row(info: &OpInfo) -> String {
 }
 
 #[test]
-fn the_script_has_the_protocols_table_and_this_version() {
+fn the_script_has_the_same_operations_and_version_as_this_crate() {
     let lines = Arc::new(Mutex::new(Vec::new()));
     let mut core = Core::from_bytes(DEMO).expect("the demo game");
     let sink = Arc::clone(&lines);

@@ -1,4 +1,4 @@
-//! Sensors, rumble and layers of an embedded core.
+//! Tests of the sensors, rumble and layers of an embedded core.
 
 use framewire_emulator::embedded::{Config, Embedded, Rom, Speed};
 use framewire_emulator::{Emulator, Happening, WatchRequest};
@@ -6,7 +6,8 @@ use framewire_protocol::{Op, Status, Value};
 
 use super::support::{call, config, number, refusal, rom_file, start};
 
-/// A game for a cartridge with a sensor or a motor: libmgba knows it by its code. `program` is ARM code.
+/// A GBA game that runs `program`, which is ARM code. By the game's `code`, libmgba detects that its cartridge has a
+/// sensor or a motor.
 fn game(code: &[u8; 4], program: &[u32]) -> Vec<u8> {
     let mut rom = vec![0u8; 0x400];
     rom[..4].copy_from_slice(&0xEA00_002Eu32.to_le_bytes()); // b 0xC0
@@ -20,7 +21,7 @@ fn game(code: &[u8; 4], program: &[u32]) -> Vec<u8> {
     rom
 }
 
-/// Writes the tilt to 0x02000000 and 0x02000002 repeatedly.
+/// A program that writes the tilt to 0x02000000 and 0x02000002 repeatedly.
 const TILT: [u32; 18] = [
     0xE3A0_040E, // mov r0, #0x0E000000
     0xE280_0902, // add r0, r0, #0x8000
@@ -42,7 +43,7 @@ const TILT: [u32; 18] = [
     0xEAFF_FFF1, // b back to mov r2, #0x55
 ];
 
-/// Runs the motor while bit 3 at 0x02000000 is set.
+/// A program that runs the motor while bit 3 at 0x02000000 is set.
 const RUMBLE: [u32; 8] = [
     0xE3A0_0302, // mov r0, #0x08000000
     0xE280_00C4, // add r0, r0, #0xC4
@@ -69,7 +70,7 @@ fn off(layer: &str) -> Op {
 }
 
 #[test]
-fn a_game_sees_the_tilt_from_the_frame_on_in_which_it_was_set() {
+fn a_game_sees_a_new_tilt_in_the_next_frame() {
     let (_file, emulator) = embedded(&game(b"KYGE", &TILT));
     let tilt = |address: u32| number(call(&emulator, Op::Read16 { address }));
     let step = || call(&emulator, Op::Advance { frames: 1 });
@@ -84,7 +85,7 @@ fn a_game_sees_the_tilt_from_the_frame_on_in_which_it_was_set() {
     let texts = ["tilt_x", "0", "tilt_y", "1000", "gyro", "0", "light", "0"];
     let listed = Value::List(texts.map(|text| Value::Text(text.to_owned())).to_vec());
     assert_eq!(call(&emulator, Op::Sensors {}), listed);
-    // A game of the other console gets the same tilt.
+    // The values of the sensors are kept when a game of the other console is loaded.
     let mut other = vec![0u8; 0x8000];
     other[0x100..0x104].copy_from_slice(&[0x00, 0xC3, 0x50, 0x01]);
     other[0x104..0x108].copy_from_slice(&[0xCE, 0xED, 0x66, 0x66]);
@@ -96,7 +97,7 @@ fn a_game_sees_the_tilt_from_the_frame_on_in_which_it_was_set() {
 }
 
 #[test]
-fn a_rumbling_cartridge_is_an_event() {
+fn rumble_is_reported_as_an_event() {
     let (_file, emulator) = embedded(&game(b"V49E", &RUMBLE));
     let mut events = emulator.events();
     let mut rumble = |value: u16| {
@@ -114,7 +115,7 @@ fn a_rumbling_cartridge_is_an_event() {
     assert_eq!(rumble(0), []);
     assert_eq!(rumble(8), [(-1, true)]);
     assert_eq!(rumble(8), []);
-    // It still ran at the beginning of the first frame.
+    // The event comes only after the second frame, because the motor still ran at the beginning of the first.
     assert_eq!(rumble(0), [(0, false)]);
 }
 
@@ -133,7 +134,7 @@ fn a_recording_and_sensors_or_layers_exclude_each_other() {
         assert!(refused.message.contains(says), "{refused}");
         call(&emulator, back);
     }
-    // A recording does not contain sound, so its channels can be switched.
+    // A recording does not contain sound, so channels of the sound can be switched.
     call(&emulator, off("ch1"));
     let watch = emulator.watch(request());
     call(&emulator, watch.op());

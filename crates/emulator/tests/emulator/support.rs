@@ -1,4 +1,4 @@
-//! The demo game, and calls of both kinds of emulator.
+//! Helpers: start the demo game, and call emulators of both kinds.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -11,13 +11,14 @@ use framewire_protocol::{Batch, Op, OpError, Outcome, Value};
 use tempfile::NamedTempFile;
 
 pub const DEMO: &[u8] = include_bytes!("../../../../rom/framewire-demo.gba");
-/// Addresses of rom/memory-map.toml.
+/// How often the game has seen a press of A. (See rom/memory-map.toml.)
 pub const PRESSES_OF_A: u32 = 0x0200_0010;
+/// The game's own frame counter.
 pub const GAME_FRAME: u32 = 0x0200_0008;
-/// Working RAM that the game never touches; the memory map calls it scratch.
+/// Work RAM that the game never uses; `scratch` in rom/memory-map.toml.
 pub const UNUSED: u32 = 0x0203_0000;
 
-/// The demo game with these scripts.
+/// The settings for the demo game with these scripts.
 pub fn config(speed: Speed, paused: bool, scripts: Vec<PathBuf>) -> Config {
     let console =
         || -> framewire_emulator::embedded::Console { Box::new(|level, line| eprintln!("{level:?} {line}")) };
@@ -25,7 +26,7 @@ pub fn config(speed: Speed, paused: bool, scripts: Vec<PathBuf>) -> Config {
     Config { rom: Rom::Bytes(DEMO), speed, paused, clock, scripts, history: HISTORY, mods, console }
 }
 
-/// The demo game, embedded.
+/// Starts the demo game in an embedded core.
 pub fn start(speed: Speed, paused: bool) -> Embedded {
     Embedded::start(config(speed, paused, vec![])).expect("the demo game starts")
 }
@@ -37,7 +38,8 @@ pub fn script(source: &str) -> NamedTempFile {
     file
 }
 
-/// The demo game built again: the same title and code, another checksum.
+/// The demo game with one byte changed, as after a new build: the title and code are the same, the checksum is another
+/// one.
 pub fn rebuilt() -> Vec<u8> {
     let mut rom = DEMO.to_vec();
     *rom.last_mut().expect("bytes") ^= 1;
@@ -52,6 +54,7 @@ pub fn rom_file(rom: &[u8]) -> (NamedTempFile, String) {
     (file, path)
 }
 
+/// A deadline this many seconds from now.
 pub fn seconds(seconds: f64) -> Instant {
     Instant::now() + Duration::from_secs_f64(seconds)
 }
@@ -94,33 +97,33 @@ pub fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// The next event of a watch, or the result of another future that should be ready soon.
+/// The result of a future that should be ready soon, such as the next event of a watch.
 pub fn soon<T>(future: impl Future<Output = Option<T>>) -> T {
     within(Duration::from_secs(20), future).expect("it comes in time").expect("there is one")
 }
 
-/// The result of a future within this time.
+/// The result of a future; `None` if it is not ready within `limit`.
 pub fn within<T>(limit: Duration, future: impl Future<Output = T>) -> Option<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     runtime.block_on(async { tokio::time::timeout(limit, future).await.ok() })
 }
 
-/// The refusal in an outcome with one result.
+/// The error of an operation that must be refused.
 pub fn refusal(emulator: &impl Emulator, op: Op) -> OpError {
     batch(emulator, vec![op]).single().expect_err("a refusal")
 }
 
-/// Fifty taps of A are fifty presses, and A is released after each.
+/// Checks that the game sees fifty taps of A as fifty presses, and that A is up after the last one.
 pub fn assert_each_tap_is_a_press(emulator: &impl Emulator) {
     wait_for("the game", || read32(emulator, GAME_FRAME) > 10);
     batch(emulator, vec![Op::HoldKeys { keys: 1, frames: 1 }; 50]);
     wait_for("50 presses", || read32(emulator, PRESSES_OF_A) >= 50);
-    wait_for("the last one's end", || number(call(emulator, Op::GetKeys {})) == 0);
+    wait_for("the end of the last tap", || number(call(emulator, Op::GetKeys {})) == 0);
     assert_eq!(read32(emulator, PRESSES_OF_A), 50);
 }
 
-/// A loaded state is equal to the saved one, byte for byte, and restores memory.
-pub fn assert_states_come_back(emulator: &impl Emulator) {
+/// Checks that loading a state restores memory, and that saving it again gives the same bytes.
+pub fn assert_states_are_restored(emulator: &impl Emulator) {
     let write = |value| Op::Write32 { address: UNUSED, value };
     for (flags, value) in [(0, 0xdead_beef), (31, 0xcafe_f00d)] {
         call(emulator, write(value));
@@ -132,7 +135,7 @@ pub fn assert_states_come_back(emulator: &impl Emulator) {
         assert_eq!((loaded, read), (&Value::Bool(true), &Value::Int(value.into())));
         if flags == 0 {
             assert_eq!(state.len(), 0x61000);
-            assert!(again == &Value::Bytes(state), "another state came back");
+            assert!(again == &Value::Bytes(state), "the state differs");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Keys by frame: the game sees the keys of a timeline in exactly its frames.
+//! Tests that the game sees the keys of a timeline in exactly the planned frames.
 
 use std::collections::HashMap;
 
@@ -10,11 +10,12 @@ use super::support::{
     GAME_FRAME, PRESSES_OF_A, batch, bytes, call, number, read32, refusal, soon, start, wait_for,
 };
 
-/// The game's log of the keys in its last 2,048 frames, and the length of the log.
+/// The address of the game's log of the keys in its last frames.
 const KEY_LOG: u32 = 0x0200_1000;
+/// The number of frames in the log.
 const LOGGED: u32 = 2048;
 
-/// `count` taps of A, and sometimes of other keys, with random gaps.
+/// `count` taps of A, sometimes together with other keys, with random gaps.
 pub fn taps(count: usize, seed: u64) -> Vec<KeyStep> {
     let mut random = fastrand::Rng::with_seed(seed);
     let (mut steps, mut offset) = (Vec::new(), 0);
@@ -29,7 +30,7 @@ pub fn taps(count: usize, seed: u64) -> Vec<KeyStep> {
     steps
 }
 
-/// Plays steps. Returns the game's frame of offset 0.
+/// Plays steps. Returns the game's frame number for offset 0.
 pub fn play(emulator: &impl Emulator, steps: &[KeyStep]) -> u32 {
     let steps = timeline::encode(steps);
     let outcome = batch(emulator, vec![Op::PlayKeys { steps }, Op::Read32 { address: GAME_FRAME }]);
@@ -37,7 +38,7 @@ pub fn play(emulator: &impl Emulator, steps: &[KeyStep]) -> u32 {
     number(outcome.results[1].clone().expect("a frame")) as u32 + 1
 }
 
-/// Adds what the game logged to `seen`, by the game's frame counter.
+/// Copies the game's log of keys to `seen`, by the game's frame numbers. Returns the game's current frame.
 pub fn log(emulator: &impl Emulator, seen: &mut HashMap<u32, u16>) -> u32 {
     let log = Op::ReadRange { address: KEY_LOG, length: 2 * LOGGED };
     let outcome = batch(emulator, vec![Op::Read32 { address: GAME_FRAME }, log]);
@@ -65,7 +66,7 @@ pub fn assert_as_played(steps: &[KeyStep], first: u32, seen: &HashMap<u32, u16>)
 }
 
 #[test]
-fn a_thousand_taps_are_seen_on_exactly_their_frames() {
+fn the_game_sees_a_thousand_taps_in_exactly_their_frames() {
     let emulator = start(Speed::Times(1.0), true);
     call(&emulator, Op::Advance { frames: 60 });
     let (steps, mut seen) = (taps(1000, 1), HashMap::new());
@@ -79,7 +80,7 @@ fn a_thousand_taps_are_seen_on_exactly_their_frames() {
 }
 
 #[test]
-fn a_thousand_taps_are_on_their_frames_while_others_ask_for_much() {
+fn the_game_sees_a_thousand_taps_in_their_frames_even_under_load() {
     let emulator = start(Speed::Times(8.0), false);
     wait_for("the game", || read32(&emulator, GAME_FRAME) > 10);
     let (steps, mut seen) = (taps(1000, 2), HashMap::new());
@@ -100,7 +101,7 @@ pub fn assert_how_it_ended(emulator: &impl Emulator, id: u32, how: &str, frame: 
 }
 
 #[test]
-fn the_end_of_a_timeline_is_reported_and_holds_continue_after_it() {
+fn the_end_of_a_timeline_is_reported_and_waiting_holds_follow_it() {
     let emulator = start(Speed::Times(1.0), true);
     let mut events = emulator.events();
     let steps = |keys| timeline::encode(&[KeyStep { offset: 1, keys }, KeyStep { offset: 3, keys: 0 }]);
@@ -116,7 +117,7 @@ fn the_end_of_a_timeline_is_reported_and_holds_continue_after_it() {
             number(outcome.results[0].clone().expect("keys"))
         })
         .collect();
-    assert_eq!(keys, [0, 3, 3, 0, 1, 1, 1, 0], "the hold waits for its own press");
+    assert_eq!(keys, [0, 3, 3, 0, 1, 1, 1, 0], "the hold is a separate press after the timeline");
     let over = |id, cancelled| Happening::TimelineOver { id, cancelled };
     for wanted in [over(1, false), over(2, false)] {
         let event = soon(async { events.recv().await.ok() });

@@ -1,4 +1,4 @@
-//! Watched memory: every change, with the frame in which it was made.
+//! Tests of watches in an embedded core: they report every change, with its frame.
 
 use std::time::Duration;
 
@@ -28,12 +28,13 @@ pub fn begin(emulator: &impl Emulator, request: WatchRequest) -> (Watch, Vec<u8>
     (watch, base)
 }
 
+/// Checks that there are no further events.
 fn nothing_more(watch: &mut Watch) {
     assert_eq!(within(Duration::from_millis(50), watch.next()), None);
 }
 
 #[test]
-fn each_change_comes_once_with_its_frame() {
+fn each_change_is_reported_once_with_its_frame() {
     let emulator = start(Speed::Times(1.0), true);
     call(&emulator, Op::Advance { frames: 60 });
     let domain = MemoryRange::new(Some("wram".to_owned()), 8, 4);
@@ -54,7 +55,7 @@ fn each_change_comes_once_with_its_frame() {
 }
 
 #[test]
-fn beats_keys_and_hashes_come_as_they_are_asked_for() {
+fn regular_events_keys_and_hashes_are_reported_as_requested() {
     let emulator = start(Speed::Times(1.0), true);
     let mut watch = emulator.watch(WatchRequest { every: 10, keys: true, hashes: true, ..request(vec![]) });
     let steps = timeline::encode(&[KeyStep { offset: 3, keys: 1 }, KeyStep { offset: 5, keys: 0 }]);
@@ -70,9 +71,9 @@ fn beats_keys_and_hashes_come_as_they_are_asked_for() {
     nothing_more(&mut watch);
 }
 
-/// A hash takes about as long as a frame; an event without one costs nothing.
+/// Computing hashes takes about as long as a frame, so events between the regular ones have no hashes.
 #[test]
-fn keys_are_reported_every_30_frames_and_hashes_only_where_they_are_due() {
+fn keys_are_reported_every_30_frames_and_hashes_only_in_regular_events() {
     let emulator = start(Speed::Times(1.0), true);
     for every in [31, 37, 59, 61, 3600] {
         let request = WatchRequest { every, keys: true, hashes: true, ..request(vec![]) };
@@ -109,10 +110,10 @@ fn a_watch_sees_a_frame_before_a_script_s_callback_changes_it() {
 }
 
 #[test]
-fn twenty_watchers_miss_none_of_the_ball_s_changes() {
+fn twenty_watches_miss_no_change_of_the_ball() {
     const FRAMES: u64 = 120;
     let emulator = start(Speed::Times(1.0), true);
-    call(&emulator, Op::Advance { frames: 140 }); // the ball is under way, until it is lost some time
+    call(&emulator, Op::Advance { frames: 140 }); // now the ball moves, until it is lost at some point
     let ranges = || vec![range(BALL_X, 4), range(GAME_FRAME, 4)];
     let mut watches: Vec<Watch> = (0..20).map(|_| begin(&emulator, request(ranges())).0).collect();
     call(&emulator, Op::Resume {});
@@ -144,7 +145,7 @@ fn a_slow_receiver_loses_the_oldest_events_and_learns_how_many() {
 }
 
 #[test]
-fn what_no_watch_may_be_is_refused_and_a_watch_ends_with_its_handle() {
+fn invalid_watches_are_refused_and_a_watch_ends_with_its_handle() {
     let emulator = start(Speed::Times(1.0), true);
     let unknown = MemoryRange::new(Some("none".to_owned()), 0, 1);
     for (wrong, says) in [
@@ -163,10 +164,10 @@ fn what_no_watch_may_be_is_refused_and_a_watch_ends_with_its_handle() {
     let Op::Watch { id, .. } = op else { panic!("{op:?}") };
     refusal(&emulator, Op::Watch { id, every: 1, flags: 9, ranges: vec![] });
     call(&emulator, Op::Advance { frames: 1 });
-    assert_eq!(soon(watch.next()).ticks, 1, "what was refused has changed nothing");
+    assert_eq!(soon(watch.next()).ticks, 1, "the refused operation has changed nothing");
     drop(watch);
-    assert!(refusal(&emulator, op).message.contains("no receiver"), "its handle is gone");
-    // Many, one after the other: none of them is kept.
+    assert!(refusal(&emulator, op).message.contains("no receiver"), "the handle is gone");
+    // More watches than are allowed at the same time, but each ends before the next one begins.
     for _ in 0..2000 {
         begin(&emulator, request(vec![range(UNUSED, 4096)]));
     }
@@ -178,7 +179,7 @@ fn what_no_watch_may_be_is_refused_and_a_watch_ends_with_its_handle() {
 }
 
 #[test]
-fn a_watch_is_over_when_the_emulator_is_gone() {
+fn a_watch_ends_when_the_emulator_is_gone() {
     let emulator = start(Speed::Times(1.0), true);
     call(&emulator, Op::Advance { frames: 60 });
     let (mut watch, _) = begin(&emulator, request(vec![range(GAME_FRAME, 4)]));
@@ -199,11 +200,15 @@ fn a_watch_ends_with_the_first_frame_of_another_game() {
     call(&emulator, Op::LoadRom { path: same.1 });
     call(&emulator, Op::Advance { frames: 3 });
     call(&emulator, Op::LoadRom { path });
-    assert_eq!(watch.end(), None, "no frame has run in it");
+    assert_eq!(watch.end(), None, "no frame of the other game has run");
     call(&emulator, Op::Advance { frames: 3 });
     assert_eq!(watch.end(), Some(WatchEnd::OtherGame));
     let events: Vec<_> = std::iter::from_fn(|| soon(async { Some(watch.next().await) })).collect();
-    assert_eq!(events.last().map(|event| event.ticks), Some(5), "nothing of the other game: {events:?}");
+    assert_eq!(
+        events.last().map(|event| event.ticks),
+        Some(5),
+        "there are no events of the other game: {events:?}"
+    );
     assert_eq!(keys.end(), None);
     let reported = std::iter::from_fn(|| Some(soon(keys.next()))).find(|event| event.discontinuity.is_some());
     assert_eq!(reported.and_then(|event| event.discontinuity), Some(Discontinuity::Game));

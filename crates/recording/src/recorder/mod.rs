@@ -18,34 +18,34 @@ use task::{Finished, RecordTask};
 pub struct Options {
     /// Where to start: at the current state, or with a reset.
     pub start: Start,
-    /// Frames from one hash of the picture to the next, at least 1. If the emulator has no hashes, the recording gets a hash
-    /// of its memory about as often.
+    /// The number of frames from one hash of the picture to the next, at least 1. If the emulator does not report such
+    /// hashes, the recording gets hashes of memory about as often.
     pub every: u32,
-    /// A note, at most [`Head::MAX_NOTE`](crate::Head::MAX_NOTE) bytes.
+    /// A note of at most [`Head::MAX_NOTE`](crate::Head::MAX_NOTE) bytes.
     pub note: String,
-    /// Whether to replace a recording of this name.
+    /// Whether to replace an existing recording with the same name.
     pub replace: bool,
 }
 
 /// The progress of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
-    /// Frames recorded.
+    /// The number of recorded frames.
     pub frames: u64,
-    /// Bytes of its file.
+    /// The size of the file in bytes.
     pub bytes: u64,
 }
 
-/// A recording that is complete.
+/// Describes a complete recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
-    /// Its name.
+    /// The name of the recording.
     pub name: Name,
-    /// Frames recorded.
+    /// The number of recorded frames.
     pub frames: u64,
-    /// Bytes of its file.
+    /// The size of the file in bytes.
     pub bytes: u64,
-    /// Why it ended.
+    /// Why the recording ended.
     pub reason: String,
 }
 
@@ -55,14 +55,15 @@ pub struct Recorder {
     name: Name,
     progress: Arc<Mutex<Progress>>,
     stop: watch::Sender<bool>,
-    /// Asks the task to handle everything that has happened so far.
+    /// Asks the task to handle all events that the emulator has reported so far, and then to answer.
     asks: mpsc::Sender<oneshot::Sender<()>>,
     end: watch::Receiver<Option<Result<Summary, Arc<FolderError>>>>,
 }
 
 impl Recorder {
-    /// Starts to record what `emulator` does, as `name` in `folder`. The recording runs in a task of its own until it is
-    /// stopped, or until something happens that a recording cannot hold. The recording then ends before that event.
+    /// Starts to record what `emulator` does, as `name` in `folder`. A task records until it is stopped, or until
+    /// something happens that a recording cannot contain, such as a reset. In that case, the recording ends before that
+    /// event.
     ///
     /// # Errors
     ///
@@ -80,15 +81,15 @@ impl Recorder {
         let (stop, stopped) = watch::channel(false);
         let (asks, asked) = mpsc::channel(16);
         let (done, end) = watch::channel(None);
-        let place = name.clone();
+        let wanted = name.clone();
         tokio::spawn(async move {
             let recorded = task.record(stopped, asked).await;
             let summary = tokio::task::spawn_blocking(move || {
                 let finished = recorded.finish().map_err(unwritten(&folder))?;
                 let Finished { file, frames, bytes, reason } = finished;
-                // Another file may have taken the name in the meantime.
-                let other = |number| suffixed(&place, number);
-                let name = folder.finish_as(file, &place, options.replace, other)?;
+                // Another file may have taken the name in the meantime. If so, the recording gets another name.
+                let other = |number| suffixed(&wanted, number);
+                let name = folder.finish_as(file, &wanted, options.replace, other)?;
                 Ok(Summary { name, frames, bytes, reason })
             });
             let summary = summary.await.unwrap_or_else(|error| Err(unwritten_because(error)));
@@ -97,18 +98,18 @@ impl Recorder {
         Ok(Recorder { name, progress, stop, asks, end })
     }
 
-    /// Its name.
+    /// The name with which the recording was started.
     pub fn name(&self) -> &Name {
         &self.name
     }
 
-    /// Its progress.
+    /// The progress of the recording.
     pub fn progress(&self) -> Progress {
         self.progress.lock().clone()
     }
 
-    /// Waits until everything that the emulator has reported so far is written. If that ends the recording, waits until the file
-    /// is complete.
+    /// Waits until all events that the emulator has reported so far are handled. If one of them ends the recording,
+    /// waits until the file is complete.
     pub async fn settle(&self) {
         let (answer, answered) = oneshot::channel();
         let continues = self.asks.send(answer).await.is_ok() && answered.await.is_ok();
@@ -117,7 +118,7 @@ impl Recorder {
         }
     }
 
-    /// Whether it has ended, and how.
+    /// How the recording ended; `None` if it has not ended.
     pub fn ended(&self) -> Option<Result<Summary, Arc<FolderError>>> {
         self.end.borrow().clone()
     }
@@ -126,7 +127,7 @@ impl Recorder {
     ///
     /// # Errors
     ///
-    /// If the file cannot be completed. It is recovered at the next start.
+    /// If the file cannot be completed. The next start of the program tries again.
     pub async fn stop(&self) -> Result<Summary, Arc<FolderError>> {
         self.stop.send_replace(true);
         let mut end = self.end.clone();

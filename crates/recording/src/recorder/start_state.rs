@@ -8,16 +8,16 @@ use framewire_protocol::{Batch, Keys, Op, OpError, Outcome, Status, Value};
 use super::task::DEADLINE;
 use crate::Start;
 
-/// All parts of a state, including the battery save, so that a replay needs nothing else.
+/// The flags for all parts of a state, including the battery save. So a replay needs no other file.
 const FLAGS: u8 = 31;
 
-/// Starts the watch and reads the state, both at the same frame boundary.
+/// Starts the watch and reads the game and its state, all at the same frame boundary.
 pub(super) async fn begin(
     emulator: &dyn Emulator,
     watch: &Watch,
     start: Start,
 ) -> Result<Outcome, EmulatorError> {
-    // The watch comes first, because it may be refused. Nothing after a refusal is done.
+    // The watch comes first, because it may be refused. Then the other operations are not performed.
     let mut ops = vec![watch.op()];
     if start == Start::PowerOn {
         ops.push(Op::Reset {});
@@ -27,7 +27,7 @@ pub(super) async fn begin(
     emulator.submit(Batch::new(ops), Instant::now() + DEADLINE).await
 }
 
-/// Whether the emulator does not support the watch.
+/// Whether the emulator refused the watch because it does not support it.
 pub(super) fn refused(outcome: &Result<Outcome, EmulatorError>) -> bool {
     let refusal = match outcome {
         Ok(outcome) => outcome.results.first().and_then(|result| result.as_ref().err()),
@@ -37,7 +37,7 @@ pub(super) fn refused(outcome: &Result<Outcome, EmulatorError>) -> bool {
     refusal.is_some_and(|refusal| refusal.status == Status::Unsupported)
 }
 
-/// What [`begin`] has read.
+/// The game and its state, as [`begin`] has read them.
 pub(super) struct StartState {
     pub title: String,
     pub code: String,
@@ -50,7 +50,7 @@ pub(super) struct StartState {
 impl StartState {
     pub fn read(outcome: Outcome) -> Result<StartState, OpError> {
         let mut values = outcome.results.into_iter().collect::<Result<Vec<Value>, OpError>>()?;
-        // They come after the watch and the reset.
+        // The last six results; those before them are of the watch and the reset.
         let last = values.split_off(values.len().saturating_sub(6));
         match <[Value; 6]>::try_from(last) {
             Ok(

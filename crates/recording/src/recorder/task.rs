@@ -1,4 +1,4 @@
-//! The task that writes down what an emulator does.
+//! The task that records what an emulator does.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -23,16 +23,16 @@ use crate::head::WALL;
 use crate::journal::{Completed, complete};
 use crate::{Head, MAX_FILE, RecordError, Start, Writer, memory};
 
-/// Time that the emulator has for what is asked of it in the middle of a recording.
+/// The time in which the emulator must answer a request of the recorder.
 pub(super) const DEADLINE: Duration = Duration::from_secs(3);
 
-/// How often the file is synchronized with the disk.
+/// How often the file is written and synced to the disk.
 const SYNC: Duration = Duration::from_millis(500);
 
-/// Room left in a file for its end.
+/// The number of bytes that are left free in a file of the largest size, for its end.
 const MARGIN: u64 = 64 * 1024;
 
-/// A recording's file, complete except for its name.
+/// A recording whose file is complete, but does not have its final name yet.
 pub(super) struct Finished {
     pub file: NamedTempFile,
     pub frames: u64,
@@ -40,42 +40,42 @@ pub(super) struct Finished {
     pub reason: String,
 }
 
-/// What a recording is made with.
+/// A recording in progress.
 pub(super) struct RecordTask {
     emulator: Arc<dyn Emulator>,
     watch: Watch,
     file: NamedTempFile,
-    /// Contains what is not written to `file` yet.
+    /// Contains the bytes that were not written to `file` yet.
     writer: Writer<Vec<u8>>,
     /// The frame counter before the first frame.
     first: u32,
     console: u8,
-    /// Frames from one hash to the next.
+    /// The number of frames from one hash to the next.
     every: u32,
-    /// The largest number of frames from one event to the next, whether keys change or not.
-    beat: u32,
-    /// Whether the first reset of a recording from power-on was not reported yet.
+    /// The largest number of frames from one event of the watch to the next, even if no keys change.
+    max_quiet: u32,
+    /// Whether the reset at the start of a recording from power-on was not reported yet.
     own_reset: bool,
     /// The keys held in the last reported frame.
     keys: u16,
-    /// Whether the emulator gives hashes; otherwise memory is read for them.
+    /// Whether the emulator reports hashes. Otherwise the recorder reads memory and computes them.
     hashes: bool,
-    /// The frames after which memory was hashed last.
+    /// The frame of the last hash of memory.
     hashed: Option<u64>,
     pub progress: Arc<Mutex<Progress>>,
 }
 
-/// A recording that has ended, whose file is not complete yet.
+/// A recording that has ended, but whose file is not complete yet.
 pub(super) struct Recorded {
     writer: Writer<Vec<u8>>,
     file: NamedTempFile,
     progress: Arc<Mutex<Progress>>,
-    /// Why it ended, or why it could not be written further.
+    /// Why the recording ended. An error if that was because the file could not be written.
     ended: io::Result<String>,
 }
 
 impl Recorded {
-    /// Completes the file. If a write failed, the file ends with the last complete entry.
+    /// Completes the file. If a write has failed, the recording ends after the last complete entry in the file.
     pub fn finish(self) -> io::Result<Finished> {
         let Recorded { writer, mut file, progress, ended } = self;
         let written = ended.and_then(|reason| {
@@ -93,9 +93,11 @@ impl Recorded {
     }
 }
 
-/// Whether the recording continues, or why it ends.
+/// Whether the recording continues.
 enum Next {
+    /// It continues.
     On,
+    /// It ends for this reason.
     Over(String),
 }
 
@@ -108,14 +110,15 @@ impl RecordTask {
         let every = options.every.max(1);
         let request =
             |every, hashes| WatchRequest { ranges: Vec::new(), every, keys: true, hashes, clock: hashes };
-        let (mut hashes, mut beat) = (true, MAX_QUIET);
+        let (mut hashes, mut max_quiet) = (true, MAX_QUIET);
         let mut watch = emulator.watch(request(every, true));
         let mut outcome = begin(&*emulator, &watch, options.start).await;
         if refused(&outcome) {
             hashes = false;
-            // Memory is read at an event.
-            beat = (1..=every.min(MAX_QUIET)).rev().find(|beat| every.is_multiple_of(*beat)).unwrap_or(1);
-            watch = emulator.watch(request(beat, false));
+            // Memory is read at regular events. So choose an interval for them that divides `every`.
+            let longest = every.min(MAX_QUIET);
+            max_quiet = (1..=longest).rev().find(|interval| every.is_multiple_of(*interval)).unwrap_or(1);
+            watch = emulator.watch(request(max_quiet, false));
             outcome = begin(&*emulator, &watch, options.start).await;
         }
         let outcome = outcome?;
@@ -137,7 +140,7 @@ impl RecordTask {
         let mut writer = Writer::begin(Vec::new(), &head, state).map_err(unwritten_because)?;
         let written = begin_to_write(&file, writer.take()).map_err(unwritten_because)?;
         written.await.map_err(unwritten_because)?.map_err(unwritten_because)?;
-        // From here on it can be played, and is kept however it ends.
+        // From here on, the file can be played. So keep it, even if the recording fails.
         file.disable_cleanup(true);
         let progress = Arc::new(Mutex::new(Progress { frames: 0, bytes: writer.bytes() }));
         let own_reset = options.start == Start::PowerOn;
@@ -149,7 +152,7 @@ impl RecordTask {
             first,
             console,
             every,
-            beat,
+            max_quiet,
             own_reset,
             keys,
             hashes,
@@ -158,7 +161,7 @@ impl RecordTask {
         })
     }
 
-    /// Records until it is asked to stop, or has to.
+    /// Records until the recorder is stopped, or the recording has to end.
     pub async fn record(
         mut self,
         stop: watch::Receiver<bool>,
@@ -174,7 +177,7 @@ impl RecordTask {
         Recorded { writer, file, progress, ended }
     }
 
-    /// Writes down what the emulator reports. Returns the reason why the recording ends.
+    /// Records what the emulator reports. Returns the reason why the recording ends.
     async fn follow(
         &mut self,
         mut stop: watch::Receiver<bool>,
@@ -193,7 +196,7 @@ impl RecordTask {
                         return Ok(reason);
                     }
                     self.report();
-                    // The one that asked may be gone.
+                    // This fails if the caller no longer waits.
                     let _ = answer.send(());
                 }
                 synced = async { sync.as_mut().expect("begun").await }, if sync.is_some() => {
@@ -203,17 +206,17 @@ impl RecordTask {
                 _ = ticks.tick(), if sync.is_none() => *sync = self.sync()?,
                 event = self.watch.next() => {
                     let Some(event) = event else { return Ok("the emulator is gone".to_owned()) };
-                    let mark = event.ticks.is_multiple_of(self.every.into());
+                    let hash_is_due = event.ticks.is_multiple_of(self.every.into());
                     if let Next::Over(reason) = self.take(&event)? {
                         return Ok(reason);
                     }
-                    if mark && !self.hashes && memory.is_none() {
+                    if hash_is_due && !self.hashes && memory.is_none() {
                         memory = Some(self.submit(memory::read(self.console)));
                     }
                 }
                 outcome = async { memory.as_mut().expect("asked for").await }, if memory.is_some() => {
                     memory = None;
-                    // Without an answer there is one hash less.
+                    // If the emulator did not answer, the recording continues without this hash.
                     if let Ok(outcome) = outcome && let Next::Over(reason) = self.remember(&outcome)? {
                         return Ok(reason);
                     }
@@ -221,16 +224,17 @@ impl RecordTask {
             }
             self.report();
             if self.writer.bytes() > MAX_FILE - MARGIN {
-                return Ok("its file is as large as they may be".to_owned());
+                return Ok("its file has the largest size that is allowed".to_owned());
             }
         }
     }
 
+    /// Updates the progress that callers see.
     fn report(&self) {
         *self.progress.lock() = Progress { frames: self.writer.frames(), bytes: self.writer.bytes() };
     }
 
-    /// Begins to synchronize the file with the disk, if something was written since the last time.
+    /// If frames were recorded since the last call, begins to write them to the file and to sync it.
     fn sync(&mut self) -> io::Result<Option<JoinHandle<io::Result<()>>>> {
         self.writer.flush()?;
         let bytes = self.writer.take();
@@ -244,12 +248,12 @@ impl RecordTask {
         self.emulator.submit(Batch::new(ops), Instant::now() + DEADLINE)
     }
 
-    /// Writes what an event reports.
+    /// Records an event of the watch.
     fn take(&mut self, event: &WatchEvent) -> io::Result<Next> {
         let known = self.writer.frames();
         if event.gap || event.missed > 0 {
             return Ok(Next::Over(format!(
-                "what was held after frame {known} is not known: the connection broke"
+                "the keys after frame {known} are not known, because the connection broke"
             )));
         }
         if let Some(discontinuity) = event.discontinuity {
@@ -258,11 +262,12 @@ impl RecordTask {
         if event.frame != self.first.wrapping_add(event.ticks as u32) {
             return Ok(Next::Over(displaced(known)));
         }
-        // A late report, after a batch that it precedes. This does not happen while both arrive in order.
+        // Ignore an event about frames that `catch_up` has already recorded. This happens only if the event arrives
+        // after the outcome of a later batch.
         let Some(passed) = event.ticks.checked_sub(known).filter(|passed| *passed > 0) else {
             return Ok(Next::On);
         };
-        // A change is reported in the first frame that has it.
+        // An event comes in the first frame with other keys. So the frames before it had the old keys.
         self.writer.keys(self.keys, passed - 1)?;
         self.keys = event.keys.unwrap_or(self.keys);
         self.writer.keys(self.keys, 1)?;
@@ -273,15 +278,16 @@ impl RecordTask {
         Ok(Next::On)
     }
 
-    /// What comes after `ticks` frames cannot be recorded, and nothing before that is lost.
+    /// Records the frames up to a discontinuity after `ticks` frames, and ends the recording there. The reset at the
+    /// start of a recording from power-on is ignored.
     fn discontinued(&mut self, discontinuity: Discontinuity, ticks: u64) -> io::Result<Next> {
         if std::mem::take(&mut self.own_reset) && (discontinuity, ticks) == (Discontinuity::Reset, 0) {
             return Ok(Next::On);
         }
         let passed = ticks.saturating_sub(self.writer.frames());
-        // Of more frames, an event would have come before.
-        if passed <= self.beat.into() {
-            // No keys changed in them.
+        // No keys have changed in these frames, because there was no event. After more frames than this, there must
+        // have been an event, so the number cannot be right.
+        if passed <= self.max_quiet.into() {
             self.writer.keys(self.keys, passed)?;
         }
         let what = match discontinuity {
@@ -292,7 +298,7 @@ impl RecordTask {
         Ok(Next::Over(format!("{what} after frame {}", self.writer.frames())))
     }
 
-    /// Handles everything that was reported already.
+    /// Records all events that have already arrived.
     fn take_all(&mut self) -> io::Result<Next> {
         while let Some(event) = self.take_reported() {
             if let over @ Next::Over(_) = self.take(&event)? {
@@ -302,7 +308,7 @@ impl RecordTask {
         Ok(Next::On)
     }
 
-    /// Writes the hash of the work RAM after the current frame, unless that was done already.
+    /// Writes the hash of the work RAM after the last recorded frame, unless there already is one.
     fn hashed(&mut self, hash: u32) -> io::Result<()> {
         if self.hashed.replace(self.writer.frames()) == Some(self.writer.frames()) {
             return Ok(());
@@ -310,13 +316,13 @@ impl RecordTask {
         self.writer.memory(hash)
     }
 
-    /// Writes the hash of memory after the frame of the outcome.
+    /// Records the frames up to an outcome of [`memory::read`], and writes the hash of this memory.
     fn remember(&mut self, outcome: &Outcome) -> io::Result<Next> {
-        // Reports that arrived before the outcome belong before it.
+        // First record the events that have already arrived.
         while let Some(event) = self.take_reported() {
             let later = event.frame.wrapping_sub(self.first) > outcome.frame.wrapping_sub(self.first);
             if later && event.discontinuity.is_none() {
-                // It is about a frame after the outcome. Up to there, no keys changed.
+                // The event is about a later frame than the outcome. So no keys changed up to the outcome's frame.
                 self.catch_up(outcome)?;
             }
             if let over @ Next::Over(_) = self.take(&event)? {
@@ -326,14 +332,15 @@ impl RecordTask {
         self.catch_up(outcome)
     }
 
-    /// Writes the frames up to an outcome, in which no keys changed, and its memory; nothing if they are written already.
+    /// Writes the frames up to the frame of an outcome, in which no keys changed, and the hash of its memory. Does
+    /// nothing if later frames were already written.
     fn catch_up(&mut self, outcome: &Outcome) -> io::Result<Next> {
         let known = self.writer.frames();
         let Some(passed) = u64::from(outcome.frame.wrapping_sub(self.first)).checked_sub(known) else {
             return Ok(Next::On);
         };
-        // If it were longer ago, an event would have reported it.
-        if passed > u64::from(self.beat) {
+        // After more frames than this, there must have been an event. So the frame counter was changed.
+        if passed > u64::from(self.max_quiet) {
             return Ok(Next::Over(displaced(known)));
         }
         self.writer.keys(self.keys, passed)?;
@@ -343,6 +350,7 @@ impl RecordTask {
         Ok(Next::On)
     }
 
+    /// The next event, if one has already arrived.
     fn take_reported(&mut self) -> Option<WatchEvent> {
         match pin!(self.watch.next()).poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(event) => event,
@@ -350,7 +358,7 @@ impl RecordTask {
         }
     }
 
-    /// Ends after the emulator's current frame.
+    /// Records the frames up to the emulator's current frame. Returns the reason why the recording ends.
     async fn close(&mut self) -> io::Result<String> {
         let stopped = "stopped".to_owned();
         match self.submit(memory::read(self.console)).await {
@@ -363,7 +371,7 @@ impl RecordTask {
     }
 }
 
-/// Has a thread write to a file and sync it.
+/// Lets a thread write to a file and sync it.
 fn begin_to_write(file: &NamedTempFile, bytes: Vec<u8>) -> io::Result<JoinHandle<io::Result<()>>> {
     let file = file.as_file().try_clone()?;
     Ok(tokio::task::spawn_blocking(move || write_synced(&file, &bytes)))
@@ -374,7 +382,7 @@ fn write_synced(mut file: &File, bytes: &[u8]) -> io::Result<()> {
     file.sync_data()
 }
 
-/// With which time the clock begins, by the state before the first frame.
+/// The value of [`Head::clock`] for the state before the first frame.
 fn clock(state: &[u8]) -> String {
     let clock = State::read(state).ok().and_then(|state| state.clock());
     clock.map_or_else(
@@ -383,11 +391,12 @@ fn clock(state: &[u8]) -> String {
     )
 }
 
-/// Ends when the recorder is asked to stop or is dropped.
+/// Waits until the recorder is stopped or dropped.
 async fn stopped(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
 }
 
+/// The reason for the end of a recording whose frame counter has an unexpected value.
 fn displaced(known: u64) -> String {
     format!("a state was loaded or the console was reset after frame {known}")
 }

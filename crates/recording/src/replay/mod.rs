@@ -1,4 +1,5 @@
-//! Plays a recording on an emulator that can be paused and stepped, and compares the result with the recording.
+//! Plays a recording on an emulator that can be paused and run frame by frame, and compares the hashes with the
+//! recording.
 
 mod slices;
 
@@ -12,25 +13,25 @@ use crate::head::WALL;
 use crate::{Damage, Ending, Recording, memory};
 use slices::{Slice, Slices};
 
-/// Longest time for a slice of frames.
+/// The longest time to wait for the outcome of a batch.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// The parts of the first state that are loaded: all of them, so that the game finds its battery save.
+/// The flags for all parts of a state, including the battery save.
 const ALL: u8 = 31;
 
-/// The clock, one part of it.
+/// The flag for the clock, which is one of these parts.
 const CLOCK: u8 = 8;
 
-/// Frames per second of both consoles.
+/// The number of frames per second of both consoles.
 const RATE: f64 = 59.7275;
 
 /// How to play.
 #[derive(Debug, Clone, Default)]
 pub struct PlayOptions {
-    /// Frames from one hash of the picture to the next; `None` means as in the recording. Hashes that the recording also has
-    /// are compared.
+    /// The number of frames from one hash of the picture to the next; `None` means as in the recording. A hash is
+    /// compared if the recording has a hash of the same frame.
     pub every: Option<u32>,
-    /// A multiple of the console's speed; `None` is unlimited.
+    /// The speed as a multiple of the console's own speed; `None` is unlimited.
     pub speed: Option<f64>,
     /// Whether to restore the emulator's state after the last frame.
     pub restore: bool,
@@ -43,38 +44,39 @@ pub struct PlayOptions {
 /// The time source of the console's clock in a replay.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ReplayClock {
-    /// The frames, starting at the time in the recording's state, or at the time when that state was made.
+    /// The clock advances with the frames. It starts at the time in the recording's state, or at the time when that
+    /// state was made.
     #[default]
     Recorded,
-    /// The time source of that emulator.
+    /// The clock uses the emulator's own time source.
     Own,
 }
 
 /// The result of a replay.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Frames played.
+    /// The number of frames that were played.
     pub frames: u64,
-    /// Pictures compared.
+    /// The number of pictures that were compared.
     pub pictures: u64,
-    /// Memories compared.
+    /// The number of times that memory was compared.
     pub memories: u64,
-    /// How many of these differ.
+    /// The number of times that memory differed.
     pub other_memories: u64,
     /// The first difference from the recording.
     pub divergence: Option<Divergence>,
-    /// Where the recording is damaged. It was played up to there.
+    /// Where the recording is damaged. It was played up to that place.
     pub damage: Option<Damage>,
-    /// Whether it was cancelled before the end of the recording.
+    /// Whether the replay was cancelled before the end of the recording.
     pub cancelled: bool,
-    /// Whether the recording contains the console's clock. If not, that may be why a game that reads the clock differs.
+    /// Whether the recording contains the console's clock. If it does not, a game that reads the clock may differ.
     pub clock_known: bool,
-    /// The hashes of the pictures, one each [`PlayOptions::every`] frames.
+    /// The hashes of the replay's pictures, one after each [`PlayOptions::every`] frames.
     pub hashes: Vec<u32>,
 }
 
 impl Report {
-    /// Whether the whole recording was played and everything that was compared is equal.
+    /// Whether the whole recording was played and all compared hashes are equal.
     pub fn is_equal(&self) -> bool {
         self.divergence.is_none() && self.damage.is_none() && !self.cancelled
     }
@@ -83,9 +85,9 @@ impl Report {
 /// The first difference between a replay and its recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Divergence {
-    /// The frame of the recording, counted from 1, after which they differ.
+    /// The first frame of the recording, counted from 1, whose hashes differ.
     pub frame: u64,
-    /// The last frame before it after which everything that was compared was equal; 0 is the state before the first.
+    /// The last compared frame before it; all of its hashes were equal. 0 is the state before the first frame.
     pub agreed: u64,
     /// What differs.
     pub what: Compared,
@@ -95,7 +97,7 @@ pub struct Divergence {
     pub played: u32,
 }
 
-/// What is compared.
+/// What is hashed and compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compared {
     /// The picture.
@@ -105,7 +107,7 @@ pub enum Compared {
 }
 
 impl Compared {
-    /// Its name in texts and JSON.
+    /// The name in texts and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Compared::Picture => "picture",
@@ -117,31 +119,31 @@ impl Compared {
 /// Why a recording could not be played to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
-    /// The emulator refused, did not answer, or cannot be stepped.
+    /// The emulator refused an operation, did not answer, or cannot be run frame by frame.
     #[error(transparent)]
     Emulator(#[from] EmulatorError),
-    /// It runs another game.
+    /// The emulator runs another game.
     #[error(
-        "the recording is of {recorded} (checksum {recorded_checksum:08x}), and the emulator runs {running} \
+        "the recording is of {recorded} (checksum {recorded_checksum:08x}), but the emulator runs {running} \
          (checksum {running_checksum:08x}); load that game first"
     )]
     OtherGame {
-        /// Title of the recording's game.
+        /// The title of the recording's game.
         recorded: String,
-        /// Checksum of the recording's game.
+        /// The checksum of the recording's game.
         recorded_checksum: u32,
-        /// Title of the emulator's game.
+        /// The title of the emulator's game.
         running: String,
-        /// Checksum of the emulator's game.
+        /// The checksum of the emulator's game.
         running_checksum: u32,
     },
     /// The emulator refused the state before the first frame.
-    #[error("the emulator does not take the state that the recording begins with: {0}")]
+    #[error("the emulator cannot load the state that the recording begins with: {0}")]
     State(OpError),
     /// Another client ran frames, loaded a state or reset the console.
     #[error("another client changed the emulator during the replay, after frame {0} of the recording")]
     Disturbed(u64),
-    /// The hashes of pictures did not come.
+    /// The emulator did not report the hashes of pictures.
     #[error("the emulator did not report its pictures after frame {0} of the recording")]
     Untold(u64),
 }
@@ -152,12 +154,13 @@ impl From<OpError> for ReplayError {
     }
 }
 
-/// Plays `recording` on `emulator`, which has its game. `progress` gets the number of played frames now and then, and
-/// may end the replay. After the end the emulator runs or is paused as before, without keys held.
+/// Plays `recording` on `emulator`, which must run the recording's game. `progress` is called with the number of frames
+/// that were played so far, and can end the replay. Afterwards the emulator runs or is paused as before, and no keys
+/// are held.
 ///
 /// # Errors
 ///
-/// Why it could not be played. A difference or damage is not an error: it is in the report.
+/// If the recording could not be played. A difference or damage is not an error; the report contains it.
 pub async fn replay(
     emulator: &dyn Emulator,
     recording: &Recording,
@@ -166,7 +169,7 @@ pub async fn replay(
 ) -> Result<Report, ReplayError> {
     check_game(emulator, recording).await?;
     let running = emulator.state().run == Run::Running;
-    // Refused where frames cannot be stepped, with nothing changed yet.
+    // An emulator that cannot run single frames refuses to pause. Nothing was changed yet in that case.
     let mut first = vec![Op::Pause {}, Op::CancelKeys { id: 0 }];
     if options.restore {
         first.push(Op::SaveState { flags: ALL });
@@ -189,7 +192,7 @@ pub async fn replay(
     Ok(player.report)
 }
 
-/// Refuses to play in another game.
+/// Fails if the emulator runs another game.
 async fn check_game(emulator: &dyn Emulator, recording: &Recording) -> Result<(), ReplayError> {
     let results = done(emulator, vec![Op::GameTitle {}, Op::Checksum {}]).await?.results;
     let head = recording.head();
@@ -205,9 +208,9 @@ async fn check_game(emulator: &dyn Emulator, recording: &Recording) -> Result<()
     }
 }
 
-/// Does operations, all of them.
+/// Performs operations. All of them must succeed.
 async fn done(emulator: &dyn Emulator, ops: Vec<Op>) -> Result<Outcome, ReplayError> {
-    // What was done when it was recorded is done again, whatever its addresses.
+    // Skip the check of addresses, because these operations only use memory that each console has.
     let batch = Batch { unchecked: true, ..Batch::new(ops) };
     let outcome = emulator.submit(batch, Instant::now() + DEADLINE).await?;
     match outcome.results.iter().find_map(|result| result.as_ref().err()) {
@@ -216,22 +219,22 @@ async fn done(emulator: &dyn Emulator, ops: Vec<Op>) -> Result<Outcome, ReplayEr
     }
 }
 
-/// What a recording is played with.
+/// A replay in progress.
 struct Player<'a> {
     emulator: &'a dyn Emulator,
     recording: &'a Recording,
     options: &'a PlayOptions,
-    /// Frames from one hash of the picture to the next; 0 for none.
+    /// The number of frames from one hash of the picture to the next; 0 for no hashes.
     every: u32,
     watch: Watch,
     report: Report,
-    /// The comparisons of the current slice.
+    /// The comparisons of the current slice. A slice is a part of the recording that one batch plays.
     compared: Vec<Comparison>,
-    /// The last frame after which everything that was compared was equal, before the first that differs.
+    /// The last compared frame before the first difference.
     agreed: u64,
 }
 
-/// A hash of the recording and that of the replay.
+/// A hash in the recording, and the hash of the same frame in the replay.
 struct Comparison {
     frame: u64,
     what: Compared,
@@ -247,7 +250,8 @@ impl<'a> Player<'a> {
             every,
             hashes: every > 0,
             clock,
-            // One of the three shows the emulator that the watch is for a replay.
+            // At least one of these three options must be set, so that the emulator treats this as the watch of a
+            // replay.
             keys: every == 0 && !clock,
             ..WatchRequest::default()
         };
@@ -263,7 +267,8 @@ impl<'a> Player<'a> {
             ReplayClock::Own => ALL & !CLOCK,
         };
         let state = Op::LoadState { data: self.recording.state().to_vec(), flags };
-        // The watch comes first, so that the state sets a clock that counts frames.
+        // The watch comes first: with it, the clock advances with the frames. Then the state sets the time of this
+        // clock.
         let batch = Batch { unchecked: true, ..Batch::new(vec![self.watch.op(), state]) };
         let outcome = self.emulator.submit(batch, Instant::now() + DEADLINE).await?;
         match &outcome.results[..] {
@@ -301,8 +306,8 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    /// Reads the hashes of pictures and memory that the emulator reports in the slice, and compares those that the recording
-    /// also has.
+    /// Reads the hashes of pictures and memory that the emulator has reported for the slice. Compares them with the
+    /// hashes of the same frames in the recording.
     async fn pictures(&mut self, slice: &Slice<'_>) -> Result<(), ReplayError> {
         if self.every == 0 {
             return Ok(());
@@ -313,10 +318,10 @@ impl<'a> Player<'a> {
         let mut memories = slice.memories(before).filter(|(_, _, results)| results.is_empty()).peekable();
         while (self.report.hashes.len() as u64 + 1) * every <= self.report.frames {
             let frame = (self.report.hashes.len() as u64 + 1) * every;
-            let untold = || ReplayError::Untold(frame);
+            let missing = || ReplayError::Untold(frame);
             let event = tokio::time::timeout(DEADLINE, self.watch.next()).await;
-            let event = event.ok().flatten().filter(|event| event.ticks == frame).ok_or_else(untold)?;
-            let played = event.hash.ok_or_else(untold)?;
+            let event = event.ok().flatten().filter(|event| event.ticks == frame).ok_or_else(missing)?;
+            let played = event.hash.ok_or_else(missing)?;
             self.report.hashes.push(played);
             while recorded.next_if(|(at, _)| *at < frame).is_some() {}
             if let Some((_, hash)) = recorded.next_if(|(at, _)| *at == frame) {
@@ -325,14 +330,14 @@ impl<'a> Player<'a> {
             }
             while let Some((at, hash, _)) = memories.next_if(|(at, ..)| *at <= frame) {
                 if at == frame {
-                    self.memory(frame, hash, event.memory.ok_or_else(untold)?);
+                    self.memory(frame, hash, event.memory.ok_or_else(missing)?);
                 }
             }
         }
         Ok(())
     }
 
-    /// Compares the other memory hashes of the slice, which come from the outcome of its operations.
+    /// Compares the other hashes of memory in the slice. For these, the slice's operations have read the memory.
     fn memories(&mut self, slice: &Slice<'_>, frames: u64, outcome: &Outcome) {
         for (frame, recorded, results) in slice.memories(frames).filter(|(_, _, results)| !results.is_empty())
         {
@@ -349,9 +354,9 @@ impl<'a> Player<'a> {
         self.compared.push(Comparison { frame, what: Compared::Memory, recorded, played });
     }
 
-    /// Evaluates the comparisons frame by frame, up to the first difference.
+    /// Evaluates the comparisons of the slice frame by frame, up to the first difference.
     fn judge(&mut self) {
-        // The sort is stable: in a frame, pictures stay before memories.
+        // The sort is stable, so the picture of a frame stays before its memory.
         self.compared.sort_by_key(|comparison| comparison.frame);
         let compared = std::mem::take(&mut self.compared);
         for of_frame in compared.chunk_by(|one, next| one.frame == next.frame) {

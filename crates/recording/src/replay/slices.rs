@@ -4,10 +4,11 @@ use framewire_protocol::Op;
 
 use crate::{Entry, memory};
 
-/// The largest number of frames in a slice. They take about a tenth of a second, during which other requests wait.
+/// The largest number of frames in a slice. This many frames take about a tenth of a second, and other requests wait
+/// for them.
 const FRAMES: u64 = 240;
 
-/// The largest number of reads of the work RAM in a slice. Each adds up to 288 KiB to the reply.
+/// The largest number of times that a slice reads the work RAM. Each time adds up to 288 KiB to the reply.
 const MEMORIES: usize = 16;
 
 /// The largest number of operations in a slice. A batch can have 4096; the last entry may add a few to a slice.
@@ -16,34 +17,34 @@ const OPS: usize = 2048;
 /// Splits the entries of a recording into slices, each for one batch of operations.
 pub(super) struct Slices<'a> {
     entries: &'a [Entry],
-    /// How many frames of the first entry were played already.
+    /// The number of frames of the first entry that earlier slices contain.
     done: u32,
+    /// The largest number of frames in a slice.
     limit: u64,
-    /// Frames before the next step.
+    /// The number of frames before the next step.
     frame: u64,
-    /// Frames from one hash that the emulator reports to the next; 0 if it reports none.
+    /// The interval, in frames, at which the emulator reports hashes by itself; 0 if it does not report any.
     reported: u64,
 }
 
-/// Consecutive entries that one batch plays.
+/// A part of a recording that one batch plays: consecutive entries.
 pub(super) struct Slice<'a> {
     steps: Vec<Step<'a>>,
 }
 
-/// A part of an entry of keys, or another entry.
+/// An entry in a slice, or a part of one.
 enum Step<'a> {
-    Keys {
-        keys: u16,
-        frames: u32,
-    },
-    /// A hash of memory. The memory has to be read to compare it.
+    /// An entry of keys, or a part of one.
+    Keys { keys: u16, frames: u32 },
+    /// A hash of memory. To compare it, an operation has to read the memory.
     Read(&'a Entry),
+    /// Any other entry. It needs no operation.
     Other(&'a Entry),
 }
 
 impl<'a> Slices<'a> {
-    /// Splits `entries` into slices of one frame if `single`, otherwise into slices as long as a batch can be. The emulator
-    /// reports hashes by itself every `reported` frames.
+    /// Splits `entries` into slices of one frame if `single` is true, and otherwise into slices of up to 240 frames.
+    /// `reported` is the interval, in frames, at which the emulator reports hashes by itself.
     pub fn new(entries: &'a [Entry], single: bool, reported: u32) -> Slices<'a> {
         Slices {
             entries,
@@ -54,6 +55,8 @@ impl<'a> Slices<'a> {
         }
     }
 
+    /// The next step. It has at most `room` frames. `None` if there are no more entries, or `room` is 0 and the next
+    /// entry is of keys.
     fn step(&mut self, room: u64) -> Option<Step<'a>> {
         let entry = self.entries.first()?;
         let Entry::Keys { keys, frames } = entry else {
@@ -96,12 +99,12 @@ impl<'a> Iterator for Slices<'a> {
 }
 
 impl Slice<'_> {
-    /// How many frames it runs.
+    /// The number of frames in the slice.
     pub fn frames(&self) -> u64 {
         self.steps.iter().map(Step::frames).sum()
     }
 
-    /// The operations that play it, and read the memory that is compared.
+    /// The operations that play the slice and read the memory that has to be compared.
     pub fn ops(&self, console: u8) -> Vec<Op> {
         let mut ops = Vec::new();
         for step in &self.steps {
@@ -116,7 +119,7 @@ impl Slice<'_> {
         ops
     }
 
-    /// The recorded hashes of pictures with their frames, given the frames before the slice.
+    /// The recorded hashes of pictures with their frames. `before` is the number of frames before the slice.
     pub fn pictures(&self, before: u64) -> impl Iterator<Item = (u64, u32)> {
         self.hashes(before).filter_map(|(frame, entry, _)| match entry {
             Entry::Picture(hash) => Some((frame, *hash)),
@@ -124,8 +127,8 @@ impl Slice<'_> {
         })
     }
 
-    /// The recorded hashes of memory with their frames, and the results of the operations that read this memory: an empty
-    /// range if the emulator reports the hash by itself.
+    /// The recorded hashes of memory with their frames, and the range of the results that contain this memory. The
+    /// range is empty if the emulator reports the hash by itself.
     pub fn memories(&self, before: u64) -> impl Iterator<Item = (u64, u32, Range<usize>)> {
         self.hashes(before).filter_map(|(frame, entry, results)| match entry {
             Entry::Memory(hash) => Some((frame, *hash, results)),
@@ -155,7 +158,7 @@ impl Step<'_> {
         }
     }
 
-    /// How many operations play it.
+    /// The number of operations for this step.
     fn ops(&self) -> usize {
         match self {
             Step::Keys { .. } | Step::Read(_) => 2,
@@ -183,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn slices_hold_every_frame_once() {
+    fn slices_contain_every_frame_once() {
         let entries =
             [keys(1, 1000), Entry::Picture(7), keys(2, 5), keys(3, 1), Entry::Memory(8), keys(1, 239)];
         let frames: Vec<u16> = [vec![1; 1000], vec![2; 5], vec![3], vec![1; 239]].concat();
@@ -209,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn no_batch_is_too_long() {
+    fn no_slice_has_too_many_operations() {
         let entries: Vec<Entry> = (0..20_000)
             .map(|frame| if frame % 2 == 0 { keys(frame % 8, 1) } else { Entry::Memory(0) })
             .collect();

@@ -1,4 +1,4 @@
-//! Games that read the cartridge's clock are replayed as they were recorded.
+//! Tests with games that read the cartridge's clock: replays equal their recordings.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::support::{Home, done, played, wait_for};
 
-/// The small games that read a clock, built once.
+/// The path of a small game that reads a clock. The first call builds the games.
 fn game(file: &str) -> PathBuf {
     static BUILT: OnceLock<TempDir> = OnceLock::new();
     let folder = BUILT.get_or_init(|| {
@@ -27,7 +27,7 @@ fn game(file: &str) -> PathBuf {
     folder.path().join(file)
 }
 
-/// A core with a game that reads a clock, in a folder of its own: its save is new.
+/// Starts a game that reads a clock, in a new folder, so that the game has no save yet.
 fn core(file: &str, speed: Speed, clock: Clock) -> (TempDir, Arc<Embedded>) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(file);
@@ -39,7 +39,8 @@ fn core(file: &str, speed: Speed, clock: Clock) -> (TempDir, Arc<Embedded>) {
     (folder, Arc::new(Embedded::start(config).unwrap()))
 }
 
-/// What the game has read: on the GBA year to second in decimal digits, on the Game Boy seconds, minutes, hours, days.
+/// The time that the game has read from the clock. On the GBA: year to second, as decimal digits. On the Game Boy:
+/// seconds, minutes, hours, days.
 async fn fields(core: &Embedded, file: &str) -> Vec<u8> {
     let read = match file {
         "clock.gba" => Op::ReadRange { address: 0x0200_0000, length: 7 },
@@ -51,7 +52,7 @@ async fn fields(core: &Embedded, file: &str) -> Vec<u8> {
     }
 }
 
-/// Seconds of the day.
+/// The time that the game has read, in seconds since midnight.
 async fn seconds(core: &Embedded, file: &str) -> u32 {
     let fields = fields(core, file).await;
     let decimal = |byte: u8| u32::from(byte >> 4) * 10 + u32::from(byte & 15);
@@ -61,6 +62,7 @@ async fn seconds(core: &Embedded, file: &str) -> u32 {
     }
 }
 
+/// Checks that the recording replays equal `times` times.
 async fn assert_equal(recording: &Recording, file: &str, times: u32) {
     for _ in 0..times {
         let (_folder, other) = core(file, Speed::Unlimited, Clock::Wall);
@@ -70,12 +72,13 @@ async fn assert_equal(recording: &Recording, file: &str, times: u32) {
     }
 }
 
-/// The variable that sets how many times each recording is replayed.
+/// The environment variable that sets how many times each recording is replayed.
 const TIMES: &str = "FRAMEWIRE_TEST_REPLAYS";
+/// The default for this number.
 const USUAL_TIMES: u32 = 3;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_game_with_a_clock_replays_equal_at_any_speed_and_over_a_pause() {
+async fn a_game_with_a_clock_replays_equal_at_any_speed_and_after_a_pause() {
     let times = std::env::var(TIMES).map_or(USUAL_TIMES, |times| times.parse().unwrap());
     for file in ["clock.gba", "clock.gb"] {
         for speed in [Speed::Times(1.0), Speed::Unlimited] {
@@ -87,12 +90,12 @@ async fn a_game_with_a_clock_replays_equal_at_any_speed_and_over_a_pause() {
                 core.set_paused(false);
                 let frames = async || home.recordings.active("core").await.unwrap().progress.frames;
                 wait_for("a second", async || frames().await > 60).await;
-                // While it is paused, the host's clock continues.
+                // While the game is paused, the host's clock continues.
                 core.set_paused(true);
                 tokio::time::sleep(std::time::Duration::from_millis(1200)).await;
                 core.set_paused(false);
                 let before = frames().await;
-                wait_for("a second more", async || frames().await > before + 70).await;
+                wait_for("another second", async || frames().await > before + 70).await;
                 let summary = home.recordings.stop("core").await.unwrap();
                 assert_eq!(summary.reason, "stopped");
                 assert_equal(&home.recording("clock"), file, times).await;
@@ -102,7 +105,7 @@ async fn a_game_with_a_clock_replays_equal_at_any_speed_and_over_a_pause() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_clock_of_frames_begins_with_its_time_and_advances_with_frames_alone() {
+async fn a_clock_with_a_fixed_start_advances_only_with_the_frames() {
     for file in ["clock.gba", "clock.gb"] {
         // A time zone that this machine probably does not use.
         let clock: Clock = "2031-05-06T12:34:50+05:45".parse().unwrap();
@@ -114,30 +117,30 @@ async fn a_clock_of_frames_begins_with_its_time_and_advances_with_frames_alone()
         let first = seconds(&core, file).await;
         tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
         done(&*core, vec![Op::Advance { frames: 1 }]).await;
-        assert_eq!(seconds(&core, file).await, first, "{file}: nothing passed but a frame");
+        assert_eq!(seconds(&core, file).await, first, "{file}: only one frame has passed");
         done(&*core, vec![Op::Advance { frames: 597 }]).await;
         assert_eq!(seconds(&core, file).await, first + 10, "{file}");
-        // A reset does not change the clock; a loaded state sets it.
+        // A reset does not change the clock, but a loaded state sets it.
         let state = match done(&*core, vec![Op::SaveState { flags: 31 }]).await.remove(0) {
             Value::Bytes(state) => state,
             other => panic!("{other:?}"),
         };
         done(&*core, vec![Op::Advance { frames: 600 }, Op::Reset {}, Op::Advance { frames: 3 }]).await;
         if file == "clock.gba" {
-            assert_eq!(seconds(&core, file).await, first + 20, "{file}: over a reset");
+            assert_eq!(seconds(&core, file).await, first + 20, "{file}: after a reset");
         }
         let load = Op::LoadState { data: state, flags: 29 };
         done(&*core, vec![load, Op::Advance { frames: 60 }]).await;
-        assert_eq!(seconds(&core, file).await, first + 11, "{file}: from the state");
+        assert_eq!(seconds(&core, file).await, first + 11, "{file}: after the state was loaded");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wall_clock_is_back_after_a_recording_and_a_replay() {
+async fn a_wall_clock_follows_the_host_again_after_a_recording_and_a_replay() {
     let (_folder, core) = core("clock.gba", Speed::Unlimited, Clock::Wall);
     let home = Home::new();
     home.start(&core, "clock", Start::State, 10).await;
-    // Two minutes of frames, as fast as possible.
+    // Two minutes of the game, as fast as possible. The clock advances with the frames, so it is ahead of the host's.
     done(&*core, vec![Op::Advance { frames: 3600 }]).await;
     done(&*core, vec![Op::Advance { frames: 3600 }]).await;
     let ahead = seconds(&core, "clock.gba").await;
@@ -151,7 +154,7 @@ async fn a_wall_clock_is_back_after_a_recording_and_a_replay() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_recording_says_which_clock_it_has_and_another_one_differs() {
+async fn a_replay_with_the_emulators_own_clock_differs_from_the_recording() {
     let clock: Clock = "2031-05-06T12:34:50.500+05:45".parse().unwrap();
     let (_folder, first) = core("clock.gba", Speed::Unlimited, clock);
     let home = Home::new();

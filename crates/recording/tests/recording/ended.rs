@@ -1,4 +1,4 @@
-//! A recording ends before something that it cannot contain. The error for a file that cannot be played says why.
+//! Tests that a recording ends before an event that it cannot contain, and that failed replays return the reason.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -19,9 +19,9 @@ async fn begun(core: &Arc<Embedded>) -> Home {
     home
 }
 
-/// Nothing since the last hash is lost, and a new recording can begin at once.
+/// The frames after the last hash are not lost, and a new recording can begin at once.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reset_or_a_state_ends_a_recording_in_its_own_frame() {
+async fn a_reset_a_loaded_state_and_another_game_end_a_recording_in_that_frame() {
     let core = core(true);
     let state = state(&core).await;
     let rom = tempfile::Builder::new().suffix(".gba").tempfile().unwrap();
@@ -36,7 +36,7 @@ async fn a_reset_or_a_state_ends_a_recording_in_its_own_frame() {
         done(&*core, vec![Op::Reset {}, Op::Advance { frames: 20 }]).await;
         home.start(&core, "run", Start::State, 60).await;
         done(&*core, vec![Op::Advance { frames: 59 }, op, Op::Advance { frames: 3 }]).await;
-        // One request is enough: no frame and no time has to pass.
+        // The recording has ended at once: no further frame and no time has to pass.
         let active = home.recordings.active("core").await.unwrap();
         let reason = format!("{what} after frame 59");
         assert_eq!(active.ended.unwrap().unwrap().reason, reason);
@@ -51,9 +51,9 @@ async fn a_reset_or_a_state_ends_a_recording_in_its_own_frame() {
     }
 }
 
-/// The reset at its start does not end a recording. The next reset does, also before the first frame.
+/// The reset at the start does not end the recording. The next reset does, even before the first frame.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_recording_from_power_on_is_ended_by_the_second_reset_only() {
+async fn only_the_second_reset_ends_a_recording_from_power_on() {
     let core = core(true);
     for (frames, ops) in [(0, vec![]), (7, vec![Op::Advance { frames: 7 }])] {
         let home = Home::new();
@@ -77,7 +77,7 @@ async fn state(core: &Arc<Embedded>) -> Vec<u8> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_end_of_the_emulator_or_the_server_ends_it() {
+async fn recordings_are_complete_when_the_server_or_the_emulator_ends() {
     let core = core(true);
     let home = begun(&core).await;
     home.recordings.close().await;
@@ -95,13 +95,13 @@ async fn the_end_of_the_emulator_or_the_server_ends_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_game_is_refused() {
+async fn a_replay_with_another_game_is_refused() {
     let (home, recording) = recorded(10, 10).await;
     let mut file = home.file("run");
     let at = file.windows(9).position(|line| line == b"checksum ").unwrap();
     let digit = &mut file[at + 9];
     *digit = if *digit == b'0' { b'1' } else { b'0' };
-    assert!(framewire_recording::Recording::read(&file).is_err(), "the checksums hold the head too");
+    assert!(framewire_recording::Recording::read(&file).is_err(), "the checksums cover the head too");
     let text = String::from_utf8(file[at + 9..at + 17].to_vec()).unwrap();
     let mut head = recording.head().clone();
     head.checksum = u32::from_str_radix(&text, 16).unwrap();
@@ -115,7 +115,7 @@ async fn another_game_is_refused() {
 
 /// The file is complete, but its state is not valid.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_state_that_the_core_refuses_is_named_with_its_reason() {
+async fn the_error_for_an_invalid_state_contains_the_reason() {
     let (_home, recording) = recorded(10, 10).await;
     let writer = Writer::begin(Vec::new(), recording.head(), b"damaged".to_vec()).unwrap();
     let damaged = Recording::read(&writer.end("").unwrap()).unwrap();
@@ -127,7 +127,7 @@ async fn a_state_that_the_core_refuses_is_named_with_its_reason() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn memory_that_is_hashed_twice_in_a_frame_leaves_no_later_hash_uncompared() {
+async fn all_hashes_are_compared_even_if_a_frame_has_two_hashes_of_memory() {
     let (_home, recording) = recorded(100, 10).await;
     let mut writer = Writer::begin(Vec::new(), recording.head(), recording.state().to_vec()).unwrap();
     for entry in recording.entries() {
@@ -150,7 +150,7 @@ async fn memory_that_is_hashed_twice_in_a_frame_leaves_no_later_hash_uncompared(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_driver_during_the_replay_is_noticed() {
+async fn a_client_that_runs_frames_during_a_replay_is_detected() {
     let (_home, recording) = recorded(1000, 10).await;
     let core = core(true);
     let other = core.clone();
@@ -167,7 +167,7 @@ async fn a_driver_during_the_replay_is_noticed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_emulator_that_is_not_there_says_so() {
+async fn a_missing_emulator_is_an_error() {
     let config = framewire_link::Config { address: "127.0.0.1:1".to_owned(), ..Default::default() };
     let attached = Arc::new(Attached::start(config, &tokio::runtime::Handle::current(), 0));
     let (_home, recording) = recorded(10, 10).await;

@@ -1,4 +1,4 @@
-//! Recordings in a folder.
+//! Tests of the folder of recordings.
 
 use std::fs;
 
@@ -13,12 +13,12 @@ fn options(replace: bool) -> Options {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_is_made_at_a_time_and_none_is_overwritten() {
+async fn an_emulator_has_one_recording_at_a_time_and_names_are_unique() {
     let (home, core) = (Home::new(), core(true));
     home.start(&core, "a", Start::State, 60).await;
     let again = home.recordings.start("core", core.clone(), name("b"), options(false)).await;
     assert!(matches!(again, Err(RecordError::Recording(..))));
-    // A recording of another emulator, under a name that the next one uses.
+    // Another emulator cannot use the name of a recording in progress.
     let same = home.recordings.start("other", core.clone(), name("A"), options(false)).await;
     assert!(matches!(same, Err(RecordError::Folder(FolderError::Taken { .. }))));
     done(&*core, vec![Op::Advance { frames: 120 }]).await;
@@ -39,7 +39,7 @@ async fn one_is_made_at_a_time_and_none_is_overwritten() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn progress_can_be_seen() {
+async fn the_progress_of_a_recording_is_available() {
     let (home, core) = (Home::new(), core(true));
     home.start(&core, "a", Start::State, 10).await;
     done(&*core, vec![Op::Advance { frames: 40 }]).await;
@@ -49,7 +49,7 @@ async fn progress_can_be_seen() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_recording_whose_name_is_taken_meanwhile_gets_another() {
+async fn a_recording_whose_name_was_taken_in_the_meantime_gets_another_name() {
     let (home, core) = (Home::new(), core(true));
     for expected in ["a-recovered", "a-recovered-2"] {
         let _ = home.recordings.folder().remove(&name("a"));
@@ -64,17 +64,17 @@ async fn a_recording_whose_name_is_taken_meanwhile_gets_another() {
     }
 }
 
-/// There is a folder with the name of the recording that should be replaced.
+/// The recording cannot get its name, because a folder with this name exists.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_recording_that_gets_no_name_is_completed_at_the_next_start() {
+async fn a_recording_that_could_not_get_its_name_is_completed_at_the_next_start() {
     let (home, core) = (Home::new(), core(true));
     home.recordings.start("core", core.clone(), name("a"), options(true)).await.unwrap();
     done(&*core, vec![Op::Advance { frames: 25 }]).await;
-    let place = home.recordings.folder().path().join("a.fwr");
-    fs::create_dir(&place).unwrap();
+    let path = home.recordings.folder().path().join("a.fwr");
+    fs::create_dir(&path).unwrap();
     let error = home.recordings.stop("core").await.unwrap_err().to_string();
     assert!(error.contains("a.fwr") && error.contains("at the next start"), "{error}");
-    fs::remove_dir(&place).unwrap();
+    fs::remove_dir(&path).unwrap();
     let recovered = home.recordings.recover();
     let (called, frames) = recovered[0].outcome.as_ref().unwrap();
     assert_eq!((called.as_str(), *frames), ("a", 25));

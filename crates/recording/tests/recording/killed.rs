@@ -1,4 +1,4 @@
-//! Recordings of a process that is killed, whose disk is full, or whose game is reset at any time.
+//! Tests with recordings of a process that is killed at a random time, or whose disk is full.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -14,23 +14,26 @@ use framewire_recording::{Ending, Options, Recordings, Start};
 
 use crate::support::{Home, PATIENCE, Random, core, done, name, play_at_random, played, recorded};
 
-/// For the process that is killed: the folder of its recordings, and the seed of its random numbers.
+/// The environment variable with the folder of recordings, for the process that is killed.
 const FOLDER: &str = "FRAMEWIRE_TEST_KILLED_FOLDER";
+/// The environment variable with the seed of that process's random numbers.
 const SEED: &str = "FRAMEWIRE_TEST_KILLED_SEED";
 
-/// How many recordings the campaign makes, if not the usual few.
+/// The environment variable that sets how many recordings are made and replayed.
 const COUNT: &str = "FRAMEWIRE_TEST_RECORDINGS";
+/// The default for this number.
 const USUAL_COUNT: u32 = 12;
 
-/// The seed of the campaign's random numbers, if not the usual one.
+/// The environment variable that sets the seed of the test's own random numbers.
 const START: &str = "FRAMEWIRE_TEST_SEED";
+/// The default seed.
 const USUAL_START: u32 = 20_261_122;
 
-/// Within this time, what was recorded is on the disk.
+/// After this time, recorded frames must be on the disk.
 const SYNCED: Duration = Duration::from_millis(1100);
 
-/// Not a test, but the process that is killed. It makes recordings until then, and prints what it does. Some of its recordings end
-/// before it is killed.
+/// Not a test, but the process that is killed. Until then, it makes recordings and prints what it does. Some of the
+/// recordings end before the process is killed.
 #[tokio::test(flavor = "multi_thread")]
 async fn killed_process() {
     let Ok(folder) = std::env::var(FOLDER) else { return };
@@ -44,7 +47,7 @@ async fn killed_process() {
         let every = 1 + random.next() % 70;
         let options = Options { start, every, note: String::new(), replace: false };
         recordings.start("core", core.clone(), name(&recording), options).await.unwrap();
-        // What was begun can be played as soon as it is on the disk.
+        // From now on, the recording's file is on the disk and can be played.
         println!("begun {recording}");
         let rounds = random.next() % 40;
         for _ in 0..rounds {
@@ -69,7 +72,7 @@ async fn state(core: &Arc<Embedded>) -> Vec<u8> {
     }
 }
 
-/// The process, and its output with the time of each line.
+/// The process that is killed, and the lines that it prints with their times.
 struct Recording {
     process: Child,
     lines: Receiver<(Instant, String)>,
@@ -97,8 +100,9 @@ impl Recording {
         Recording { process, lines }
     }
 
-    /// Kills it `after` its first recording has begun. Returns the name of the last one, and how many frames of it must be on
-    /// the disk; `None` if that had ended.
+    /// Waits until the first recording has begun, then for `after`, and kills the process. Returns the name of the last
+    /// recording, and how many of its frames must be on the disk. `None` if that recording had already ended, or need
+    /// not be on the disk yet.
     fn kill(mut self, after: Duration) -> Option<(String, u64)> {
         let begun = self.lines.iter().find(|(_, line)| line.contains("begun ")).expect("a recording");
         std::thread::sleep(after);
@@ -122,7 +126,8 @@ impl Recording {
     }
 }
 
-/// Each recording exists under its name and replays as it was recorded, up to what was on the disk a second before the kill.
+/// Each recording has its name and replays equal. It contains at least the frames from more than a second before the
+/// kill.
 #[tokio::test(flavor = "multi_thread")]
 async fn recordings_of_a_killed_process_are_recovered_and_replay_equal() {
     let count = std::env::var(COUNT).map_or(USUAL_COUNT, |count| count.parse().unwrap());
@@ -136,12 +141,12 @@ async fn recordings_of_a_killed_process_are_recovered_and_replay_equal() {
         let least = process.kill(after);
         let recordings = Recordings::new(home.path().to_owned());
         for found in recordings.recover() {
-            // A recording without its state cannot be played.
+            // If not even the state was written, a recording cannot be recovered.
             recovered += u32::from(found.outcome.is_ok());
         }
         let listed = recordings.list().unwrap();
         if let Some((name, least)) = least {
-            // A recording that was complete just before the kill is unchanged.
+            // The recording exists, either recovered or complete before the kill.
             let found = listed.iter().find(|listed| listed.entry.name.as_str() == name);
             assert!(found.is_some(), "{name} is not recovered");
             let file = recordings.folder().read(&found.unwrap().entry.name).unwrap();
@@ -168,7 +173,7 @@ async fn recordings_of_a_killed_process_are_recovered_and_replay_equal() {
     println!("{replayed} recordings of {frames} frames, {recovered} of them recovered: each replays equal");
 }
 
-/// Another recording may have got the name of an unfinished one.
+/// After the crash, another recording may have taken the name of the unfinished recording.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_recovered_recording_gets_another_name_if_its_own_is_taken() {
     let home = Home::new();
@@ -182,7 +187,7 @@ async fn a_recovered_recording_gets_another_name_if_its_own_is_taken() {
             .flatten()
             .find(|file| file.file_name().to_str().is_some_and(|name| name.starts_with(".recording-run-")))
     };
-    // A file as a killed process leaves it: without a lock.
+    // Copy the file of the recording in progress, to get a file like that of a killed process: without a lock.
     let path = unfinished().unwrap().path();
     let written = || fs::metadata(&path).unwrap().len() > 0;
     crate::support::wait_for("the state and the frames", async || {
@@ -191,11 +196,11 @@ async fn a_recovered_recording_gets_another_name_if_its_own_is_taken() {
             && framewire_recording::Recording::read(&file).is_ok_and(|recording| recording.frames() == 30)
     })
     .await;
-    assert!(home.recordings.recover().is_empty(), "one that is being made is left alone");
+    assert!(home.recordings.recover().is_empty(), "a recording in progress is not recovered");
     let left = fs::read(&path).unwrap();
     home.recordings.stop("core").await.unwrap();
     for (number, expected) in ["run-recovered", "run-recovered-2"].into_iter().enumerate() {
-        // Cut in the middle of an entry.
+        // Cut the file in the middle of an entry.
         fs::write(folder.join(format!(".recording-run-abcde{number}")), &left[..left.len() - 2]).unwrap();
         let recovered = home.recordings.recover();
         assert_eq!(recovered.len(), 1);
@@ -208,14 +213,14 @@ async fn a_recovered_recording_gets_another_name_if_its_own_is_taken() {
         assert_eq!(played(&core, &recording).await.divergence, None);
     }
     assert!(!home.recording("run").head().recovered);
-    // A file that does not even have a state.
+    // A file with an incomplete state cannot be recovered.
     fs::write(folder.join(".recording-nothing-abcdef"), &left[..200]).unwrap();
     assert!(home.recordings.recover()[0].outcome.is_err());
     assert!(home.recordings.recover().is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn servers_that_start_at_once_recover_each_recording_once() {
+async fn servers_that_start_at_the_same_time_recover_each_recording_once() {
     const FILES: usize = 20;
     const SERVERS: usize = 4;
     let (home, _recording) = recorded(30, 10).await;
@@ -244,10 +249,10 @@ async fn servers_that_start_at_once_recover_each_recording_once() {
     assert_eq!(fs::read_dir(&folder).unwrap().count(), FILES + 1);
 }
 
-/// A small file system with space for the state and little more.
+/// The file system is small: it has space for the state and little more.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_disk_ends_a_recording_with_its_reason_and_what_was_written_plays() {
+async fn a_full_disk_ends_a_recording_and_the_written_frames_can_be_played() {
     let home = tempfile::tempdir().unwrap();
     let small = home.path().join("small");
     fs::create_dir(&small).unwrap();
@@ -270,7 +275,7 @@ async fn a_full_disk_ends_a_recording_with_its_reason_and_what_was_written_plays
         if let Some(ended) = recordings.active("core").await.unwrap().ended {
             break ended.unwrap();
         }
-        assert!(Instant::now() < end, "it does not end");
+        assert!(Instant::now() < end, "the recording does not end");
         tokio::time::sleep(Duration::from_millis(20)).await;
     };
     assert!(ended.reason.contains("could not be written after frame"), "{}", ended.reason);

@@ -1,4 +1,4 @@
-//! Recordings of a real core, played on another.
+//! Tests with recordings of a real core.
 
 mod clocks;
 mod damaged;

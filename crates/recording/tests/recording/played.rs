@@ -1,4 +1,4 @@
-//! Replays of recordings.
+//! Tests of replays.
 
 use std::ops::ControlFlow;
 
@@ -10,20 +10,20 @@ use framewire_recording::{Ending, Entry, Recording, Start, Writer};
 use crate::support::{Home, Random, SCRATCH, core, done, play_at_random, played, recorded, wait_for};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ten_thousand_frames_come_back_picture_by_picture() {
+async fn ten_thousand_frames_replay_equal() {
     let (home, recording) = recorded(10_000, 8).await;
     assert_eq!((recording.frames(), recording.pictures()), (10_000, 1250));
     assert_eq!(recording.ending(), &Ending::Whole("stopped".to_owned()));
     let report = played(&core(true), &recording).await;
     assert_eq!((report.frames, report.pictures, report.memories), (10_000, 1250, 1250));
     assert_eq!((report.divergence, &report.damage, report.cancelled), (None, &None, false));
-    // The state, and little more than four bytes a frame.
+    // Without the state, the file has fewer than eight bytes per frame.
     let size = home.file("run").len() - recording.state().len();
     assert!(size < 80_000, "{size}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn keys_that_anyone_presses_while_it_runs_are_recorded() {
+async fn keys_that_clients_press_while_the_game_runs_are_recorded() {
     let (home, core) = (Home::new(), core(false));
     home.start(&core, "live", Start::State, 5).await;
     let mut random = Random(99);
@@ -44,7 +44,7 @@ async fn keys_that_anyone_presses_while_it_runs_are_recorded() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_recording_may_begin_with_power_on() {
+async fn a_recording_can_begin_with_power_on() {
     let (home, core) = (Home::new(), core(true));
     done(&*core, vec![Op::Advance { frames: 300 }]).await;
     home.start(&core, "on", Start::PowerOn, 30).await;
@@ -60,9 +60,9 @@ async fn frame(core: &Embedded) -> Value {
     done(core, vec![Op::CurrentFrame {}]).await.remove(0)
 }
 
-/// The keys of one frame are changed, and the checksums of the file to match.
+/// The keys of one frame are changed, and the file's checksums are computed again.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_forged_input_differs_at_its_frame() {
+async fn changed_keys_are_detected_at_their_frame() {
     let (_home, recording) = recorded(400, 1).await;
     for (forged, through) in [(1, true), (2, false), (137, true), (400, false)] {
         let mut writer = Writer::begin(Vec::new(), recording.head(), recording.state().to_vec()).unwrap();
@@ -88,7 +88,7 @@ async fn a_forged_input_differs_at_its_frame() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn changed_memory_is_found_though_the_picture_is_the_same() {
+async fn changed_memory_is_detected_even_if_the_picture_is_the_same() {
     let (home, core) = (Home::new(), core(true));
     done(&*core, vec![Op::Advance { frames: 50 }]).await;
     home.start(&core, "poked", Start::State, 10).await;
@@ -100,9 +100,10 @@ async fn changed_memory_is_found_though_the_picture_is_the_same() {
     assert_eq!(report.pictures, 2);
 }
 
-/// The memory is compared at each mark, and a frame with different memory does not count as equal.
+/// Memory changes after frame 25, and is compared every 10 frames. The report's first different frame is 30, and its
+/// last equal frame is 20.
 #[tokio::test(flavor = "multi_thread")]
-async fn memory_that_differs_is_found_at_the_next_mark_and_that_frame_is_not_called_equal() {
+async fn changed_memory_is_detected_at_the_next_hash() {
     let (home, core) = (Home::new(), core(true));
     home.start(&core, "poked", Start::State, 10).await;
     let poke = Op::Write8 { address: SCRATCH, value: 7 };
@@ -114,12 +115,12 @@ async fn memory_that_differs_is_found_at_the_next_mark_and_that_frame_is_not_cal
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hashes_can_be_taken_at_other_intervals() {
+async fn a_replay_can_compute_hashes_at_another_interval() {
     let (_home, recording) = recorded(120, 10).await;
     let core = core(true);
     let options = Play { every: Some(4), ..Play::default() };
     let report = replay(&*core, &recording, &options, |_| ControlFlow::Continue(())).await.unwrap();
-    // Every twentieth frame is in both.
+    // Every twentieth frame has a hash in both the recording and the replay.
     assert_eq!((report.hashes.len(), report.pictures, report.divergence), (30, 6, None));
     let again = Recording::read(&recording.write_with(Vec::new(), 4, &report.hashes).unwrap()).unwrap();
     assert_eq!(again.pictures(), 30);
@@ -128,7 +129,7 @@ async fn hashes_can_be_taken_at_other_intervals() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_emulator_is_left_as_it_was_found() {
+async fn a_replay_can_restore_the_emulators_state() {
     let (_home, recording) = recorded(60, 10).await;
     let core = core(true);
     done(&*core, vec![Op::Advance { frames: 10 }, Op::Write8 { address: SCRATCH, value: 9 }]).await;
@@ -144,7 +145,7 @@ async fn the_emulator_is_left_as_it_was_found() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_replay_can_be_ended_and_paced() {
+async fn a_replay_can_be_cancelled_and_has_the_requested_speed() {
     let (_home, recording) = recorded(60, 10).await;
     let core = core(true);
     let mut reported = Vec::new();
@@ -157,6 +158,6 @@ async fn a_replay_can_be_ended_and_paced() {
     let report = report.await.unwrap();
     assert_eq!((report.frames, report.cancelled), (30, true));
     assert_eq!(reported, (1..=30).collect::<Vec<_>>());
-    // Thirty frames at ten times the speed, less the last wait.
+    // Thirty frames at ten times the speed, without the wait after the last frame.
     assert!(begun.elapsed().as_secs_f64() > 29.0 / 597.275);
 }

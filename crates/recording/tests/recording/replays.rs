@@ -1,4 +1,4 @@
-//! Replays in the background.
+//! Tests of replays in the background.
 
 use framewire_recording::replay::PlayOptions;
 use framewire_recording::{Recording, Replays};
@@ -30,7 +30,7 @@ async fn an_emulator_plays_one_recording_at_a_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn closing_ends_every_replay() {
+async fn close_cancels_all_replays() {
     let (_home, recording) = recorded(60, 10).await;
     let replays = Replays::default();
     let slow = PlayOptions { speed: Some(0.1), ..PlayOptions::default() };

@@ -15,9 +15,10 @@ pub const DEMO: &[u8] = include_bytes!("../../../../rom/framewire-demo.gba");
 /// Memory that the demo game does not use (`scratch` in its memory map).
 pub const SCRATCH: u32 = 0x0200_0100;
 
-/// Time that anything here may take before it counts as hung.
+/// The longest time to wait for anything in these tests.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
+/// A core with the demo game, at unlimited speed.
 pub fn core(paused: bool) -> Arc<Embedded> {
     let console = || Box::new(|_, _: &str| {}) as _;
     let config = Config {
@@ -63,7 +64,7 @@ impl Random {
     }
 }
 
-/// A folder of recordings, which is removed with this value.
+/// A temporary folder of recordings. It is removed when this is dropped.
 pub struct Home {
     _folder: TempDir,
     pub recordings: Recordings,
@@ -98,7 +99,7 @@ pub async fn play_at_random(core: &Arc<Embedded>, frames: u32, random: &mut Rand
         let mut room = 200;
         while room > 0 && left > 0 {
             let now = (1 + random.next() % 12).min(room).min(left);
-            // Half of the time keys that move the paddle, otherwise any keys.
+            // In half of the cases, only keys that move the paddle; in a quarter, no keys; otherwise any keys.
             let keys = match random.next() % 4 {
                 0 | 1 => 0x30 & random.next(),
                 2 => 0,

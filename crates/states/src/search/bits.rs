@@ -1,4 +1,4 @@
-/// A set of numbers below a fixed one.
+/// A set of the numbers from 0 up to a fixed limit, with one bit per number.
 #[derive(Debug, Clone)]
 pub(super) struct Bits {
     words: Vec<u64>,
@@ -7,12 +7,12 @@ pub(super) struct Bits {
 const WIDTH: usize = u64::BITS as usize;
 
 impl Bits {
-    /// None of `length` numbers.
+    /// The empty set, for numbers below `length`.
     pub fn zeros(length: usize) -> Bits {
         Bits { words: vec![0; length.div_ceil(WIDTH)] }
     }
 
-    /// All of `length` numbers.
+    /// The set of all numbers below `length`.
     pub fn ones(length: usize) -> Bits {
         let mut bits = Bits { words: vec![u64::MAX; length.div_ceil(WIDTH)] };
         if let (Some(last), used @ 1..) = (bits.words.last_mut(), length % WIDTH) {
@@ -47,7 +47,7 @@ impl Bits {
     }
 }
 
-/// The places of the ones in a word.
+/// The positions of the bits that are set in a word, lowest first.
 fn ones(mut word: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         if word == 0 {
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_come_in_order_from_anywhere() {
+    fn numbers_are_in_order_after_any_skip() {
         for length in [0, 1, 63, 64, 65, 200] {
             let bits = Bits::ones(length);
             assert_eq!(bits.count(), length);

@@ -1,10 +1,10 @@
-//! Places of memory that hold a value which is searched for: all are candidates at first, and each test of what memory holds
-//! now leaves fewer.
+//! Searches for the address in memory where a game keeps a value, such as the number of lives. At first, every address
+//! is a candidate. Each step reads memory again and keeps only the candidates whose value passes a test.
 //!
-//! - [`Plan`]: where to look, and for numbers of which type;
-//! - [`Test`]: what a candidate must hold;
-//! - [`Search`]: the candidates, with the way back;
-//! - [`Searches`]: the open searches, by number, each for a limited time.
+//! - [`Plan`]: which memory to search, and for which type of number;
+//! - [`Test`]: the condition that a candidate's value must meet;
+//! - [`Search`]: the candidates after each step; steps can be undone;
+//! - [`Searches`]: the searches that clients have open, each for a limited time.
 
 mod bits;
 mod plan;
@@ -20,73 +20,74 @@ pub use plan::{Area, MAX_AREAS, MAX_BYTES, Plan, PlanError};
 pub use searches::Searches;
 pub use test::Test;
 
-/// Steps that can be undone.
+/// The largest number of steps that can be undone.
 pub const UNDO: usize = 8;
 
-/// A search.
+/// A search for the address of a value.
 #[derive(Debug)]
 pub struct Search {
     plan: Plan,
     now: Step,
-    /// The steps before, the oldest first.
+    /// The earlier steps that can be undone, the oldest first.
     past: VecDeque<Step>,
-    /// How often it was narrowed, what was undone not counted.
+    /// The number of times that the search was narrowed, without undone steps.
     steps: usize,
 }
 
-/// What is known after a step.
+/// The memory and the candidates after a step.
 #[derive(Debug)]
 struct Step {
-    /// The frame at whose end memory was read.
+    /// The frame after which memory was read.
     frame: u32,
-    /// What the areas held, joined.
+    /// The content of the plan's areas, one after another.
     memory: Vec<u8>,
-    /// Which places are candidates.
+    /// The places that are still candidates. A place is the index of a number in the plan's areas.
     alive: Bits,
 }
 
-/// A place that may be the one.
+/// A number in memory that may be the value that the client searches for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate<'a> {
     /// The memory domain; `None` is the bus.
     pub domain: Option<&'a str>,
-    /// Its offset in the domain, or its address on the bus.
+    /// The number's offset in the domain, or its address on the bus.
     pub address: u32,
-    /// Where it is on the bus, as far as that is known.
+    /// The number's bank and address on the bus, if they are known.
     pub on_bus: Option<OnBus>,
-    /// What it held when memory was read last.
+    /// The value when memory was last read.
     pub value: i64,
-    /// What it held the time before that.
+    /// The value when memory was read before that.
     pub previous: Option<i64>,
 }
 
-/// Memory that does not have the plan's size.
+/// The memory that was read does not have the size of the plan's areas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{found} bytes of memory were read where the search has {wanted}")]
+#[error("{found} bytes of memory were read, but the search covers {wanted}")]
 pub struct OtherSize {
-    /// Bytes that were read.
+    /// The number of bytes that were read.
     pub found: usize,
-    /// Bytes of the plan's areas.
+    /// The number of bytes in the plan's areas.
     pub wanted: usize,
 }
 
 impl Search {
-    /// A search among all places of the plan, whose areas hold `memory`, joined, at the end of `frame`.
+    /// Begins a search in which every number of the plan's areas is a candidate. `memory` is the content of the areas,
+    /// one after another, at the end of `frame`.
     ///
     /// # Errors
     ///
-    /// If `memory` is not an image of the plan's areas.
+    /// If `memory` does not have the size of the plan's areas.
     pub fn begin(plan: Plan, memory: Vec<u8>, frame: u32) -> Result<Search, OtherSize> {
         check(&plan, &memory)?;
         let alive = Bits::ones(plan.places());
         Ok(Search { now: Step { frame, memory, alive }, plan, past: VecDeque::new(), steps: 0 })
     }
 
-    /// Keeps the candidates that pass `test`, given what the areas hold now.
+    /// Keeps only the candidates that pass `test`. `memory` is the present content of the areas.
     ///
     /// # Errors
     ///
-    /// If `memory` is not an image of the plan's areas. The search is unchanged then.
+    /// If `memory` does not have the size of the plan's areas. Then the search is unchanged.
     pub fn narrow(&mut self, test: Test, memory: Vec<u8>, frame: u32) -> Result<(), OtherSize> {
         check(&self.plan, &memory)?;
         let mut alive = Bits::zeros(self.plan.places());
@@ -106,7 +107,7 @@ impl Search {
         Ok(())
     }
 
-    /// Undoes a step; `false` if there is none, or it is no longer remembered.
+    /// Undoes the last step. Returns `false` if there is no earlier step, or it is no longer stored.
     pub fn undo(&mut self) -> bool {
         let Some(before) = self.past.pop_back() else { return false };
         self.now = before;
@@ -114,7 +115,7 @@ impl Search {
         true
     }
 
-    /// Where it looks, and for what.
+    /// Which memory is searched, and for which type of number.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
@@ -124,7 +125,7 @@ impl Search {
         self.now.alive.count()
     }
 
-    /// How often it was narrowed.
+    /// The number of times that the search was narrowed, without undone steps.
     pub fn steps(&self) -> usize {
         self.steps
     }
@@ -134,12 +135,12 @@ impl Search {
         self.past.len()
     }
 
-    /// The frame at whose end memory was read last.
+    /// The frame after which memory was last read.
     pub fn frame(&self) -> u32 {
         self.now.frame
     }
 
-    /// The candidates in order of areas and addresses, without the first `skip`.
+    /// The candidates in the order of areas and addresses, without the first `skip` of them.
     pub fn candidates(&self, skip: usize) -> impl Iterator<Item = Candidate<'_>> {
         self.now.alive.iter_from(skip).map(|place| {
             let at = self.plan.byte_of(place);
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_narrows_and_goes_back() {
+    fn a_search_narrows_and_undoes_steps() {
         let plan = Plan::new(vec![area("wram", 0x10, 8)], Type::U8, None).unwrap();
         let mut search = Search::begin(plan, vec![0, 1, 2, 3, 4, 5, 6, 7], 1).unwrap();
         assert_eq!((search.count(), search.steps()), (8, 0));
@@ -190,7 +191,7 @@ mod tests {
         search.narrow(Test::IncreasedBy(1), vec![2, 0, 4, 0, 9, 0, 201, 0], 3).unwrap();
         assert_eq!(addresses(&search), [0x10, 0x12, 0x16]);
         assert!(search.undo());
-        // The step back compares with what was read then.
+        // After an undo, a test compares with the memory of the earlier step.
         search.narrow(Test::Equal(5), vec![5; 8], 4).unwrap();
         assert_eq!(addresses(&search), [0x10, 0x12, 0x14, 0x16]);
         assert!(search.undo() && search.undo() && !search.undo());
@@ -198,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn wide_numbers_stay_within_their_area() {
+    fn wide_numbers_do_not_cross_the_end_of_an_area() {
         let areas = vec![area("wram", 0, 5), area("iwram", 0, 3)];
         let plan = Plan::new(areas.clone(), Type::U16, Some(1)).unwrap();
         let search = Search::begin(plan, vec![0; 8], 0).unwrap();
@@ -212,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_of_another_size_is_refused() {
+    fn memory_of_the_wrong_size_is_refused() {
         let plan = Plan::new(vec![area("wram", 0, 4)], Type::U32, None).unwrap();
         let mut search = Search::begin(plan.clone(), vec![0; 4], 0).unwrap();
         assert_eq!(search.narrow(Test::Changed, vec![0; 5], 0), Err(OtherSize { found: 5, wanted: 4 }));
@@ -221,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_steps_are_remembered() {
+    fn only_the_last_steps_can_be_undone() {
         let plan = Plan::new(vec![area("wram", 0, 4)], Type::I8, None).unwrap();
         let mut search = Search::begin(plan, vec![0; 4], 0).unwrap();
         for frame in 1..=20 {

@@ -13,13 +13,13 @@ pub const MAX_AREAS: usize = 16;
 pub struct Area {
     /// The memory domain; `None` is the bus.
     pub domain: Option<String>,
-    /// Address on the bus, or offset in the domain, of the first byte.
+    /// The first byte's address on the bus, or its offset in the domain.
     pub address: u32,
-    /// Bytes.
+    /// The number of bytes.
     pub length: u32,
 }
 
-/// Where a search looks, and for what.
+/// Which memory is searched, and for which type of number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     areas: Vec<Area>,
@@ -34,29 +34,31 @@ pub enum PlanError {
     /// There are no areas, or too many.
     #[error("{0} areas; 1 to {MAX_AREAS} are accepted")]
     Areas(usize),
-    /// More bytes than a search may hold.
-    #[error("{0} bytes to search; at most {MAX_BYTES} are accepted in all, so look at a smaller range")]
+    /// The areas have more bytes than a search can cover.
+    #[error("the areas have {0} bytes; at most {MAX_BYTES} are accepted in all, so search a smaller range")]
     Bytes(u64),
-    /// An area that holds no number, or reaches beyond the last address.
-    #[error("an area of {length} bytes at {address:#x} holds no number, or goes beyond the last address")]
+    /// An area is too small for a number, or it extends beyond the last address.
+    #[error(
+        "an area of {length} bytes at {address:#x} is too small for a number, or goes beyond the last address"
+    )]
     Area {
-        /// Its first address.
+        /// The area's first address.
         address: u32,
-        /// Its bytes.
+        /// The area's number of bytes.
         length: u32,
     },
-    /// Numbers cannot have this distance.
+    /// Numbers cannot be this many bytes apart.
     #[error("numbers cannot be {0} bytes apart; 1, 2 and 4 are accepted")]
     Alignment(u32),
 }
 
 impl Plan {
-    /// Looks in `areas` for numbers of this type at every `alignment`-th address counted from the area's first; usually
-    /// that is the number's width.
+    /// Plans a search in `areas` for numbers of the type `number`. In each area, the numbers are `alignment` bytes
+    /// apart, beginning with the first address. The default for `alignment` is the number's size.
     ///
     /// # Errors
     ///
-    /// Which limit it breaks.
+    /// The limit that the plan breaks.
     pub fn new(areas: Vec<Area>, number: Type, alignment: Option<u32>) -> Result<Plan, PlanError> {
         if !(1..=MAX_AREAS).contains(&areas.len()) {
             return Err(PlanError::Areas(areas.len()));
@@ -84,7 +86,7 @@ impl Plan {
         Plan { console: Some(console), ..self }
     }
 
-    /// Where this byte of an area is on the bus, as far as that is known.
+    /// The bank and address on the bus of a byte at `address` in `domain`, if they are known.
     pub fn on_bus(&self, domain: Option<&str>, address: u32) -> Option<OnBus> {
         match domain {
             None => Some(OnBus { bank: None, address }),
@@ -92,7 +94,7 @@ impl Plan {
         }
     }
 
-    /// Where it looks.
+    /// The memory that is searched.
     pub fn areas(&self) -> &[Area] {
         &self.areas
     }
@@ -107,12 +109,12 @@ impl Plan {
         self.alignment
     }
 
-    /// Bytes of all areas.
+    /// The number of bytes in all areas.
     pub(super) fn bytes(&self) -> usize {
         self.areas.iter().map(|area| area.length as usize).sum()
     }
 
-    /// How many numbers the areas hold.
+    /// How many numbers the areas contain. Their indexes are called places.
     pub(super) fn places(&self) -> usize {
         self.areas.iter().map(|area| self.places_of(area)).sum()
     }
@@ -121,7 +123,7 @@ impl Plan {
         (area.length as usize - usize::from(self.number.size())) / self.alignment as usize + 1
     }
 
-    /// The offset in the joined areas of the number at this index.
+    /// The offset of the number at index `place`, if all areas follow one another.
     pub(super) fn byte_of(&self, mut place: usize) -> usize {
         let mut before = 0;
         for area in &self.areas {
@@ -134,7 +136,8 @@ impl Plan {
         before + place * self.alignment as usize
     }
 
-    /// The area that contains this byte of the joined areas, and the byte's address there.
+    /// The area that contains the byte at offset `at`, if all areas follow one another, and the byte's address in that
+    /// area.
     pub(super) fn place(&self, mut at: usize) -> (&Area, u32) {
         let mut areas = self.areas.iter().peekable();
         while let Some(area) = areas.next() {

@@ -6,8 +6,8 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::Search;
 
-/// Open searches by number. A search is dropped when it was not used for a while, or when another one
-/// needs its place.
+/// The open searches, each with a number as its id. A search is dropped if it is not used for a while, or to make room
+/// for a new search.
 #[derive(Debug)]
 pub struct Searches<T> {
     limit: usize,
@@ -17,31 +17,34 @@ pub struct Searches<T> {
 
 #[derive(Debug)]
 struct Open<T> {
+    /// The number of the newest search.
     last: u64,
     searches: BTreeMap<u64, OpenSearch<T>>,
 }
 
 #[derive(Debug)]
 struct OpenSearch<T> {
+    /// When the search was last used.
     used: Instant,
     search: Arc<Mutex<Search>>,
     owner: T,
 }
 
 impl<T: Clone> Searches<T> {
-    /// Keeps at most `limit` searches (at least 1), and drops each one that was not used for `idle`.
+    /// Keeps at most `limit` searches (at least 1), and drops each search that was not used for `idle`.
     pub fn new(limit: usize, idle: Duration) -> Searches<T> {
         let open = Open { last: 0, searches: BTreeMap::new() };
         Searches { limit, idle, open: Mutex::new(open) }
     }
 
-    /// How long an unused search is kept.
+    /// The time after which an unused search is dropped.
     pub fn idle(&self) -> Duration {
         self.idle
     }
 
-    /// Adds a search of `owner`; returns its number and itself. If there is no room, it replaces the search that was unused
-    /// for longest among those whose owners are `replaceable`. `None` if there is no such search.
+    /// Adds a search that belongs to `owner`. Returns the number and the search. If there is no room, this drops the
+    /// search that was unused for longest among those whose owner is `replaceable`. Returns `None` if there is no such
+    /// search.
     pub fn add(
         &self,
         search: Search,
@@ -61,7 +64,7 @@ impl<T: Clone> Searches<T> {
         Some((id, search))
     }
 
-    /// The search with this number, which counts as used now.
+    /// The search with this number, and its owner. This counts as a use of the search.
     pub fn get(&self, id: u64, now: Instant) -> Option<(Arc<Mutex<Search>>, T)> {
         let mut open = self.open(now);
         let entry = open.searches.get_mut(&id)?;
@@ -69,18 +72,19 @@ impl<T: Clone> Searches<T> {
         Some((entry.search.clone(), entry.owner.clone()))
     }
 
-    /// Drops a search; returns `false` if there is none with this number.
+    /// Drops a search. Returns `false` if there is no search with this number.
     pub fn remove(&self, id: u64, now: Instant) -> bool {
         self.open(now).searches.remove(&id).is_some()
     }
 
-    /// All searches by number, without counting that as use.
+    /// All searches in the order of their numbers. This does not count as a use.
     pub fn list(&self, now: Instant) -> Vec<(u64, Arc<Mutex<Search>>, T)> {
         let open = self.open(now);
         let listed = |(id, entry): (&u64, &OpenSearch<T>)| (*id, entry.search.clone(), entry.owner.clone());
         open.searches.iter().map(listed).collect()
     }
 
+    /// Locks the table, and first drops the searches that were not used for too long.
     fn open(&self, now: Instant) -> MutexGuard<'_, Open<T>> {
         let mut open = self.open.lock();
         let idle = self.idle;
@@ -115,7 +119,7 @@ mod tests {
         assert_eq!(ids(second(15)), [1]);
         assert!(searches.get(2, second(16)).is_none());
         assert_eq!(add("c", second(16)), 3);
-        // The first was asked for before the third was begun.
+        // Search 1 was last used before search 3 was added, so search 1 makes room for search 4.
         assert_eq!(add("d", second(17)), 4);
         assert_eq!(ids(second(17)), [3, 4]);
         assert!(searches.add(search(), "e", second(17), |owner| *owner == "b").is_none());

@@ -1,36 +1,37 @@
 use framewire_expression::Type;
 
-/// What a candidate must hold now, by itself or compared with what it held when memory was read before.
+/// The condition that a candidate's value must meet. Some tests compare it with the value when memory was last read
+/// before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Test {
-    /// This value.
+    /// The value is this number.
     Equal(i64),
-    /// Any other value.
+    /// The value is any other number.
     NotEqual(i64),
-    /// More than this.
+    /// The value is greater than this number.
     Greater(i64),
-    /// Less than this.
+    /// The value is less than this number.
     Less(i64),
-    /// This or more.
+    /// The value is this number or greater.
     AtLeast(i64),
-    /// This or less.
+    /// The value is this number or less.
     AtMost(i64),
-    /// Another value than before.
+    /// The value is different from the previous value.
     Changed,
-    /// The value it held before.
+    /// The value equals the previous value.
     Unchanged,
-    /// More than before.
+    /// The value is greater than the previous value.
     Increased,
-    /// Less than before.
+    /// The value is less than the previous value.
     Decreased,
-    /// Exactly so much more than before.
+    /// The value is greater than the previous value by exactly this number.
     IncreasedBy(i64),
-    /// Exactly so much less than before.
+    /// The value is less than the previous value by exactly this number.
     DecreasedBy(i64),
 }
 
 impl Test {
-    /// The names of all tests, and whether they take a value.
+    /// The names of all tests, and whether they take a number.
     pub const NAMES: [(&str, bool); 12] = [
         ("equal", true),
         ("not_equal", true),
@@ -46,8 +47,8 @@ impl Test {
         ("decreased_by", true),
     ];
 
-    /// The test of this name and value; `None` for another name, or with a value where none belongs or without one where
-    /// it does.
+    /// The test with this name and number. `None` if there is no such test, if the test needs a number and `value` is
+    /// `None`, or if it takes no number and `value` is `Some`.
     pub fn named(name: &str, value: Option<i64>) -> Option<Test> {
         Some(match (name, value) {
             ("equal", Some(value)) => Test::Equal(value),
@@ -66,7 +67,8 @@ impl Test {
         })
     }
 
-    /// The values that it can compare numbers of this type with: for a step, how far two of them can be apart.
+    /// The least and the greatest number that this test accepts for values of the type `number`. For `IncreasedBy` and
+    /// `DecreasedBy`, these are the possible differences between two values.
     pub fn values(self, number: Type) -> (i64, i64) {
         let (least, greatest) = number.range();
         match self {
@@ -98,9 +100,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_test_keeps_what_its_name_says() {
+    fn each_test_does_what_its_name_says() {
         let cases: [(&str, Option<i64>, [bool; 3]); 12] = [
-            // Before and now: 5 and 5, 5 and 8, 5 and 2.
+            // The previous value is 5. The three results are for the new values 5, 8 and 2.
             ("equal", Some(5), [true, false, false]),
             ("not_equal", Some(5), [false, true, true]),
             ("greater", Some(5), [false, true, false]),

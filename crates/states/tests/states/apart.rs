@@ -1,4 +1,4 @@
-//! What is in a state.
+//! Reading savestates of real cores: their memory, their game, and the differences between two of them.
 
 use framewire_libmgba::{Core, Platform, flags};
 use framewire_states::diff::differences;
@@ -17,11 +17,11 @@ fn compare(core: &mut Core, state: &State<'_>, domains: &[&str]) {
         };
         let on_bus = state.console().on_bus(region.domain, 0).expect("a place");
         assert_eq!(core.domains()[index].base, on_bus.address, "{}", region.domain);
-        // A Game Boy's domains show the bank that is switched to where a state has all of them.
+        // A Game Boy core's domains show only the mapped bank, but a state has all banks. Compare the first bank.
         let size = if core.platform() == Platform::Gb { 0x1000 } else { usize::MAX };
         let size = size.min(region.bytes.len()).min(core.domains()[index].size as usize);
         let theirs = core.domain_read_range(index, 0, size).unwrap();
-        // Reading a register may give another value than was written to it.
+        // I/O registers are not compared, because reading a register may not return the value that was written to it.
         if region.domain != "io" {
             assert!(region.bytes[..size] == theirs, "{}", region.domain);
         }
@@ -30,7 +30,7 @@ fn compare(core: &mut Core, state: &State<'_>, domains: &[&str]) {
 }
 
 #[test]
-fn both_forms_hold_the_memory_of_the_core() {
+fn bare_states_and_png_states_contain_the_cores_memory() {
     let mut core = demo();
     let frame = core.frame_counter();
     for flags in [0, flags::SAVEDATA, flags::ALL, flags::ALL & !flags::SCREENSHOT] {
@@ -47,7 +47,7 @@ fn both_forms_hold_the_memory_of_the_core() {
 }
 
 #[test]
-fn a_game_boy_has_other_memory() {
+fn a_game_boy_state_has_the_game_boys_domains() {
     let mut core = game_boy();
     for flags in [0, flags::ALL] {
         let bytes = core.save_state(flags).unwrap();
@@ -59,7 +59,7 @@ fn a_game_boy_has_other_memory() {
 }
 
 #[test]
-fn a_diff_names_what_was_written() {
+fn a_diff_contains_the_bytes_that_were_written() {
     let mut core = demo();
     core.write_range(SCRATCH, &[1, 2, 3, 4]).unwrap();
     let old = with_picture(&mut core);
@@ -77,7 +77,7 @@ fn a_diff_names_what_was_written() {
 }
 
 #[test]
-fn a_diff_over_frames_has_the_frame_counter() {
+fn a_diff_across_a_frame_contains_the_games_frame_counter() {
     let mut core = demo();
     let old = core.save_state(0).unwrap();
     run(&mut core, 1);
@@ -107,9 +107,9 @@ fn an_invalid_state_is_refused() {
 }
 
 #[test]
-fn a_state_is_dressed_up_as_another_games() {
+fn as_of_lets_another_game_load_a_state() {
     let (mut ours, mut rom) = (demo(), demo_rom());
-    // Another title and code. The header's checksum is not checked.
+    // Give the other game another title and code. mGBA does not check the header's checksum.
     rom[0xA0..0xB0].copy_from_slice(b"ANOTHER GAMEWXYZ");
     let mut other = Core::from_bytes(&rom).unwrap();
     run(&mut other, 60);

@@ -10,7 +10,7 @@ fn name(text: &str) -> Name {
 }
 
 #[test]
-fn a_snapshot_comes_back_and_mgba_loads_its_file() {
+fn a_written_snapshot_is_read_back_and_mgba_loads_its_file() {
     for mut core in [demo(), game_boy()] {
         let (_home, path) = folder();
         let snapshots = Snapshots::new(path.clone());
@@ -31,7 +31,7 @@ fn a_snapshot_comes_back_and_mgba_loads_its_file() {
 }
 
 #[test]
-fn the_picture_is_that_of_the_core_and_holds_no_state() {
+fn the_picture_shows_the_cores_frame_and_contains_no_state() {
     let mut core = demo();
     let snapshot = Snapshot::new(&with_picture(&mut core), about(&core)).unwrap();
     let picture = snapshot.picture().unwrap();
@@ -48,7 +48,7 @@ fn the_picture_is_that_of_the_core_and_holds_no_state() {
 }
 
 #[test]
-fn a_note_can_be_changed_again_and_again() {
+fn a_note_can_be_changed_several_times() {
     let mut core = demo();
     core.write8(SCRATCH, 5);
     let snapshot = Snapshot::new(&with_picture(&mut core), about(&core)).unwrap();
@@ -59,7 +59,7 @@ fn a_note_can_be_changed_again_and_again() {
 }
 
 #[test]
-fn what_is_damaged_is_not_listed_and_says_so() {
+fn damaged_files_cannot_be_read_and_most_are_not_listed() {
     let mut core = demo();
     let (_home, path) = folder();
     let snapshots = Snapshots::new(path.clone());
@@ -70,7 +70,7 @@ fn what_is_damaged_is_not_listed_and_says_so() {
     std::fs::write(path.join("empty.png"), b"").unwrap();
     let names: Vec<_> =
         snapshots.list().unwrap().iter().map(|listed| listed.entry.name.to_string()).collect();
-    // The beginning of the truncated file is valid, and a list reads only that.
+    // `list` reads only the beginning of a file. The beginning of the truncated file is valid, so the file is listed.
     assert_eq!(names, ["cut", "whole"]);
     for damaged in ["cut", "picture", "empty"] {
         assert!(matches!(snapshots.read(&name(damaged)), Err(FolderError::Damaged { .. })), "{damaged}");
@@ -78,7 +78,7 @@ fn what_is_damaged_is_not_listed_and_says_so() {
 }
 
 #[test]
-fn a_state_without_a_picture_makes_no_snapshot() {
+fn a_snapshot_needs_a_state_and_a_picture() {
     let mut core = demo();
     let bare = core.save_state(flags::SAVEDATA).unwrap();
     assert!(Snapshot::new(&bare, about(&core)).is_err());

@@ -1,4 +1,4 @@
-//! Reads states of real cores, and writes them again.
+//! Tests with savestates of real cores.
 
 mod apart;
 mod kept;

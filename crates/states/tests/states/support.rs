@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use framewire_libmgba::{Core, flags};
 use framewire_states::About;
 
-/// A field of the demo game that only its clock changes.
+/// The demo game's frame counter.
 pub const FRAME: u32 = 0x0200_0008;
 /// Memory that the demo game does not use.
 pub const SCRATCH: u32 = 0x0200_0100;
@@ -19,13 +19,13 @@ pub fn demo() -> Core {
     core
 }
 
-/// A Game Boy game that counts at 0xC000 and has an empty picture.
+/// A Game Boy game that increments the byte at 0xC000 in a loop and draws nothing.
 pub fn game_boy() -> Core {
     let mut rom = vec![0; 0x8000];
-    // Entry: jump to 0150. There: ld hl,C000; inc (hl); jr -3.
+    // The entry point jumps to 0150. The code there is: ld hl,C000; inc (hl); jr -3.
     rom[0x100..0x104].copy_from_slice(&[0x00, 0xC3, 0x50, 0x01]);
     rom[0x150..0x156].copy_from_slice(&[0x21, 0x00, 0xC0, 0x34, 0x18, 0xFD]);
-    rom[0x104..0x108].copy_from_slice(&[0xCE, 0xED, 0x66, 0x66]); // by which libmgba knows it
+    rom[0x104..0x108].copy_from_slice(&[0xCE, 0xED, 0x66, 0x66]); // libmgba recognises the logo
     rom[0x134..0x13B].copy_from_slice(b"COUNTER");
     rom[0x14D] = rom[0x134..0x14D].iter().fold(0, |sum: u8, byte| sum.wrapping_sub(*byte).wrapping_sub(1));
     let mut core = Core::from_bytes(&rom).unwrap();

@@ -1,5 +1,5 @@
-//! The block of memory that the client sees: the place of the picture, the frame counter, and the memory that it watches.
-//! `docs/emulator-channel.md` describes it.
+//! The block of shared memory that the client reads: a header with the frame counter and the offset of the picture, the
+//! memory that the client watches, and the picture. `docs/emulator-channel.md` describes it.
 
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
@@ -30,14 +30,15 @@ mod at {
 }
 
 const HEADER: usize = 4096 / 4;
-/// Room for watched memory in bytes.
+/// The space for watched memory, in bytes.
 pub const WATCH_ROOM: usize = 64 * 1024;
-/// The offsets, in words, of the picture that the core draws and of the copy for a client that does not hold the clock.
+/// The offset of the picture that the core draws, in words.
 const LIVE: usize = HEADER + WATCH_ROOM / 4;
+/// The offset of a copy of the picture, in words. A client gets the copy while it does not hold the clock.
 const COPY: usize = LIVE + PICTURE;
-/// Size of the block in bytes.
+/// The size of the block in bytes.
 pub const SIZE: usize = (COPY + PICTURE) * 4;
-/// Bytes from one row of the picture to the next.
+/// The number of bytes from one row of the picture to the next.
 const STRIDE: usize = 1024;
 
 /// A range of the bus that is copied into the block.
@@ -65,12 +66,13 @@ impl Block {
         block.set(at::STRIDE, STRIDE as u32);
         block.set(at::WATCH, (HEADER * 4) as u32);
         block.set(at::MAGIC, MAGIC[0]);
-        // SYNC POINT (ready): a client that sees the whole magic also sees the fields of the header that never change.
+        // SYNC POINT (ready): a client that sees the second word of the magic number also sees the constant fields of
+        // the header.
         block.words()[at::MAGIC + 1].store(MAGIC[1], Ordering::Release);
         block
     }
 
-    /// Memory for the core to draw into.
+    /// The part of the block into which the core draws.
     pub fn canvas(&self) -> Canvas {
         Box::new(Screen(self.0.clone()))
     }
@@ -87,30 +89,32 @@ impl Block {
         self.words()[at].load(Ordering::Relaxed)
     }
 
-    /// Marks the picture as changing: makes the sequence odd.
+    /// Marks the picture as incomplete: makes the sequence number odd.
     pub fn begin(&self) {
         self.set(at::SEQUENCE, self.get(at::SEQUENCE) | 1);
-        // SYNC POINT (picture): pairs with the client, which reads the sequence before and after the picture. A client that
-        // sees a byte that is written from here on then also sees the odd number.
+        // SYNC POINT (picture): pairs with the client, which reads the sequence number before and after it reads the
+        // picture. If the client reads a byte that was written after this fence, its second read returns the odd number
+        // or a later one.
         fence(Ordering::Release);
     }
 
-    /// Marks the picture as complete: gives the sequence a new even number. `ticks` frames have run since the channel was
-    /// created.
+    /// Marks the picture as complete: sets the sequence number to the next even number. `ticks` frames have run since
+    /// the channel was created.
     pub fn end(&self, ticks: u32) {
         let sequence = self.get(at::SEQUENCE);
-        // SYNC POINT (picture): as above. A client that sees this number also sees everything that was written before.
+        // SYNC POINT (picture): as above. A client that reads this number also sees everything that was written before
+        // it.
         self.words()[at::SEQUENCE].store((sequence | 1).wrapping_add(1), Ordering::Release);
         self.set(at::TICK, ticks);
     }
 
-    /// Updates what a client reads: the place of the picture, the frame number, the watched memory. A client that does not hold
-    /// the clock gets a copy of the picture, because the core continues to draw.
+    /// Updates the header, the watched memory and, if needed, the copy of the picture. A client that does not hold the
+    /// clock gets a copy of the picture, because the core continues to draw.
     pub fn refresh(&self, machine: &mut Machine, watches: &[WatchedRange], holds_clock: bool) {
         let core = &mut machine.core;
         let picture = core.frame();
         if !holds_clock {
-            // The core does not draw into these words now, because this is the core's thread.
+            // The core cannot draw into these words at the same time, because this is the core's thread.
             let rows = picture.height as usize * STRIDE / 4;
             let words = self.words();
             for (to, from) in words[COPY..COPY + rows].iter().zip(&words[LIVE..LIVE + rows]) {
@@ -144,7 +148,7 @@ impl Block {
     }
 }
 
-/// The bytes of the block that these ranges take: each begins at a multiple of four.
+/// The number of bytes that these ranges take in the block, where each range begins at a multiple of four.
 pub fn room_for(watches: &[WatchedRange]) -> usize {
     watches.iter().map(|watch| (watch.length as usize).next_multiple_of(4)).fold(0, usize::saturating_add)
 }

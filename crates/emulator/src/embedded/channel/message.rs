@@ -1,6 +1,7 @@
-//! A client's messages and the replies to them. `docs/emulator-channel.md` describes the bytes.
+//! The messages of a client, and the replies to them. `docs/emulator-channel.md` describes their bytes.
 //!
-//! The channel has short messages of its own. It also carries the binary frames of `docs/protocol.md`, without their length.
+//! Most messages are short and exist only on channels. A client can also send the binary frames of `docs/protocol.md`,
+//! without their length field.
 
 use framewire_protocol::wire::{Reader, Wire};
 use framewire_protocol::{DecodeError, Frame, OpError, Outcome, Reply, Request, Status};
@@ -16,7 +17,7 @@ mod kind {
     pub const REFUSED: u8 = 73;
 }
 
-/// In place of keys, this value means that the keys do not change.
+/// In the field for keys, this value means that the keys do not change.
 const KEEP_KEYS: u16 = u16::MAX;
 /// The largest number of ranges that can be watched at the same time.
 const MAX_WATCHES: usize = 1024;
@@ -24,9 +25,10 @@ const MAX_WATCHES: usize = 1024;
 /// A request of a client.
 #[derive(Debug)]
 pub enum ClientMessage {
-    /// Take over the clock, hold these keys, run this many frames, and update the block.
+    /// Take over the clock (so that frames run only on request), hold these keys, run this many frames, and update the
+    /// block.
     Step { keys: Option<u16>, frames: u32 },
-    /// Return the clock.
+    /// Give the clock back, so that frames run at the emulator's own speed.
     Run,
     /// Update the block.
     Look,
@@ -34,14 +36,14 @@ pub enum ClientMessage {
     Watch(Vec<WatchedRange>),
     /// Perform a batch.
     Batch(Request),
-    /// Answer with a pong.
+    /// Answer with a pong that has this number.
     Ping(u32),
 }
 
 /// Reads a message.
 ///
 /// # Errors
-/// If it is malformed. The error says how.
+/// If the message is malformed.
 pub fn read(bytes: &[u8]) -> Result<ClientMessage, DecodeError> {
     let mut reader = Reader::new(bytes);
     let message = match reader.get::<u8>()? {
@@ -102,7 +104,7 @@ pub fn reply(id: u32, outcome: Outcome) -> Vec<u8> {
         return bytes;
     }
     let message = format!(
-        "the batch was performed, but its reply has {} bytes; a channel's message can have {}; request less at a time",
+        "the batch was performed, but its reply has {} bytes; a message can have at most {}; request less at a time",
         bytes.len(),
         framewire_channel::MAX_MESSAGE
     );
@@ -110,7 +112,7 @@ pub fn reply(id: u32, outcome: Outcome) -> Vec<u8> {
     frame_bytes(&Frame::Reply(Reply { id, outcome }))
 }
 
-/// A frame of the binary protocol, without its length.
+/// The bytes of a frame of the binary protocol, without its length field.
 pub fn frame_bytes(frame: &Frame) -> Vec<u8> {
     let mut bytes = Vec::new();
     frame.encode(&mut bytes);

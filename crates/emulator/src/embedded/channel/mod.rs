@@ -1,11 +1,12 @@
-//! The core on a channel: a client in another process steps it, reads its memory and sees its picture through shared
-//! memory.
+//! The core on a channel: through shared memory, a client in another process runs frames, reads the game's memory and
+//! sees the picture.
 //!
-//! The client's messages are served on the core's own thread, between frames. While a client holds the clock, the core runs
-//! a frame only on request. The thread polls for the next message for a moment before it sleeps, so a step costs no system
-//! call on either side. The core draws into the shared memory itself.
+//! The core's own thread serves the client's messages, between frames. A client can *hold the clock*: then frames run
+//! only when it requests them. Before the thread sleeps, it polls for the next message for a short time. So a client
+//! that requests frames one after another needs no system calls, and neither does the thread. The core draws directly
+//! into the shared memory.
 //!
-//! - `block`: the memory that the client sees;
+//! - `block`: the memory that the client reads;
 //! - `message`: the messages.
 
 mod block;
@@ -23,32 +24,35 @@ use super::machine::Machine;
 use block::{Block, WatchedRange};
 use message::ClientMessage;
 
-/// Longest time that a client may block the core's thread by not reading its answers.
+/// The longest time that a client may block the core's thread by not reading its answers.
 const SEND_TIMEOUT: Duration = Duration::from_millis(100);
-/// Longest time for messages before the thread does its other work.
+/// The longest time that the thread serves messages before it does its other work.
 const SERVICE: Duration = Duration::from_millis(4);
-/// Time before the next attempt to create the channel.
+/// The time before the next attempt to create the channel.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Serves one client after the other on a channel.
+/// Serves clients on a channel, one after another.
 pub(super) struct ChannelHost {
     name: String,
     waker: ThreadWaker,
+    /// The current channel; `None` if it could not be created.
     client: Option<ChannelClient>,
+    /// When to try again to create the channel.
     retry: Instant,
 }
 
-/// The channel of one client, from before it connects until it is gone.
+/// The channel of one client: created before the client connects, dropped when the client is gone.
 struct ChannelClient {
     endpoint: Endpoint,
     block: Block,
     watches: Vec<WatchedRange>,
     /// Whether the client decides when frames run.
     holds_clock: bool,
-    /// Frames that it has requested and that have not run yet.
+    /// The number of frames that the client has requested and that have not run yet.
     steps: u32,
-    /// The machine's frames when the channel was created.
+    /// The machine's `ticks` when the channel was created.
     since: u64,
+    /// Why the client is gone; `None` while it is there.
     gone: Option<Error>,
 }
 
@@ -62,7 +66,7 @@ impl ChannelHost {
         Ok(ChannelHost { name: name.to_owned(), waker, client: Some(client), retry: Instant::now() })
     }
 
-    /// Creates a new channel in place of the one whose client is gone.
+    /// Replaces the channel of a client that is gone with a new channel, or tries again to create one.
     fn reopen(&mut self, machine: &mut Machine) {
         if let Some(client) = self.client.take() {
             if let Some(error) = &client.gone
@@ -75,10 +79,10 @@ impl ChannelHost {
                 (machine.console)(Level::Warn, &message);
             }
             if client.holds_clock {
-                // No one else releases the keys that it held.
+                // Release the keys that the client held, because the client can no longer do that.
                 machine.set_keys(0);
             }
-            // The name is free once nothing holds the old memory.
+            // The channel's name is free only when the waker and the core no longer use the old memory.
             self.waker.set(None);
             drop(machine.core.draw_into(None));
         } else if Instant::now() < self.retry {
@@ -111,8 +115,8 @@ impl Driver for ChannelHost {
     }
 
     fn needs_picture(&self) -> bool {
-        // A client that holds the clock sees only the last frame of each step. Other clients, and those that are about to
-        // connect, can look at any time.
+        // A client that holds the clock sees only the last frame of each request. Any other client can look at any
+        // time, also a client that is about to connect.
         self.client.as_ref().is_none_or(|client| !client.holds_clock || client.steps <= 1)
     }
 
@@ -174,12 +178,12 @@ impl ChannelClient {
         })
     }
 
-    /// Frames run since the channel was created.
+    /// The number of frames that have run since the channel was created.
     fn ticks(&self, machine: &Machine) -> u32 {
         (machine.ticks - self.since) as u32
     }
 
-    /// Serves messages until there is none, or until a frame has to run first.
+    /// Serves messages until there are no more, the time is over, or a requested frame has to run first.
     fn serve(&mut self, machine: &mut Machine) -> Result<(), Error> {
         let mut end = None;
         while self.steps == 0 {
@@ -189,7 +193,7 @@ impl ChannelClient {
             };
             match message {
                 Ok(message) => self.handle(message, machine)?,
-                // The client has another version of the protocol. It gets a goodbye and no more answers.
+                // The client probably uses another version of the protocol. Send it the reason and close the channel.
                 Err(error) => {
                     let goodbye = Frame::Goodbye(format!("malformed message: {error}"));
                     self.send(&message::frame_bytes(&goodbye))?;
@@ -253,6 +257,7 @@ impl ChannelClient {
         }
     }
 
+    /// Updates the block and reports that a message was performed.
     fn answer_done(&mut self, machine: &mut Machine) -> Result<(), Error> {
         self.block.refresh(machine, &self.watches, self.holds_clock);
         self.send(&message::done(machine.core.frame_counter()))

@@ -1,4 +1,4 @@
-//! Keys held for a number of frames. `lua/src/holds.lua` follows the same rules; the test vectors in
+//! Holds: keys that stay down for a number of frames. `lua/src/holds.lua` follows the same rules. The test vectors in
 //! `crates/protocol/vectors/holds.tsv` check both.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -12,15 +12,16 @@ pub const MAX_WAITING: usize = 65_536;
 
 const KEYS: usize = Key::ALL.len();
 
-/// All holds. They count ticks, which are frames that were run, because the core's own counter starts again on a reset. Each
-/// key has a queue, so the game sees a separate press for every hold. Timelines own keys in the same way as holds.
+/// All holds. Times are ticks: the number of frames that have run. (The core's own frame counter starts again on a
+/// reset.) Each key has a queue of holds, and is up for at least one frame between two of them. So the game sees a
+/// separate press for every hold. Timelines own keys in the same way as holds.
 #[derive(Debug, Default)]
 pub struct Holds {
     tick: u64,
     next_id: u64,
     waiting: HashMap<u64, Hold>,
     keys: [KeyState; KEYS],
-    /// The holds that end at a tick.
+    /// For each tick, the holds that end then.
     ends: BTreeMap<u64, Vec<u64>>,
 }
 
@@ -30,21 +31,21 @@ struct Hold {
     frames: u32,
 }
 
-/// The owner of a key.
+/// The hold or timeline that controls a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
-    /// A hold, which keeps the key down.
+    /// A hold. The key is down.
     Hold(u64),
-    /// A timeline, whether the key is down or not.
+    /// A timeline. The key may be down or up.
     Timeline(u32),
 }
 
 #[derive(Debug, Default)]
 struct KeyState {
     owner: Option<Owner>,
-    /// The first tick at which it may be pressed again.
+    /// The first tick at which a hold may press the key again.
     free: u64,
-    /// The holds that wait for it. A hold of several keys is in several queues.
+    /// The holds that wait for the key. A hold of several keys is in several queues.
     queue: VecDeque<u64>,
 }
 
@@ -54,7 +55,8 @@ fn numbers(keys: u16) -> impl Iterator<Item = usize> {
 }
 
 impl Holds {
-    /// Holds `keys` for `frames`, at once or when earlier holds of them have ended; `None` if too many wait already.
+    /// Holds `keys` for `frames`, at once or after the earlier holds of these keys. Returns `None` if too many holds
+    /// already wait.
     pub fn hold(&mut self, keys: u16, frames: u32) -> Option<KeyChange> {
         if self.waiting.len() >= MAX_WAITING {
             return None;
@@ -85,9 +87,9 @@ impl Holds {
         change
     }
 
-    /// Takes these keys away from the holds that are running, because a request sets them directly. Holds that wait keep
-    /// waiting. The request releases the keys in `up`, which were down. If a hold waits for one of these, it begins only
-    /// after the next frame, because the game must see that the keys were up.
+    /// Removes these keys from their owners, because a request sets the keys directly. Waiting holds continue to wait.
+    /// `up` are the keys that were down and that the request releases. A hold that waits for one of these begins only
+    /// after the next frame, because the game must see that the key was up.
     pub fn release(&mut self, keys: u16, up: u16) {
         for (number, key) in self.keys.iter_mut().enumerate() {
             let owned = keys & 1 << number != 0 && key.owner.take().is_some();
@@ -97,19 +99,18 @@ impl Holds {
         }
     }
 
-    /// Frames run so far.
+    /// The number of frames that have run.
     pub fn tick(&self) -> u64 {
         self.tick
     }
 
-    /// The keys of this owner.
+    /// The keys that this hold or timeline owns.
     pub fn owned(&self, owner: Owner) -> u16 {
         let owned = self.keys.iter().enumerate().filter(|(_, key)| key.owner == Some(owner));
         owned.fold(0, |keys, (number, _)| keys | 1 << number)
     }
 
-    /// Gives keys to a timeline, and takes them away from the holds that are running. Returns the keys that these holds kept
-    /// down.
+    /// Makes a timeline the owner of keys, in place of running holds. Returns the keys that these holds kept down.
     pub fn take(&mut self, keys: u16, timeline: u32) -> u16 {
         numbers(keys).fold(0, |kept, number| {
             let before = self.keys[number].owner.replace(Owner::Timeline(timeline));
@@ -117,14 +118,15 @@ impl Holds {
         })
     }
 
-    /// Ends an owner. Returns its keys, which the caller releases. They are free from the next frame on.
+    /// Ends a hold or timeline. Returns its keys, which the caller must release. Holds may press them again after the
+    /// next frame.
     pub fn finish(&mut self, owner: Owner) -> u16 {
         let keys = self.owned(owner);
         self.release(keys, 0);
         keys
     }
 
-    /// Ends all holds, including those that wait. Returns whether there was one, and the keys to release.
+    /// Ends all holds, including those that wait. Returns whether there was a hold, and the keys to release.
     pub fn cancel(&mut self) -> (bool, u16) {
         let waited = !self.waiting.is_empty();
         self.waiting.clear();
@@ -137,6 +139,7 @@ impl Holds {
         (waited || held != 0, held)
     }
 
+    /// Begins a waiting hold, if all of its keys are free and no earlier hold waits for them.
     fn begin_if_next(&mut self, id: u64, change: &mut KeyChange) {
         let Some(hold) = self.waiting.get(&id).copied() else { return };
         let is_next = numbers(hold.keys).all(|number| {
@@ -152,7 +155,8 @@ impl Holds {
             key.queue.pop_front();
             key.owner = Some(Owner::Hold(id));
         }
-        // mGBA-http holds the keys for one frame more than `frames`, and releases them in the frame after that.
+        // As in mGBA-http, the keys are down for one frame more than `frames`, and are released in the frame after
+        // that.
         self.ends.entry(self.tick + u64::from(hold.frames) + 2).or_default().push(id);
         change.add |= hold.keys;
     }
@@ -163,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn too_many_are_refused() {
+    fn the_number_of_waiting_holds_is_limited() {
         let mut holds = Holds::default();
         holds.hold(1, 1);
         for _ in 0..MAX_WAITING {

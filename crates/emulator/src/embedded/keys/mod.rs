@@ -1,7 +1,7 @@
-//! Keys that the emulator presses and releases by counting frames.
+//! Keys that the emulator presses and releases in exact frames.
 //!
-//! - `holds`: keys that are held for a number of frames; holds of the same key wait for each other;
-//! - `timelines`: keys that are pressed and released in given frames, and how earlier timelines ended.
+//! - `holds`: keys that stay down for a number of frames; holds of the same key follow one another;
+//! - `timelines`: plans of key presses, frame by frame; also how earlier timelines ended.
 
 mod holds;
 mod timelines;
@@ -11,24 +11,24 @@ use framewire_protocol::{KeyStep, OpError, Status, Value};
 use holds::{Holds, MAX_WAITING};
 use timelines::{EndedTimelines, Timelines};
 
-/// Which keys to press now, and which to release.
+/// The keys to press now, and the keys to release.
 #[derive(Debug, Default, PartialEq, Eq, Clone, Copy)]
 pub struct KeyChange {
-    /// To press.
+    /// The keys to press.
     pub add: u16,
-    /// To release.
+    /// The keys to release.
     pub clear: u16,
 }
 
 impl KeyChange {
-    /// Adds another change after this one.
+    /// Combines this change with a change that follows it.
     fn then(&mut self, next: KeyChange) {
         self.add = self.add & !next.clear | next.add;
         self.clear = self.clear & !next.add | next.clear;
     }
 }
 
-/// All holds and timelines. Each call returns the changes to apply at once.
+/// All holds and timelines. Most methods return a [`KeyChange`], which the caller must apply at once.
 #[derive(Debug, Default)]
 pub struct Keypad {
     holds: Holds,
@@ -37,7 +37,7 @@ pub struct Keypad {
 }
 
 impl Keypad {
-    /// Holds `keys` for `frames`, at once or after the earlier holds and timelines that use these keys have ended.
+    /// Holds `keys` for `frames`, at once or after the earlier holds and timelines of these keys.
     ///
     /// # Errors
     /// If too many holds wait.
@@ -55,8 +55,8 @@ impl Keypad {
         self.timelines.play(steps, &mut self.holds)
     }
 
-    /// Plays the steps of a timeline after all that are playing or waiting. Returns its id, and how many frames come before its
-    /// first.
+    /// Plays the steps of a timeline after all other timelines that are playing or waiting. Returns its id, and how
+    /// many frames run before its first frame.
     ///
     /// # Errors
     /// If too many timelines wait.
@@ -64,7 +64,7 @@ impl Keypad {
         self.timelines.append(steps, &mut self.holds)
     }
 
-    /// Ends a timeline; with 0, all timelines and all holds. Returns whether there was one.
+    /// Ends a timeline, or with 0 all timelines and holds. Returns whether there was anything to end.
     pub fn cancel(&mut self, id: u32) -> (bool, KeyChange) {
         let (mut any, mut clear) = self.timelines.cancel(id, &mut self.holds);
         if id == 0 {
@@ -75,9 +75,9 @@ impl Keypad {
         (any, KeyChange { add: 0, clear })
     }
 
-    /// Takes these keys away from holds and timelines, because a request sets them directly. The request releases the keys
-    /// in `up`, which were down. If a hold waits for one of these, it begins only after the next frame, because the game
-    /// must see that the keys were up.
+    /// Removes these keys from holds and timelines, because a request sets the keys directly. `up` are the keys that
+    /// were down and that the request releases. A hold that waits for one of these begins only after the next frame,
+    /// because the game must see that the key was up.
     pub fn release(&mut self, keys: u16, up: u16) {
         self.holds.release(keys, up);
         self.timelines.release(&self.holds);
@@ -90,8 +90,8 @@ impl Keypad {
         change
     }
 
-    /// The timelines that ended since the last call, each with whether it was cancelled before its last step; `None` if no
-    /// timeline ended. They are remembered as ended in `frame`.
+    /// The timelines that have ended since the last call: their ids, and whether each was cancelled before its last
+    /// step. `None` if no timeline has ended. `frame` is stored as the frame in which they ended.
     pub fn take_ended(&mut self, frame: u32) -> Option<Vec<(u32, bool)>> {
         let over = self.timelines.take_ended()?;
         for (id, cancelled) in &over {
@@ -105,10 +105,10 @@ impl Keypad {
         self.timelines.first()
     }
 
-    /// Whether a timeline is playing, or else how and in which frame it ended.
+    /// The text `playing` if a timeline is playing or waiting. Otherwise how and in which frame it ended.
     ///
     /// # Errors
-    /// If there is no such timeline, or it was forgotten.
+    /// If there never was such a timeline, or it ended too long ago.
     pub fn describe(&self, id: u32) -> Result<Value, OpError> {
         if self.timelines.plays(id) {
             return Ok(Value::List(vec![Value::Text("playing".to_owned())]));
@@ -129,7 +129,8 @@ mod tests {
         text.split(',').map(step).collect()
     }
 
-    /// The mask after each frame of a row's steps, as lengths of runs.
+    /// Performs the steps of a row of the test vectors. Returns the key masks after all frames as
+    /// `MASK*FRAMES MASK*FRAMES ...`.
     fn play(row: &str) -> String {
         let mut keypad = Keypad::default();
         let mut mask = 0;
@@ -168,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn the_keypad_passes_the_test_vectors_of_the_script() {
+    fn the_keypad_passes_the_same_test_vectors_as_the_script() {
         let holds = include_str!("../../../../protocol/vectors/holds.tsv");
         let timelines = include_str!("../../../../protocol/vectors/timelines.tsv");
         for row in [holds, timelines].into_iter().flat_map(str::lines).filter(|line| !line.starts_with('#')) {
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn each_end_is_reported_once() {
+    fn the_end_of_each_timeline_is_reported_once() {
         let mut keypad = Keypad::default();
         keypad.play(steps("0:1,1:0")).expect("room");
         keypad.play(steps("0:2,9:0")).expect("room");
@@ -194,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_in_one_timeline_at_a_time() {
+    fn a_key_belongs_to_one_timeline_at_a_time() {
         let mut keypad = Keypad::default();
         keypad.play(steps("0:3,9:0")).expect("free keys");
         let error = keypad.play(steps("0:6,1:0")).expect_err("B is taken");

@@ -1,4 +1,4 @@
-//! Keys that are pressed and released in given frames. `lua/src/timelines.lua` follows the same rules.
+//! Timelines: plans of which keys are down in which frames. `lua/src/timelines.lua` follows the same rules.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -11,15 +11,16 @@ use super::holds::{Holds, Owner};
 /// The largest number of timelines that wait for the end of others.
 const MAX_WAITING: usize = 1024;
 
-/// All timelines. Each that runs owns its keys as a hold does, and counts the same ticks. A timeline without keys is over, so no
-/// more timelines can run than there are keys.
+/// All timelines. A running timeline owns its keys as a hold does, and counts the same ticks. A timeline that no longer
+/// owns a key is over. So there cannot be more running timelines than keys.
 #[derive(Debug, Default)]
 pub struct Timelines {
     running: Vec<Timeline>,
     /// The appended timelines that have not begun, in the order of their first ticks. They own no keys yet.
     waiting: VecDeque<Timeline>,
     last_id: u32,
-    /// The timelines that ended since the last `take_ended`: their ids, and whether they ended before their last step.
+    /// The timelines that have ended since the last `take_ended`: their ids, and whether they ended before their last
+    /// step.
     over: Vec<(u32, bool)>,
 }
 
@@ -27,9 +28,9 @@ pub struct Timelines {
 struct Timeline {
     id: u32,
     steps: Vec<KeyStep>,
-    /// Number of the next step.
+    /// The index of the next step.
     next: usize,
-    /// The tick of offset 0.
+    /// The tick at which the timeline begins. The offsets of steps count from here.
     start: u64,
 }
 
@@ -39,7 +40,7 @@ impl Timeline {
         self.steps.get(self.next).map(|step| self.start + u64::from(step.offset))
     }
 
-    /// The first tick after its last frame.
+    /// The tick of the last step.
     fn end(&self) -> u64 {
         self.start + self.steps.last().map_or(0, |step| u64::from(step.offset))
     }
@@ -75,10 +76,11 @@ impl Timelines {
         Ok((self.last_id, self.begin(timeline, holds)))
     }
 
-    /// Plays `steps` after all timelines that are playing or waiting. Returns its id, and the ticks before its first frame.
+    /// Plays a timeline after all other timelines that are playing or waiting. Returns its id, and how many ticks pass
+    /// before its first frame.
     ///
     /// # Errors
-    /// If too many wait.
+    /// If too many timelines wait.
     pub fn append(
         &mut self,
         steps: Vec<KeyStep>,
@@ -99,12 +101,13 @@ impl Timelines {
         Ok((self.last_id, end - holds.tick(), KeyChange::default()))
     }
 
+    /// A timeline with a new id.
     fn numbered(&mut self, steps: Vec<KeyStep>, start: u64) -> Timeline {
         self.last_id = self.last_id.checked_add(1).unwrap_or(1);
         Timeline { id: self.last_id, steps, next: 0, start }
     }
 
-    /// Begins a timeline in the frame that comes.
+    /// Begins a timeline with the next frame.
     fn begin(&mut self, mut timeline: Timeline, holds: &mut Holds) -> KeyChange {
         let kept = holds.take(timeline::union(&timeline.steps), timeline.id);
         let mut change = KeyChange { add: 0, clear: kept };
@@ -115,7 +118,7 @@ impl Timelines {
         change
     }
 
-    /// Called after a frame, and after the holds were advanced.
+    /// Called after each frame, after `holds` was advanced.
     pub fn advance(&mut self, holds: &mut Holds) -> KeyChange {
         let mut change = KeyChange::default();
         self.running.retain_mut(|timeline| {
@@ -138,7 +141,7 @@ impl Timelines {
         change
     }
 
-    /// Called after keys were set directly and the holds were updated. A timeline without keys ends.
+    /// Ends each timeline that no longer owns a key. Called after keys were set directly and `holds` was updated.
     pub fn release(&mut self, holds: &Holds) {
         self.running.retain(|timeline| {
             let plays = holds.owned(Owner::Timeline(timeline.id)) != 0;
@@ -149,7 +152,7 @@ impl Timelines {
         });
     }
 
-    /// Ends timeline `id`, or with 0 all of them. Returns whether there was one, and the keys to release.
+    /// Ends timeline `id`, or with 0 all timelines. Returns whether there was such a timeline, and the keys to release.
     pub fn cancel(&mut self, id: u32, holds: &mut Holds) -> (bool, u16) {
         let (count, mut keys) = (self.running.len() + self.waiting.len(), 0);
         self.running.retain(|timeline| {
@@ -170,26 +173,26 @@ impl Timelines {
         (self.running.len() + self.waiting.len() < count, keys)
     }
 
-    /// Whether timeline `id` is not over.
+    /// Whether timeline `id` is playing or waiting.
     pub fn plays(&self, id: u32) -> bool {
         self.running.iter().chain(&self.waiting).any(|timeline| timeline.id == id)
     }
 
-    /// The first timeline that is not over.
+    /// The first timeline that is playing or waiting.
     pub fn first(&self) -> Option<u32> {
         self.running.iter().chain(&self.waiting).map(|timeline| timeline.id).next()
     }
 
-    /// The timelines that ended since the last call.
+    /// The timelines that have ended since the last call: their ids, and whether they ended before their last step.
     pub fn take_ended(&mut self) -> Option<Vec<(u32, bool)>> {
         if self.over.is_empty() { None } else { Some(std::mem::take(&mut self.over)) }
     }
 }
 
-/// Ended timelines that are remembered. The script remembers as many.
+/// The largest number of ended timelines whose end is stored. The script has the same limit.
 const REMEMBERED: usize = 16_384;
 
-/// The last timelines that ended.
+/// The ends of the most recent timelines.
 #[derive(Debug, Default)]
 pub struct EndedTimelines {
     by_id: HashMap<u32, TimelineEnd>,
@@ -204,7 +207,7 @@ struct TimelineEnd {
 }
 
 impl EndedTimelines {
-    /// A timeline ended in `frame`.
+    /// Stores that a timeline ended in `frame`. If there are too many, drops the oldest end.
     pub fn remember(&mut self, id: u32, frame: u32, cancelled: bool) {
         if self.order.len() == REMEMBERED
             && let Some(oldest) = self.order.pop_front()
@@ -218,7 +221,7 @@ impl EndedTimelines {
     /// How and in which frame a timeline ended.
     ///
     /// # Errors
-    /// If the timeline is unknown.
+    /// If there never was such a timeline, or it ended too long ago.
     pub fn describe(&self, id: u32) -> Result<Value, OpError> {
         let Some(TimelineEnd { frame, cancelled }) = self.by_id.get(&id) else {
             return Err(OpError::bad_argument(format!(
@@ -235,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_are_forgotten() {
+    fn the_oldest_ends_are_dropped() {
         let mut ended = EndedTimelines::default();
         for id in 0..=REMEMBERED as u32 {
             ended.remember(id, 7, false);

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use framewire_libmgba::MAX_SAVE_SIZE;
 use parking_lot::Mutex;
 
-/// Copies of files that another program wrote, at most this many of one save.
+/// If another program has changed a save file, the file is copied before it is replaced. This is the largest number of
+/// copies of one save file.
 const COPIES: u32 = 99;
 
-/// The file of a battery save. It is locked while it is in use, and written whole or not at all.
+/// The file of a battery save. It is locked while it is in use. It is written completely or not at all.
 #[derive(Debug)]
 pub(super) struct SaveFile {
     path: PathBuf,
@@ -19,38 +20,39 @@ pub(super) struct SaveFile {
     disk: Mutex<Disk>,
 }
 
-/// What the file must hold.
+/// The content that the file should have: what the game saved last.
 #[derive(Debug)]
 struct Latest {
     version: u64,
     bytes: Arc<[u8]>,
 }
 
-/// What the file holds.
+/// The content that the file has, as this process last read or wrote it.
 #[derive(Debug)]
 struct Disk {
+    /// The version in [`Latest`] to which `bytes` belongs.
     version: u64,
     bytes: Arc<[u8]>,
-    /// The identity of the file that held it; `None` if there was no file.
+    /// The identity of the file that was read or written; `None` if there was no file.
     identity: Option<Identity>,
-    /// Open for its lock.
+    /// The file, which is kept open to keep its lock.
     lock: Option<File>,
-    /// Another emulator uses it, so it is never written from here.
+    /// Whether another emulator uses the file. If so, it is never written here.
     taken: bool,
 }
 
 /// A save file that was opened.
 #[derive(Debug, Clone)]
 pub(super) struct Opened {
-    /// `None` for `/dev/null`: nothing is to be saved.
+    /// `None` for `/dev/null`: then saves are not written.
     pub file: Option<Arc<SaveFile>>,
-    /// What it holds.
+    /// The content of the file.
     pub bytes: Arc<[u8]>,
-    /// Why it cannot be written, if that is known already.
+    /// Why the file cannot be written, if that is already known.
     pub problem: Option<String>,
 }
 
-/// Distinguishes a file from another one that has replaced it.
+/// Identifies a file. If another file has replaced it at the same path, the identity differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Identity {
     #[cfg(unix)]
@@ -70,10 +72,10 @@ impl Identity {
     }
 }
 
-/// The bytes of a save file. Only regular files are opened, because reading a pipe or a device could block forever.
+/// Reads a save file. Only regular files are opened, because reading a pipe or a device could block forever.
 ///
 /// # Errors
-/// If it does not exist, is not a file, or is too large.
+/// If the file does not exist, is not a regular file, or is too large.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, String> {
     let failed = |error: io::Error| format!("cannot read {}: {error}", path.display());
     if !fs::metadata(path).map_err(failed)?.is_file() {
@@ -93,10 +95,10 @@ fn read_from(file: &File) -> io::Result<Vec<u8>> {
 }
 
 impl SaveFile {
-    /// Opens the save file at `path`. If it does not exist, creates it empty, as mGBA does.
+    /// Opens the save file at `path`. If it does not exist, creates an empty file, as mGBA does.
     ///
     /// # Errors
-    /// If it exists and cannot be read or is not a file.
+    /// If `path` exists, but is not a regular file or cannot be read.
     pub fn open(path: &Path) -> Result<Opened, String> {
         if fs::canonicalize(path).is_ok_and(|path| path == Path::new("/dev/null")) {
             return Ok(Opened { file: None, bytes: Arc::default(), problem: None });
@@ -122,7 +124,8 @@ impl SaveFile {
         Ok(Opened { file: Some(Arc::new(file)), bytes, problem })
     }
 
-    /// Opens the file again. Returns what the game saved last if that cannot be written, or else the content of the file.
+    /// Opens the file again, after writing what the game saved last. If that cannot be written, it is returned in place
+    /// of the file's content.
     ///
     /// # Errors
     /// Those of [`open`](Self::open).
@@ -148,12 +151,12 @@ impl SaveFile {
         &self.path
     }
 
-    /// Whether the file holds what it must hold.
+    /// Whether the file has the content that it should have.
     pub fn is_written(&self) -> bool {
         self.disk.lock().version == self.latest.lock().version
     }
 
-    /// Sets what the file must hold from now on.
+    /// Sets the content that the file should have. [`flush`](Self::flush) writes it.
     pub fn set(&self, bytes: &[u8]) {
         let mut latest = self.latest.lock();
         if *latest.bytes != *bytes {
@@ -162,11 +165,11 @@ impl SaveFile {
         }
     }
 
-    /// Writes the file if its content is out of date. If another program has changed the file meanwhile, the file is
-    /// copied first; the result is a text about that.
+    /// Writes the file, if it does not have the content that it should have. If another program has changed the file in
+    /// the meantime, copies the file first, and returns a message about that.
     ///
     /// # Errors
-    /// If it cannot be written. Then the file is unchanged.
+    /// If the file cannot be written. Then it is unchanged.
     pub fn flush(&self) -> Result<Option<String>, String> {
         let mut disk = self.disk.lock();
         let (version, bytes) = {
@@ -189,26 +192,26 @@ impl SaveFile {
         *disk = Disk { version, bytes, identity, lock: Some(lock), taken: false };
         Ok(copy.map(|copy| {
             let (path, copy) = (self.path.display(), copy.display());
-            format!("another program changed {path} while the game ran; its file is now {copy}, and {path} is what the game saved")
+            format!("another program changed {path} while the game ran; its version is now {copy}, and {path} is what the game saved")
         }))
     }
 
-    /// Renames the existing file, so that it is kept.
+    /// Copies the existing file to a path that ends with `.bak-` and a number. Returns this path.
     fn copy(&self) -> io::Result<PathBuf> {
         for number in 1..=COPIES {
             let mut name = self.path.clone().into_os_string();
             name.push(format!(".bak-{number}"));
-            let place = PathBuf::from(name);
-            if place.exists() {
+            let path = PathBuf::from(name);
+            if path.exists() {
                 continue;
             }
-            if fs::hard_link(&self.path, &place).is_err() {
-                framewire_files::replace(&place, &fs::read(&self.path)?)?;
+            if fs::hard_link(&self.path, &path).is_err() {
+                framewire_files::replace(&path, &fs::read(&self.path)?)?;
             }
-            return Ok(place);
+            return Ok(path);
         }
         Err(io::Error::other(format!(
-            "another program changed it, and there are {COPIES} copies (.bak-N) already"
+            "another program changed it, and there are already {COPIES} copies (.bak-N)"
         )))
     }
 }
@@ -232,7 +235,8 @@ impl Disk {
         Ok(())
     }
 
-    /// What the file holds, if another program has changed it since it was last read or written here.
+    /// The content of the file, if another program has changed it since this process last read or wrote it. Otherwise
+    /// `None`.
     fn changed_elsewhere(&self, path: &Path) -> io::Result<Option<Vec<u8>>> {
         let data = match fs::metadata(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -245,7 +249,7 @@ impl Disk {
         if self.identity != Some(Identity::of(&data)) && !framewire_files::lock(&file) {
             return Err(io::Error::other("another emulator uses it"));
         }
-        // Its times are not enough: they may be equal if the change came soon after our own.
+        // Compare the bytes, not the modification times, which may be equal if the other program wrote soon after us.
         Ok(Some(read_from(&file)?).filter(|theirs| **theirs != *self.bytes))
     }
 }
@@ -254,7 +258,8 @@ fn taken(path: &Path) -> String {
     format!("another emulator uses {}; this one does not write it", path.display())
 }
 
-/// Why the file cannot be replaced, as far as its permissions show.
+/// Why the file cannot be replaced, according to the permissions of the file and its folder. `None` if it can be
+/// replaced.
 fn unwritable(path: &Path) -> Option<String> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let checked =

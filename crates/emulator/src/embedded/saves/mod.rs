@@ -1,8 +1,9 @@
-//! Battery saves: in memory while the game runs, and written to their files soon after the game changed them.
+//! Battery saves. While the game runs, they are in memory. Soon after the game has changed a save, it is written to its
+//! file.
 //!
 //! - `file`: the file of a save on disk, its lock, and changes by other programs;
 //! - `writer`: the thread that writes files;
-//! - `problems`: what cannot be written, for the log, the events and the report.
+//! - `problems`: reports saves that cannot be written: in the log, as events and in the emulator's state.
 
 mod file;
 mod problems;
@@ -22,39 +23,40 @@ use problems::Problems;
 pub(super) use problems::SaveProblems;
 use writer::Writer;
 
-/// A save is written when the game has not changed it for this time,
+/// A changed save is written when the game has not changed it again for this time.
 const QUIET: Duration = Duration::from_millis(500);
-/// and at the latest this time after its first change.
+/// A changed save is written at the latest this time after its first change, even if the game continues to change it.
 const LATEST: Duration = Duration::from_secs(3);
 
 /// The saves of a core and their files.
 pub(super) struct Saves {
     saves: Vec<Tracked>,
-    /// Files that are in use or are still written.
+    /// The files that a save uses or that the writer still has to write.
     files: Vec<Weak<SaveFile>>,
     writer: Writer,
     problems: Problems,
-    /// The save file of a game whose save is not next to its ROM.
+    /// The save file from the settings, if the user has chosen one.
     own: Option<OwnSave>,
 }
 
-/// A game and its save file.
+/// A game, and the save file that the user has chosen for it in place of the file next to the ROM.
 struct OwnSave {
     rom: PathBuf,
     save: PathBuf,
 }
 
-/// A save that the game changes.
+/// A save of the core that is checked for changes.
 struct Tracked {
     id: SaveId,
-    /// `None` if it must not or cannot be written.
+    /// The file of the save; `None` if the save must not or cannot be written.
     file: Option<Arc<SaveFile>>,
-    /// Its bytes at the last check.
+    /// The save's bytes at the last check.
     bytes: Vec<u8>,
+    /// The changes that were not handed to the writer yet.
     change: Option<Unwritten>,
 }
 
-/// Changes that were not handed to the writer yet.
+/// When a save was changed for the first and for the last time since it was handed to the writer.
 #[derive(Clone, Copy)]
 struct Unwritten {
     first: Instant,
@@ -68,7 +70,7 @@ impl Unwritten {
 }
 
 impl Saves {
-    /// Starts the thread that writes.
+    /// Starts the thread that writes save files.
     ///
     /// # Errors
     /// If the system cannot create a thread.
@@ -78,17 +80,17 @@ impl Saves {
         Ok(Saves { saves: Vec::new(), files: Vec::new(), writer, problems: problems(), own: None })
     }
 
-    /// Finds what the game has changed, and lets the writer store what is due. A save that was removed without another in its
-    /// place is reported: by `load_file`, a script, or a state with another kind of save memory.
+    /// Finds changed saves, and hands those that are due to the writer. If the core's save was removed and not
+    /// replaced, reports that as a problem. The operation `load_file`, a script, or a state with another type of save
+    /// memory can remove it.
     pub fn check(&mut self, core: &mut Core, now: Instant) {
         if self.take_changes(core, now) && !core.saves().any(|save| save.in_use) {
-            let problem =
-                "no save file is in use since another game or state took it out; load one with autoload_save";
+            let problem = "no save file is in use, because loading another game or state removed it; load one with autoload_save";
             self.problems.set_opening(Path::new(""), Some(problem.to_owned()));
         }
     }
 
-    /// Whether a save was removed.
+    /// Finds changed saves, and hands those that are due to the writer. Returns whether the core has removed a save.
     fn take_changes(&mut self, core: &mut Core, now: Instant) -> bool {
         self.adopt_all(core, now);
         let mut ended = Vec::new();
@@ -109,30 +111,31 @@ impl Saves {
         !ended.is_empty()
     }
 
-    /// Removes the core's saves and lets the writer store them. Called before the core is dropped.
+    /// Removes the core's saves, and hands them to the writer. Called before the core is dropped.
     pub fn leave(&mut self, core: &mut Core) {
         core.unload_save();
         self.take_changes(core, Instant::now());
-        // The next core counts its saves from the beginning.
+        // The next core uses the same ids for its own saves.
         self.saves.clear();
     }
 
-    /// Like [`leave`](Self::leave), and waits until everything is written.
+    /// Like [`leave`](Self::leave), but also waits until everything is written.
     pub fn finish(&mut self, core: &mut Core) {
         self.leave(core);
         self.writer.finish();
     }
 
-    /// Gives the game this save file, now and whenever its own save is loaded.
+    /// Loads a save file for the current game. From now on, this file is the game's own save file, in place of the file
+    /// next to the ROM.
     ///
     /// # Errors
-    /// If it cannot be read or written.
+    /// If the file cannot be read or written.
     pub fn load_own(&mut self, core: &mut Core, path: &Path) -> Result<(), OpError> {
         self.own = Some(OwnSave { rom: core.path().to_owned(), save: path.to_owned() });
         self.load(core, path)
     }
 
-    /// The save file of the game that runs: next to its ROM, if it has no other one.
+    /// The current game's own save file: the file that the user has chosen, or else the file next to the ROM.
     fn path(&self, core: &Core) -> PathBuf {
         match &self.own {
             Some(own) if own.rom == core.path() => own.save.clone(),
@@ -140,14 +143,14 @@ impl Saves {
         }
     }
 
-    /// Gives the game its save file. If the file cannot be written, that is reported, and the game
-    /// runs anyway.
+    /// Loads the game's own save file. If the file cannot be read or written, this is reported, and the game runs
+    /// anyway.
     pub fn autoload_at_start(&mut self, core: &mut Core) {
-        // The previous game may have left one.
+        // Hand over a changed save of the previous game.
         self.take_changes(core, Instant::now());
         let path = self.path(core);
         if let Some(folder) = path.parent() {
-            // Files of processes that were killed while they wrote.
+            // Remove the temporary files of processes that were killed while they wrote.
             let _ = framewire_files::remove_abandoned(folder);
         }
         let opened = self.open(&path).unwrap_or_else(|problem| Opened {
@@ -160,20 +163,20 @@ impl Saves {
         }
     }
 
-    /// Gives the game its save file.
+    /// Loads the game's own save file.
     ///
     /// # Errors
-    /// If it cannot be read or written.
+    /// If the file cannot be read or written.
     pub fn autoload(&mut self, core: &mut Core) -> Result<(), OpError> {
         self.load(core, &self.path(core))
     }
 
-    /// Gives the game a save file.
+    /// Loads a save file. The game's changes are written to this file from now on.
     ///
     /// # Errors
-    /// If it cannot be read or written.
+    /// If the file cannot be read or written.
     pub fn load(&mut self, core: &mut Core, path: &Path) -> Result<(), OpError> {
-        // What the game saved a moment ago may be in that file.
+        // The current save may belong to the same file, so its latest changes must be written first.
         self.hand_over_all(core);
         let opened = self.open(path).map_err(OpError::failed)?;
         if let Some(problem) = opened.problem {
@@ -182,10 +185,10 @@ impl Saves {
         self.put_in(core, path, opened)
     }
 
-    /// Gives the game a save file to read.
+    /// Loads a save file, to which the game's changes are not written.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If the file cannot be read.
     pub fn load_temporary(core: &mut Core, path: &Path) -> Result<(), OpError> {
         let null = std::fs::canonicalize(path).is_ok_and(|path| path == Path::new("/dev/null"));
         let bytes =
@@ -193,6 +196,7 @@ impl Saves {
         core.load_temporary_save(&bytes).map_err(|error| OpError::failed(error.to_string()))
     }
 
+    /// Loads the content of an opened save file into the core, and tracks the core's new save.
     fn put_in(&mut self, core: &mut Core, path: &Path, opened: Opened) -> Result<(), OpError> {
         let Opened { file, bytes, problem } = opened;
         self.release(file.as_ref());
@@ -204,11 +208,11 @@ impl Saves {
         Ok(())
     }
 
-    /// Opens a save file, or the one that is open already after it was written.
+    /// Opens a save file. If the file is already open here, writes its latest changes first.
     fn open(&mut self, path: &Path) -> Result<Opened, String> {
         self.files.retain(|file| file.strong_count() > 0);
-        let place = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let open = self.files.iter().filter_map(Weak::upgrade).find(|file| file.path() == place);
+        let real_path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let open = self.files.iter().filter_map(Weak::upgrade).find(|file| file.path() == real_path);
         if let Some(file) = open {
             if let Ok(Some(notice)) = file.flush() {
                 self.problems.log(Level::Warn, &notice);
@@ -220,8 +224,8 @@ impl Saves {
         Ok(opened)
     }
 
-    /// Detaches the save that had this file. When libmgba closes that save, it adds the cartridge's
-    /// clock to it, and the file may hold what another program wrote by then.
+    /// Detaches `file` from the saves that use it, so that their later changes are not written to it. When libmgba
+    /// closes such a save, it appends the cartridge's clock to the save. By then, the file may have newer content.
     fn release(&mut self, file: Option<&Arc<SaveFile>>) {
         let Some(file) = file else { return };
         for tracked in &mut self.saves {
@@ -229,7 +233,7 @@ impl Saves {
         }
     }
 
-    /// Tracks the saves that scripts have loaded, the oldest first.
+    /// Begins to track the saves that scripts have loaded, the oldest first.
     fn adopt_all(&mut self, core: &mut Core, now: Instant) {
         let known = |id: SaveId| self.saves.iter().any(|tracked| tracked.id == id);
         let new = core.saves().filter(|save| !known(save.id));
@@ -251,10 +255,11 @@ impl Saves {
         }
     }
 
-    /// Gives the writer what the game saved to the file at `path` shortly before a script loaded it. Returns whether there was
-    /// anything; then libmgba has read an outdated file.
+    /// Called after a script has loaded the file at `path`. Hands the changes that the game had just saved to this file
+    /// to the writer. Returns whether there were such changes: if so, libmgba has read the file too early, without
+    /// them.
     fn settle(&mut self, core: &Core, path: &Path, now: Instant) -> bool {
-        let place = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let real_path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let mut newer = false;
         for save in core.saves() {
             let tracked = self.saves.iter_mut().find(|tracked| tracked.id == save.id);
@@ -263,7 +268,7 @@ impl Saves {
             else {
                 continue;
             };
-            if file.path() != place {
+            if file.path() != real_path {
                 continue;
             }
             if battery(save.bytes) != battery(&tracked.bytes) {
@@ -275,14 +280,13 @@ impl Saves {
         newer
     }
 
-    /// Called when a script has opened a save, which libmgba has read already. Returns what was opened.
+    /// Begins to track a save that a script has loaded and libmgba has already read. Opens the save's file and returns
+    /// it.
     fn adopt(&mut self, id: SaveId, found_at: Option<PathBuf>, bytes: Vec<u8>) -> Option<Opened> {
-        let opened =
-            match &found_at {
-                Some(path) => self.open(path),
-                None => Err("a script loaded it from a place that is not known; what the game saves is lost"
-                    .to_owned()),
-            };
+        let opened = match &found_at {
+            Some(path) => self.open(path),
+            None => Err("a script loaded it from an unknown file; what the game saves is lost".to_owned()),
+        };
         let (opened, problem) = match opened {
             Ok(opened) => (Some(opened.clone()), opened.problem),
             Err(problem) => (None, Some(problem)),
@@ -294,7 +298,7 @@ impl Saves {
         opened
     }
 
-    /// Gives the writer everything that the game has changed.
+    /// Hands all changes of all saves to the writer, even those that are not due yet.
     pub fn hand_over_all(&mut self, core: &mut Core) {
         self.take_changes(core, Instant::now());
         for tracked in &mut self.saves {
@@ -303,19 +307,21 @@ impl Saves {
     }
 }
 
-/// The save without the cartridge's clock, which libmgba adds after the last whole block. All save memory has whole blocks.
+/// The save without the cartridge's clock. The size of save memory is a multiple of 512 bytes, and libmgba appends the
+/// clock.
 fn battery(bytes: &[u8]) -> &[u8] {
     const BLOCK: usize = 512;
     &bytes[..bytes.len() - bytes.len() % BLOCK]
 }
 
-/// The refusal for a save file that cannot be read because of `problem`.
+/// The error for a save file that cannot be read because of `problem`.
 fn unread(path: &Path, problem: String) -> OpError {
     let missing = matches!(path.try_exists(), Ok(false));
     OpError::new(if missing { Status::NotFound } else { Status::Failed }, problem)
 }
 
 impl Tracked {
+    /// Records whether the save has changed. `bytes` is its present content.
     fn check(&mut self, bytes: &[u8], now: Instant) {
         if self.bytes != bytes {
             self.bytes = bytes.to_vec();
@@ -324,6 +330,7 @@ impl Tracked {
         }
     }
 
+    /// If the save has changed, hands it to the writer.
     fn hand_over(&mut self, writer: &Writer) {
         if self.change.take().is_some()
             && let Some(file) = &self.file

@@ -1,4 +1,4 @@
-//! Reports why a save cannot be written: in the log, as an event, and in the emulator's state.
+//! Reports saves that cannot be written: in the log, as events, and in the emulator's state.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::super::shared::EmbeddedState;
 use super::file::SaveFile;
 use crate::Happening;
 
-/// Reports each problem with saves once when it appears, and once when it is over.
+/// Reports each problem with a save once when it appears, and once when it is over.
 pub(super) struct Problems {
     shared: Arc<EmbeddedState>,
     console: Console,
@@ -19,9 +19,9 @@ pub(super) struct Problems {
 /// The current problems with the save file of a game.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(in super::super) struct SaveProblems {
-    /// A problem with opening this file. It is over when the file is written or another file is opened.
+    /// A problem from when this file was opened. It is over when the file is written or another file is opened.
     opening: Option<(PathBuf, String)>,
-    /// A problem with the last attempt to write.
+    /// A problem with the last attempt to write a file.
     writing: Option<String>,
 }
 
@@ -41,13 +41,14 @@ impl Problems {
         (self.console)(level, line);
     }
 
-    /// A save file was opened, with or without a problem.
+    /// Called when a save file was opened, with or without a problem.
     pub fn set_opening(&mut self, path: &Path, problem: Option<String>) {
         let opening = problem.map(|problem| (path.to_owned(), problem));
         self.change(|problems| *problems = SaveProblems { opening, writing: None });
     }
 
-    /// These save files were written; another one was not, if there is a `problem`.
+    /// Called after an attempt to write save files. `written` are those that were written. If another file was not
+    /// written, `problem` is the reason.
     pub fn set_writing(&mut self, written: &[Arc<SaveFile>], problem: Option<String>) {
         self.change(|problems| {
             problems.opening.take_if(|(path, _)| written.iter().any(|file| file.path() == path));

@@ -10,7 +10,7 @@ use parking_lot::{Condvar, Mutex};
 use super::file::SaveFile;
 use super::problems::Problems;
 
-/// How long until a file that could not be written is tried again: at first, and at most.
+/// The time until the next attempt to write a file that could not be written: the first time, and the longest time.
 const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
 /// Writes save files on a thread of its own.
@@ -53,7 +53,7 @@ impl Writer {
         self.queue.changed.notify_one();
     }
 
-    /// Waits until everything is written, or was tried once more.
+    /// Waits until everything is written, or the last attempt has failed. Then the thread ends.
     pub fn finish(&mut self) {
         self.queue.state.lock().ended = true;
         self.queue.changed.notify_one();
@@ -106,7 +106,8 @@ fn run(queue: &WriteQueue, mut problems: Problems) {
 }
 
 impl WriteQueue {
-    /// Waits for files, until `retry` at the latest. Whether this is the end.
+    /// Waits for files to write, until `retry` at the latest, and adds them to `files`. Returns whether the thread must
+    /// end.
     fn wait(&self, files: &mut Vec<Arc<SaveFile>>, retry: Option<Instant>) -> bool {
         let mut waiting = self.state.lock();
         while waiting.files.is_empty() && !waiting.ended {

@@ -1,4 +1,4 @@
-//! Accesses to memory, and what the model expects.
+//! Random accesses to memory, each compared with the model.
 
 use framewire_emulator::{Change, Emulator, MemoryRange, WatchEvent, WatchRequest};
 use framewire_expression::{Expression, NoNames, Type};
@@ -40,7 +40,7 @@ pub fn write(place: &Place, width: u32, value: u32) -> Op {
     }
 }
 
-/// The number in these bytes, computed by the test itself.
+/// The little-endian number in these bytes. The tests do not use the product's own function for this.
 fn number(bytes: &[u8], signed: bool) -> i64 {
     let unsigned = bytes.iter().rev().fold(0, |number, byte| number * 256 + i64::from(*byte));
     let limit = 1 << (8 * bytes.len());
@@ -52,14 +52,14 @@ fn is_signed(kind: Type) -> bool {
 }
 
 impl<E: Emulator> Session<'_, E> {
-    /// Makes one access, and compares it with the model.
+    /// Makes one random access, and compares it with the model.
     pub fn case(&mut self) {
         match self.random.u16(0..1000) {
             0..300 => self.read_something(1),
             300..400 => self.read_something(9),
             400..750 => self.write_something(1),
             750..850 => self.write_something(9),
-            850..900 => self.ask_for_what_is_not_there(),
+            850..900 => self.access_missing_memory(),
             900..930 => self.switch_banks(),
             930..980 => self.evaluate(),
             980..994 => self.search(),
@@ -75,7 +75,7 @@ impl<E: Emulator> Session<'_, E> {
         if self.random.u8(0..10) == 0 { self.random.u32(0..3000) } else { self.random.u32(0..40) }
     }
 
-    /// A read, and the value that the model expects.
+    /// A random read, and the value that the model expects.
     fn any_read(&mut self) -> (Op, Value) {
         if self.random.u8(0..3) == 0 {
             let length = self.length();
@@ -89,7 +89,7 @@ impl<E: Emulator> Session<'_, E> {
         (read(&place, width), Value::Int(number(&bytes, false)))
     }
 
-    /// Up to `most` reads in one batch.
+    /// Performs up to `most` random reads in one batch.
     fn read_something(&mut self, most: usize) {
         let count = self.random.usize(1..=most);
         let (ops, expected): (Vec<_>, Vec<_>) = (0..count).map(|_| self.any_read()).unzip();
@@ -99,10 +99,10 @@ impl<E: Emulator> Session<'_, E> {
 
     fn compare(&self, ops: Vec<Op>, expected: &[Value]) {
         let found = self.do_all(ops);
-        self.assert(found == expected, || format!("{found:x?}, where the model has {expected:x?}"));
+        self.assert(found == expected, || format!("{found:x?}, but the model has {expected:x?}"));
     }
 
-    /// A write: its operation, its place and its bytes.
+    /// A random write: its operation, its place and its bytes.
     fn any_write(&mut self) -> (Op, Place, Vec<u8>) {
         if self.random.u8(0..3) == 0 {
             let length = self.length().max(1);
@@ -122,7 +122,7 @@ impl<E: Emulator> Session<'_, E> {
         (write(&place, width, value), place, value.to_le_bytes()[..width as usize].to_vec())
     }
 
-    /// Up to `most` operations in one batch, of which the first writes.
+    /// Performs up to `most` random reads and writes in one batch. The first operation is a write.
     fn write_something(&mut self, most: usize) {
         let (mut ops, mut expected) = (Vec::new(), Vec::new());
         let mut written = Vec::new();
@@ -153,7 +153,7 @@ impl<E: Emulator> Session<'_, E> {
             self.assert_around(place, before.len() as u32);
         }
         for (place, before) in written.iter().rev() {
-            // A patched game must not run.
+            // Undo changes of the ROM, because the game must not run with them.
             if place.domain.is_some_and(|name| name.starts_with("cart")) {
                 self.put_back(place, before);
             }
@@ -168,16 +168,16 @@ impl<E: Emulator> Session<'_, E> {
         self.assert_around(place, bytes.len() as u32);
     }
 
-    /// Compares the bytes around a write, on the bus and in the memory domain.
+    /// Compares the bytes around a write with the model, at the place of the write and in the memory domain.
     fn assert_around(&self, place: &Place, length: u32) {
-        for place in [Some(place.clone()), self.at_home(place)].into_iter().flatten() {
+        for place in [Some(place.clone()), self.in_domain(place)].into_iter().flatten() {
             let start = Place { address: place.address.saturating_sub(9), ..place };
             let wanted = |length: &u32| self.model.read(&start, *length).is_some();
             let Some(length) = [length + 18, length + 9, length].into_iter().find(wanted) else { continue };
             let expected = self.model.read(&start, length).expect("bytes");
             let found = self.do_one(read_range(&start, length));
             self.assert(found == Value::Bytes(expected.clone()), || {
-                format!("around {place:x?}: {found:x?}, where the model has {expected:x?}")
+                format!("around {place:x?}: {found:x?}, but the model has {expected:x?}")
             });
         }
     }
@@ -194,10 +194,10 @@ impl<E: Emulator> Session<'_, E> {
         self.assert(found == expected, || format!("{text} gives {:x?}", outcome.results));
     }
 
-    /// An access to missing memory is refused with its whole batch, and nothing is written.
-    fn ask_for_what_is_not_there(&mut self) {
+    /// Accesses memory that does not exist. Checks that the whole batch is refused and nothing is written.
+    fn access_missing_memory(&mut self) {
         let width = self.width();
-        let (place, writes) = self.nowhere(width);
+        let (place, writes) = self.missing_place(width);
         let length = width + self.random.u32(0..100);
         let value = self.random.u32(..);
         let op = match (writes, self.random.u8(0..3)) {
@@ -216,8 +216,9 @@ impl<E: Emulator> Session<'_, E> {
         self.assert_around(&at, bytes.len() as u32);
     }
 
-    /// An address without a number of this width, or, if `write` is true, without one that can be written.
-    fn nowhere(&mut self, width: u32) -> (Place, bool) {
+    /// A random place where no number of this width can be read, with `false`. Or a place where a number can be read
+    /// but not written, with `true`.
+    fn missing_place(&mut self, width: u32) -> (Place, bool) {
         let random = &mut self.random;
         let advance = matches!(self.model.console, Console::Gba);
         let bus = |address| Place { domain: None, address };
@@ -225,7 +226,7 @@ impl<E: Emulator> Session<'_, E> {
             0 if advance => (bus(random.u32(0x4000..0x0200_0000)), false),
             0 => (bus(random.u32(0x1_0000..)), false),
             1 if advance => (bus(random.u32(0x1000_0000..=u32::MAX)), false),
-            // Across the end.
+            // The number would extend beyond the end of the bus.
             1 | 2 => (bus(if advance { 0x1000_0000 } else { 0x1_0000 } - random.u32(0..width)), false),
             3 if advance => (bus(random.u32(0x0800_00D0..0x0E00_0000)), true),
             4 if advance => (Place { domain: Some("bios"), address: random.u32(0..0x3FFC) }, true),
@@ -245,7 +246,7 @@ impl<E: Emulator> Session<'_, E> {
         }
     }
 
-    /// Selects another bank of one kind of memory, as a game does.
+    /// Selects another bank of one type of memory, in the emulator and in the model.
     fn switch_banks(&mut self) {
         let Console::Gbc(banks) = &mut self.model.console else { return self.read_something(1) };
         let random = &mut self.random;
@@ -277,7 +278,7 @@ impl<E: Emulator> Session<'_, E> {
         self.do_one(op);
     }
 
-    /// The value of an expression, as waits and watches compute it.
+    /// Evaluates a random expression with the memory that a watch reports, and compares its value with the model.
     fn evaluate(&mut self) {
         let kind = *self.random.choice(&Type::ALL).expect("types");
         let width = u32::from(kind.size());
@@ -294,10 +295,10 @@ impl<E: Emulator> Session<'_, E> {
         let Value::Bytes(bytes) = base else { panic!("{base:?}") };
         let found = expression.value(0, &[kind.read(&bytes)]);
         let expected = number(&self.model.read(&place, width).expect("bytes"), is_signed(kind)) * 3 - 1;
-        self.assert(found == Some(expected), || format!("{found:?}, where the model has {expected}"));
+        self.assert(found == Some(expected), || format!("{found:?}, but the model has {expected}"));
     }
 
-    /// A search for a value finds all places that hold it.
+    /// Checks that a search for a value finds exactly the places that have this value in the model.
     fn search(&mut self) {
         let kind = *self.random.choice(&Type::ALL).expect("types");
         let width = u32::from(kind.size());
@@ -338,13 +339,13 @@ impl<E: Emulator> Session<'_, E> {
             search.candidates(0).map(|each| (each.domain.map(str::to_owned), each.address)).collect();
         let all: Vec<_> =
             all.into_iter().map(|(place, _)| (place.domain.map(str::to_owned), place.address)).collect();
-        self.assert(found == all, || format!("{wanted} is at {found:x?}, by the model at {all:x?}"));
+        self.assert(found == all, || format!("{wanted} is at {found:x?}, but in the model at {all:x?}"));
     }
 
-    /// Memory that the game does not use.
+    /// A random place in memory that the game does not change.
     fn quiet(&mut self, length: u32) -> Place {
         if let Console::Gbc(_) = self.model.console {
-            // The game does nothing at all.
+            // The Game Boy Color game changes no memory, so any place will do.
             loop {
                 let place = self.place(length, true);
                 if place.domain.is_none_or(|name| name != "cart0") {
@@ -360,10 +361,10 @@ impl<E: Emulator> Session<'_, E> {
         }
     }
 
-    /// A watch reports what was written between two frames, after the next one.
+    /// Writes to watched memory, and checks that the watch reports the change after the next frame.
     fn watch_a_write(&mut self) {
         if matches!(self.model.console, Console::Gba) {
-            // The game's own memory, which cases before have changed.
+            // Restore the game's own memory, which earlier cases have changed, so that the game can run.
             self.do_one(Op::LoadState { data: self.clean.clone(), flags: 0 });
             self.learn();
         }
@@ -389,7 +390,7 @@ impl<E: Emulator> Session<'_, E> {
         self.learn_after_a_frame();
     }
 
-    /// The game may have changed its own memory.
+    /// Called after a frame, in which the GBA game may have changed its own memory.
     fn learn_after_a_frame(&mut self) {
         if matches!(self.model.console, Console::Gba) {
             self.learn();

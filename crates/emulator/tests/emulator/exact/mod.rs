@@ -1,5 +1,5 @@
-//! Reads, writes, batches, watches, expressions and searches at random places, compared with a model of plain bytes. The
-//! end-to-end tests have this too, for a stock mGBA.
+//! Reads, writes, batches, watches, expressions and searches at random places, compared with a simple model of the
+//! console's memory. The end-to-end tests use this module too, with a stock mGBA.
 
 mod cases;
 mod model;
@@ -13,25 +13,25 @@ use framewire_protocol::{Batch, Op, OpError, Outcome, Value};
 pub use model::Console;
 use model::{Banks, Cell, Model, Place};
 
-/// Longer than any operation takes.
+/// A limit that is longer than any operation takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The banks that the bus shows at first.
+/// The banks that are selected at the start.
 pub const FIRST: Banks = Banks { rom: 1, vram: 0, sram: 0, wram: 1, unlocked: true };
 
-/// A Game Boy Color ROM of four banks, with four banks of cartridge RAM, that does nothing forever.
+/// A Game Boy Color ROM with four banks, and four banks of cartridge RAM. Its program is an endless loop.
 pub fn color_rom() -> Vec<u8> {
     let mut rom: Vec<u8> = (0..0x1_0000u32).map(|at| (at * 7 + at / 0x4000) as u8).collect();
     rom[0x100..0x150].fill(0);
     rom[0x100..0x104].copy_from_slice(&[0x00, 0xC3, 0x50, 0x01]); // nop; jp 0x150
-    rom[0x104..0x108].copy_from_slice(&[0xCE, 0xED, 0x66, 0x66]); // how the logo begins
+    rom[0x104..0x108].copy_from_slice(&[0xCE, 0xED, 0x66, 0x66]); // the beginning of the logo
     rom[0x134..0x138].copy_from_slice(b"COLO");
     rom[0x143] = 0xC0; // Game Boy Color only
     rom[0x147] = 0x1B; // MBC5, RAM, battery
     rom[0x148] = 1; // 64 KiB
     rom[0x149] = 3; // 32 KiB
     rom[0x14D] = rom[0x134..0x14D].iter().fold(0u8, |sum, byte| sum.wrapping_sub(*byte).wrapping_sub(1));
-    rom[0x150..0x153].copy_from_slice(&[0xF3, 0x18, 0xFE]); // di; jr to itself
+    rom[0x150..0x153].copy_from_slice(&[0xF3, 0x18, 0xFE]); // di; an endless loop (jr to itself)
     rom
 }
 
@@ -40,21 +40,23 @@ fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
 }
 
-/// An emulator in which frames run only on request: a paused core, or lockstep.
+/// A comparison of an emulator with the model. Frames of the emulator run only on request: the core is paused, or in
+/// lockstep.
 pub struct Session<'a, E: Emulator> {
     emulator: &'a E,
     model: Model,
     random: Rng,
-    /// The domains that this emulator has.
+    /// The memory domains that this emulator has.
     domains: Vec<&'static str>,
-    /// A state in which the game runs well.
+    /// A state from before the first case. The test changes the game's memory, so this state is loaded before frames
+    /// run.
     clean: Vec<u8>,
-    /// The last access, for error messages.
+    /// The last accesses, for error messages.
     log: Vec<String>,
 }
 
-/// Compares as many cases as `FRAMEWIRE_EXACT_CASES` says, or else `count`, from the seed `FRAMEWIRE_EXACT_SEED` on, or
-/// else from a fixed one, so that a failure can be repeated.
+/// Compares `count` random cases. The environment variable `FRAMEWIRE_EXACT_CASES` replaces this number. The seed is
+/// fixed, so that a failure can be repeated; `FRAMEWIRE_EXACT_SEED` sets another one.
 pub fn compare(emulator: &impl Emulator, console: Console, count: u64) {
     let seed = setting("FRAMEWIRE_EXACT_SEED", 1);
     let count = setting("FRAMEWIRE_EXACT_CASES", count);
@@ -90,7 +92,7 @@ impl<E: Emulator> Session<'_, E> {
                 bank(0xFF70, banks.wram),
             ]);
         } else {
-            // The first access shows mGBA what kind of save the cartridge has.
+            // With the first access, mGBA detects which type of save memory the cartridge has.
             self.do_one(Op::Read8 { address: 0x0E00_0000 });
         }
         let Value::List(names) = self.do_one(Op::Domains {}) else { panic!("no names") };
@@ -115,7 +117,8 @@ impl<E: Emulator> Session<'_, E> {
     /// All bytes of a domain.
     fn whole(&self, name: &'static str) -> Vec<u8> {
         let op = match (name, self.model.console) {
-            // Not a domain in a script that began before the game used it.
+            // If the script was loaded before the game used its save memory, it does not list this domain. So read the
+            // bus.
             ("sram", Console::Gba) => Op::ReadRange { address: 0x0E00_0000, length: 0x8000 },
             _ => {
                 let size =
@@ -157,15 +160,15 @@ impl<E: Emulator> Session<'_, E> {
         self.do_all(vec![op]).remove(0)
     }
 
-    /// Begins a watch, and returns the bytes of its ranges.
+    /// Begins a watch. Returns it with the bytes of its ranges.
     fn watch(&self, request: framewire_emulator::WatchRequest) -> (Watch, Value) {
         let watch = self.emulator.watch(request);
         let base = self.do_one(watch.op());
         (watch, base)
     }
 
-    /// Whether these bytes are in cartridge RAM that the emulator cannot write: mGBA's Lua writes only the bank that is
-    /// mapped, and only while it is unlocked.
+    /// Whether writing these bytes would change cartridge RAM that an attached emulator cannot write: mGBA's Lua can
+    /// write only the mapped bank, and only while it is unlocked.
     fn is_out_of_reach(&self, place: &Place, bytes: &[u8]) -> bool {
         let Console::Gbc(banks) = self.model.console else { return false };
         let attached = self.emulator.state().kind == Kind::Attached;
@@ -178,13 +181,13 @@ impl<E: Emulator> Session<'_, E> {
             })
     }
 
-    /// A random place of `length` bytes that the model has; if `write`, one that can be written.
+    /// A random place where the model has `length` bytes, which can be written if `write` is true.
     fn place(&mut self, length: u32, write: bool) -> Place {
         loop {
             let place = self.any_place(length);
-            // No emulator reads past the end, not even 0 bytes.
+            // An emulator refuses a place after the end of memory even if the length is 0.
             if self.model.read(&place, length.max(1)).is_some()
-                && (!write || self.model.takes(&place, length))
+                && (!write || self.model.is_writable(&place, length))
             {
                 return place;
             }
@@ -199,27 +202,28 @@ impl<E: Emulator> Session<'_, E> {
             return Place { domain: None, address };
         }
         let name = *random.choice(&self.domains).expect("domains");
-        // A domain of a GBA cartridge is as large as one can be.
+        // The domain of a GBA cartridge has the largest possible size. Choose from its beginning more often.
         let size = self.model.size(name);
         let size = if random.bool() { size } else { size.min(0x1_0000) };
         Place { domain: Some(name), address: near(random, 0, size, length) }
     }
 
-    /// The same byte in its memory domain, if this emulator has that.
-    fn at_home(&self, place: &Place) -> Option<Place> {
+    /// The place of the same byte in its memory domain, if this emulator has the domain.
+    fn in_domain(&self, place: &Place) -> Option<Place> {
         let Some(Cell::At(name, offset)) = self.model.cell(place) else { return None };
         let known = self.domains.contains(&name);
         known.then_some(Place { domain: Some(name), address: offset as u32 })
     }
 }
 
-/// An address from `first` up to `past`, often close to where banks, mirrors and parts end.
+/// A random address from `first` up to `past` (exclusive), often close to the end of a bank, a mirror or a part of
+/// memory.
 fn near(random: &mut Rng, first: u32, past: u32, length: u32) -> u32 {
     let at = random.u32(first..past);
     match random.u8(0..8) {
         0 => first + random.u32(0..8).min(past - first - 1),
         1 => past.saturating_sub(length.max(1) + random.u32(0..4)).max(first),
-        // A border of 4 KiB within.
+        // Close to a multiple of 4 KiB.
         2 | 3 => (at & !0xFFF).saturating_sub(random.u32(0..6)).clamp(first, past - 1),
         4 => at & !3,
         5 => at | 1,

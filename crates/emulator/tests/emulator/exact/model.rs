@@ -1,11 +1,11 @@
-//! The memory of a console as plain bytes.
+//! A simple model of a console's memory: plain bytes.
 
-/// Memory by its address.
+/// A place in memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// The memory domain; `None` is the bus.
     pub domain: Option<&'static str>,
-    /// Bus address, or offset in the domain.
+    /// The address on the bus, or the offset in the domain.
     pub address: u32,
 }
 
@@ -15,13 +15,14 @@ impl Place {
     }
 }
 
-/// Which bank of each kind of memory the bus of a Game Boy Color shows.
+/// The selected bank of each type of memory of a Game Boy Color.
 #[derive(Debug, Clone, Copy)]
 pub struct Banks {
     pub rom: u32,
     pub vram: u32,
     pub sram: u32,
     pub wram: u32,
+    /// Whether the game has unlocked the cartridge RAM.
     pub unlocked: bool,
 }
 
@@ -31,7 +32,7 @@ pub enum Console {
     Gbc(Banks),
 }
 
-/// A byte: an offset in a memory domain, or always the same.
+/// A byte of the model: at an offset in a memory domain, or with a fixed value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cell {
     At(&'static str, usize),
@@ -43,10 +44,10 @@ pub struct Model {
     domains: Vec<(&'static str, Vec<u8>)>,
 }
 
-/// All domains that have bytes of their own.
+/// All domains that the model stores. The bytes of other domains, such as `cart1`, are in one of these.
 pub const GBA_DOMAINS: [&str; 8] = ["bios", "wram", "iwram", "palette", "vram", "oam", "cart0", "sram"];
 pub const GBC_DOMAINS: [&str; 6] = ["cart0", "vram", "sram", "wram", "oam", "hram"];
-/// Where the bus has memory that is modelled.
+/// The parts of the bus that the model covers.
 const GBA_BUS: [(u32, u32); 7] = [
     (0x0200_0000, 0x0300_0000),
     (0x0300_0000, 0x0400_0000),
@@ -73,7 +74,7 @@ impl Model {
         Model { console, domains: Vec::new() }
     }
 
-    /// The names of all domains with bytes of their own.
+    /// The names of all domains that the model stores.
     pub fn names(&self) -> &'static [&'static str] {
         match self.console {
             Console::Gba => &GBA_DOMAINS,
@@ -91,7 +92,7 @@ impl Model {
         found.map(|(_, bytes)| bytes.as_slice())
     }
 
-    /// Bytes of a memory domain; that of a GBA cartridge is as large as one can be.
+    /// The size of a memory domain. For the domains of a GBA cartridge, this is the largest possible size of a ROM.
     pub fn size(&self, name: &str) -> u32 {
         match (name, self.console) {
             ("cart0" | "cart1" | "cart2", Console::Gba) => 0x200_0000,
@@ -99,7 +100,7 @@ impl Model {
         }
     }
 
-    /// The parts of the bus, from the first address up to the one after the last.
+    /// The parts of the bus that the model covers, each from its first address to its end (exclusive).
     pub fn bus(&self) -> &'static [(u32, u32)] {
         match self.console {
             Console::Gba => &GBA_BUS,
@@ -107,7 +108,7 @@ impl Model {
         }
     }
 
-    /// Which byte is at this address; `None` where the model has none.
+    /// The byte at this place; `None` if the model does not have it.
     pub fn cell(&self, place: &Place) -> Option<Cell> {
         let address = place.address;
         let (name, offset) = match (place.domain, self.console) {
@@ -121,7 +122,7 @@ impl Model {
             Some(Cell::At(name, offset))
         } else if name == "cart0" && place.domain.is_none_or(|name| address < self.size(name)) {
             Some(Cell::Fixed(match self.console {
-                // Its pins show the address.
+                // Past the end of the ROM, a read gives the address, as on the cartridge's pins.
                 Console::Gba => ((address >> 1) >> (8 * (address & 1))) as u8,
                 Console::Gbc(_) => 0xFF,
             }))
@@ -137,14 +138,14 @@ impl Model {
         }
     }
 
-    /// The bytes from this address on; `None` if the model does not have all of them.
+    /// The bytes from this place on; `None` if the model does not have all of them.
     pub fn read(&self, place: &Place, length: u32) -> Option<Vec<u8>> {
         place.address.checked_add(length)?;
         (0..length).map(|index| self.byte(&place.plus(index))).collect()
     }
 
     /// Whether all of these bytes can be written.
-    pub fn takes(&self, place: &Place, length: u32) -> bool {
+    pub fn is_writable(&self, place: &Place, length: u32) -> bool {
         (0..length).all(|index| match self.cell(&place.plus(index)) {
             Some(Cell::At(name, _)) => name != "bios" && (name != "cart0" || place.domain.is_some()),
             _ => false,
@@ -166,7 +167,7 @@ fn on_advance_bus(address: u32) -> Option<(&'static str, usize)> {
         2 => ("wram", offset & 0x3_FFFF),
         3 => ("iwram", offset & 0x7FFF),
         5 => ("palette", offset & 0x3FF),
-        // The last quarter shows the one before it.
+        // The last quarter of each 128 KiB is a mirror of the third quarter.
         6 if offset & 0x1_8000 == 0x1_8000 => ("vram", offset & 0x1_7FFF),
         6 => ("vram", offset & 0x1_FFFF),
         7 => ("oam", offset & 0x3FF),
