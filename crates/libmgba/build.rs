@@ -1,17 +1,17 @@
 //! Gets libmgba and compiles the shim against its headers.
 //!
 //! `tools/libmgba.sh` builds libmgba from source, once, as a static library. With
-//! the feature `system-libmgba` the installed library is used. That one is looked up
+//! the feature `system-libmgba`, the installed library is used. It is looked up
 //! in `LIBMGBA_INCLUDE_DIR` (the folder that holds `mgba/core/core.h`) and
 //! `LIBMGBA_LIB_DIR` (the folder that holds the library), then in the usual folders
-//! of the system. Debian ships no pkg-config file for libmgba, so none is asked for.
+//! of the system. Debian has no pkg-config file for libmgba, so pkg-config is not used.
 
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio, exit};
 
-/// From this crate's folder.
+/// The path from this crate's folder.
 const SCRIPT: &str = "../../tools/libmgba.sh";
 /// The variables that [`SCRIPT`] reads.
 const SCRIPT_VARIABLES: [&str; 4] = ["FRAMEWIRE_LIBMGBA_DIR", "FRAMEWIRE_LIBMGBA_SOURCE", "CC", "CFLAGS"];
@@ -35,9 +35,9 @@ const SOURCES: [&str; 15] = [
 ];
 const HEADERS: [&str; 3] = ["fw.h", "internal.h", "text_buffer.h"];
 
-/// What came or changed in mGBA 0.11, detected by words in its headers:
-/// development snapshots all call themselves 0.11, so a version number would
-/// not tell. (header, words in it, macro for the shim)
+/// Features that are new or different in mGBA 0.11, as (header, words in it,
+/// macro for the shim). They are detected by words in the headers: all
+/// development snapshots call themselves 0.11, so the version is not enough.
 const FEATURES: [(&str, &str, &str); 5] = [
     ("mgba/core/core.h", "(*getGameInfo)", "FW_HAVE_GAME_INFO"),
     ("mgba/core/core.h", "(*currentVideoSize)", "FW_HAVE_CURRENT_VIDEO_SIZE"),
@@ -54,14 +54,14 @@ fn main() {
     for file in SOURCES.iter().chain(&HEADERS) {
         println!("cargo::rerun-if-changed=shim/{file}");
     }
-    // `--all-features` has both features on: then the source wins.
+    // `--all-features` turns both features on. Then libmgba is built from source.
     let system = is_on("SYSTEM_LIBMGBA") && !is_on("SOURCE_LIBMGBA");
     let include = if system { find_headers() } else { build_library().join("include") };
     println!("cargo::rerun-if-changed={}", include.join("mgba/core/core.h").display());
     compile_shim(&include);
     let built = if system { "the installed library".to_owned() } else { how_it_was_built(&include) };
     println!("cargo::rustc-env=FRAMEWIRE_LIBMGBA_BUILD={built}");
-    // After the shim, which needs it.
+    // libmgba must be linked after the shim, which needs it.
     if system {
         println!("cargo::rustc-link-lib=mgba");
     } else {
@@ -76,11 +76,11 @@ fn is_on(feature: &str) -> bool {
 fn compile_shim(include: &Path) {
     let mut shim = cc::Build::new();
     shim.std("gnu11").warnings(true).extra_warnings(true);
-    // Tests run many frames, and a part of each is in the shim.
+    // Tests run many frames, and part of each frame's time is spent in the shim.
     if env::var("OPT_LEVEL").is_ok_and(|level| level == "0") {
         shim.opt_level(2);
     }
-    // A system folder goes without saying, and naming it can upset its order.
+    // The compiler searches this folder anyway. Adding it could change the order of the search.
     if include != Path::new("/usr/include") {
         shim.include(include);
     }
@@ -94,7 +94,7 @@ fn compile_shim(include: &Path) {
     shim.compile("framewire_mgba_shim");
 }
 
-/// Builds libmgba, if that was not done before, and gives the folder of the library and its headers.
+/// Builds libmgba if it was not built before. Returns the folder of the library and its headers.
 fn build_library() -> PathBuf {
     println!("cargo::rerun-if-changed={SCRIPT}");
     for name in SCRIPT_VARIABLES {
@@ -110,7 +110,7 @@ fn build_library() -> PathBuf {
     folder
 }
 
-/// What the script wrote about the library, next to the folder of its headers.
+/// The description of the library that the script wrote to a file next to the folder of the headers.
 fn how_it_was_built(include: &Path) -> String {
     let file = include.with_file_name("built");
     println!("cargo::rerun-if-changed={}", file.display());

@@ -1,5 +1,5 @@
--- The operations: codes, names, results, and arguments with their types and, if they are fewer than the type has,
--- the numbers that are accepted.
+-- The operations: codes, names, results, and arguments with their types. If an argument does not accept all
+-- numbers of its type, its smallest and its largest number follow.
 -- Generated from crates/protocol/src/op/table.rs by `make generate`: change the table, not this file.
 
 return {

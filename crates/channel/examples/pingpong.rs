@@ -1,8 +1,9 @@
-//! Measures how fast Rust sends and receives through a channel. Also the other side of the benchmark
-//! `luajit benches/luajit/pingpong.lua --partner PROGRAM`, which starts this program.
+//! Measures how fast Rust sends and receives through a channel. This program is also the other side of the benchmark
+//! `luajit benches/luajit/pingpong.lua --partner PROGRAM`, which starts it.
 //!
-//! `pingpong NAME CORE` attaches and does what the messages ask for: "p COUNT" means echo, "s COUNT" means read.
-//! `pingpong --measure COUNT ROUNDS` starts itself a second time and prints the medians, in nanoseconds per message, as JSON.
+//! `pingpong NAME CORE` attaches and waits for requests: "p COUNT" means to echo COUNT messages, "s COUNT" to read
+//! COUNT messages. `pingpong --measure COUNT ROUNDS` starts a second copy of itself and prints the medians, in
+//! nanoseconds, as JSON.
 
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
@@ -16,7 +17,7 @@ const LONG: Option<Duration> = Some(Duration::from_secs(10));
 type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 fn options() -> Options {
-    // The threads spin for longer than a scheduler's slice, because each has its own core.
+    // The threads spin for longer than a time slice of the scheduler, because each thread has its own core.
     Options { spin: Duration::from_millis(20), ..Options::default() }
 }
 

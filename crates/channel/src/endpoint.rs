@@ -6,10 +6,10 @@ use crate::layout::{BULK_ALIGN, MAX_MESSAGE};
 use crate::memory::{Block, Side, Sleeper};
 use crate::{Error, Receiver, Reserved, Sender, wait};
 
-/// How a channel is created, and how its messages are waited for. A process that attaches uses only `spin`.
+/// How to create a channel, and how to wait for its messages. A process that attaches uses only `spin`.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// Slots in each direction: a power of two from 8 to 65,536. That many messages can wait.
+    /// How many messages can wait in each direction: a power of two from 8 to 65,536.
     pub slots: usize,
     /// Bytes for long messages in each direction: a multiple of 4,096 that holds the longest message.
     pub bulk: usize,
@@ -25,7 +25,8 @@ impl Default for Options {
     }
 }
 
-/// One side of a channel. Dropping it, or both of its halves, ends the channel: the other side still gets what was sent.
+/// One side of a channel. Dropping it, or both of its halves, ends the channel. The other side can still read the
+/// messages that were sent before.
 pub struct Endpoint {
     /// Sends to the other side.
     pub sender: Sender,
@@ -34,7 +35,8 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Creates a channel, and replaces a leftover of a process that died. One process creates it; one at a time attaches.
+    /// Creates a channel. If the creator of an older channel with this name has died, the new channel replaces that
+    /// one. One process creates a channel, and one other process attaches to it.
     ///
     /// # Errors
     /// [`Error::Served`], [`Error::Foreign`], [`Error::Name`], [`Error::Size`] and [`Error::System`].
@@ -103,8 +105,8 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Like [`Sender::reserve`]; a short message also reports to the other side what has been read here. In a dialogue this is
-    /// faster than [`Sender::reserve`].
+    /// Like [`Sender::reserve`], but a short message also reports to the other side how many of its messages were read.
+    /// If the two sides send in turn, this is faster than [`Sender::reserve`].
     ///
     /// # Errors
     /// Those of [`Sender::reserve`].
@@ -136,7 +138,7 @@ impl Endpoint {
     }
 }
 
-/// Ends the wait of another thread of this process for a message. Keeps the channel open, like a half of the endpoint.
+/// Ends the wait for a message in another thread of this process. Keeps the channel open, like a half of the endpoint.
 #[derive(Clone)]
 pub struct Waker {
     block: Arc<Block>,
@@ -144,10 +146,11 @@ pub struct Waker {
 }
 
 impl Waker {
-    /// Makes a wait that sleeps, or is about to, check again. Store what it should see before this call.
+    /// Makes a [`Receiver::wait`] that sleeps, or is about to sleep, check its `stop` condition again. Change what
+    /// `stop` reads before this call.
     pub fn wake(&self) {
-        // SYNC POINT (sleep): pairs with the barrier in `wait::sleep`. A full fence costs more than a light one, but this call
-        // is rare.
+        // SYNC POINT (sleep): pairs with the barrier in `wait::sleep`. A full fence costs more than `light_fence`, but
+        // this call is rare.
         fence(Ordering::SeqCst);
         wait::wake(&*self.block, Sleeper::Reader(self.side));
     }

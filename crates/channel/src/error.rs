@@ -27,27 +27,30 @@ pub enum Error {
     /// Another process has created a channel with this name and is still running.
     #[error("channel {0:?} is served already; stop that program or choose another name")]
     Served(String),
-    /// Another client is attached, or was: a channel has one client in its life.
+    /// A client is attached, or has been attached before: a channel accepts only one client.
     #[error("channel {0:?} has a client already")]
     Attached(String),
-    /// Nobody serves a channel of this name.
+    /// No running process serves a channel of this name.
     #[error("channel {0:?} does not exist; start the program that serves it")]
     Missing(String),
     /// The memory of this name is not safe to use.
     #[error("channel {0:?} belongs to another user, or others may open it; choose another name")]
     Foreign(String),
-    /// Made by another version.
-    #[error("channel {name:?} speaks version {version}, this program {}", crate::layout::VERSION)]
+    /// The channel was created with another version of the layout.
+    #[error(
+        "channel {name:?} has layout version {version}, but this program uses {}",
+        crate::layout::VERSION
+    )]
     Version {
-        /// The channel.
+        /// The channel's name.
         name: String,
-        /// What it speaks.
+        /// The version of its layout.
         version: u32,
     },
-    /// The system refused.
+    /// A system call failed.
     #[error("channel: {what}: {source}")]
     System {
-        /// What was not possible.
+        /// What failed, such as "cannot open shared memory".
         what: String,
         /// The system's error.
         source: std::io::Error,

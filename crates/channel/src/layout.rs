@@ -7,11 +7,11 @@ pub const MAX_MESSAGE: usize = 1 << 20;
 pub const MAGIC: u64 = u64::from_le_bytes(*b"FWCHAN1\0");
 /// Version of the layout.
 pub const VERSION: u32 = 1;
-/// The longest message that fits the mailbox.
+/// The longest message that fits into the mailbox.
 pub const MAILBOX_MAX: usize = 19;
 /// The longest message that is stored in its slot.
 pub const INLINE_MAX: usize = 112;
-/// Where long messages may begin.
+/// A long message begins at a multiple of this offset.
 pub const BULK_ALIGN: usize = 64;
 
 /// Offsets in a block.
@@ -24,12 +24,13 @@ pub mod at {
     pub const EXTRA: usize = 20;
     pub const CREATOR: usize = 64;
     pub const ATTACHED: usize = 68;
-    /// One word for each side.
+    /// Two words, one for each side.
     pub const CLOSED: usize = 72;
-    /// One half for each side.
+    /// Two halves, one for each side.
     pub const MAILBOX: usize = 128;
-    /// These two have one word for each side.
+    /// Two words, one for each side.
     pub const READER_SLEEPS: usize = 256;
+    /// Two words, one for each side.
     pub const WRITER_SLEEPS: usize = 264;
     /// The first slot.
     pub const RINGS: usize = 4096;

@@ -1,4 +1,5 @@
-//! Messages between two processes of one user through shared memory: 1 byte to 1 MiB each, in order, none lost or torn.
+//! Two processes of one user exchange messages through shared memory. A message has 1 byte to 1 MiB. Messages arrive in
+//! order, complete, and none is lost.
 //!
 //! ```no_run
 //! use framewire_channel::{Endpoint, Options};
@@ -15,12 +16,12 @@
 //! - [`Extra`]: extra memory that both sides see;
 //! - [`Error`]: why there is no message, or no channel.
 //!
-//! `docs/channel.md` describes the memory byte by byte; `luajit/framewire/channel.lua` is the same in Lua. Inside, from the
-//! bytes upwards: `memory` holds the bytes, and is the only part that makes system calls; `ring` moves messages;
-//! `wait` spins and sleeps. Linux only: elsewhere the crate is empty.
+//! `docs/channel.md` describes the memory byte by byte. `luajit/framewire/channel.lua` implements the same protocol in
+//! Lua. The modules, from the lowest layer up: `memory` holds the bytes, and is the only part that makes system calls;
+//! `ring` sends and receives messages; `wait` spins and sleeps. The crate is empty on all systems except Linux.
 
 #![cfg(any(target_os = "linux", loom))]
-// The models use a part of it.
+// loom's models (`model.rs`) use only a part of the crate.
 #![cfg_attr(loom, allow(dead_code, unused_imports))]
 
 #[cfg(not(loom))]
@@ -37,7 +38,8 @@ pub use endpoint::{Endpoint, Extra, Options, Waker};
 pub use error::Error;
 pub use layout::MAX_MESSAGE;
 
-/// Sends messages to the other side. The channel ends when both this and its [`Receiver`] are dropped.
+/// Sends messages to the other side. The channel ends when the sender and the [`Receiver`] of an endpoint are both
+/// dropped.
 #[cfg(not(loom))]
 pub type Sender = ring::Sender<memory::Block>;
 /// Receives messages from the other side.
@@ -46,7 +48,7 @@ pub type Receiver = ring::Receiver<memory::Block>;
 /// Space in shared memory in which you write a message.
 #[cfg(not(loom))]
 pub type Reserved<'a> = ring::Reserved<'a, memory::Block>;
-/// A message in shared memory. Dropping it lets the other side use its place again.
+/// A message in shared memory. After it is dropped, the other side can reuse its memory.
 #[cfg(not(loom))]
 pub type Message<'a> = ring::Message<'a, memory::Block>;
 

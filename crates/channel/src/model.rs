@@ -1,6 +1,7 @@
-//! loom's models: every interleaving of two small sides, with the memory model of the language.
+//! Models for loom, which runs the two sides of a small channel in every interleaving that Rust's memory model allows.
 //!
-//! Run by `RUSTFLAGS="--cfg loom" cargo test --release -p framewire-channel --lib model` with a target folder of its own.
+//! Run them with `RUSTFLAGS="--cfg loom" cargo test --release -p framewire-channel --lib model` and a separate target
+//! folder.
 
 use std::cell::UnsafeCell;
 use std::sync::Arc;
@@ -25,7 +26,7 @@ struct Model {
     sleeping: [AtomicU32; 4],
     lock: Mutex<()>,
     woken: Condvar,
-    others: Vec<Slot>,
+    attached_slots: Vec<Slot>,
 }
 
 // SAFETY: the bulk room is written and read under the ring's protocol, which `shadows` checks.
@@ -43,7 +44,7 @@ impl Model {
             sleeping: Default::default(),
             lock: Mutex::new(()),
             woken: Condvar::new(),
-            others: vec![Slot::default()],
+            attached_slots: vec![Slot::default()],
         })
     }
 
@@ -58,7 +59,7 @@ impl Memory for Model {
         &self.halves[side as usize]
     }
     fn slots(&self, side: Side) -> &[Slot] {
-        if side == Side::Creator { &self.slots } else { &self.others }
+        if side == Side::Creator { &self.slots } else { &self.attached_slots }
     }
     fn bulk_size(&self) -> usize {
         BULK
@@ -139,26 +140,26 @@ fn exchange(bound: usize, slots: usize, lengths: &'static [usize]) {
 }
 
 #[test]
-fn model_short_messages_by_the_mailbox_and_slots() {
+fn model_short_messages_use_the_mailbox_and_slots() {
     exchange(3, 2, &[11, 11, 11]);
 }
 
 #[test]
-fn model_a_full_ring_waits_and_is_woken() {
+fn model_a_writer_sleeps_on_a_full_ring_and_is_woken() {
     exchange(3, 1, &[30, 30, 30]);
 }
 
 #[test]
-fn model_long_messages_share_their_room() {
+fn model_long_messages_reuse_the_bulk_room() {
     exchange(3, 2, &[200, 150, 120]);
 }
 
 #[test]
-fn model_places_mix() {
+fn model_messages_of_different_sizes_stay_in_order() {
     exchange(2, 2, &[5, 40, 150, 5]);
 }
 
-/// Sends a short message that also reports what was read.
+/// Sends a short message that also reports how many messages were read.
 fn reply(sender: &mut Sender<Model>, receiver: &mut Receiver<Model>, data: &[u8]) {
     let mut place = sender.reserve_reply(Some(receiver), data.len(), None).unwrap();
     place.copy_from_slice(data);
@@ -166,7 +167,7 @@ fn reply(sender: &mut Sender<Model>, receiver: &mut Receiver<Model>, data: &[u8]
 }
 
 #[test]
-fn model_replies_tell_what_was_read() {
+fn model_replies_report_what_was_read() {
     check(3, || {
         let model = Model::new(2);
         let (mut sender, mut receiver) = model.endpoint(Side::Creator);

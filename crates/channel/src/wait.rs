@@ -10,13 +10,13 @@ use crate::Error;
 use crate::memory::{Memory, Side, Sleeper};
 use crate::sync::Ordering;
 
-/// How many checks are made between two readings of the clock.
+/// How many checks `spin` makes between two readings of the clock.
 #[cfg(not(loom))]
 const ROUND: u32 = 16;
 
 /// Waits for the time between two checks: about 50 ns, as in LuaJIT. Checking more often would be slower, because it takes the
-/// cache line away from the other side while that is still writing to it. With 35 ns, messages between two Rust programs are
-/// faster, but those between Rust and LuaJIT are a quarter slower.
+/// cache line away from the other side while that side is still writing. With 35 ns, messages between two Rust programs
+/// are faster, but messages between Rust and LuaJIT are a quarter slower.
 #[cfg(not(loom))]
 #[inline(always)]
 pub fn pause() {
@@ -54,11 +54,11 @@ pub fn spin(time: Duration, mut is_ready: impl FnMut() -> bool) -> bool {
     }
 }
 
-/// In a model of loom, waiting has no effect.
+/// In loom's models, waiting has no effect.
 #[cfg(loom)]
 pub fn pause() {}
 
-/// One check: in a model of loom, more of them would only add states to explore.
+/// Makes one check. In loom's models, more checks would only add states to explore.
 #[cfg(loom)]
 pub fn spin(_: Duration, mut is_ready: impl FnMut() -> bool) -> bool {
     is_ready()
@@ -80,8 +80,8 @@ pub fn wait<M: Memory>(
     sleep(memory, side, sleeper, timeout.map(|timeout| timeout.saturating_sub(spin_time)), damage, is_ready)
 }
 
-/// Sleeps until `is_ready` returns true. `damage` describes a value in the memory that the other side cannot have written, if
-/// it finds one.
+/// Sleeps until `is_ready` returns true. `damage` looks for a value in the memory that the other side cannot have
+/// written, and describes it.
 ///
 /// # Errors
 /// [`Error::Timeout`], [`Error::Closed`], [`Error::Died`] or [`Error::Damaged`].
@@ -106,7 +106,7 @@ pub fn sleep<M: Memory>(
         } else {
             None
         };
-        // A message that was published before the other side ended is still received.
+        // A message that was published before the other side ended still counts.
         if is_ready() {
             return Ok(());
         }
@@ -120,7 +120,7 @@ pub fn sleep<M: Memory>(
         };
         let word = memory.sleeps(sleeper);
         word.store(1, Ordering::Relaxed);
-        // SYNC POINT (sleep): pairs with the light fences after each publishing.
+        // SYNC POINT (sleep): pairs with the `light_fence` that follows each publication.
         memory.barrier();
         if !is_ready() && !memory.peer_closed(side) {
             memory.sleep(sleeper, rest.min(memory.check_interval()));
@@ -129,7 +129,7 @@ pub fn sleep<M: Memory>(
     }
 }
 
-/// Wakes the side that has announced that it sleeps there.
+/// Wakes this reader or writer if its word says that it sleeps.
 #[inline]
 pub fn wake<M: Memory>(memory: &M, sleeper: Sleeper) {
     let word = memory.sleeps(sleeper);

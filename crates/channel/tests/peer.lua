@@ -9,7 +9,7 @@ local channel = require "framewire.channel"
 
 local role, name, task, count = arg[1], arg[2], arg[3], tonumber(arg[4])
 
--- As in channel/support.rs.
+-- This function and the next three are the same as in channel/support.rs.
 local function length_of(number)
   local kind = number % 50
   if kind == 49 then return 1 + number * 7919 % 300000 end
@@ -42,7 +42,7 @@ local sender, receiver = mine.sender, mine.receiver
 
 local tasks = {}
 
--- Checks each message, and answers with the message of the same number.
+-- Checks each message, and answers with a message that has the same number.
 function tasks.answer()
   for number = 0, count - 1 do
     local data, length = receiver:await(10)
@@ -56,7 +56,7 @@ function tasks.answer()
   print(select(2, receiver:receive(10)))
 end
 
--- Sends back whatever comes, of any size.
+-- Sends each message back.
 function tasks.echo()
   while true do
     local text, problem = mine:receive(10)
@@ -65,7 +65,7 @@ function tasks.echo()
   end
 end
 
--- Sends without end, and is killed.
+-- Sends messages until the test kills this process.
 function tasks.send()
   local number = 0
   while true do
@@ -78,7 +78,7 @@ function tasks.send()
   end
 end
 
--- Prints a line when the first message has come, reads until the other side is gone, and prints the error.
+-- Prints a line when the first message arrives, reads until the other side is gone, and prints the error.
 function tasks.read_to_the_end()
   local number = 0
   while true do

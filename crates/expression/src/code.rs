@@ -1,5 +1,5 @@
-//! Expressions that an emulator evaluates by itself, and their bytes. `lua/src/code.lua` follows the same rules; the test vectors
-//! in `crates/protocol/vectors/code.tsv` check both.
+//! Expressions that an emulator evaluates, and their encoding as bytes. `lua/src/code.lua` implements the same rules.
+//! The test vectors in `crates/protocol/vectors/code.tsv` check both.
 
 use crate::node::{Binary, Node, Source, Unary};
 use crate::parse::Parser;
@@ -21,13 +21,13 @@ pub struct Code {
     pub(crate) root: Node,
 }
 
-/// Bytes that are not an expression.
+/// Why bytes are not an expression.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CodeError {
-    /// They end too early, continue too long, or contain an unknown byte.
+    /// The bytes end too early, continue after the expression, or contain an unknown byte.
     #[error("these bytes are not an expression")]
     Malformed,
-    /// Too deep for the stack.
+    /// The expression is nested too deeply for the stack.
     #[error("more than {MAX_DEPTH} operators are nested; use fewer, or group them with brackets")]
     TooDeep,
 }
@@ -96,7 +96,7 @@ impl Code {
         Code { root: Node::Constant(number) }
     }
 
-    /// Its value if that depends on neither memory nor frames.
+    /// Its value, if the value depends on neither memory nor frames.
     pub fn known(&self) -> Option<i64> {
         if self.root.is_known() { self.root.value(0, &[]) } else { None }
     }
@@ -126,14 +126,14 @@ impl Code {
         ranges
     }
 
-    /// Its bytes, in prefix order: each operator before its operands.
+    /// Encodes the expression in prefix order: each operator before its operands.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         encode(&self.root, &mut bytes);
         bytes
     }
 
-    /// The expression of these bytes.
+    /// Decodes bytes that [`encode`](Self::encode) returned.
     ///
     /// # Errors
     /// [`CodeError`].
@@ -174,7 +174,8 @@ fn encode(node: &Node, out: &mut Vec<u8>) {
     match node {
         Node::Constant(number) => constant(*number),
         Node::Truth(truth) => constant((*truth).into()),
-        // `Code::parse` never makes these nodes: they are in formulas, and in expressions whose memory is read beforehand.
+        // `Code::parse` never makes these nodes. They occur only in `Formula` and in `Expression`, whose memory is read
+        // beforehand.
         Node::Real(_) | Node::Place(_) | Node::History(_) => constant(0),
         Node::Frame => out.push(FRAME),
         Node::Read(kind, domain, address) => {
@@ -265,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn the_vectors_that_the_script_keeps_too() {
+    fn code_matches_the_test_vectors_that_it_shares_with_the_script() {
         let rows = include_str!("../../protocol/vectors/code.tsv").lines();
         for row in rows.filter(|row| !row.starts_with('#')) {
             let columns: Vec<&str> = row.split('\t').collect();
@@ -292,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn the_addresses_that_are_known_are_listed() {
+    fn ranges_lists_memory_at_fixed_addresses() {
         let code = Code::parse("u16[u32[0x03005D8C] + 4] + u8[wram:7]", &NoNames).unwrap();
         let known: Vec<_> = code.ranges().into_iter().map(|range| (range.address, range.length)).collect();
         assert_eq!(known, [(0x0300_5D8C, 4), (7, 1)]);

@@ -65,7 +65,7 @@ pub enum Subject {
     Expression(Expression),
     /// Bytes: `bytes[0x02000000, 16]`.
     Range(Range),
-    /// The text in bytes, up to its end: `text[0x02000000, 16]`.
+    /// A text, which ends within these bytes: `text[0x02000000, 16]`.
     Text(Range),
 }
 

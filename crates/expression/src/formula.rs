@@ -76,7 +76,7 @@ impl History {
 pub struct Formula {
     text: String,
     root: Node,
-    /// Each function and its argument. An argument uses the functions before it only.
+    /// Each function and its argument. An argument can use only the functions before it.
     functions: Vec<(History, Node)>,
     places: Vec<Place>,
 }
@@ -84,7 +84,7 @@ pub struct Formula {
 /// What a formula remembers from frame to frame. A new episode starts with a new memory.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Memory {
-    /// For each function: what it needs to know of earlier frames.
+    /// For each function, the value from earlier frames that it needs.
     earlier: Vec<Number>,
     /// The results of this frame.
     results: Vec<Number>,
@@ -96,12 +96,12 @@ impl Memory {
         self.earlier.clear();
     }
 
-    /// What is remembered of earlier frames, to be kept elsewhere; empty before the first frame.
+    /// The values from earlier frames, for callers that save them elsewhere. Empty before the first frame.
     pub fn earlier(&self) -> &[Number] {
         &self.earlier
     }
 
-    /// The memory to which [`earlier`](Memory::earlier) belongs.
+    /// A memory with values that [`earlier`](Memory::earlier) returned.
     pub fn from_earlier(earlier: Vec<Number>) -> Memory {
         Memory { earlier, results: Vec::new() }
     }
@@ -122,15 +122,16 @@ impl Formula {
         &self.places
     }
 
-    /// How many functions of it remember earlier frames.
+    /// How many of its functions remember earlier frames.
     pub fn functions(&self) -> usize {
         self.functions.len()
     }
 
-    /// Evaluates one frame: the frame counter, and the numbers in its [`places`](Formula::places), in their order. It is
-    /// called once for each frame, or the functions compare other frames than they say.
+    /// Evaluates one frame. `values` are the numbers in its [`places`](Formula::places), in their order. Call this
+    /// exactly once for each frame; otherwise the functions compare the wrong frames.
     ///
-    /// `None` if it has no value in this frame, for example for a division by zero. Then `memory` does not change.
+    /// Returns `None` if the formula has no value in this frame, for example after a division by zero. Then the next
+    /// call still compares with the last frame that had a value.
     pub fn evaluate(&self, frame: u32, values: &[i64], memory: &mut Memory) -> Option<Number> {
         memory.results.clear();
         let is_first = memory.earlier.len() < self.functions.len();
@@ -158,7 +159,7 @@ impl Formula {
             memory.results.push(result);
         }
         let value = self.root.number(frame, values, &memory.results)?;
-        // The frame has a value: from here on it is the frame before.
+        // The frame has a value, so the next call compares with this frame.
         let mut kept = std::mem::take(&mut memory.earlier);
         kept.clear();
         for (index, (history, of)) in self.functions.iter().enumerate() {
@@ -185,7 +186,7 @@ mod tests {
     use super::*;
     use crate::{Expression, NoNames};
 
-    /// The values of a formula over frames in which `u8[0]` is each of these.
+    /// The values of a formula in consecutive frames. `frames` has the number in `u8[0]` for each frame.
     fn over(text: &str, frames: &[i64]) -> Vec<Option<f64>> {
         let formula = Formula::parse(text, &NoNames).unwrap();
         let mut memory = Memory::default();
@@ -221,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn other_expressions_have_neither() {
+    fn only_formulas_have_decimal_points_and_history_functions() {
         for (text, column) in [("u8[0] * 0.5", 9), ("delta(u8[0]) > 1", 1)] {
             let error = Expression::parse(text, &NoNames).unwrap_err();
             assert_eq!(error.column, column, "{error}");

@@ -8,7 +8,7 @@ pub(crate) enum Node {
     Constant(i64),
     /// A number with a decimal point; in formulas only.
     Real(f64),
-    /// `true` and `false`, which are shown as such.
+    /// `true` or `false`. Unlike another constant, it is a condition.
     Truth(bool),
     /// The frame counter.
     Frame,
@@ -22,7 +22,7 @@ pub(crate) enum Node {
     History(usize),
 }
 
-/// What the parts of an expression get their numbers from.
+/// Where an expression gets the numbers that are not in its text.
 pub(crate) trait Source {
     /// The frame counter.
     fn frame(&self) -> u32;
@@ -89,7 +89,7 @@ pub(crate) enum Binary {
 }
 
 impl Node {
-    /// Its value; `None` if there is none, for example for a division by zero.
+    /// Its value; `None` if it has no value, for example because of a division by zero.
     pub(crate) fn value(&self, frame: u32, values: &[i64]) -> Option<i64> {
         match self.number(frame, values, &[])? {
             Number::Whole(number) => Some(number),
@@ -102,7 +102,7 @@ impl Node {
         self.evaluate(&mut Known { frame, values, histories })
     }
 
-    /// Its value with numbers from `source`; `None` if there is none.
+    /// Its value with numbers from `source`; `None` if it has no value.
     pub(crate) fn evaluate(&self, source: &mut impl Source) -> Option<Number> {
         match self {
             Node::Constant(number) => Some(Number::Whole(*number)),
@@ -118,7 +118,7 @@ impl Node {
             Node::Unary(unary, of) => unary.apply(of.evaluate(source)?),
             Node::Binary(binary, left, right) => {
                 let left = left.evaluate(source)?;
-                // The right side is not computed if the left side decides.
+                // The right side is not computed if the left side decides the result.
                 match (binary, left.is_true()) {
                     (Binary::Or, true) => return Some(Number::Whole(1)),
                     (Binary::And, false) => return Some(Number::Whole(0)),
@@ -222,8 +222,8 @@ impl Binary {
         matches!(self, Equal | Unequal | Less | LessOrEqual | Greater | GreaterOrEqual)
     }
 
-    /// For numbers of which one or both have a decimal point. Bit operators and shifts have no value for these, and a
-    /// result that is not finite does not exist.
+    /// Applies the operator to two numbers, at least one of which has a decimal point. Bit operators and shifts have no
+    /// value for such numbers. Neither does any other operator if its result is not finite.
     fn apply_to_reals(self, left: f64, right: f64) -> Option<Number> {
         let truth = |truth: bool| Some(Number::Whole(truth.into()));
         let real = |number: f64| if number.is_finite() { Some(Number::Real(number)) } else { None };

@@ -117,7 +117,7 @@ pub struct Symbol {
     pub count: u32,
 }
 
-/// How the number in memory stands for a value.
+/// How a number in memory represents a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
     /// The number is the value.
@@ -148,7 +148,7 @@ pub struct Variable {
     pub dimensions: Vec<(u32, u32)>,
     /// The type of the number there; `None` for a whole structure.
     pub kind: Option<Type>,
-    /// How the number stands for a value.
+    /// How the number represents a value.
     pub format: Format,
 }
 

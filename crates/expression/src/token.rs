@@ -1,4 +1,4 @@
-//! Text to tokens.
+//! Splits text into tokens.
 
 use crate::ParseError;
 
@@ -31,7 +31,7 @@ impl Token {
     }
 }
 
-/// All signs. Longer ones come before those that they start with.
+/// All signs. A longer sign comes before the shorter signs that it starts with.
 const SIGNS: [&str; 26] = [
     "||", "&&", "==", "!=", "<=", ">=", "<<", ">>", "<", ">", "+", "-", "*", "/", "%", "|", "^", "&", "~",
     "!", "(", ")", "[", "]", ",", ":",
@@ -87,8 +87,8 @@ fn unknown(sign: char) -> String {
     }
 }
 
-/// Whether a character may be in a word. Names in symbol files contain dots and more, but do not start with characters of
-/// operators.
+/// Whether a word may start with this character. Names in symbol files may also contain dots, `@` and `$`, but they do
+/// not start with the sign of an operator.
 fn is_of_word(sign: char) -> bool {
     sign.is_alphanumeric() || matches!(sign, '_' | '.' | '@')
 }

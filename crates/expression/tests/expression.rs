@@ -1,8 +1,8 @@
-//! The language of expressions, from texts to values and errors.
+//! Tests of the language of expressions: texts, their values, and their errors.
 
 use framewire_expression::{Expression, Names, NoNames, Range, Subject, Symbol, Type};
 
-/// A few names, some as from a memory map and some as from a symbol file.
+/// A few names. Some have a type, as in a memory map; others have no type, as in a symbol file.
 struct Map;
 
 impl Names for Map {
@@ -29,7 +29,7 @@ fn value(text: &str) -> Option<i64> {
     parse(text).value(100, &[])
 }
 
-/// The column and the message of an error.
+/// Checks the column and a part of the message of an error.
 #[track_caller]
 fn refused(text: &str, column: usize, part: &str) {
     let error = Subject::parse(text, &Map).expect_err(text);
@@ -38,7 +38,7 @@ fn refused(text: &str, column: usize, part: &str) {
 }
 
 #[test]
-fn operators_have_the_tightness_they_look_to_have() {
+fn operators_have_the_expected_precedence() {
     for (text, expected) in [
         ("2 + 3 * 4", 14),
         ("(2 + 3) * 4", 20),
@@ -66,7 +66,7 @@ fn operators_have_the_tightness_they_look_to_have() {
 }
 
 #[test]
-fn what_has_no_value_has_none_unless_it_need_not_be_known() {
+fn an_expression_has_no_value_if_a_part_that_is_needed_has_none() {
     for text in ["1 / 0", "1 % 0", "1 << 64", "1 >> -1", "1 << 63", "9223372036854775807 + 1", "not 1/0"] {
         assert_eq!(value(text), None, "{text}");
     }
@@ -77,7 +77,7 @@ fn what_has_no_value_has_none_unless_it_need_not_be_known() {
 }
 
 #[test]
-fn places_are_read_once_each_and_typed() {
+fn each_place_is_listed_once_with_its_type() {
     let expression = parse("score > 10 and u16[0x02000038] != i16[0x2000038] or score == u8[wram:0x10+1]");
     let places: Vec<_> = expression
         .places()
@@ -121,7 +121,7 @@ fn names_are_values_outside_of_brackets_and_addresses_inside() {
 }
 
 #[test]
-fn bytes_stand_alone() {
+fn bytes_and_texts_can_stand_alone() {
     let range = |domain: Option<&str>, address, length| {
         Subject::Range(Range { domain: domain.map(str::to_owned), address, length })
     };
@@ -161,7 +161,7 @@ fn bytes_are_compared() {
 }
 
 #[test]
-fn what_is_wrong_is_named_with_its_column() {
+fn errors_name_the_problem_and_its_column() {
     refused("", 1, "nothing is here");
     refused("   ", 4, "nothing is here");
     refused("score >", 8, "not the end");
@@ -201,9 +201,9 @@ fn length_depth_and_places_are_bounded() {
     refused(&many, many.find("u8[64]").map_or(0, |at| at + 4), "64 places");
 }
 
-/// Any text is either parsed or refused with a sentence.
+/// Random texts are either parsed or refused with a valid column. None causes a panic.
 #[test]
-fn no_text_does_harm() {
+fn random_texts_are_parsed_or_refused() {
     let pieces = [
         "(",
         ")",

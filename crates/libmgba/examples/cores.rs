@@ -1,9 +1,11 @@
-//! How fast cores are, compared with a bare loop over the packaged libmgba, and what 500 of them need in one process.
+//! Measures how fast cores run, compared with a bare loop that calls the packaged libmgba. Also measures how much time
+//! and memory 500 cores need in one process.
 //!
 //!     cores BARE [SECONDS]    BARE is `benches/bare.c`, compiled; SECONDS is the length of a run, 1 if it is left out
 //!
-//! `make bench-cores` runs it. It prints JSON. Each ROM runs in three ways, one after the other, in five rounds; each rate is a
-//! median. The programs of `programs/` are part of the profile that libmgba is optimised with; `count` is not.
+//! `make bench-cores` runs it. It prints JSON. In each of five rounds, each ROM runs in three ways, one after the
+//! other; the results are medians. libmgba is optimised with a profile of the programs in `programs/`, but not of the
+//! ROM `count`.
 
 use std::error::Error;
 use std::fs;
@@ -35,7 +37,7 @@ fn main() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let demo = folder.path().join("demo.gba");
     fs::copy(crate_folder.join("../../rom/framewire-demo.gba"), &demo)?;
-    // First, while nothing else has memory.
+    // This comes first, while nothing else in this process uses memory.
     let many = many(&demo)?;
     let mut roms = vec![("demo", "GBA", true, demo)];
     for (name, console, trained) in [("bitmap", "GBA", true), ("scroll", "GB", true), ("count", "GB", false)]
@@ -76,7 +78,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Frames per second of one ROM: the bare loop, a core that draws, and one that does not.
+/// Measures the frames per second of one ROM in the bare loop, in a core that draws, and in a core that does not draw.
 fn measure(bare: &Path, rom: &Path, length: Duration) -> Result<Value> {
     let mut rates = [const { Vec::new() }; 3];
     for _ in 0..ROUNDS {

@@ -24,7 +24,7 @@ static void no_log(struct mLogger* logger, int category, enum mLogLevel level, c
 	(void) args;
 }
 
-/* A ROM: of a .hex file the bytes that it describes. */
+/* Reads a ROM, or builds one from a .hex file, which lists its bytes. */
 static struct VFile* read_rom(const char* path) {
 	const char* ending = strrchr(path, '.');
 	if (!ending || strcmp(ending, ".hex")) {
@@ -112,7 +112,7 @@ static int train(const char* path, bool color) {
 	bool again = !color && core->platform(core) == mPLATFORM_GB;
 	mCoreConfigDeinit(&core->config);
 	core->deinit(core);
-	/* Each game of the Game Boy again as one of a Color. */
+	/* Play a Game Boy game a second time, as a Game Boy Color game. */
 	return again ? train(path, true) : 0;
 }
 

@@ -1,4 +1,4 @@
-/* Buffers that are handed to Rust. */
+/* Buffers that the Rust side gets. */
 #include "internal.h"
 #ifdef __GLIBC__
 #include <malloc.h>

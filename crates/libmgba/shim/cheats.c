@@ -1,6 +1,6 @@
-/* Cheats. libmgba reads the codes and applies those for RAM at the end of each frame. Codes that change the ROM are applied
- * here: libmgba 0.10 finds the bank of a Game Genie code in the first frame only, and from the next frame on writes to
- * whatever bank is there. */
+/* Cheats. libmgba reads the codes, and applies those for RAM at the end of each frame. Codes that change the ROM are
+ * applied here, because libmgba 0.10 looks for the bank of a Game Genie code only in the first frame. In later frames,
+ * it writes to the bank that is mapped at that moment. */
 #include "internal.h"
 
 #include <mgba-util/string.h>
@@ -13,7 +13,7 @@ struct rom_patch {
 	int segment; /* the bank of a Game Boy's ROM, or -1 */
 	int width;
 	uint32_t value;
-	uint32_t original; /* while it is applied */
+	uint32_t original; /* the ROM's own value, while the patch is applied */
 };
 
 struct fw_cheat {
@@ -53,8 +53,8 @@ static void write_rom(struct mCore* core, const struct rom_patch* patch, uint32_
 	}
 }
 
-/* Whether libmgba still has the set of a cheat. Scripts can load a game, which drops all sets, or a state with cheats, which
- * replaces them. */
+/* Whether libmgba still has the set of a cheat. Scripts can load a game, which drops all sets, or a state with cheats,
+ * which replaces them. */
 static bool is_there(struct fw_core* self, const struct fw_cheat* cheat) {
 	struct mCheatDevice* device = self->core->cheatDevice(self->core);
 	for (size_t i = 0; i < mCheatSetsSize(&device->cheats); ++i) {
@@ -65,7 +65,8 @@ static bool is_there(struct fw_core* self, const struct fw_cheat* cheat) {
 	return false;
 }
 
-/* Puts the bytes of the ROM back. Two cheats may change the same byte, so this goes from the last to the first. */
+/* Restores the original bytes of the ROM. Two cheats may change the same byte, so this goes from the last to the
+ * first. */
 static void restore_rom(struct fw_core* self) {
 	for (size_t i = self->cheats->count; i--;) {
 		struct fw_cheat* cheat = &self->cheats->all[i];
@@ -95,8 +96,8 @@ static bool add_patch(struct fw_cheat* cheat, struct rom_patch patch) {
 	return true;
 }
 
-/* Where the ROM of a Game Boy has the byte of a Game Genie code: in each bank that is seen at its address, and that has the
- * byte the code is for. */
+/* Adds the patches of a Game Genie code for a Game Boy: one in each bank that can be mapped at the code's address and
+ * has the byte that the code expects there. */
 static int find_in_banks(struct fw_core* self, struct fw_cheat* cheat, const struct mCheatPatch* from,
                          struct fw_cheat_problem* problem) {
 	const uint32_t bank_size = 0x4000;
@@ -123,7 +124,7 @@ static int find_in_banks(struct fw_core* self, struct fw_cheat* cheat, const str
 	return cheat->patch_count > before ? FW_OK : FW_CHEAT_OTHER_GAME;
 }
 
-/* Takes the patches that a line has added to the set. */
+/* Moves the patches that a line of code has added to libmgba's set into `cheat`. */
 static int take_patches(struct fw_core* self, struct fw_cheat* cheat, struct fw_cheat_problem* problem) {
 	struct mCore* core = self->core;
 	struct mCheatPatchList* list = &cheat->set->romPatches;
@@ -149,8 +150,8 @@ static int take_patches(struct fw_core* self, struct fw_cheat* cheat, struct fw_
 	return FW_OK;
 }
 
-/* Whether the console has memory at an address that a code writes. A code with a wrong key, or of another device, becomes one
- * for any address. */
+/* Whether the console has writable memory at an address. A code that has a wrong key or is for another device is
+ * decoded to an arbitrary address. */
 static bool is_memory(struct mCore* core, uint32_t address) {
 	if (core->platform(core) == mPLATFORM_GB) {
 		return address >= 0x8000 && address <= 0xFFFF;
@@ -176,7 +177,7 @@ static bool is_assignment(const struct mCheat* cheat) {
 	}
 }
 
-/* Checks what a line has added from number `from` on. */
+/* Checks the codes that a line has added to the set, from index `from` on. */
 static int check_codes(struct fw_core* self, struct mCheatSet* set, size_t from, struct fw_cheat_problem* problem) {
 	struct mCore* core = self->core;
 	for (size_t i = from; i < mCheatListSize(&set->list); ++i) {
@@ -196,7 +197,7 @@ static int check_codes(struct fw_core* self, struct mCheatSet* set, size_t from,
 	return FW_OK;
 }
 
-/* Whether a line of the set waits for the next one. */
+/* Whether the last code of the set needs another line. */
 static bool is_incomplete(struct fw_core* self, struct mCheatSet* set) {
 	if (self->core->platform(self->core) != mPLATFORM_GBA) {
 		return false;
@@ -215,7 +216,7 @@ static int read_lines(struct fw_core* self, struct fw_cheat* cheat, const struct
 			return FW_CHEAT_LINE;
 		}
 		int status = check_codes(self, set, before, problem);
-		/* The second line of a code that has two brings the value of a patch. */
+		/* If a code has two lines, the second line contains the value of the patch. */
 		bool waits = self->core->platform(self->core) == mPLATFORM_GBA && ((struct GBACheatSet*) set)->incompletePatch;
 		if (status == FW_OK && !waits) {
 			status = take_patches(self, cheat, problem);
@@ -227,7 +228,8 @@ static int read_lines(struct fw_core* self, struct fw_cheat* cheat, const struct
 	return is_incomplete(self, set) ? FW_CHEAT_INCOMPLETE : FW_OK;
 }
 
-/* Applies the codes of a cheat that is switched on once, as the end of a frame does. Those with a master code wait for it. */
+/* If a cheat is on, applies its codes once, as at the end of a frame. If the cheat has a master code, libmgba applies
+ * the codes when the game reaches the master code's address. */
 static void apply(struct fw_core* self, struct mCheatSet* set) {
 	struct mCore* core = self->core;
 	bool hooked = core->platform(core) == mPLATFORM_GBA && ((struct GBACheatSet*) set)->hook;
@@ -256,7 +258,7 @@ int fw_cheat_add(struct fw_core* self, const struct fw_cheat_codes* codes, struc
 	list->all = all;
 	struct fw_cheat cheat = { device->createSet(device, codes->name), NULL, 0 };
 	cheat.set->enabled = false;
-	/* A master code and the keys of encrypted codes are for the cheats after them too, as in mGBA's window. */
+	/* A master code and the keys of encrypted codes also apply to the cheats after them, as in mGBA's window. */
 	if (list->count) {
 		cheat.set->copyProperties(cheat.set, list->all[list->count - 1].set);
 	}
@@ -270,7 +272,7 @@ int fw_cheat_add(struct fw_core* self, const struct fw_cheat_codes* codes, struc
 		cheat.set->parseDirectives(cheat.set, &directives);
 		StringListDeinit(&directives);
 	}
-	/* Codes look at the ROM as it is without cheats. */
+	/* Codes are checked against the ROM as it is without cheats. */
 	restore_rom(self);
 	int status = read_lines(self, &cheat, codes, problem);
 	if (status == FW_OK) {
@@ -320,7 +322,7 @@ size_t fw_cheats_count(struct fw_core* self) {
 	if (!lost) {
 		return list ? list->count : 0;
 	}
-	/* The ROM that they changed is gone too. */
+	/* The ROM that they changed is gone too, so it is not restored. */
 	for (size_t i = 0; i < list->count; ++i) {
 		if (is_there(self, &list->all[i])) {
 			drop(self, &list->all[i]);

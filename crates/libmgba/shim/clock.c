@@ -1,8 +1,8 @@
-/* The console's clock, for cartridges that have one: that of the host, or one that advances with the frames.
+/* The clock of cartridges that have one. It is the host's clock, or a clock that advances with the frames.
  *
- * The clock of frames is libmgba's own RTC_FAKE_EPOCH, whose value is the Unix time in milliseconds at frame 0; so mGBA
- * understands it in a state. What libmgba leaves out is added here: it goes on over resets, and a game of the GBA, which
- * shows the local time, sees the same in each time zone of the host. */
+ * The latter is libmgba's RTC_FAKE_EPOCH, whose value is the Unix time in milliseconds at frame 0, so mGBA can read it
+ * from a state. This file adds what libmgba lacks: the clock continues over resets, and GBA games, which read the local
+ * time, see the same time in every time zone of the host. */
 #include "internal.h"
 
 #include <mgba/core/serialize.h>
@@ -12,7 +12,7 @@
 #include <sys/time.h>
 #include <time.h>
 
-/* Marks a time zone in a state, where libmgba leaves a place empty. */
+/* Added to the time zone in a state, so that it is never 0. It is stored in a field that libmgba leaves 0. */
 #define ZONE_MARK (1 << 20)
 
 static struct fw_core* self_of(struct mRTCSource* source) {
@@ -25,12 +25,12 @@ static bool of_frames(const struct fw_core* self) {
 	return self->core->rtc.override == RTC_FAKE_EPOCH;
 }
 
-/* Milliseconds from frame 0 to the present one. */
+/* Milliseconds from frame 0 to frame `frames`. */
 static int64_t elapsed(struct mCore* core, uint32_t frames) {
 	return frames * (core->frameCycles(core) * 1000LL) / core->frequency(core);
 }
 
-/* The frame counter goes back with a reset; the clock does not. */
+/* Corrects the clock after a reset, which sets the frame counter back but must not change the time. */
 static void follow(struct fw_core* self) {
 	struct mCore* core = self->core;
 	uint32_t now = core->frameCounter(core);
@@ -51,8 +51,8 @@ static int64_t now_of_frames(struct fw_core* self) {
 	return self->core->rtc.value + elapsed(self->core, self->clock.seen);
 }
 
-/* The time for which the host's calendar shows what a calendar of the clock's zone shows now. There is no such time in the
- * hour that the host leaves out for daylight saving: the clock is an hour off then. */
+/* The time for which the host's calendar shows what a calendar in the clock's zone shows now. There is no such time in
+ * the hour that the host skips for daylight saving; then the clock is off by an hour. */
 static time_t shown(time_t now, int32_t zone) {
 	time_t there = now + zone;
 	struct tm fields;
@@ -90,7 +90,7 @@ static void serialize(struct mRTCSource* source, struct mStateExtdataItem* item)
 	}
 }
 
-/* A clock of frames takes over the time of a state; the host's clock stays what it is. */
+/* A clock that advances with the frames takes its time from the state. The host's clock does not change. */
 static bool deserialize(struct mRTCSource* source, const struct mStateExtdataItem* item) {
 	struct fw_core* self = self_of(source);
 	struct mRTCGenericState state;
@@ -112,7 +112,7 @@ void fw_clock_init(struct fw_core* self) {
 	struct mRTCGenericSource* rtc = &self->core->rtc;
 	self->clock = (struct fw_clock) { .host = self, .zone = FW_NO_ZONE };
 	rtc->override = RTC_NO_OVERRIDE;
-	/* Never called: it leads from the source to the core. */
+	/* Its functions are never called. self_of uses this pointer to find the core. */
 	rtc->custom = &self->clock.d;
 	rtc->d = (struct mRTCSource) {
 		.sample = sample,

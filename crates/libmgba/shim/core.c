@@ -1,4 +1,4 @@
-/* Opening, running and asking about a game. */
+/* Opens and runs games, and returns facts about them. */
 #include "internal.h"
 
 #include <mgba/core/config.h>
@@ -12,16 +12,16 @@
 #define GBA_HEADER_SIZE 0xC0
 #define GB_HEADER_END 0x150
 
-/* libmgba reads up to a bank or header past the end of a tiny ROM, so a ROM
- * always sits in at least this much mapped memory. */
+/* libmgba reads up to a bank or a header past the end of a tiny ROM, so the
+ * memory of a ROM always has at least this size. */
 #define MIN_ROM_CAPACITY ((size_t) 0x10000)
 
 static bool is_rom(struct VFile* vf) {
 	return mCoreIsCompatible(vf) != mPLATFORM_NONE;
 }
 
-/* A checked copy of the ROM in `file`, which this closes. A copy and not a mapping: a
- * developer who rebuilds the ROM in place would otherwise kill this process with SIGBUS. */
+/* Checks and copies the ROM in `file`, and closes the file. The file is not mapped, because a
+ * developer who rebuilds the ROM in place would then kill this process with SIGBUS. */
 static int copy_rom(struct VFile* file, struct VFile** out, enum mPlatform* platform) {
 	int status = FW_OK;
 	struct VFile* rom = NULL;
@@ -61,7 +61,7 @@ static int take_rom(const struct fw_rom* given, struct VFile** out, enum mPlatfo
 	return file ? copy_rom(file, out, platform) : FW_NO_MEMORY;
 }
 
-/* The ROM of this core once more, from its file; NULL if that is gone or another one. */
+/* Reads the ROM of this core again from its file. Returns NULL if there is no ROM for this console in it any more. */
 static struct VFile* read_again(struct fw_core* self) {
 	struct VDir* archive = VDirOpenArchive(self->file);
 	struct VFile* file;
@@ -96,8 +96,8 @@ static const void* rom_memory(struct mCore* core) {
 	return NULL;
 }
 
-/* Makes a GBA's processor fetch from the ROM that is there now: libmgba leaves
- * it with a pointer into the ROM before until it leaves the cartridge. */
+/* Makes a GBA's processor fetch instructions from the present ROM. libmgba keeps a
+ * pointer into the earlier ROM until the processor jumps out of the cartridge. */
 static void refetch(struct mCore* core) {
 	if (core->platform(core) != mPLATFORM_GBA) {
 		return;
@@ -109,8 +109,8 @@ static void refetch(struct mCore* core) {
 	if (pc < 0x08000000 || pc >= 0x0E000000) {
 		return;
 	}
-	/* The register is one instruction ahead of the one that is next. And only a
-	 * jump from another region, such as the RAM at 0x03000000, looks again. */
+	/* pc is one instruction ahead of the next instruction. The pointer is set only
+	 * by a jump from another region, such as the RAM at 0x03000000. */
 	bool thumb = cpsr & 0x20;
 	pc -= thumb ? 2 : 4;
 	const uint32_t elsewhere = 0x03000000;
@@ -118,8 +118,8 @@ static void refetch(struct mCore* core) {
 	core->writeRegister(core, "pc", &pc);
 }
 
-/* Points the core's directories (saves, states) at the folder of `path` and its
- * file names at the ROM's name. */
+/* Sets the core's folder for saves and states to the folder of `path`, and the
+ * name of these files to the name of the ROM. */
 static bool enter_folder(struct mCore* core, const char* path) {
 	char folder[PATH_MAX];
 	char name[PATH_MAX];
@@ -128,7 +128,7 @@ static bool enter_folder(struct mCore* core, const char* path) {
 	if (!base) {
 		return false;
 	}
-	/* Without this the folder of the ROM before is kept. */
+	/* Without this, libmgba keeps the folder of the earlier ROM. */
 	mDirectorySetDetachBase(&core->dirs);
 	strcpy(core->dirs.baseName, name);
 	mDirectorySetAttachBase(&core->dirs, base);
@@ -166,9 +166,9 @@ static int insert_rom(struct fw_core* self, const struct fw_rom* given, struct V
 	return FW_OK;
 }
 
-/* A script's emu:loadFile() with a bad path leaves the core without any ROM,
- * and libmgba does not survive running or reading that. */
-void fw_mind_rom(struct fw_core* self) {
+/* If a script calls emu:loadFile() with a bad path, the core has no ROM. libmgba
+ * would crash when such a core runs or is read, so this inserts a ROM again. */
+void fw_check_rom(struct fw_core* self) {
 	struct mCore* core = self->core;
 	const void* now = rom_memory(core);
 	if (now == self->rom) {
@@ -187,8 +187,8 @@ void fw_mind_rom(struct fw_core* self) {
 	self->rom = rom_memory(core);
 }
 
-/* The settings every core gets. mCoreLoadConfig is not used because it reads
- * the user's own mGBA configuration: the same ROM must behave the same on
+/* Sets the settings of a core. mCoreLoadConfig is not used, because it reads
+ * the user's own mGBA configuration, and the same ROM must behave the same on
  * every machine. */
 static void configure(struct mCore* core, const struct fw_console* console) {
 	struct mCoreOptions options = {
@@ -199,12 +199,12 @@ static void configure(struct mCore* core, const struct fw_console* console) {
 	};
 	mCoreInitConfig(core, NULL);
 	mCoreConfigLoadDefaults(&core->config, &options);
-	/* Idle loops run as they are: no game is treated by heuristics. */
+	/* Idle loops run like other code. libmgba does not try to detect and skip them. */
 	mCoreConfigSetDefaultValue(&core->config, "idleOptimization", "ignore");
 	/* A program may hold left and right together. */
 	mCoreConfigSetDefaultIntValue(&core->config, "allowOpposingDirections", 1);
 	if (console->model) {
-		/* For games of each kind: mGBA can have a model for each. */
+		/* mGBA has a setting for each kind of game. */
 		static const char* const keys[] = { "gb.model", "sgb.model", "cgb.model", "cgb.hybridModel", "cgb.sgbModel" };
 		for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); ++i) {
 			mCoreConfigSetDefaultValue(&core->config, keys[i], console->model);
@@ -221,7 +221,7 @@ static void configure(struct mCore* core, const struct fw_console* console) {
 	mCoreLoadForeignConfig(core, &core->config);
 }
 
-/* The save memory of the game that is in. libmgba looks for it by the game's code at each reset. */
+/* Sets the type of the game's save memory. libmgba looks up this setting by the game's code at each reset. */
 static void set_save_type(struct mCore* core, const char* type) {
 	const size_t code = 0xAC;
 	if (!type || core->platform(core) != mPLATFORM_GBA) {
@@ -233,7 +233,7 @@ static void set_save_type(struct mCore* core, const char* type) {
 	ConfigurationSetValue(mCoreConfigGetOverrides(&core->config), section, "savetype", type);
 }
 
-/* A copy of the BIOS, which libmgba keeps. */
+/* Gives the core a copy of the BIOS, which libmgba keeps. */
 static int insert_bios(struct mCore* core, const struct fw_console* console) {
 	if (!console->bios) {
 		return FW_OK;
@@ -295,8 +295,7 @@ int fw_open(const struct fw_rom* given, const struct fw_console* console, struct
 int fw_load_file(struct fw_core* self, const struct fw_rom* given) {
 	enum mPlatform platform;
 	struct VFile* rom;
-	/* Everything that can be wrong with the file is found before the running
-	 * game is taken out. */
+	/* The file is checked completely before the running game is removed. */
 	int status = take_rom(given, &rom, &platform);
 	if (status != FW_OK) {
 		return status;
@@ -334,9 +333,10 @@ void fw_reset(struct fw_core* self) {
 	fw_scripts_trigger(self, "reset");
 }
 
-/* Runs a frame without its picture, which takes much less time. The machine itself
- * is the same after it: nothing in it depends on the renderer. A Super Game Boy
- * does, as it gets colours and borders in pictures. */
+/* Runs a frame without drawing its picture, which takes much less time. The console is
+ * in the same state afterwards, because nothing in it depends on the renderer. A Super
+ * Game Boy does depend on it, because it gets colours and borders as pictures; for it,
+ * this returns false and does nothing. */
 static bool run_undrawn(struct fw_core* self) {
 	struct mCore* core = self->core;
 	if (core->platform(core) == mPLATFORM_GB) {
@@ -353,7 +353,7 @@ static bool run_undrawn(struct fw_core* self) {
 		gba->video.frameskipCounter = 1;
 		fw_run_processor(self);
 		gba->video.frameskipCounter = 0;
-		/* The next picture begins as it does after a frame that was drawn. */
+		/* With this, the next picture begins in the same way as after a frame that was drawn. */
 		gba->video.renderer->finishFrame(gba->video.renderer);
 	}
 	return true;
@@ -383,8 +383,8 @@ static bool is_halted(struct mCore* core) {
 	return ((struct ARMCore*) core->cpu)->halted;
 }
 
-/* libmgba's own step goes on until an instruction was done: for ever, if the
- * processor waits for an interrupt that never comes. */
+/* libmgba's own step returns only after an instruction. If the processor waits for
+ * an interrupt that never comes, it never returns. */
 void fw_step(struct fw_core* self) {
 	struct mCore* core = self->core;
 	uint32_t frame = core->frameCounter(core);
@@ -440,7 +440,7 @@ int32_t fw_frequency(const struct fw_core* self) {
 	return self->core->frequency(self->core);
 }
 
-/* libmgba counts halves of a Game Boy's cycles, at both speeds of the processor. */
+/* libmgba counts half cycles of a Game Boy, at both speeds of the processor. */
 uint64_t fw_cycles(const struct fw_core* self) {
 	uint64_t time = mTimingGlobalTime(self->core->timing);
 	return fw_platform(self) == mPLATFORM_GB ? time >> 1 : time;
@@ -456,7 +456,7 @@ size_t fw_rom_size(const struct fw_core* self) {
 	return self->core->romSize(self->core);
 }
 
-/* 0.11 replaced getGameTitle and getGameCode by getGameInfo. */
+/* mGBA 0.11 replaced getGameTitle and getGameCode by getGameInfo. */
 void fw_title(const struct fw_core* self, char* out) {
 	memset(out, 0, FW_NAME_SIZE);
 #ifdef FW_HAVE_GAME_INFO
@@ -466,7 +466,7 @@ void fw_title(const struct fw_core* self, char* out) {
 #else
 	self->core->getGameTitle(self->core, out);
 #endif
-	/* The last of a Game Boy's 16 letters came to mean colour: 0x80 or 0xC0. */
+	/* The last of the title's 16 bytes on a Game Boy later became a flag for colours: 0x80 or 0xC0. */
 	if (self->core->platform(self->core) == mPLATFORM_GB && (out[15] & 0x80)) {
 		out[15] = 0;
 	}

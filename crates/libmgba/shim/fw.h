@@ -1,13 +1,12 @@
 /* The flat C interface that the Rust side declares in src/sys/ffi.rs.
  *
- * libmgba's `struct mCore` is a table of function pointers whose layout depends
- * on the version and on the flags it was built with. Only these files, compiled
- * against the installed headers, know that layout; nothing of it crosses into
- * Rust.
+ * libmgba's `struct mCore` is a table of function pointers. Its layout depends
+ * on the version of libmgba and on its build flags. Only the C files here, which
+ * are compiled against libmgba's headers, use that layout. The Rust side does not.
  *
- * Rules for every function here: a `struct fw_core*` is used by one thread at a
- * time; strings are NUL-terminated; a buffer handed out through `uint8_t**` is
- * freed with fw_free. */
+ * Rules for every function here: only one thread at a time uses a `struct
+ * fw_core*`; strings are NUL-terminated; the caller frees a buffer that is
+ * returned through `uint8_t**` with fw_free. */
 #ifndef FW_H
 #define FW_H
 
@@ -34,33 +33,34 @@ enum fw_status {
 	FW_SCREENSHOT_FAILED,
 	FW_NO_SCRIPTING,
 	FW_SCRIPT_FAILED,
-	FW_CHEAT_LINE, /* libmgba does not know such a code */
-	FW_CHEAT_INCOMPLETE, /* a line more is needed */
+	FW_CHEAT_LINE, /* libmgba does not accept the code */
+	FW_CHEAT_INCOMPLETE, /* another line is needed */
 	FW_CHEAT_ADDRESS, /* `value` is an address that no code can write */
 	FW_CHEAT_OUTSIDE, /* `value` is an address after the end of the ROM */
 	FW_CHEAT_OTHER_GAME, /* `value` is a byte that the ROM should have there */
-	FW_NOT_A_BIOS, /* of this console */
+	FW_NOT_A_BIOS, /* not a BIOS of this console */
 };
 
-/* ---- core.c: life, running, keys, facts about the game ---- */
+/* ---- core.c: opens, runs and closes cores; keys; facts about the game ---- */
 
 /* A ROM. The strings and bytes are only read during the call. */
 struct fw_rom {
-	const char* path; /* saves and state slots get its folder and its name */
+	const char* path; /* saves and state slots are in its folder and have its name */
 	const char* file; /* the ROM's file, or its archive */
 	const char* inside; /* the game's name in the archive; NULL if it is the only one, or there is no archive */
 	const uint8_t* bytes;
 	size_t size; /* up to 64 MiB */
 };
 
-/* The console that a core is. */
+/* The settings of the emulated console. */
 struct fw_console {
 	const uint8_t* bios; /* NULL for libmgba's own replacement, which starts the game at once */
 	size_t bios_size;
-	const char* model; /* of a Game Boy, in mGBA's words; NULL to choose by the ROM */
-	bool no_borders; /* of a Super Game Boy */
-	const uint32_t* palette; /* 4 colours of the background and 8 of objects, as 0xRRGGBB, of a Game Boy without colours; or NULL */
-	const char* save_type; /* of a GBA game, in mGBA's words; NULL to find out */
+	const char* model; /* model of a Game Boy, as mGBA names it; NULL to choose it from the ROM */
+	bool no_borders; /* no border around the picture of a Super Game Boy */
+	/* For a Game Boy without colours: 4 colours of the background and 8 of objects, as 0xRRGGBB; or NULL. */
+	const uint32_t* palette;
+	const char* save_type; /* save memory of a GBA game, as mGBA names it; NULL to detect it */
 };
 #define FW_PALETTE 12
 
@@ -69,15 +69,15 @@ int fw_load_file(struct fw_core*, const struct fw_rom*);
 void fw_close(struct fw_core*);
 void fw_reset(struct fw_core*);
 void fw_run_frame(struct fw_core*);
-/* Whether frames are drawn from now on. Otherwise the picture stays that of an earlier frame. */
+/* Whether frames are drawn from now on. If not, the picture stays that of an earlier frame. */
 void fw_set_drawing(struct fw_core*, bool draws);
-/* Whether sound is mixed that nobody reads. At first it is not. */
+/* Whether sound is mixed even if nobody reads it; by default, it is not. */
 void fw_mix_all_sound(struct fw_core*, bool all);
-/* Whether libmgba runs all instructions of a Game Boy, a cycle at a time. At first it does not. */
+/* Whether libmgba itself runs all instructions of a Game Boy, cycle by cycle; by default, sm83.c runs most of them. */
 void fw_step_all_cycles(struct fw_core*, bool all);
-/* Calls the scripts' `frame` callbacks, as belongs after each frame. */
+/* Calls the scripts' `frame` callbacks. Must be called after each frame. */
 void fw_frame_over(struct fw_core*);
-/* One instruction. A processor that waits for an interrupt waits for a frame at most. */
+/* Runs one instruction. If the processor waits for an interrupt, it waits at most until the end of the frame. */
 void fw_step(struct fw_core*);
 
 uint32_t fw_keys(struct fw_core*);
@@ -89,11 +89,11 @@ int fw_platform(const struct fw_core*);
 uint32_t fw_frame_counter(const struct fw_core*);
 int32_t fw_frame_cycles(const struct fw_core*);
 int32_t fw_frequency(const struct fw_core*);
-/* Cycles of the clock since the last reset, or as a state has them. */
+/* Clock cycles since the last reset. A loaded state sets the number to the one in the state. */
 uint64_t fw_cycles(const struct fw_core*);
 uint32_t fw_crc32(const struct fw_core*);
 size_t fw_rom_size(const struct fw_core*);
-/* Both fill `out` (at least FW_NAME_SIZE bytes) and end it with a NUL. */
+/* fw_title and fw_code fill `out` (at least FW_NAME_SIZE bytes) and end it with a NUL. */
 #define FW_NAME_SIZE 32
 void fw_title(const struct fw_core*, char* out);
 void fw_code(const struct fw_core*, char* out);
@@ -102,7 +102,7 @@ const char* fw_version(void);
 /* ---- buffer.c ---- */
 
 void fw_free(void*);
-/* Returns free memory to the system, where the C library can. */
+/* Returns free memory to the system, if the C library supports that. */
 void fw_release_memory(void);
 
 /* ---- memory.c: bus, memory domains, registers ---- */
@@ -116,7 +116,7 @@ void fw_write32(struct fw_core*, uint32_t address, uint32_t value);
 void fw_read_range(struct fw_core*, uint32_t address, uint8_t* out, size_t len);
 void fw_write_range(struct fw_core*, uint32_t address, const uint8_t* data, size_t len);
 
-/* What addressing one memory domain needs; mirrors struct mCoreMemoryBlock. */
+/* The data for addressing a memory domain, from struct mCoreMemoryBlock. */
 struct fw_block {
 	size_t id;
 	uint32_t start;
@@ -133,15 +133,15 @@ struct fw_block_names {
 	const char* long_name;
 };
 
-/* False past the last domain. The names live as long as the library. */
+/* Returns false if there is no domain with this index. The names are never freed. */
 bool fw_domain(const struct fw_core*, size_t index, struct fw_block* out, struct fw_block_names* names);
 uint32_t fw_domain_read(struct fw_core*, const struct fw_block*, uint32_t offset, unsigned width);
 void fw_domain_write(struct fw_core*, const struct fw_block*, uint32_t offset, unsigned width, uint32_t value);
 void fw_domain_read_range(struct fw_core*, const struct fw_block*, uint32_t offset, uint8_t* out, size_t len);
-/* The memory of a domain and its size in bytes, or NULL. Good until anything else is done with the core. */
+/* The memory of a domain and its size in bytes, or NULL. The pointer is valid until the next call for this core. */
 const uint8_t* fw_domain_memory(const struct fw_core*, const struct fw_block*, size_t* size);
 
-/* NULL past the last register. */
+/* Returns NULL if there is no register with this index. */
 const char* fw_register_name(const struct fw_core*, size_t index);
 bool fw_read_register(const struct fw_core*, const char* name, int32_t* out);
 bool fw_write_register(struct fw_core*, const char* name, int32_t value);
@@ -155,12 +155,14 @@ int fw_save_set(struct fw_core*, const uint8_t* data, size_t len);
 
 /* ---- clock.c: the clock of cartridges that have one ---- */
 
-/* No time zone but the host's. */
+/* Games see the host's time zone. */
 #define FW_NO_ZONE INT32_MIN
+/* Games see the host's clock. */
 void fw_clock_set_host(struct fw_core*);
-/* Unix time in milliseconds now, and seconds east of UTC of the calendar that games see. */
+/* Games see a clock that advances with the frames. `now` is its present Unix time in milliseconds, `zone` its time zone
+ * in seconds east of UTC. */
 void fw_clock_set_frames(struct fw_core*, int64_t now, int32_t zone);
-/* False if it is the host's. */
+/* Returns false if games see the host's clock. */
 bool fw_clock_get(struct fw_core*, int64_t* now, int32_t* zone);
 void fw_host_time(int64_t* now, int32_t* zone);
 
@@ -170,26 +172,27 @@ struct fw_save_view {
 	uint64_t id;
 	const uint8_t* memory;
 	size_t size;
-	const char* path; /* where a script found it, or NULL */
+	const char* path; /* the file from which a script loaded it, or NULL */
 	bool open; /* whether the game can still change it */
 };
 
 int fw_save_load(struct fw_core*, const uint8_t* data, size_t len, bool temporary, uint64_t* id);
-/* Takes the save out: with that libmgba writes what it adds to one, the clock. */
+/* Removes the save from the cartridge. libmgba then writes its own addition to the save, the clock. */
 void fw_save_unload(struct fw_core*);
-/* False past the last save that is not temporary. The view is good until the core is used again. */
+/* Counts only saves that are not temporary. Returns false if there is no save with this index. The view is valid until
+ * the next call for this core. */
 bool fw_save_view(const struct fw_core*, size_t index, struct fw_save_view* out);
 /* Frees a save that is no longer open. */
 void fw_save_forget(struct fw_core*, uint64_t id);
-/* The name that files of the game have before their extension. */
+/* The name of the game's files without the extension. */
 const char* fw_base_name(const struct fw_core*);
 
 /* ---- cheats.c ---- */
 
 struct fw_cheat_codes {
 	const char* name;
-	const char* directive; /* which encryption, in the words of mGBA's cheat files, or NULL to detect it */
-	bool keeps_encryption; /* whether the encryption of the cheat before is for this one too if there is no directive */
+	const char* directive; /* the encryption, as mGBA's cheat files name it, or NULL to detect it */
+	bool keeps_encryption; /* whether a cheat without a directive has the encryption of the cheat before it */
 	const char* const* lines;
 	size_t count;
 	bool enabled;
@@ -200,9 +203,9 @@ struct fw_cheat_problem {
 	uint32_t value;
 };
 
-/* Adds a cheat after the others; on failure fills in `problem` and adds none. */
+/* Adds a cheat after the others. On failure, fills in `problem` and adds no cheat. */
 int fw_cheat_add(struct fw_core*, const struct fw_cheat_codes*, struct fw_cheat_problem* problem);
-/* How many there are. Scripts can drop them all. Must be called before an index is used. */
+/* The number of cheats. Must be called before an index is used, because scripts can cause the removal of all cheats. */
 size_t fw_cheats_count(struct fw_core*);
 void fw_cheat_enable(struct fw_core*, size_t index, bool enabled);
 void fw_cheat_remove(struct fw_core*, size_t index);
@@ -212,38 +215,38 @@ void fw_cheats_clear(struct fw_core*);
 
 /* 32-bit pixels in memory order red, green, blue, unused; `stride` in pixels. */
 const uint32_t* fw_frame(const struct fw_core*, unsigned* width, unsigned* height, size_t* stride);
-/* Draws there from now on (FW_PICTURE pixels, which must stay until drawing
- * goes elsewhere), or for NULL into the core's own memory again. */
+/* Draws into `pixels` from now on; if it is NULL, into the core's own memory again. `pixels` has FW_PICTURE pixels, and
+ * must be valid until the next call of this function. */
 #define FW_PICTURE (256 * 224)
 void fw_draw_into(struct fw_core*, uint32_t* pixels);
 int fw_screenshot(struct fw_core*, uint8_t** out, size_t* len);
 unsigned fw_audio_rate(const struct fw_core*);
 size_t fw_audio_available(struct fw_core*);
-/* Takes at most `count` stereo pairs into `out` (2 * count values). */
+/* Moves at most `count` stereo pairs to `out` (2 * count values). */
 size_t fw_audio_read(struct fw_core*, int16_t* out, size_t count);
 
-/* A layer of the picture or a channel of the sound. The strings live as long as the library. */
+/* A layer of the picture or a channel of the sound. The strings are never freed. */
 struct fw_layer {
 	const char* name;
 	const char* title;
 	bool enabled;
 };
 
-/* False past the last one. */
+/* Returns false if there is no layer or channel with this index. */
 bool fw_layer(const struct fw_core*, bool sound, size_t index, struct fw_layer* out);
-/* Does nothing past the last one. A layer is seen to be off from the next frame that is drawn. */
+/* Does nothing if there is no layer or channel with this index. A layer changes in the next frame that is drawn. */
 void fw_layer_enable(struct fw_core*, bool sound, size_t index, bool enabled);
 
 /* ---- sensors.c ---- */
 
 enum fw_sensor { FW_TILT_X, FW_TILT_Y, FW_GYRO, FW_LIGHT, FW_SENSORS };
 
-/* Tilt and gyro have all values, with 0 for rest; light has 0 (dark) to 255. */
+/* Tilt and gyro accept all values; 0 is at rest. Light accepts 0 (dark) to 255. */
 void fw_sensor_set(struct fw_core*, unsigned sensor, int32_t value);
 /* Whether the cartridge has rumbled since the last call. */
 bool fw_take_rumble(struct fw_core*);
 
-/* ---- log.c: what libmgba itself has to say ---- */
+/* ---- log.c: libmgba's own log ---- */
 
 typedef void (*fw_log_fn)(int level, const char* category, const char* message);
 /* Must be called before the first core is opened. Levels are mLogLevel bits. */
@@ -254,10 +257,10 @@ void fw_log_levels(int levels);
 
 typedef void (*fw_console_fn)(void* user, int level, const char* message);
 int fw_scripts_attach(struct fw_core*, fw_console_fn, void* user);
-/* Moves the scripts of `from` to `to`, whose own are dropped. */
+/* Moves the scripts of `from` to `to`. The earlier scripts of `to` are ended. */
 void fw_scripts_move(struct fw_core* to, struct fw_core* from);
 void fw_scripts_detach(struct fw_core*);
-/* `error` (may be NULL on return) is freed with fw_free. */
+/* The caller frees `error`, which may be NULL, with fw_free. */
 int fw_script_run(struct fw_core*, const char* name, const uint8_t* source, size_t len, char** error);
 
 #endif

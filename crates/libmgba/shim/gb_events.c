@@ -1,4 +1,4 @@
-/* Events of a Game Boy that come hundreds of times in a frame, done in fewer steps than libmgba takes. */
+/* Handles two events of a Game Boy that occur hundreds of times in a frame, faster than libmgba does. */
 #include "internal.h"
 
 #ifndef FW_HAVE_AUDIO_BUFFER
@@ -10,12 +10,14 @@
 
 typedef void (*callback)(struct mTiming*, void* context, uint32_t late);
 
-/* libmgba's own functions, which only its events name. They are the same for all cores. */
+/* libmgba's own functions. They have no public name, so they are taken from the events. They are the same for all
+ * cores. */
 static _Atomic callback libmgba_timer;
 static _Atomic callback libmgba_mode2;
 static _Atomic callback libmgba_mode3;
 
-/* Threads that run cores share these, and writing takes them from each other. */
+/* All threads share these variables. They are written only if they change, because a write slows the other threads
+ * down. */
 static void learn(_Atomic callback* own, callback function) {
 	if (atomic_load_explicit(own, memory_order_relaxed) != function) {
 		atomic_store_explicit(own, function, memory_order_relaxed);
@@ -31,7 +33,8 @@ static bool passes(uint32_t from, uint32_t to, uint32_t period) {
 	return (from ^ to) & ~(period - 1);
 }
 
-/* Counts the divider on, up to 16 at a time. libmgba counts one by one, because the timer and the sound may depend on it. */
+/* Advances the divider by up to 16 steps at once. libmgba advances it step by step, because the timer and the sound may
+ * depend on it. If one of them does, this calls libmgba's own function. */
 static void update_timer(struct mTiming* timing, void* context, uint32_t late) {
 	struct GBTimer* timer = context;
 	struct GB* gb = timer->p;
@@ -55,18 +58,19 @@ static void update_timer(struct mTiming* timing, void* context, uint32_t late) {
 	mTimingSchedule(timing, &timer->event, timer->nextDiv - late);
 }
 
-/* The sprites on a line, of which a console shows ten. */
+/* The number of sprites on the current line, at most 10: a console does not show more. */
 static int count_sprites(const struct GBVideo* video) {
 	uint8_t height = GBRegisterLCDCIsObjSize(video->p->memory.io[GB_REG_LCDC]) ? 16 : 8;
 	int count = 0;
 	for (int i = 0; i < GB_VIDEO_MAX_OBJ; ++i) {
-		/* Sprites begin 16 lines above the picture. */
+		/* The y position of a sprite counts from 16 lines above the picture. */
 		count += (uint8_t) (video->ly + 16 - video->oam.obj[i].y) < height;
 	}
 	return count < GB_VIDEO_MAX_LINE_OBJ ? count : GB_VIDEO_MAX_LINE_OBJ;
 }
 
-/* The display has looked for a line's sprites, and begins to draw. No interrupt of its own belongs to that. */
+/* Ends mode 2, in which the display looks for the sprites of a line, and begins mode 3, in which it draws the line.
+ * This change causes no interrupt. */
 static void end_mode2(struct mTiming* timing, void* context, uint32_t late) {
 	struct GBVideo* video = context;
 	struct GBMemory* memory = &video->p->memory;
@@ -87,7 +91,7 @@ void fw_gb_events_begin_frame(struct GB* gb) {
 	event->callback = update_timer;
 }
 
-void fw_gb_events_look(struct GB* gb) {
+void fw_gb_events_update(struct GB* gb) {
 	struct mTimingEvent* event = &gb->video.modeEvent;
 	if (gb->video.mode == 3) {
 		learn(&libmgba_mode3, event->callback);

@@ -1,5 +1,5 @@
-/* libmgba's own log. Its default prints to stdout, which belongs to the
- * program; here it goes to one function of the Rust side, or nowhere. */
+/* libmgba's own log. By default, libmgba prints it to stdout, which the program
+ * uses for its own output. Here it goes to a function of the Rust side, or nowhere. */
 #include "internal.h"
 
 #include <mgba/core/log.h>
@@ -7,8 +7,8 @@
 #include <stdatomic.h>
 
 static fw_log_fn sink;
-/* Bits of mLogLevel that are formatted and passed on; games can log thousands
- * of lines a frame, so the rest must cost one load. */
+/* Bits of mLogLevel: only these levels are formatted and passed on. Games can log
+ * thousands of lines a frame, so lines of other levels must cost only one load. */
 static atomic_int levels;
 
 static void on_log(struct mLogger* logger, int category, enum mLogLevel level, const char* format, va_list args) {

@@ -12,8 +12,8 @@
 
 #include <stdatomic.h>
 
-/* Stereo pairs held for the reader: ten frames' worth. When nobody reads,
- * libmgba stops producing at this mark, so nothing can overflow. */
+/* The size of the sound buffer in stereo pairs, enough for ten frames. If nobody
+ * reads the sound, libmgba stops producing it at this size, so nothing can overflow. */
 #define AUDIO_BUFFER 0x2000
 #define AUDIO_RATE 48000
 
@@ -36,8 +36,9 @@ const uint32_t* fw_frame(const struct fw_core* self, unsigned* width, unsigned* 
 /* libmgba's own function, which is the same for all cores. */
 static void (*_Atomic libmgba_draw_line)(struct GBAVideoRenderer*, int y);
 
-/* With many cores, a picture has left the processor's caches when the next one is drawn over it. Each line is fetched while
- * libmgba makes its pixels, and not when it stores them: that takes a sixth of the time of 64 cores. */
+/* Prefetches the memory of a line and lets libmgba draw it. With many cores, a picture has left the processor's caches
+ * when the next one is drawn over it. Without the prefetch, 64 cores spend a sixth of their time waiting for this
+ * memory. */
 static void draw_line(struct GBAVideoRenderer* renderer, int y) {
 	const struct GBAVideoSoftwareRenderer* software = (const struct GBAVideoSoftwareRenderer*) renderer;
 	const char* line = (const char*) &software->outputBuffer[software->outputBufferStride * y];
@@ -58,7 +59,7 @@ void fw_picture_setup(struct mCore* core) {
 	}
 }
 
-/* libmgba leaves out lines that have not changed, so the picture moves along. */
+/* libmgba does not draw lines that have not changed, so the old picture is copied. */
 void fw_draw_into(struct fw_core* self, uint32_t* pixels) {
 	if (!pixels) {
 		pixels = self->pixels;
@@ -115,14 +116,14 @@ void fw_layer_enable(struct fw_core* self, bool sound, size_t index, bool enable
 	}
 	core->enableVideoLayer(core, info[index].id, enabled);
 	if (core->platform(core) == mPLATFORM_GBA) {
-		/* With this libmgba draws all lines again, also those in which nothing has changed. */
+		/* This makes libmgba draw all lines again, including those that have not changed. */
 		struct GBAVideoRenderer* renderer = ((struct GBA*) core->board)->video.renderer;
 		renderer->writeVRAM(renderer, 0);
 	}
 }
 
 #ifdef FW_HAVE_AUDIO_BUFFER
-/* From 0.11 the core resamples nothing: its rate is the hardware's. */
+/* From mGBA 0.11 on, the core does not resample: its rate is the rate of the hardware. */
 void fw_audio_setup(struct mCore* core) {
 	core->setAudioBufferSize(core, AUDIO_BUFFER);
 }

@@ -1,8 +1,8 @@
 /* The bus, the memory domains and the registers.
  *
- * A number means the bytes from its address on, least significant first, wherever
- * it is. An aligned one is one access of its width, as hardware registers need it;
- * any other is made of bytes. */
+ * A number consists of the bytes from its address on, least significant first, at
+ * every address. An aligned number is read or written in one access of its width, as
+ * hardware registers require. Any other number is read or written byte by byte. */
 #include "internal.h"
 
 #include <mgba/internal/defines.h>
@@ -16,9 +16,9 @@ static bool is_gba(const struct mCore* core) {
 	return core->platform(core) == mPLATFORM_GBA;
 }
 
-/* Whether libmgba's own access of this width gives these bytes. The GBA turns
- * numbers at odd addresses around, and repeats a byte on the bus of the save. A
- * Game Boy's are made of bytes in any case. */
+/* Whether libmgba's own access of this width uses exactly these bytes. The GBA
+ * rotates numbers at odd addresses, and repeats one byte on the bus of the save. On
+ * a Game Boy, libmgba reads and writes numbers byte by byte in any case. */
 static bool is_whole(const struct mCore* core, uint32_t address, unsigned width) {
 	return !is_gba(core) || (!(address & (width - 1)) && address >> 24 < GBA_SAVE);
 }
@@ -37,8 +37,8 @@ static uint32_t bus_read(struct mCore* core, uint32_t address, unsigned width) {
 	return value;
 }
 
-/* Video memory of the GBA takes no single bytes: the hardware doubles or drops
- * them. There the byte goes in together with its neighbour. */
+/* The GBA's video memory does not accept single bytes: the hardware doubles or
+ * drops them. So this writes a byte there together with its neighbour. */
 static void bus_write_byte(struct mCore* core, uint32_t address, uint8_t value) {
 	uint32_t region = address >> 24;
 	if (!is_gba(core) || region < GBA_PALETTE || region > GBA_OAM) {
@@ -111,13 +111,13 @@ static bool is_save(const struct mCore* core, size_t id, uint32_t start) {
 	return is_gba(core) ? id == REGION_CART_SRAM || id == REGION_CART_SRAM_MIRROR : start == GB_CART_RAM;
 }
 
-/* Whether writes to a domain change it: libmgba does not write to hardware
- * registers past the bus. */
+/* Whether a domain can be written. libmgba writes to hardware registers only
+ * through the bus. */
 static bool is_writable(const struct mCore* core, const struct mCoreMemoryBlock* block) {
 	uint32_t registers = is_gba(core) ? BASE_IO : GB_BASE_IO;
-	/* WORM blocks (cartridges) take a write as a patch. */
-	bool said = block->flags & (mCORE_MEMORY_WRITE | mCORE_MEMORY_WORM);
-	return is_save(core, block->id, block->start) || (said && block->start != registers);
+	/* In WORM blocks (cartridges), a write is a patch. */
+	bool flagged = block->flags & (mCORE_MEMORY_WRITE | mCORE_MEMORY_WORM);
+	return is_save(core, block->id, block->start) || (flagged && block->start != registers);
 }
 
 bool fw_domain(const struct fw_core* self, size_t index, struct fw_block* out, struct fw_block_names* names) {
@@ -125,7 +125,7 @@ bool fw_domain(const struct fw_core* self, size_t index, struct fw_block* out, s
 	size_t count = self->core->listMemoryBlocks(self->core, &blocks);
 	size_t seen = 0;
 	for (size_t i = 0; i < count; ++i) {
-		/* The whole address space is a block too, but not one of emu.memory. */
+		/* The whole address space is also a block, but not a domain in emu.memory. */
 		if (blocks[i].flags == mCORE_MEMORY_VIRTUAL) {
 			continue;
 		}
@@ -142,11 +142,11 @@ bool fw_domain(const struct fw_core* self, size_t index, struct fw_block* out, s
 			.writable = is_writable(self->core, &blocks[i]),
 		};
 		if (is_gb(self->core, out, GB_VRAM)) {
-			/* libmgba counts the cartridge's RAM, which follows it, into each bank. */
+			/* libmgba includes the cartridge's RAM, which follows the video RAM, in each bank. */
 			out->end = GB_VRAM + VRAM_BANK;
 			out->size /= 2;
 		} else if (is_gb(self->core, out, GB_ROM)) {
-			/* Before 0.10.2, libmgba gives the size of the largest cartridge. */
+			/* Before 0.10.2, libmgba returns the size of the largest possible cartridge. */
 			out->size = self->core->romSize(self->core);
 		}
 		*names = (struct fw_block_names) {
@@ -165,9 +165,9 @@ struct place {
 	bool valid;
 };
 
-/* Where an offset into a domain lies, by the rules of Lua's memory domains: an
- * offset past the window of the domain goes on in its next bank, and platforms
- * without banks wrap around. */
+/* The place of an offset in a domain, by the rules of memory domains in Lua. The
+ * addresses of a domain are a window onto one of its banks. An offset past the window
+ * is in the next bank; on platforms without banks, it wraps around. */
 static struct place locate(const struct fw_block* block, uint32_t offset) {
 	uint32_t window = block->end - block->start;
 	uint32_t skip = 0;
@@ -189,15 +189,16 @@ static struct place locate(const struct fw_block* block, uint32_t offset) {
 	return place;
 }
 
-/* Memory as it lies in libmgba; none if `bytes` is NULL. */
+/* The bytes of a domain in libmgba's own memory; NULL if there are none. */
 struct plain {
 	uint8_t* bytes;
 	size_t size;
 };
 
-/* Finds the memory of a domain that libmgba's own access does not give whole: that
- * writes video RAM outside of its bank, shows cartridge RAM only while the game has
- * it unlocked, and knows one bank of flash. False for all others. */
+/* Finds the bytes of a domain for which libmgba's own access functions are not
+ * enough. They write video RAM outside of its bank, read cartridge RAM only while the
+ * game has it unlocked, and reach only one bank of flash. Returns false for all other
+ * domains. */
 static bool find_plain(struct mCore* core, const struct fw_block* block, struct plain* out) {
 	if (is_gb(core, block, GB_VRAM)) {
 		struct GB* gb = core->board;
@@ -217,8 +218,8 @@ static bool find_plain(struct mCore* core, const struct fw_block* block, struct 
 	return true;
 }
 
-/* The memory of a battery save was written, which libmgba is to save. */
-static void mind_save(struct mCore* core) {
+/* Marks the battery save as changed, so that libmgba saves it. */
+static void mark_save_changed(struct mCore* core) {
 	if (is_gba(core)) {
 		((struct GBA*) core->board)->memory.savedata.dirty |= mSAVEDATA_DIRT_NEW;
 	} else {
@@ -226,7 +227,7 @@ static void mind_save(struct mCore* core) {
 	}
 }
 
-/* Whether a number in a domain is one access of libmgba's, and then where. */
+/* Whether libmgba can read or write a number in a domain in one access. Finds its place. */
 static bool locate_whole(struct mCore* core, const struct fw_block* block, uint32_t offset, unsigned width, struct place* out) {
 	struct plain plain;
 	*out = locate(block, offset);
@@ -255,8 +256,8 @@ uint32_t fw_domain_read(struct fw_core* self, const struct fw_block* block, uint
 	return value;
 }
 
-/* Past the bus libmgba writes no single bytes to the GBA's video memory, and draws
- * nothing again. */
+/* Whether a place must be written through the bus: the GBA's video memory. Other
+ * writes of libmgba do not accept single bytes there, and do not update the picture. */
 static bool is_written_by_bus(const struct mCore* core, struct place place) {
 	uint32_t region = place.address >> 24;
 	return is_gba(core) && place.valid && region >= GBA_PALETTE && region <= GBA_OAM;
@@ -268,7 +269,7 @@ static void domain_write_byte(struct mCore* core, const struct fw_block* block, 
 		if (offset < plain.size) {
 			plain.bytes[offset] = value;
 			if (is_save(core, block->id, block->start)) {
-				mind_save(core);
+				mark_save_changed(core);
 			}
 		}
 		return;
@@ -315,20 +316,20 @@ const char* fw_register_name(const struct fw_core* self, size_t index) {
 }
 
 bool fw_read_register(const struct fw_core* self, const char* name, int32_t* out) {
-	/* Narrow registers fill only their own bytes of it. */
+	/* libmgba sets only as many bytes of `out` as the register has. */
 	*out = 0;
 	return self->core->readRegister(self->core, name, out);
 }
 
-/* Between ARM and Thumb, libmgba keeps the instructions that it has fetched
- * already: an ARM one, run as Thumb, is looked up far outside of its table. A
- * jump to the next instruction fetches again. */
+/* When the processor changes between ARM and Thumb, libmgba keeps the instructions
+ * that it has already fetched. If it runs an ARM instruction as Thumb, it reads far
+ * outside of its table. A jump to the next instruction makes it fetch again. */
 static bool write_cpsr(struct mCore* core, int32_t value) {
 	enum { THUMB = 0x20 };
 	uint32_t pc = 0;
 	uint32_t before = 0;
 	uint32_t after = 0;
-	/* The register is one instruction ahead of the one that is next. */
+	/* pc is one instruction ahead of the next instruction. */
 	core->readRegister(core, "pc", &pc);
 	core->readRegister(core, "cpsr", &before);
 	bool written = core->writeRegister(core, "cpsr", &value);

@@ -1,7 +1,7 @@
 /* Battery saves in memory. libmgba maps the file of a save, and a mapping kills
- * the process when the disk is full or somebody cuts the file short. So it gets
- * a file of our own, which is memory; the Rust side reads it and writes the file
- * on disk. */
+ * the process if the disk is full or another program truncates the file. So libmgba
+ * gets a VFile that is only memory. The Rust side reads that memory and writes the
+ * file on disk. */
 #include "internal.h"
 
 #include <mgba/internal/gb/gb.h>
@@ -11,9 +11,10 @@
 #include <unistd.h>
 #endif
 
-/* More than any save has. Never moved, because libmgba keeps pointers into it. */
+/* The size of a save's memory, which is more than any save needs. The memory is never
+ * moved, because libmgba keeps pointers into it. */
 #define CAPACITY ((size_t) 2 << 20)
-/* MAX_SAVE_SIZE in src/limits.rs. */
+/* The same as MAX_SAVE_SIZE in src/lib.rs. */
 #define MAX_SAVE_SIZE ((size_t) 1 << 20)
 
 struct fw_save {
@@ -23,9 +24,9 @@ struct fw_save {
 	uint8_t* memory;
 	size_t size;
 	size_t position;
-	bool open; /* libmgba still uses it */
+	bool open; /* whether libmgba still uses it */
 	bool temporary;
-	char* path; /* where a script found it; NULL if it came from Rust or the place is not known */
+	char* path; /* the file from which a script loaded it; NULL if it came from Rust or the file is not known */
 };
 
 static struct fw_save* self_of(struct VFile* vf) {
@@ -33,7 +34,7 @@ static struct fw_save* self_of(struct VFile* vf) {
 }
 
 static bool save_close(struct VFile* vf) {
-	/* The memory stays until Rust has seen it. */
+	/* The memory stays until the Rust side has read it. */
 	self_of(vf)->open = false;
 	return true;
 }
@@ -61,7 +62,7 @@ static ssize_t save_write(struct VFile* vf, const void* buffer, size_t size) {
 	struct fw_save* self = self_of(vf);
 	size_t left = CAPACITY - self->position;
 	size_t count = size < left ? size : left;
-	/* libmgba restores a save from the very memory that is mapped. */
+	/* When libmgba restores a save, `buffer` can be the mapped memory itself. */
 	memmove(self->memory + self->position, buffer, count);
 	self->position += count;
 	if (self->position > self->size) {
@@ -109,7 +110,7 @@ static void release(struct fw_save* save) {
 	free(save);
 }
 
-/* A save of the core's, of `size` bytes that are still to be filled in. */
+/* Adds a save to the core. The caller fills in its `size` bytes. */
 static struct fw_save* create(struct fw_core* self, size_t size, bool temporary) {
 	struct fw_save* save = calloc(1, sizeof(*save));
 	uint8_t* memory = save ? calloc(1, CAPACITY) : NULL;
@@ -139,8 +140,8 @@ static struct fw_save* create(struct fw_core* self, size_t size, bool temporary)
 	return save;
 }
 
-/* Frees temporary saves that libmgba is done with; with `all` those too that it
- * has forgotten without closing them. */
+/* Frees the temporary saves that libmgba has closed; with `all`, also those that it
+ * no longer uses but has not closed. */
 static void sweep(struct fw_core* self, bool all) {
 	struct fw_save** link = &self->saves;
 	while (*link) {
@@ -154,8 +155,8 @@ static void sweep(struct fw_core* self, bool all) {
 	}
 }
 
-/* Puts an empty temporary save over the one in use. With that libmgba closes a
- * temporary save, which it forgets when another takes its place. */
+/* Replaces a temporary save that is in use by an empty temporary save. This makes
+ * libmgba close it. If a normal save replaced it, libmgba would not close it. */
 static void cover(struct fw_core* self) {
 	struct fw_save* cover = create(self, 0, true);
 	if (cover) {
@@ -186,9 +187,9 @@ int fw_save_load(struct fw_core* self, const uint8_t* data, size_t len, bool tem
 	return insert(self, save) ? FW_OK : FW_SAVE_REFUSED;
 }
 
-/* A state may put its save over the cartridge's. libmgba makes that the
- * cartridge's a quarter of a second after the game has changed it; before a
- * reset or an end it has to be at once. */
+/* A loaded state can have a save of its own, which libmgba uses in place of the
+ * cartridge's. A quarter of a second after the game has changed it, libmgba makes it
+ * the cartridge's save. Before a reset or the end, that must happen at once. */
 void fw_saves_settle(struct fw_core* self) {
 	if (self->core->platform(self->core) == mPLATFORM_GB) {
 		struct GB* gb = self->core->board;
@@ -261,8 +262,8 @@ struct fw_core* fw_saves_enter(struct fw_core* self) {
 	return before;
 }
 
-/* The path of a file that libmgba opened. It keeps the descriptor right after
- * the functions of a file; whether that is so here is tried. */
+/* The path of a file that libmgba opened. libmgba stores the file descriptor right
+ * after the VFile. A seek checks that this is the case. */
 static char* path_of(struct VFile* vf) {
 #ifdef __linux__
 	const off_t mark = 0x51A7E;

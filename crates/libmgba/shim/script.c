@@ -1,4 +1,4 @@
-/* Lua: one script context for each core that wants one. */
+/* Lua: one script context for each core with scripts. */
 #include "internal.h"
 
 #ifdef ENABLE_SCRIPTING
@@ -6,7 +6,7 @@
 #include <mgba/core/scripting.h>
 #include <mgba/script/context.h>
 
-/* 0.11 split these declarations off. */
+/* mGBA 0.11 moved these declarations to headers of their own. */
 #if __has_include(<mgba/script/base.h>)
 #include <mgba/script/base.h>
 #endif
@@ -28,19 +28,19 @@
 
 struct fw_scripts {
 	struct mScriptContext context;
-	struct mLogger logger; /* found again from inside by console_log */
+	struct mLogger logger; /* console_log gets only this, and computes the address of the struct from it */
 	struct fw_text_buffers buffers;
 	fw_console_fn console;
 	void* user;
 	struct fw_core* host;
-	int running; /* calls into Lua under way */
+	int running; /* the number of calls into Lua that have not returned */
 	char* reported; /* the last error that was reported */
 };
 
-/* Runs before any script. It makes print write to the console, because stdout
- * belongs to the program. And it touches every class of libmgba's bindings:
- * their tables are shared by all contexts and filled at first use without a
- * lock, so the first use has to happen here, where attaching is serialised. */
+/* Runs before any script. It makes print write to the console, because the program
+ * uses stdout for its own output. And it uses every class of libmgba's bindings once:
+ * all contexts share the tables of these classes, and libmgba fills them at first use
+ * without a lock. The Rust side attaches one core at a time, so here that is safe. */
 static const char PRELUDE[] =
 	"print = function(...)\n"
 	"  local t = table.pack(...)\n"
@@ -60,8 +60,8 @@ static const char* engine_error(struct fw_scripts* scripts) {
 	return engine ? engine->getError(engine) : NULL;
 }
 
-/* A script that fails in silence every frame helps nobody, and neither does the
- * same line sixty times a second. */
+/* Reports an error to the console, but only once if it repeats, for example in each
+ * frame. */
 static void report(struct fw_scripts* scripts, const char* error) {
 	if (scripts->reported && !strcmp(error, scripts->reported)) {
 		return;
@@ -81,7 +81,7 @@ static void console_log(struct mLogger* logger, int category, enum mLogLevel lev
 	char* message = len >= 0 ? malloc((size_t) len + 1) : NULL;
 	if (message) {
 		vsnprintf(message, (size_t) len + 1, format, args);
-		/* From 0.10.2 on the engine writes its errors to the console itself. */
+		/* From mGBA 0.10.2 on, the engine writes its errors to the console itself. */
 		const char* error = level == mLOG_ERROR ? engine_error(scripts) : NULL;
 		if (error && !strcmp(error, message)) {
 			report(scripts, message);
@@ -98,8 +98,8 @@ static void print_buffer(void* user, const char* text) {
 }
 
 static void trigger(struct fw_scripts* scripts, const char* callback) {
-	/* A script that runs frames itself must not be called from inside its own
-	 * call: the engine keeps one "current" call and would lose it. */
+	/* If a script runs frames itself, it must not be called again inside that call:
+	 * the engine stores only one "current" call and would lose it. */
 	if (scripts->running) {
 		return;
 	}
@@ -109,8 +109,8 @@ static void trigger(struct fw_scripts* scripts, const char* callback) {
 	mScriptContextDrainPool(&scripts->context);
 	fw_saves_enter(before);
 	--scripts->running;
-	fw_mind_rom(scripts->host);
-	/* libmgba before 0.10.2 drops the errors of callbacks. */
+	fw_check_rom(scripts->host);
+	/* Before mGBA 0.10.2, libmgba does not report the errors of callbacks. */
 	const char* error = engine_error(scripts);
 	if (error) {
 		report(scripts, error);
@@ -123,7 +123,7 @@ void fw_scripts_trigger(struct fw_core* self, const char* callback) {
 	}
 }
 
-/* The events that mGBA's own thread passes on from inside the emulation. */
+/* The events during emulation. In mGBA, the core's own thread passes them on to scripts. */
 #define CORE_EVENT(NAME) \
 	static void on_ ## NAME(void* scripts) { \
 		trigger(scripts, #NAME); \
@@ -168,7 +168,7 @@ static int run(struct fw_scripts* scripts, const char* name, const void* source,
 	if (!vf) {
 		return FW_NO_MEMORY;
 	}
-	/* A script that is run again and fails again is reported again. */
+	/* If the script is run again and fails again, the error is reported again. */
 	free(scripts->reported);
 	scripts->reported = NULL;
 	++scripts->running;
@@ -177,7 +177,7 @@ static int run(struct fw_scripts* scripts, const char* name, const void* source,
 	mScriptContextDrainPool(&scripts->context);
 	fw_saves_enter(before);
 	--scripts->running;
-	fw_mind_rom(scripts->host);
+	fw_check_rom(scripts->host);
 	vf->close(vf);
 	if (ok) {
 		return FW_OK;
@@ -259,7 +259,7 @@ int fw_script_run(struct fw_core* self, const char* name, const uint8_t* source,
 	return run(self->scripts, name, source, len, error);
 }
 
-#else /* a libmgba built without scripting */
+#else /* libmgba was built without scripting */
 
 void fw_scripts_trigger(struct fw_core* self, const char* callback) {
 	UNUSED(self);

@@ -1,4 +1,4 @@
-/* What cartridges sense and do: tilt, turns and light, whose values are set from outside, and rumble. */
+/* The sensors of cartridges for tilt, rotation and light, whose values the Rust side sets; and rumble. */
 #include "internal.h"
 
 #include <stddef.h>
@@ -30,7 +30,7 @@ static void sample_light(struct GBALuminanceSource* source) {
 static uint8_t light(struct GBALuminanceSource* source) {
 	const struct fw_sensors* self =
 		(const struct fw_sensors*) ((char*) source - offsetof(struct fw_sensors, light));
-	/* The cartridge counts up to this: the less, the brighter. */
+	/* The cartridge counts up to this value. A lower value means brighter light. */
 	return 0xFF - self->values[FW_LIGHT];
 }
 

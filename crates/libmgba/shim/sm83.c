@@ -1,9 +1,9 @@
-/* Runs a Game Boy's processor by whole instructions.
+/* Runs a Game Boy's processor in whole instructions.
  *
- * libmgba runs it in steps of four clocks, through two function pointers each, since an event
- * may fall into any of them. Most instructions end before the next event, and touch nothing that depends on the time.
- * Those are run here at once, and leave everything as libmgba does: registers, what was on the buses, and the time.
- * libmgba runs all others. Turns of a loop that wait for the next event are not run at all. */
+ * libmgba runs it in steps of four clocks, each with two calls through function pointers, because an event can fall
+ * into any step. Most instructions end before the next event and do not depend on the exact time. This file runs such
+ * an instruction at once, with the same results as libmgba: the registers, the values on the buses, and the time.
+ * libmgba runs all other instructions. If a loop only waits for the next event, its repetitions are skipped. */
 #include "internal.h"
 
 #ifndef FW_HAVE_AUDIO_BUFFER
@@ -173,7 +173,7 @@ static inline uint8_t* named_register(struct SM83Core* cpu, uint8_t instruction)
 
 /* ---- memory ---- */
 
-/* Where a byte of memory is that can be read and written at any time; otherwise NULL. */
+/* The place of a byte of memory, or NULL if it cannot be read and written at any time. */
 static inline uint8_t* find_ram(struct GB* gb, uint16_t address) {
 	struct GBMemory* memory = &gb->memory;
 	if (address < GB_BASE_VRAM) {
@@ -192,14 +192,14 @@ static inline uint8_t* find_ram(struct GB* gb, uint16_t address) {
 	return NULL;
 }
 
-/* Reads a byte that can be read at any time, other than from the ROM. */
+/* Reads a byte that is not in the ROM. Returns false if the byte cannot be read at any time. */
 static inline bool load(struct GB* gb, uint16_t address, uint8_t* value) {
 	const uint8_t* ram = find_ram(gb, address);
 	if (ram) {
 		*value = *ram;
 		return true;
 	}
-	/* What games wait for. Only events change these. */
+	/* Games wait for changes of these registers. Only events change them. */
 	switch (address) {
 	case GB_BASE_IO + GB_REG_LY:
 	case GB_BASE_IO + GB_REG_DIV:
@@ -217,7 +217,7 @@ static inline bool load(struct GB* gb, uint16_t address, uint8_t* value) {
 	}
 }
 
-/* Whether memory is as these functions expect it: no DMA, and no cartridge that is asked about each access. */
+/* Whether memory is as these functions expect it: no DMA, and no cartridge whose functions must handle each access. */
 static bool is_plain(const struct GB* gb) {
 	const struct GBMemory* memory = &gb->memory;
 	return !memory->dmaRemaining && !memory->mbcReadBank0 && !memory->mbcReadBank1 && !memory->mbcReadHigh &&
@@ -233,7 +233,7 @@ static inline bool runs_rom(const struct GB* gb, const struct SM83Core* cpu, uin
 
 /* ---- loops that wait ---- */
 
-/* The machine after a jump back. */
+/* The state of the processor after a jump back. */
 struct jump {
 	uint64_t registers; /* A, F, B, C, D, E, H and L */
 	uint16_t sp;
@@ -241,25 +241,25 @@ struct jump {
 	int left;
 };
 
-static inline struct jump look(const struct SM83Core* cpu, uint16_t pc, int left) {
+static inline struct jump record_jump(const struct SM83Core* cpu, uint16_t pc, int left) {
 	struct jump jump = { .sp = cpu->sp, .pc = pc, .left = left };
 	memcpy(&jump.registers, &cpu->regs, sizeof(jump.registers));
 	return jump;
 }
 
-/* The time that is left for instructions, after a jump back. Only events and stores change what instructions here read. So if
- * a turn of a loop has changed neither a register nor memory, then all of its turns until the next event are the same. Those
- * are left out. */
-static inline int skip_turns(struct jump* before, const struct jump* now, bool changed) {
-	int turn = before->left - now->left;
+/* Returns the time that is left for instructions after a jump back. Only events and stores change the memory that the
+ * instructions here read. So if an iteration of a loop has changed neither a register nor memory, all iterations until
+ * the next event are the same, and their time is subtracted. */
+static inline int skip_iterations(struct jump* before, const struct jump* now, bool changed) {
+	int iteration = before->left - now->left;
 	bool same = now->registers == before->registers && now->sp == before->sp && now->pc == before->pc;
 	*before = *now;
-	return same && !changed ? now->left % turn : now->left;
+	return same && !changed ? now->left % iteration : now->left;
 }
 
 /* ---- instructions ---- */
 
-/* Each ends the function if it is longer than the time until the next event. */
+/* Leaves run_instructions if the instruction takes longer than the time until the next event. */
 #define TAKES(CYCLES) \
 	if (left < (CYCLES)) { \
 		goto out; \
@@ -269,7 +269,7 @@ static inline int skip_turns(struct jump* before, const struct jump* now, bool c
 	cpu->bus = cart_bus = (BUS); \
 	cart_pc = pc + (BYTES) - 1; \
 	pc += (BYTES);
-/* After ENDS, for an instruction that leaves something else on the bus than its last byte. */
+/* Used after ENDS if an instruction does not leave its last byte on the bus. */
 #define LEAVES(INDEX, BUS) \
 	cpu->index = (INDEX); \
 	cpu->bus = (BUS);
@@ -286,7 +286,7 @@ static inline int skip_turns(struct jump* before, const struct jump* now, bool c
 	} else if (!load(gb, address, &value)) { \
 		goto out; \
 	}
-/* After ENDS, for what LOADS has read. */
+/* Used after ENDS by instructions with LOADS. */
 #define LOADED \
 	LEAVES(address, value) \
 	if (in_rom) { \
@@ -445,7 +445,7 @@ static inline int skip_turns(struct jump* before, const struct jump* now, bool c
 		break; \
 	}
 
-/* For after ENDS. Within a bank of the ROM, the region of memory stays the same. */
+/* Used after ENDS. A jump within a bank of the ROM stays in the same region of memory. */
 #define JUMPS(TARGET) \
 	{ \
 		uint16_t target = (TARGET); \
@@ -457,8 +457,8 @@ static inline int skip_turns(struct jump* before, const struct jump* now, bool c
 			goto in; \
 		} \
 		if (back) { \
-			struct jump now = look(cpu, pc, left); \
-			left = skip_turns(&jump, &now, changed); \
+			struct jump now = record_jump(cpu, pc, left); \
+			left = skip_iterations(&jump, &now, changed); \
 			changed = 0; \
 		} \
 	}
@@ -576,17 +576,17 @@ static inline int skip_turns(struct jump* before, const struct jump* now, bool c
 #define IS_ZERO ((cpu->f.packed & ZERO) != 0)
 #define IS_CARRY ((cpu->f.packed & CARRY) != 0)
 
-/* Runs instructions from the ROM until one is not for this function, or the next event is near. */
+/* Runs instructions from the ROM, up to one that this function does not support, or until the next event is near. */
 static void run_instructions(struct GB* gb, struct SM83Core* cpu) {
 	uint16_t pc = cpu->pc;
 	const size_t rom_size = gb->memory.romSize;
-	/* Cycles of four clocks. In the last three clocks before an event, libmgba looks at each. */
+	/* In cycles of four clocks. libmgba handles each of the last three clocks before an event. */
 	const int all = (cpu->nextEvent - cpu->cycles - 1 + cpu->tMultiplier) / (4 * cpu->tMultiplier);
 	int left = all;
 	uint8_t cart_bus = 0;
 	uint16_t cart_pc = 0;
 	struct jump jump = { .left = all };
-	uint8_t changed = 1; /* since that jump, if not 0 */
+	uint8_t changed = 1; /* not 0 if memory has changed since that jump */
 	const uint8_t* region;
 	int end;
 in:
@@ -796,7 +796,7 @@ static void run_frame(struct GB* gb) {
 	uint32_t frame = gb->video.frameCounter;
 	fw_gb_events_begin_frame(gb);
 	do {
-		fw_gb_events_look(gb);
+		fw_gb_events_update(gb);
 		if (cpu->cycles >= cpu->nextEvent) {
 			cpu->irqh.processEvents(cpu);
 			continue;
@@ -807,7 +807,7 @@ static void run_frame(struct GB* gb) {
 				continue;
 			}
 		}
-		/* The next instruction as libmgba runs it, up to an event. */
+		/* libmgba runs the next instruction, up to an event. */
 		do {
 			SM83Tick(cpu);
 		} while (cpu->executionState != SM83_CORE_FETCH && cpu->cycles < cpu->nextEvent);
@@ -817,7 +817,7 @@ static void run_frame(struct GB* gb) {
 
 void fw_run_processor(struct fw_core* self) {
 	struct mCore* core = self->core;
-	/* Scripts and debuggers can look at the state within an instruction. */
+	/* Scripts and debuggers can read the state within an instruction. */
 	if (self->steps_all || self->scripts || core->debugger || core->platform(core) != mPLATFORM_GB) {
 		core->runFrame(core);
 	} else {

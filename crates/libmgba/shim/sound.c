@@ -1,16 +1,17 @@
-/* Leaves out the mixing of sound that nobody reads: a quarter of a frame.
+/* Skips the mixing of sound that nobody reads, which would take a quarter of a frame's time.
  *
- * libmgba mixes samples whenever a window of time is over, and drops them while its
- * buffer is full.
+ * libmgba mixes samples at the end of each window, a fixed span of time. It drops them
+ * while its buffer is full.
  *
- * A GBA's window is 1,024 cycles, and has 2 to 16 samples. Those of the last windows of
- * a frame are part of its state; no others outlive their window. So within a frame,
- * while the buffer is full, a window advances the channels and mixes nothing.
+ * A GBA's window has 1,024 cycles and 2 to 16 samples. The samples of the last windows of a
+ * frame are part of the console's state. All others are used only within their window. So
+ * except at the end of a frame, while the buffer is full, this advances the channels at the
+ * end of a window and mixes nothing.
  *
- * A Game Boy's window has 32 samples. They go through a filter that is part of the state, so
- * that each sample depends on those before it. But between two changes of a channel, all
- * samples are the same, and then the filter soon stays as it is. So, while the buffer is
- * full, channels are looked at when they change, and the filter is run until it rests. */
+ * A Game Boy's window has 32 samples. They go through a filter that is part of the console's
+ * state, so each sample depends on those before it. But between two changes of the channels,
+ * all samples are the same, and the filter soon stops changing. So while the buffer is full,
+ * this reads the channels only when they change, and runs the filter until it stops changing. */
 #include "internal.h"
 
 #ifndef FW_HAVE_AUDIO_BUFFER
@@ -24,8 +25,8 @@
 
 enum { WINDOW = GBA_ARM7TDMI_FREQUENCY / 0x4000 };
 
-/* A state holds samples of up to two windows, which take less than three lines. The
- * processor may run on for a bit after the frame's end. */
+/* A state contains samples of up to two windows, which take less than three lines. The
+ * processor may run a bit longer than the frame. */
 static bool frame_ends_soon(const struct GBA* gba) {
 	return gba->video.vcount >= GBA_VIDEO_VERTICAL_PIXELS - 4 && gba->video.vcount <= GBA_VIDEO_VERTICAL_PIXELS + 1;
 }
@@ -35,7 +36,7 @@ static bool is_unread(const struct GBA* gba) {
 	return (size_t) blip_samples_avail(audio->psg.left) >= audio->samples && !gba->stream && !gba->sync && !audio->mixer;
 }
 
-/* In place of libmgba's own, which it calls when it has to. */
+/* Replaces libmgba's own function for the end of a window. Calls that function if mixing cannot be skipped. */
 static void end_gba_window(struct mTiming* timing, void* context, uint32_t late) {
 	struct fw_core* self = context;
 	struct GBA* gba = self->core->board;
@@ -46,7 +47,7 @@ static void end_gba_window(struct mTiming* timing, void* context, uint32_t late)
 		self->end_window(timing, audio, late);
 		return;
 	}
-	/* The wave channel's sample depends on how often it was looked at; the others' do not. */
+	/* The wave channel's sample depends on how often the channel was run. The samples of the other channels do not. */
 	int sample = audio->psg.playingCh3 ? audio->sampleIndex : samples - 1;
 	for (; sample < samples; ++sample) {
 		GBAudioRun(&audio->psg, audio->lastSample + sample * audio->sampleInterval, 0xF);
@@ -64,9 +65,9 @@ enum {
 	/* Cycles of a sample, in libmgba's timing. */
 	SAMPLE = 64,
 	ALL_CHANNELS = 0x1F,
-	/* libmgba's filter, in parts of 0x10000. */
+	/* The factor of libmgba's filter, as a fraction of 0x10000. */
 	FILTER = 65368,
-	/* After this time, libmgba counts the cycles of a channel that makes no sound. */
+	/* The time after which libmgba updates the time of a channel that makes no sound. */
 	LONG_TIME = 0x40000000
 };
 
@@ -76,7 +77,7 @@ static int32_t since(uint32_t now, uint32_t then) {
 
 /* The time until a channel may change its sample, at the time `now`. */
 static int64_t until_change(const struct GBAudio* audio, int32_t now) {
-	/* Changes of the noise within a sample are averaged when they are looked at. */
+	/* If the noise channel has changed within a sample, the next read returns an average. */
 	if (audio->ch4.nSamples > 1) {
 		return 0;
 	}
@@ -93,7 +94,7 @@ static int64_t until_change(const struct GBAudio* audio, int32_t now) {
 		until = next < until ? next : until;
 	}
 	if (audio->playingCh3) {
-		/* In the first cycles after a change, a program can read the sample of a Game Boy without colours. */
+		/* On a Game Boy without colours, a program can read the wave memory in the first cycles after a change. */
 		bool just_changed = audio->style == GB_AUDIO_DMG && audio->ch3.readable;
 		int64_t next = just_changed ? 0 : since(audio->ch3.nextUpdate, now);
 		until = next < until ? next : until;
@@ -112,7 +113,7 @@ static int16_t filter(int32_t* state, int16_t sample) {
 	return filtered;
 }
 
-/* As libmgba's own does it. */
+/* Mixes samples, with the same results as libmgba's own function. */
 static void mix(struct GBAudio* audio, int32_t now) {
 	int end = since(now, audio->lastSample) / SAMPLE;
 	if (end > GB_MAX_SAMPLES) {
@@ -148,7 +149,7 @@ static void mix(struct GBAudio* audio, int32_t now) {
 	}
 }
 
-/* In place of libmgba's own. */
+/* Replaces libmgba's own function for the end of a window. */
 static void end_gb_window(struct mTiming* timing, void* context, uint32_t late) {
 	struct fw_core* self = context;
 	struct GB* gb = self->core->board;
@@ -177,7 +178,7 @@ static struct mTimingEvent* window_event(struct mCore* core, void** context) {
 
 void fw_sound_begin_frame(struct fw_core* self) {
 	struct mCore* core = self->core;
-	/* Scripts and debuggers can look at the state within a frame. */
+	/* Scripts and debuggers can read the state within a frame. */
 	if (self->mixes_all || self->scripts || core->debugger) {
 		return;
 	}
@@ -201,7 +202,7 @@ void fw_sound_end_frame(struct fw_core* self) {
 
 #else
 
-/* From 0.11 the buffer is libmgba's own business. */
+/* From mGBA 0.11 on, libmgba has another buffer, so nothing is skipped. */
 void fw_sound_begin_frame(struct fw_core* self) {
 	UNUSED(self);
 }

@@ -6,9 +6,9 @@
 #include <mgba/internal/gba/gba.h>
 #include <mgba/internal/gba/serialize.h>
 
-/* One byte in place of the empty save of a game that has not used it yet: libmgba puts no save of 0 bytes into a state, so
- * that loading the state would keep the save that is there. When the game first uses its save, libmgba fills it up with
- * 0xFF. */
+/* Returns one byte as the save of a game that has not used its save yet. libmgba does not put a save of 0 bytes into a
+ * state, so when such a state is loaded, the current save would stay. When the game first uses its save, libmgba
+ * extends it with bytes of 0xFF, so the one byte makes no difference. */
 static size_t clone_empty_save(struct mCore* core, void** out) {
 	UNUSED(core);
 	uint8_t* byte = malloc(1);
@@ -20,7 +20,7 @@ static size_t clone_empty_save(struct mCore* core, void** out) {
 	return 1;
 }
 
-/* Whether libmgba does not know the kind of save yet, as the game has not used it. */
+/* Whether libmgba has not detected the kind of save yet, because the game has not used it. */
 static bool has_unused_save(struct mCore* core) {
 	return core->platform(core) == mPLATFORM_GBA
 	    && ((struct GBA*) core->board)->memory.savedata.type == SAVEDATA_AUTODETECT;
@@ -30,7 +30,8 @@ static bool has_empty_save(struct mCore* core) {
 	return has_unused_save(core) && !GBASavedataSize(&((struct GBA*) core->board)->memory.savedata);
 }
 
-/* States do not hold cheats: libmgba would replace its cheats by those of the state when it loads one. */
+/* States are saved and loaded without cheats. Otherwise libmgba would replace the current cheats by those in the
+ * state. */
 static int without_cheats(int flags) {
 	return flags & ~SAVESTATE_CHEATS;
 }
@@ -54,7 +55,7 @@ int fw_state_save(struct fw_core* self, int flags, uint8_t** out, size_t* len) {
 }
 
 static enum mPlatform state_platform(const void* state) {
-	/* Every state begins with its magic number plus a version in the low bits. */
+	/* Every state begins with a magic number, which has a version in its low bits. */
 	uint32_t magic;
 	LOAD_32LE(magic, 0, state);
 	switch (magic & ~0xFFFFu) {
@@ -67,8 +68,8 @@ static enum mPlatform state_platform(const void* state) {
 	}
 }
 
-/* From 0.10.2 on libmgba runs the sound channels of a GBA up to the present after it has restored them, so that the state,
- * saved again, is another one. They are restored once more. */
+/* Restores the sound channels of a GBA a second time. From mGBA 0.10.2 on, libmgba advances them to the present after
+ * it has restored them from a state. So the same state would be different when it is saved again. */
 static void restore_sound(struct mCore* core, const void* from) {
 	if (core->platform(core) != mPLATFORM_GBA) {
 		return;
@@ -79,7 +80,7 @@ static void restore_sound(struct mCore* core, const void* from) {
 	GBAudioPSGDeserialize(&gba->audio.psg, &state->audio.psg, &state->audio.flags);
 }
 
-/* Takes the state proper, or puts the machine back as it was. */
+/* Loads the state itself, without its extra data. If that fails, the console is left in its present state. */
 static int try_state(struct mCore* core, const void* state) {
 	enum mPlatform platform = state_platform(state);
 	if (platform == mPLATFORM_NONE) {
@@ -103,8 +104,9 @@ static int try_state(struct mCore* core, const void* state) {
 	return status;
 }
 
-/* Makes the save of a game that has not used it yet exactly the one of a state that was loaded. libmgba has written it over
- * the one that was there, which may be longer, or has put it nowhere, as there was none. */
+/* If a game has not used its save yet, makes its save equal to the save in a loaded state. libmgba has written the
+ * state's save over the start of the current one, which may be longer. If there was no current save, libmgba has
+ * dropped it. */
 static void finish_unused_save(struct mCore* core, struct mStateExtdata* extra, int flags) {
 	struct mStateExtdataItem item;
 	if (!has_unused_save(core) || !mStateExtdataGet(extra, EXTDATA_SAVEDATA, &item) || item.size <= 0 || !item.data) {
@@ -125,8 +127,8 @@ int fw_state_load(struct fw_core* self, const uint8_t* data, size_t len, int fla
 		return FW_STATE_FORMAT;
 	}
 	/* mCoreLoadStateNamed restores the picture, the save and the cheats of a
-	 * state even after it has refused the state itself, so that is tried apart
-	 * and first. */
+	 * state even if it refuses the state itself. So the state itself is tried
+	 * first. */
 	size_t size = core->stateSize(core);
 	struct mStateExtdata extra;
 	mStateExtdataInit(&extra);

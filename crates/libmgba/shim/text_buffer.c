@@ -79,7 +79,7 @@ struct mScriptTextBuffer* fw_text_buffer_create(void* buffers) {
 	struct fw_text_buffers* owner = buffers;
 	struct fw_text_buffer* self = calloc(1, sizeof(*self));
 	if (!self) {
-		abort(); /* libmgba uses the answer unchecked */
+		abort(); /* libmgba does not check the result */
 	}
 	self->d = (struct mScriptTextBuffer) {
 		.init = named,

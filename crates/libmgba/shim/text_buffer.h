@@ -1,7 +1,6 @@
-/* What a script gets from console:createBuffer(): libmgba leaves it to its
- * front end, and calls a null pointer when there is none. Here the text goes to
- * one function, and the cursor is kept so that a script finds it where it left
- * it. */
+/* The text buffers that scripts get from console:createBuffer(). libmgba expects
+ * them from its front end, and calls a null pointer if there are none. Here, text
+ * goes to a function, and only the cursor is stored, because scripts can read it. */
 #ifndef FW_TEXT_BUFFER_H
 #define FW_TEXT_BUFFER_H
 
@@ -14,8 +13,8 @@
 
 typedef void (*fw_print_fn)(void* user, const char* text);
 
-/* Owns every buffer of one script context: scripts hold bare pointers to them
- * and never give them back. */
+/* Owns all buffers of a script context. Scripts keep plain pointers to buffers and
+ * never free them. */
 struct fw_text_buffers {
 	fw_print_fn print;
 	void* user;

@@ -1,4 +1,4 @@
-//! Games in zip and 7z archives, and what is wrong with a file that is an archive of another kind.
+//! Reads games from zip and 7z archives, and finds errors for files that are archives of other kinds.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -11,16 +11,16 @@ use zip::result::ZipError;
 
 use crate::MAX_ROM_SIZE;
 
-/// The endings of the names of games.
+/// The file name extensions of games.
 const ENDINGS: [&str; 10] = ["gba", "agb", "mb", "srl", "gb", "gbc", "cgb", "sgb", "bin", "rom"];
-/// The longest end of a zip archive: its last record with the longest comment.
+/// The largest size of the record at the end of a zip archive, with the longest comment.
 const ZIP_END: u64 = 22 + 0xFFFF;
-/// The largest number of bytes that are unpacked from a 7z archive to reach a game in it: other files can be packed together
-/// with it.
+/// The largest number of bytes that are unpacked before a game in a 7z archive: other files can be packed together with
+/// the game.
 const MAX_UNPACKED: u64 = 512 << 20;
 /// The longest list of files in a 7z archive.
 const MAX_LIST: u64 = 1 << 20;
-/// Names that an error shows.
+/// How many names an error shows.
 const SHOWN: usize = 8;
 
 /// An archive in which games are searched for.
@@ -38,13 +38,13 @@ pub(crate) struct Game {
     pub bytes: Vec<u8>,
 }
 
-/// What a file in an archive is called, and its size.
+/// The name and the size of a file in an archive.
 struct Entry {
     name: String,
     size: u64,
 }
 
-/// The kind of archive that begins with `head`; none if it is a ROM or anything else.
+/// The kind of archive that begins with `head`; `None` if it is a ROM or anything else.
 pub(crate) fn kind(head: &[u8]) -> Option<Kind> {
     match head {
         [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => Some(Kind::Zip),
@@ -53,7 +53,8 @@ pub(crate) fn kind(head: &[u8]) -> Option<Kind> {
     }
 }
 
-/// What is wrong with the file at `path` if it is an archive that is never opened, to follow its name, with what to do.
+/// If the file at `path` is an archive of a kind that is not supported: an error message that follows the file's name,
+/// and says what to do.
 pub(crate) fn problem(path: &Path) -> Option<&'static str> {
     let mut head = Vec::new();
     File::open(path).ok()?.take(6).read_to_end(&mut head).ok()?;
@@ -67,7 +68,8 @@ pub(crate) fn problem(path: &Path) -> Option<&'static str> {
     })
 }
 
-/// Unpacks the game `inside`, or the only game in the archive. `shown` is the archive's name in messages.
+/// Unpacks the game with the name `inside`, or the only game in the archive. `shown` is the archive's name for
+/// messages.
 pub(crate) fn unpack(kind: Kind, mut file: File, inside: Option<&str>, shown: &Path) -> Result<Game, String> {
     match kind {
         Kind::Zip => {
@@ -81,7 +83,7 @@ pub(crate) fn unpack(kind: Kind, mut file: File, inside: Option<&str>, shown: &P
         }
         Kind::SevenZip => {
             check_list(&mut file)?;
-            // The library has assertions about lists of files, which a hostile list can break.
+            // The library asserts properties of the list of files. A hostile list can make it panic.
             catch_unwind(AssertUnwindSafe(|| seven_zipped(file, inside, shown)))
                 .unwrap_or_else(|_| Err(damaged("7z", "its list of files makes no sense")))
         }
@@ -130,7 +132,7 @@ fn seven_zipped(mut file: File, inside: Option<&str>, shown: &Path) -> Result<Ga
         .files
         .iter()
         .map(|file| {
-            // As in zip archives.
+            // The name of a folder ends with a slash, as in zip archives.
             let name = if file.is_directory { format!("{}/", file.name) } else { file.name.clone() };
             Entry { name, size: file.size }
         })
@@ -139,7 +141,7 @@ fn seven_zipped(mut file: File, inside: Option<&str>, shown: &Path) -> Result<Ga
     let Some(block) = archive.stream_map.file_block_index[chosen] else {
         return finish("7z", &entries[chosen], Vec::new());
     };
-    // The files of a block are packed as one, so those before the game are unpacked too.
+    // The files of a block are packed as one piece, so the files before the game must be unpacked too.
     let first = archive.stream_map.block_first_file_index[block];
     let before = entries.get(first..chosen).unwrap_or_default();
     if before.iter().fold(0u64, |sum, entry| sum.saturating_add(entry.size)) > MAX_UNPACKED {
@@ -166,7 +168,7 @@ fn seven_zipped(mut file: File, inside: Option<&str>, shown: &Path) -> Result<Ga
     finish("7z", &entries[chosen], bytes)
 }
 
-/// The file that is meant, if its size is possible.
+/// The index of the file `inside`, or of the only game, if its size is possible for a game.
 fn choose(kind: &str, entries: &[Entry], inside: Option<&str>, shown: &Path) -> Result<usize, String> {
     let chosen = match inside {
         Some(wanted) => entries.iter().position(|entry| plain(&entry.name) == wanted).ok_or_else(|| {
@@ -218,7 +220,7 @@ fn names<'a>(entries: impl Iterator<Item = &'a Entry>) -> String {
     }
 }
 
-/// A name with the separators that paths have here. Some programs for Windows write others.
+/// A name with slashes as separators. Some programs for Windows write backslashes.
 fn plain(name: &str) -> String {
     name.replace('\\', "/")
 }
@@ -226,11 +228,11 @@ fn plain(name: &str) -> String {
 fn is_game(name: &str) -> bool {
     let plain = plain(name);
     let ending = Path::new(&plain).extension().unwrap_or_default().to_string_lossy().to_lowercase();
-    // macOS adds files such as `__MACOSX/._game.gba`, which hold notes about the others.
+    // macOS adds files such as `__MACOSX/._game.gba`, with attributes of the other files.
     !plain.starts_with("__MACOSX/") && !plain.ends_with('/') && ENDINGS.contains(&ending.as_str())
 }
 
-/// At most one byte more than a cartridge has, whatever the archive says about the size.
+/// Reads at most one byte more than a cartridge has, whatever size the archive names.
 fn read(reader: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     reader.take(MAX_ROM_SIZE as u64 + 1).read_to_end(&mut bytes)?;
@@ -249,7 +251,7 @@ fn damaged(kind: &str, what: &str) -> String {
     format!("is a damaged {kind} archive ({what}); get the file again")
 }
 
-/// Whether the record is there that ends every zip archive.
+/// Whether the file has the record that ends every zip archive.
 fn zip_is_whole(file: &mut File) -> io::Result<bool> {
     let length = file.metadata()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(ZIP_END)))?;
@@ -259,7 +261,7 @@ fn zip_is_whole(file: &mut File) -> io::Result<bool> {
     Ok(end.windows(4).any(|four| four == b"PK\x05\x06"))
 }
 
-/// Checks where the list of files is, before the library reserves memory for it.
+/// Checks the position and the size of the list of files, before the library allocates memory for it.
 fn check_list(file: &mut File) -> Result<(), String> {
     let mut head = [0; 32];
     let length = file.metadata().map_or(0, |metadata| metadata.len());

@@ -1,32 +1,32 @@
 use crate::core::Core;
 use crate::sys;
 
-/// The time source of the clocks of cartridges: those of the Game Boy with an MBC3, and
-/// of the GBA.
+/// The time source for the clocks in cartridges: Game Boy cartridges with an MBC3, and
+/// GBA cartridges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
-    /// The host's clock, at any speed of the emulator.
+    /// The host's clock, whatever the speed of the emulator is.
     Host,
-    /// A clock that advances with the frames and stands still between them. It
-    /// continues over resets. A state that was saved with a clock sets it.
+    /// A clock that advances only with the frames. It continues over resets. Loading a
+    /// state that was saved with such a clock sets it.
     Frames(Time),
 }
 
-/// A moment.
+/// The time of a clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Time {
     /// Unix time in milliseconds.
     pub unix_ms: i64,
-    /// Seconds east of UTC of the calendar that a GBA game sees; `None` for the
-    /// host's.
+    /// The time zone of the calendar that a GBA game sees, in seconds east of UTC;
+    /// `None` for the host's time zone.
     pub zone: Option<i32>,
 }
 
-/// In the shim, no zone but the host's.
+/// The shim's value for the host's time zone, `FW_NO_ZONE`.
 const NO_ZONE: i32 = i32::MIN;
 
 impl Time {
-    /// The host's time and zone.
+    /// The host's time and time zone.
     pub fn now() -> Time {
         let (unix_ms, zone) = sys::host_time();
         Time { unix_ms, zone: Some(zone) }
@@ -34,7 +34,7 @@ impl Time {
 }
 
 impl Core {
-    /// The time source of the clock, and its present time if that is frames.
+    /// The time source of the clock, and its present time if it advances with the frames.
     pub fn clock(&mut self) -> Clock {
         match self.handle.frame_clock() {
             None => Clock::Host,
@@ -44,7 +44,7 @@ impl Core {
         }
     }
 
-    /// Sets the time source of the clock, and its time if that is frames.
+    /// Sets the time source of the clock, and its time if it advances with the frames.
     pub fn set_clock(&mut self, clock: Clock) {
         match clock {
             Clock::Host => self.handle.set_host_clock(),

@@ -14,44 +14,44 @@ use crate::rom::Rom;
 use crate::sensor::Sensor;
 use crate::sys::{Handle, Status};
 
-/// The options for a core and for the games that are loaded later.
+/// The options for a core and for the games that it loads later.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// The patch of the ROM.
+    /// Which patch the ROM gets.
     pub patching: Patching,
     /// The console.
     pub hardware: Hardware,
 }
 
-/// One emulated machine with a game in it.
+/// An emulated console with its game.
 ///
-/// A core never runs by itself: time passes only in
-/// [`run_frame`](Core::run_frame) and [`step`](Core::step). It may move between
-/// threads; one thread uses it at a time.
+/// Time passes for a core only in [`run_frame`](Core::run_frame) and
+/// [`step`](Core::step). A core can move between threads, but only one thread uses it
+/// at a time.
 pub struct Core {
     pub(crate) handle: Handle,
-    /// The memory domains as they were at the last load or reset, which is when
-    /// mGBA makes the table that scripts see.
+    /// The memory domains at the last load or reset. mGBA makes the table that
+    /// scripts see at the same time.
     pub(crate) domains: Vec<Domain>,
     path: PathBuf,
     /// The patch of the running ROM.
     patch: Option<PathBuf>,
     /// The options for games that are loaded later.
     options: Options,
-    /// The sensors, in thousandths.
+    /// The values of the sensors, in thousandths.
     pub(crate) sensors: [i32; Sensor::ALL.len()],
-    /// For a ROM given as bytes: the folder it was written to, removed with the
-    /// core.
+    /// For a ROM that was given as bytes: the folder that it was written to, which is
+    /// removed with the core.
     _home: Option<TempDir>,
 }
 
 impl Core {
-    /// Opens a ROM and resets the machine: a GBA, GB or GBC file, plain or in a zip
-    /// or 7z archive. If the archive has several games, the path continues with the
-    /// name of one: `pack.zip/game.gba`.
+    /// Opens a ROM and resets the console. The ROM is a GBA, GB or GBC file, plain or
+    /// in a zip or 7z archive. If the archive has several games, the path continues
+    /// with the name of a game: `pack.zip/game.gba`.
     ///
     /// The game starts without its battery save; see
-    /// [`load_save`](Core::load_save). State slots lie in the ROM's folder under
+    /// [`load_save`](Core::load_save). State slots are files in the ROM's folder with
     /// the ROM's name.
     ///
     /// # Errors
@@ -70,8 +70,8 @@ impl Core {
         Core::open_in(path, options, None)
     }
 
-    /// Opens a ROM from memory. It is written to a folder of its own, removed
-    /// with the core, so that saves and state slots work there too.
+    /// Opens a ROM from memory. It is written to a temporary folder, so that saves and
+    /// state slots work too. The folder is removed with the core.
     ///
     /// # Errors
     ///
@@ -122,7 +122,7 @@ impl Core {
     /// does in Lua. The processor continues in the new ROM at its current address;
     /// call [`reset`](Core::reset) to start the game.
     ///
-    /// The file is checked first: after an error the running game is untouched.
+    /// The file is checked first: after an error, the running game has not changed.
     ///
     /// # Errors
     ///
@@ -137,13 +137,13 @@ impl Core {
         Ok(())
     }
 
-    /// The absolute path of the ROM file or of its archive. For a game that was named
-    /// inside an archive, the path that its file would have next to the archive.
+    /// The absolute path of the ROM file or of its archive. If the path named a game
+    /// inside an archive, this is the path that the game would have next to the archive.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The patch that was applied to the ROM, if one was.
+    /// The patch that was applied to the ROM, if there was one.
     pub fn patch(&self) -> Option<&Path> {
         self.patch.as_deref()
     }
@@ -159,20 +159,20 @@ impl Core {
         self.list_domains();
     }
 
-    /// Emulates up to the next frame, and calls the scripts' `frame` callbacks.
+    /// Runs one frame, and calls the scripts' `frame` callbacks.
     pub fn run_frame(&mut self) {
         self.run_frame_and_look(|_| {});
     }
 
     /// Like [`run_frame`](Core::run_frame), but calls `look` after the frame, before
-    /// any script's callback can change the machine.
+    /// a script's callback can change anything.
     pub fn run_frame_and_look(&mut self, look: impl FnOnce(&mut Core)) {
         self.handle.run_frame();
         look(self);
         self.handle.frame_over();
     }
 
-    /// Which machine this is; it never changes in the life of a core.
+    /// The kind of console. It never changes during the life of a core.
     pub fn platform(&self) -> Platform {
         match self.handle.platform() {
             1 => Platform::Gb,
@@ -190,7 +190,8 @@ impl Core {
         u32::try_from(self.handle.frequency()).unwrap_or(0)
     }
 
-    /// Clock cycles since the last reset. A state that is loaded sets them to its own.
+    /// Clock cycles since the last reset. A loaded state sets the number to the one in the
+    /// state.
     pub fn cycles(&self) -> u64 {
         self.handle.cycles()
     }
@@ -200,8 +201,8 @@ impl Core {
         self.handle.title()
     }
 
-    /// The game's code as libmgba gives it: on 0.10 with the console's prefix
-    /// ("AGB-BPRE"), from 0.11 on without. Empty if the header has none.
+    /// The game's code as libmgba returns it: in mGBA 0.10 with the console's prefix
+    /// ("AGB-BPRE"), from 0.11 on without it. Empty if the header has no code.
     pub fn code(&self) -> String {
         self.handle.code()
     }
@@ -217,7 +218,7 @@ impl fmt::Debug for Core {
     }
 }
 
-/// Writes a file: whole or not at all, and into no pipe or device.
+/// Writes a whole file or nothing. Refuses pipes and devices.
 pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     match fs::metadata(path) {
         Ok(there) if !there.is_file() && !there.is_dir() => Err(Error::NotAFile { path: path.to_owned() }),
@@ -225,7 +226,7 @@ pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     }
 }
 
-/// The path for libmgba, which keeps paths in buffers of fixed size.
+/// Converts a path for libmgba, which stores paths in buffers of fixed size.
 pub(crate) fn c_path(path: &Path) -> Result<CString, Error> {
     const LONGEST: usize = 4000;
     let bytes = path.as_os_str().as_encoded_bytes();

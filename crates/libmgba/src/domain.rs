@@ -3,45 +3,45 @@ use crate::error::Error;
 use crate::memory::check_range;
 use crate::sys::Block;
 
-/// One memory domain: a part of the machine's memory reached by itself, past the
-/// bus, with offsets from 0. The same as the entries of `emu.memory` in Lua.
+/// A memory domain: a part of the console's memory that can be accessed without the
+/// bus, with offsets from 0. Domains are the entries of `emu.memory` in Lua.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Domain {
     /// Its key in `emu.memory`, such as "wram" or "cart0".
     pub name: String,
-    /// What `name()` gives in Lua, such as "EWRAM".
+    /// The name that `name()` returns in Lua, such as "EWRAM".
     pub short_name: String,
     /// A description, such as "Working RAM (256kiB)".
     pub long_name: String,
     /// The bus address of its first byte.
     pub base: u32,
-    /// The bus address past its last byte, as `bound()` gives it in Lua. A domain
-    /// with banks is larger than its window on the bus.
+    /// The bus address after its last byte, as `bound()` returns it in Lua. A domain
+    /// with banks is larger than its range on the bus.
     pub bound: u32,
-    /// Its size in bytes, banks included.
+    /// Its size in bytes, including all banks.
     pub size: u32,
     /// Whether reads return the memory's content.
     pub readable: bool,
-    /// Whether writes change it; a write to a cartridge patches the ROM in
-    /// memory, never the file. Hardware registers are written on the bus only.
+    /// Whether writes have an effect. A write to a cartridge patches the ROM in
+    /// memory, never its file. Hardware registers can be written only on the bus.
     pub writable: bool,
     block: Block,
 }
 
-/// Memory domains. An offset past a domain's window continues in its next bank; on
+/// Memory domains. An offset past a domain's range on the bus is in its next bank; on
 /// the GBA, which has no banks, it wraps around. Game Boy domains and saves read
-/// 0xFF past their last bank. No offset is unsafe.
+/// as 0xFF past their last bank. Every offset is safe.
 ///
-/// Where Lua's domains are wrong these are not: the Game Boy's video RAM has its
-/// banks one after the other, cartridge RAM is there while the game has it locked,
-/// and a number at an odd offset means the bytes there.
+/// These domains do not have some errors of Lua's domains. The banks of a Game Boy's
+/// video RAM follow each other. Cartridge RAM can be accessed while the game has it
+/// locked. A number at an odd offset consists of the bytes there.
 impl Core {
-    /// The memory domains as they were at the last load or reset.
+    /// The memory domains at the last load or reset.
     pub fn domains(&self) -> &[Domain] {
         &self.domains
     }
 
-    /// The number of the domain with this key, for the calls below.
+    /// The index of the domain with this name, for the methods below.
     pub fn domain_index(&self, name: &str) -> Option<usize> {
         self.domains.iter().position(|d| d.name == name)
     }
@@ -123,8 +123,8 @@ impl Core {
         Ok(())
     }
 
-    /// All of a domain, with its banks one after another, without a copy. `None` if there is no such domain, or it has
-    /// no memory.
+    /// The whole memory of a domain, with its banks one after another, without a copy. `None` if there is no such
+    /// domain, or it has no memory.
     pub fn domain_bytes(&self, index: usize) -> Option<&[u8]> {
         self.handle.domain_memory(&self.domains.get(index)?.block)
     }

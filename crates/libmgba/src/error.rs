@@ -7,21 +7,21 @@ use crate::rom::Rom;
 use crate::sys::Status;
 use crate::{MAX_RANGE, MAX_ROM_SIZE, MAX_SAVE_SIZE, MAX_STATE_SIZE};
 
-/// What can go wrong. Unless a variant says otherwise, the core is unchanged before the call.
+/// The errors of this crate. Unless a variant says otherwise, the core has not changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The system refused to read or write a file.
     #[error("cannot {action} {}", path.display())]
     Io {
-        /// What was tried: "read" or "write".
+        /// The action that failed: "read" or "write".
         action: &'static str,
         /// The file.
         path: PathBuf,
-        /// The system's word on it.
+        /// The system's error.
         source: io::Error,
     },
-    /// A folder or device where a file is needed, or a path libmgba cannot take.
+    /// A folder or device in place of a file, or a path that libmgba cannot use.
     #[error("{} is not a file", path.display())]
     NotAFile {
         /// The path given.
@@ -39,7 +39,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// Neither a ROM nor an archive with one inside.
+    /// Neither a ROM nor an archive that contains a ROM.
     #[error(
         "{} is not a Game Boy Advance, Game Boy or Game Boy Color ROM: its header is missing or broken",
         path.display()
@@ -48,7 +48,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// An archive that gives no ROM, or a file that is packed in a way that is not opened.
+    /// An archive from which no ROM can be read, or a file in a packed format that is not supported.
     #[error("{} {problem}", path.display())]
     NotARomArchive {
         /// The file.
@@ -56,7 +56,7 @@ pub enum Error {
         /// What is wrong with it, and what to do.
         problem: String,
     },
-    /// A path that continues below a file, which is not an archive.
+    /// A path that continues after the name of a file, although the file is not an archive.
     #[error(
         "{} cannot be opened: {} is not a zip or 7z archive",
         path.display(),
@@ -65,10 +65,10 @@ pub enum Error {
     NotAnArchive {
         /// The path given.
         path: PathBuf,
-        /// The file that its beginning names.
+        /// The file that the beginning of the path names.
         file: PathBuf,
     },
-    /// A program as the linker leaves it.
+    /// A program in the linker's format, ELF.
     #[error(
         "{} is an ELF file; make a ROM of it first: arm-none-eabi-objcopy -O binary {} game.gba",
         path.display(),
@@ -84,20 +84,20 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// A valid ROM, but for another kind of machine than the running one.
-    /// Open it as a new [`Core`](crate::Core) and move the scripts over with
+    /// A valid ROM, but for another kind of console than this core.
+    /// Open it as a new [`Core`](crate::Core), and move the scripts to it with
     /// [`adopt_scripts`](crate::Core::adopt_scripts).
     #[error("{} is a {rom} ROM and this core is a {running}", path.display())]
     OtherPlatform {
         /// The file.
         path: PathBuf,
-        /// The machine the ROM is for.
+        /// The console of the ROM.
         rom: Platform,
-        /// The machine this core is.
+        /// The console of this core.
         running: Platform,
     },
     /// libmgba refused a ROM that looked right. If a game was running in the
-    /// core, it may be gone.
+    /// core, it may be lost.
     #[error("libmgba could not load {}", path.display())]
     LoadFailed {
         /// The file.
@@ -112,10 +112,10 @@ pub enum Error {
         /// The requested length.
         len: usize,
     },
-    /// No memory domain of that number; see [`Core::domains`](crate::Core::domains).
+    /// There is no memory domain with this index; see [`Core::domains`](crate::Core::domains).
     #[error("no memory domain number {index}")]
     UnknownDomain {
-        /// The requested number.
+        /// The requested index.
         index: usize,
     },
     /// libmgba could not write a savestate.
@@ -130,10 +130,10 @@ pub enum Error {
         /// Its length in bytes.
         len: u64,
     },
-    /// A savestate of the other kind of machine.
+    /// A savestate of the other kind of console.
     #[error("this savestate is not of a {running} game")]
     StateOtherPlatform {
-        /// The machine this core is.
+        /// The console of this core.
         running: Platform,
     },
     /// A savestate of another game, or one with impossible values in it.
@@ -145,7 +145,7 @@ pub enum Error {
         /// The number given.
         slot: u32,
     },
-    /// Nothing was saved in this slot.
+    /// No state is saved in this slot.
     #[error("nothing is saved in slot {slot} of this game: there is no {}", path.display())]
     EmptySlot {
         /// The slot's number.
@@ -159,13 +159,13 @@ pub enum Error {
         /// Its length in bytes.
         len: u64,
     },
-    /// The game's cartridge takes no such save data.
+    /// The game's cartridge does not accept this save data.
     #[error("the cartridge takes no save data of {len} bytes")]
     SaveRefused {
         /// Its length in bytes.
         len: usize,
     },
-    /// A cheat, or a file of cheats, cannot be used.
+    /// A cheat or a cheat file that cannot be used.
     #[error("{place}: {problem}")]
     Cheat {
         /// The line, and its file if there is one.
@@ -173,7 +173,7 @@ pub enum Error {
         /// What is wrong with it, and what is accepted.
         problem: String,
     },
-    /// A file that is not a BIOS, or one of the other console.
+    /// A file that is not a BIOS of this console.
     #[error(
         "{} is not a BIOS of the {}; that of a Game Boy Advance has 16384 bytes",
         path.display(),
@@ -182,15 +182,15 @@ pub enum Error {
     NotABios {
         /// The file.
         path: PathBuf,
-        /// The console of the game, if that is known.
+        /// The console of the game, if it is known.
         platform: Option<Platform>,
     },
-    /// A patch of a ROM that cannot be applied.
+    /// A patch that cannot be applied to the ROM.
     #[error("cannot apply the patch {} (byte {at}): {problem}", path.display())]
     Patch {
         /// The patch.
         path: PathBuf,
-        /// Where in the patch the problem is.
+        /// The position of the problem in the patch.
         at: usize,
         /// What is wrong with it, and what is accepted.
         problem: String,
@@ -201,11 +201,11 @@ pub enum Error {
     /// This libmgba was built without Lua.
     #[error("this libmgba was built without scripting; install one with Lua")]
     NoScripting,
-    /// A script was given before [`attach_scripts`](crate::Core::attach_scripts).
+    /// A script was run before [`attach_scripts`](crate::Core::attach_scripts) was called.
     #[error("no script context: call attach_scripts first")]
     ScriptsNotAttached,
-    /// A script did not compile or ended in an error. What it did before that
-    /// stays done.
+    /// A script did not compile or ended with an error. Changes that it made before the
+    /// error stay.
     #[error("{message}")]
     Script {
         /// Lua's message, which names the script and the line.

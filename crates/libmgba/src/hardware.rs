@@ -1,4 +1,4 @@
-//! The console that a core emulates.
+//! The settings of the console that a core emulates.
 
 use std::ffi::CStr;
 use std::fmt;
@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::platform::Platform;
 use crate::sys::{ConsoleSetup, PALETTE};
 
-/// The largest BIOS that is accepted, in bytes. That of a Game Boy Advance has 16 KiB.
+/// The largest BIOS that is accepted, in bytes. The BIOS of a Game Boy Advance has 16 KiB.
 const MAX_BIOS: u64 = 1 << 20;
 
 /// A model of the Game Boy.
@@ -60,7 +60,7 @@ impl FromStr for GbModel {
 /// The memory in which a cartridge of the GBA keeps its save.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SaveType {
-    /// libmgba chooses, using its list of games or the behaviour of the game.
+    /// libmgba chooses by its list of games or by the behaviour of the game.
     Auto,
     /// No save memory.
     None,
@@ -136,7 +136,7 @@ impl fmt::Display for Palette {
 }
 
 impl Palette {
-    /// The colours for the background and for both palettes of objects, which are the same.
+    /// The colours for the background and for both palettes of objects. All three are the same.
     fn for_mgba(self) -> [u32; PALETTE] {
         std::array::from_fn(|index| {
             let [red, green, blue] = self.0[index % self.0.len()].map(u32::from);
@@ -145,18 +145,19 @@ impl Palette {
     }
 }
 
-/// The console of a core.
+/// The settings of a core's console.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hardware {
-    /// The file of its BIOS. Without one, libmgba's replacement starts the game at once.
+    /// The file of the BIOS. Without a file, libmgba's replacement for the BIOS starts the game at once.
     pub bios: Option<PathBuf>,
-    /// The model of a Game Boy; without one it follows from the ROM.
+    /// The model of a Game Boy. `None` chooses it from the ROM.
     pub gb_model: Option<GbModel>,
-    /// Whether pictures of a Super Game Boy have its border.
+    /// Whether the pictures of a Super Game Boy have a border.
     pub borders: bool,
     /// The four colours for a Game Boy that has only shades of grey.
     pub palette: Option<Palette>,
-    /// The save memory of the GBA game that the core is opened with, and of others with the same code in their headers.
+    /// The save memory of the GBA game that the core is opened with, and of other games with the same code in their
+    /// headers.
     pub save_type: SaveType,
 }
 
@@ -167,12 +168,12 @@ impl Default for Hardware {
 }
 
 impl Hardware {
-    /// The settings for a game of another console.
+    /// These settings, changed for a game of another console.
     pub fn for_other_game(&self) -> Hardware {
         Hardware { bios: None, save_type: SaveType::Auto, ..self.clone() }
     }
 
-    /// The settings in the form of the shim.
+    /// The settings in the form that the shim needs.
     pub(crate) fn for_shim(&self) -> Result<ConsoleSetup, Error> {
         let bios = match &self.bios {
             None => None,

@@ -3,7 +3,7 @@ use crate::core::Core;
 /// A layer of the picture, or a channel of the sound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layer {
-    /// Its short name, such as "bg0" or "ch1"; no two have the same.
+    /// Its short name, such as "bg0" or "ch1", which is unique.
     pub name: String,
     /// Its display name.
     pub title: String,
@@ -14,7 +14,7 @@ pub struct Layer {
 }
 
 impl Core {
-    /// The layers of the picture, and then the channels of the sound.
+    /// The layers of the picture, followed by the channels of the sound.
     pub fn layers(&self) -> Vec<Layer> {
         [false, true].into_iter().flat_map(|sound| self.layers_of(sound)).collect()
     }
@@ -26,8 +26,8 @@ impl Core {
         })
     }
 
-    /// Switches a layer on or off, from the next frame on. This does not affect the game. Returns whether there is such a
-    /// layer.
+    /// Switches a layer or a channel on or off, from the next frame on. This does not affect the game. Returns whether
+    /// there is a layer or a channel with this name.
     pub fn enable_layer(&mut self, name: &str, enabled: bool) -> bool {
         for sound in [false, true] {
             let index = self.layers_of(sound).position(|layer| layer.name == name);

@@ -1,8 +1,8 @@
 //! A safe wrapper over libmgba, the library inside the mGBA emulator.
 //!
-//! One [`Core`] is one emulated machine with its game: open a ROM, run frames,
-//! hold keys, read and write memory, save and load states, take the picture and
-//! the sound, and run Lua scripts in it as mGBA's own window does.
+//! A [`Core`] is an emulated console with its game. It can open a ROM, run frames,
+//! hold keys, read and write memory, save and load states, return the picture and
+//! the sound, and run Lua scripts as mGBA's own window does.
 //!
 //! ```no_run
 //! use framewire_libmgba::Core;
@@ -16,17 +16,17 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Layers: `shim/` is C compiled against the installed headers, because
+//! Layers: `shim/` is C code that is compiled against libmgba's headers, because
 //! the layout of libmgba's structures depends on its version and build flags;
 //! `sys` declares the shim and is the only module with `unsafe` in it; the rest
-//! is safe Rust over `sys`.
+//! is safe Rust that uses `sys`.
 //!
 //! A core belongs to one thread at a time (`Send`, not `Sync`). Any number of
-//! them may run at once, each on its own thread. Nothing here reads or writes
+//! cores may run at once, each on its own thread. This crate never reads or writes
 //! the user's mGBA configuration.
 //!
-//! Facts about behaviour come from mGBA 0.10.1, the oldest version supported,
-//! and are held by the tests.
+//! The documentation describes the behaviour of mGBA 0.10.1, the oldest supported
+//! version. The tests check it.
 
 mod archive;
 mod cheat;
@@ -69,18 +69,18 @@ pub use crate::sys::release_memory;
 pub use crate::sys::{Canvas, PICTURE};
 pub use crate::version::{BUILD, Version, version};
 
-// Larger files and ranges are refused, so that no file and no caller makes a core allocate without bound.
+// Larger files and ranges are refused, so no file and no caller can make a core allocate an unlimited amount of memory.
 
-/// The largest ROM taken, in bytes.
+/// The largest ROM that is accepted, in bytes.
 pub const MAX_ROM_SIZE: usize = 64 << 20;
 
-/// The longest range read or written at once, in bytes: the largest part of a
-/// GBA's address space, one image of the cartridge.
+/// The longest range that can be read or written at once, in bytes. It is the
+/// largest part of a GBA's address space, one image of the cartridge.
 pub const MAX_RANGE: usize = 32 << 20;
 
-/// The largest savestate read, in bytes; a real one is below 1 MiB.
+/// The largest savestate that is accepted, in bytes; a real one is below 1 MiB.
 pub const MAX_STATE_SIZE: usize = 16 << 20;
 
-/// The largest battery save taken, in bytes; a real one has up to 128 KiB and a
-/// few bytes for a clock.
+/// The largest battery save that is accepted, in bytes; a real one has up to
+/// 128 KiB and a few bytes for a clock.
 pub const MAX_SAVE_SIZE: usize = 1 << 20;

@@ -3,27 +3,27 @@ use std::sync::Arc;
 
 use crate::sys;
 
-/// The level of a message: of libmgba's log, or of a script's console.
+/// The level of a message in libmgba's log or in a script's console.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Level {
     /// The emulation cannot continue.
     Fatal,
-    /// Something failed; `console:error` and errors of scripts.
+    /// Something failed. Scripts use it with `console:error`; errors of scripts have it too.
     Error,
-    /// Something looks wrong; `console:warn`.
+    /// Something looks wrong. Scripts use it with `console:warn`.
     Warn,
-    /// Information; `console:log` and `print`.
+    /// Information. Scripts use it with `console:log` and `print`.
     Info,
-    /// Detail; text of buffers made with `console:createBuffer`.
+    /// Details. Text in buffers from `console:createBuffer` has this level.
     Debug,
-    /// The game used something libmgba does not emulate.
+    /// The game used a feature that libmgba does not emulate.
     Stub,
     /// The game itself did something wrong.
     GameError,
 }
 
 impl Level {
-    /// From the bits of libmgba's `mLogLevel`.
+    /// The level for the bits of libmgba's `mLogLevel`.
     pub(crate) fn from_bits(bits: c_int) -> Level {
         match bits {
             0x01 => Level::Fatal,
@@ -37,20 +37,21 @@ impl Level {
     }
 }
 
-/// Fatal, error, warn and info. A game can produce thousands of the others in
-/// each frame.
+/// The bits of fatal, error, warn and info. A game can produce thousands of messages of
+/// the other levels in each frame.
 const PASSED_ON: c_int = 0x0F;
 
-/// Sends libmgba's own log, of all cores of this process, to `sink`, called with
-/// level, category (such as "GBA Memory") and message on the thread of the core
-/// concerned. Levels below [`Level::Info`] are left out.
+/// Passes libmgba's own log, for all cores of this process, to `sink`. The thread that
+/// uses the core calls `sink` with the level, the category (such as "GBA Memory") and
+/// the message. Levels below [`Level::Info`] are left out.
 ///
-/// Without this the log goes nowhere; never to stdout, as libmgba's default does.
+/// Without this call, the log is dropped. It never goes to stdout, which is libmgba's
+/// default.
 pub fn log_to(sink: impl Fn(Level, &str, &str) + Send + Sync + 'static) {
     sys::set_log(Some(Arc::new(sink)), PASSED_ON);
 }
 
-/// Ends the effect of [`log_to`].
+/// Drops libmgba's log again.
 pub fn log_off() {
     sys::set_log(None, 0);
 }

@@ -4,18 +4,18 @@ use crate::MAX_RANGE;
 use crate::core::Core;
 use crate::error::Error;
 
-/// The bus, as the game's own processor sees it: every address answers, and
+/// The bus, as the game's own processor sees it. Every address can be used, and
 /// reads and writes of hardware registers have their effects. A Game Boy has 16
-/// address bits; the rest is dropped.
+/// address bits; higher bits are dropped.
 ///
-/// A number means the bytes from its address on, least significant first. An
-/// aligned one is one access of its width; any other is made of bytes, and so is
-/// each in the GBA's memory for saves, which has 8 bits. Bytes in the GBA's video
-/// memory, which takes none by themselves, are written together with their
-/// neighbour.
+/// A number consists of the bytes from its address on, least significant first. An
+/// aligned number is read or written in one access of its width, any other number
+/// byte by byte. The GBA's memory for saves is 8 bits wide, so numbers there are read
+/// and written byte by byte too. The GBA's video memory does not accept single bytes,
+/// so a byte is written there together with its neighbour.
 impl Core {
-    /// Reads `len` bytes one after another; past the last address it continues
-    /// from 0.
+    /// Reads `len` bytes one after another. Continues at address 0 after the last
+    /// address.
     ///
     /// # Errors
     ///
@@ -46,14 +46,15 @@ impl Core {
 
 /// The processor's registers.
 impl Core {
-    /// Their names: "r0" to "r12", "sp", "lr", "pc", "cpsr" and so on for a GBA.
+    /// The names of the registers, such as "r0" to "r12", "sp", "lr", "pc" and "cpsr" for a
+    /// GBA.
     pub fn registers(&self) -> Vec<String> {
         (0..).map_while(|index| self.handle.register_name(index)).collect()
     }
 
-    /// The value of a register, or `None` if no register has that name.
-    /// libmgba knows more names than [`registers`](Core::registers) lists, such
-    /// as "r13" for "sp".
+    /// The value of a register, or `None` if no register has that name. libmgba
+    /// accepts more names than [`registers`](Core::registers) lists, such as "r13" for
+    /// "sp".
     pub fn read_register(&self, name: &str) -> Option<i32> {
         self.handle.read_register(&CString::new(name).ok()?)
     }

@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// Which machine a game is for.
+/// The kind of console that a game is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Platform {
     /// Game Boy Advance.
@@ -10,7 +10,7 @@ pub enum Platform {
 }
 
 impl Platform {
-    /// mGBA's own number, as `emu:platform()` gives it in Lua.
+    /// mGBA's own number for it, which `emu:platform()` returns in Lua.
     pub fn number(self) -> u32 {
         match self {
             Platform::Gba => 0,

@@ -12,13 +12,13 @@ use crate::error::Error;
 use crate::patch::{self, Patching};
 use crate::sys::RomFile;
 
-/// A ROM with where it came from.
+/// A ROM, and the files that it came from.
 #[derive(Debug)]
 pub(crate) struct Rom {
-    /// An absolute path. Saves and state slots get its folder and its name. For a game that was named inside an archive, this
-    /// is the game's name in the archive's folder.
+    /// An absolute path. Saves and state slots are in its folder and have its name. If the path named a game inside an
+    /// archive, this is the game's name in the archive's folder.
     pub path: PathBuf,
-    /// The file that exists: the ROM or its archive.
+    /// The file on the disk: the ROM or its archive.
     pub file: PathBuf,
     /// The game's name in the archive, if the path named one.
     pub inside: Option<String>,
@@ -31,7 +31,8 @@ pub(crate) struct Rom {
 ///
 /// # Errors
 ///
-/// As for [`Core::open`](crate::Core::open), if the file cannot be read or holds no game. Whether the bytes are a ROM is not checked.
+/// As for [`Core::open`](crate::Core::open), if the file cannot be read or contains no game. This does not check that
+/// the bytes are a ROM.
 pub fn read_rom(path: &Path) -> Result<Vec<u8>, Error> {
     Rom::read(path).map(|rom| rom.bytes)
 }
@@ -57,7 +58,7 @@ impl Rom {
     }
 
     pub fn read(path: &Path) -> Result<Rom, Error> {
-        // Absolute, so that a later change of directory moves no save.
+        // The path is absolute, so that saves stay in the same place if the process changes its directory.
         let path = std::path::absolute(path).map_err(|e| Error::read(path, e))?;
         let (file, inside) = locate(&path)?;
         let mut opened = File::open(&file).map_err(|e| Error::read(&file, e))?;
@@ -89,7 +90,7 @@ impl Rom {
         Ok(Rom { path, file, inside, patch: None, bytes })
     }
 
-    /// The settings in the form of the shim.
+    /// The ROM in the form that the shim needs.
     pub fn for_shim(&self) -> Result<RomFile<'_>, Error> {
         let not_a_file = |_| Error::NotAFile { path: self.path.clone() };
         Ok(RomFile {
@@ -114,7 +115,8 @@ impl Rom {
     }
 }
 
-/// The file that a path leads to, and what follows it in the path if the file could be an archive: `pack.zip/game.gba`.
+/// The file that a path leads to. If the path continues after the file, as in `pack.zip/game.gba`, also the rest of the
+/// path.
 fn locate(path: &Path) -> Result<(PathBuf, Option<String>), Error> {
     let error = match fs::metadata(path) {
         Ok(metadata) if metadata.is_file() => return Ok((path.to_owned(), None)),

@@ -10,19 +10,19 @@ use crate::sys::Status;
 /// Lua scripts, with the globals that mGBA's window gives them: `emu`, `console`,
 /// `callbacks`, `socket`, `util`, `C`.
 ///
-/// Scripts run on the thread that uses the core: while they are loaded, in their
-/// `frame` callback at the end of [`run_frame`](Core::run_frame), in `reset` at
-/// the end of [`reset`](Core::reset), and in `keysRead`, `savedataUpdated`,
-/// `crashed`, `sleep`, `stop` and `alarm` inside the emulation. `shutdown` is
-/// called when they are detached or the core is dropped.
+/// Scripts run on the thread that uses the core: while they are loaded, and in their
+/// callbacks. `frame` is called at the end of [`run_frame`](Core::run_frame), `reset`
+/// at the end of [`reset`](Core::reset), and `keysRead`, `savedataUpdated`,
+/// `crashed`, `sleep`, `stop` and `alarm` during emulation. `shutdown` is called when
+/// the scripts are detached or the core is dropped.
 impl Core {
-    /// Makes a script context, in place of an earlier one. `console` takes what
-    /// scripts write to `console` (and by `print`, which mGBA would send to
-    /// stdout), and every error of theirs: an error of a callback is reported once, not
-    /// again each frame while it stays the same.
+    /// Makes a script context, which replaces an earlier one. `console` gets the
+    /// messages that scripts write to `console` and with `print` (which mGBA would send
+    /// to stdout), and all errors of scripts. If a callback fails with the same error in
+    /// each frame, the error is reported only once.
     ///
-    /// If the process would die of SIGPIPE it is set to ignore it, because
-    /// scripts write to sockets that the other side may close.
+    /// If SIGPIPE would end the process, it is ignored from now on, because scripts
+    /// write to sockets that the other side may close.
     ///
     /// # Errors
     ///
@@ -44,19 +44,19 @@ impl Core {
         self.handle.detach_scripts();
     }
 
-    /// Moves the scripts of another core, as they are, to this one in place of its own, and calls their `start` callbacks:
-    /// what happens in mGBA's window when another game is opened. The global `emu` is this core from then on; copies of it
-    /// that a script keeps no longer work, as in mGBA.
+    /// Moves the scripts of another core to this core, with their state, and calls their `start` callbacks. They
+    /// replace the scripts of this core. mGBA's window does the same when another game is opened. From then on, the
+    /// global `emu` is this core. Copies of the old `emu` that a script has stored no longer work, as in mGBA.
     pub fn adopt_scripts(&mut self, from: &mut Core) {
         self.handle.adopt_scripts(&mut from.handle);
     }
 
-    /// Loads a Lua file and runs it, in addition to those already running. The same file
-    /// may be loaded again.
+    /// Loads and runs a Lua file, in addition to scripts that already run. The same file
+    /// can be loaded again.
     ///
     /// # Errors
     ///
-    /// [`Error::Script`] (its message has gone to the console too),
+    /// [`Error::Script`] (its message is also sent to the console),
     /// [`Error::ScriptsNotAttached`], [`Error::Io`].
     pub fn load_script(&mut self, path: &Path) -> Result<(), Error> {
         let source = fs::read(path).map_err(|e| Error::read(path, e))?;
@@ -69,14 +69,14 @@ impl Core {
     ///
     /// As for [`load_script`](Core::load_script).
     pub fn run_script_source(&mut self, name: &str, source: &str) -> Result<(), Error> {
-        // The asterisk means for mGBA that this is not a file.
+        // In mGBA, an asterisk means that this is not the name of a file.
         let name: Vec<u8> = format!("*{name}").replace('\0', " ").into();
         let name = CString::new(name).unwrap_or_default();
         self.run(&name, source.as_bytes())
     }
 
     fn run(&mut self, name: &CString, source: &[u8]) -> Result<(), Error> {
-        // libmgba makes no file of 0 bytes.
+        // libmgba cannot make a virtual file of 0 bytes.
         let source = if source.is_empty() { b"\n" } else { source };
         self.handle.run_script(name, source).map_err(|(status, message)| match status {
             Status::ScriptFailed => Error::Script { message },

@@ -5,21 +5,21 @@ use crate::core::Core;
 
 /// A sensor that some cartridges have.
 ///
-/// Values are in thousandths. All are 0 for a console that does not move, in the dark. They are not part of a state.
+/// Values are in thousandths. If the console lies still in the dark, all values are 0. They are not part of a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sensor {
     /// The tilt to the right: -1000 to 1000.
     TiltX,
     /// The tilt towards the player: -1000 to 1000.
     TiltY,
-    /// The speed of turning clockwise: -1000 to 1000.
+    /// The speed of a clockwise rotation: -1000 to 1000.
     Gyro,
     /// The light of the sun: 0 to 1000.
     Light,
 }
 
 impl Sensor {
-    /// All of them, in the order of the shim's `enum fw_sensor`.
+    /// All sensors, in the order of the shim's `enum fw_sensor`.
     pub const ALL: [Sensor; 4] = [Sensor::TiltX, Sensor::TiltY, Sensor::Gyro, Sensor::Light];
 
     /// Its name in operations.
@@ -32,7 +32,7 @@ impl Sensor {
         }
     }
 
-    /// The values that it has, in thousandths.
+    /// The values that it can have, in thousandths.
     pub fn range(self) -> RangeInclusive<i32> {
         match self {
             Sensor::TiltX | Sensor::TiltY | Sensor::Gyro => -1000..=1000,
@@ -43,7 +43,7 @@ impl Sensor {
     /// Converts a value in thousandths to libmgba's unit.
     fn for_mgba(self, thousandths: i32) -> i32 {
         match self {
-            // This uses nearly the whole range of 32 bits.
+            // libmgba's unit uses the whole range of 32 bits.
             Sensor::TiltX | Sensor::TiltY | Sensor::Gyro => thousandths * (i32::MAX / 1000),
             Sensor::Light => thousandths * i32::from(u8::MAX) / 1000,
         }

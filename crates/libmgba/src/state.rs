@@ -7,31 +7,31 @@ use crate::error::Error;
 use crate::sys::Status;
 use crate::{MAX_SAVE_SIZE, MAX_STATE_SIZE};
 
-/// What is saved in, or loaded from, a savestate in addition to the machine itself. These
-/// are mGBA's numbers, as in Lua's `C.SAVESTATE`; combine them with `|`.
+/// The parts that a savestate has in addition to the state of the console. These are
+/// mGBA's numbers, as in Lua's `C.SAVESTATE`; combine them with `|`.
 pub mod flags {
-    /// The picture: the state becomes a PNG file with the state inside.
+    /// The picture: the bytes are a PNG file that contains the state.
     pub const SCREENSHOT: u32 = 1;
-    /// The battery save. Loading it writes the game's save file.
+    /// The battery save. Loading it changes the save in use.
     pub const SAVEDATA: u32 = 2;
-    /// The cheats that are on.
+    /// The cheats. This crate ignores the flag: it saves and loads states without cheats.
     pub const CHEATS: u32 = 4;
     /// The cartridge's clock.
     pub const RTC: u32 = 8;
-    /// When and by what it was made.
+    /// The time at which the state was made, and the program that made it.
     pub const METADATA: u32 = 16;
-    /// Everything; mGBA's default for saving.
+    /// All parts; mGBA's default for saving.
     pub const ALL: u32 = 31;
-    /// Everything but the battery save; mGBA's default for loading.
+    /// All parts except the battery save; mGBA's default for loading.
     pub const LOAD: u32 = 29;
 }
 
-/// Savestates in mGBA's own format, so mGBA can load them and the other way round. For
-/// `flags` see [`flags`].
+/// Savestates in mGBA's own format, so they can be exchanged with mGBA in both
+/// directions. For `flags` see [`flags`].
 impl Core {
-    /// The state of the machine as bytes. With [`flags::SCREENSHOT`] this is a PNG
-    /// file; without it, the bare state (0x61000 bytes for a GBA), followed by
-    /// whatever else `flags` asks for.
+    /// The state of the console as bytes. With [`flags::SCREENSHOT`], this is a PNG
+    /// file. Without it, this is the bare state (0x61000 bytes for a GBA), followed by
+    /// the other parts in `flags`.
     ///
     /// # Errors
     ///
@@ -40,14 +40,14 @@ impl Core {
         self.handle.save_state(flags as c_int).map_err(|_| Error::StateSave)
     }
 
-    /// Puts the machine into a saved state. After an error the machine is unchanged.
+    /// Loads a state. After an error, nothing has changed.
     ///
     /// # Errors
     ///
     /// One of the variants of [`Error`] about states. As in mGBA, a state
     /// is accepted if the title and the code of its game match the running game.
-    /// A bare state has no checksum: if only its body is damaged, it is accepted,
-    /// and the machine continues from there as well as it can.
+    /// A bare state has no checksum: if only its body is damaged, it is accepted, and
+    /// the console continues from the damaged state.
     pub fn load_state(&mut self, state: &[u8], flags: u32) -> Result<(), Error> {
         if state.len() > MAX_STATE_SIZE {
             return Err(Error::StateTooLarge { len: state.len() as u64 });
@@ -118,7 +118,7 @@ impl Core {
     }
 }
 
-/// Battery saves: what the cartridge keeps when the machine is off.
+/// Battery saves: data that the cartridge keeps when the console is off.
 impl Core {
     /// The file in the ROM's folder that has the ROM's name and this extension.
     fn next_to_rom(&self, ending: &str) -> PathBuf {
@@ -132,9 +132,9 @@ impl Core {
         self.next_to_rom(".sav")
     }
 
-    /// Gives the game a save with these bytes, the contents of its file; empty `bytes` begin a new save. The game
-    /// sees it after the next [`reset`](Core::reset). [`saves`](Core::saves) then returns it with the game's changes. No
-    /// file is read or written: that is left to the caller.
+    /// Gives the game a save with these bytes, the contents of a save file. If `bytes` is empty, the save is new. The
+    /// game sees the save after the next [`reset`](Core::reset). [`saves`](Core::saves) returns it with the game's
+    /// changes. This crate does not read or write the file; the caller must do that.
     ///
     /// # Errors
     ///
@@ -143,8 +143,8 @@ impl Core {
         self.put_save(bytes, false)
     }
 
-    /// Gives the game a save that temporarily hides its other one, as mGBA's temporary saves do. The game's changes to it
-    /// are discarded.
+    /// Gives the game a save that temporarily replaces its normal one, like mGBA's temporary saves. The game's changes
+    /// to it are discarded.
     ///
     /// # Errors
     ///
@@ -160,14 +160,14 @@ impl Core {
         self.handle.load_save(bytes, temporary).map(SaveId).map_err(|_| Error::OutOfMemory)
     }
 
-    /// Takes the save out. libmgba then appends the state of the cartridge's clock to it. The save stays among
-    /// [`saves`](Core::saves) until [`forget_save`](Core::forget_save).
+    /// Removes the save from the cartridge. libmgba then appends the state of the cartridge's clock to it. The save
+    /// stays in [`saves`](Core::saves) until [`forget_save`](Core::forget_save).
     pub fn unload_save(&mut self) {
         self.handle.unload_save();
     }
 
-    /// The save in use, if there is one, and the earlier ones that another ROM or save replaced and that were not yet
-    /// dropped with [`forget_save`](Core::forget_save).
+    /// The save in use, if there is one, and earlier saves that were replaced by another ROM or save. Earlier saves
+    /// stay until [`forget_save`](Core::forget_save).
     pub fn saves(&self) -> impl Iterator<Item = Save<'_>> {
         (0..).map_while(|index| self.handle.save(index)).map(|save| Save {
             id: SaveId(save.id),
@@ -182,8 +182,8 @@ impl Core {
         self.handle.forget_save(id.0);
     }
 
-    /// A copy of the save data; empty as long as the game has shown no sign of
-    /// having any.
+    /// A copy of the save data. It is empty until libmgba has detected that the game
+    /// has a save.
     ///
     /// # Errors
     ///
@@ -192,7 +192,7 @@ impl Core {
         self.handle.save_data().map_err(|_| Error::OutOfMemory)
     }
 
-    /// Puts save data into the cartridge, and into its save file if one is in use.
+    /// Writes save data to the cartridge, and to its save if one is in use.
     ///
     /// # Errors
     ///
@@ -205,7 +205,7 @@ impl Core {
     }
 }
 
-/// Names one of a core's saves.
+/// Identifies a save of a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SaveId(u64);
 
@@ -214,11 +214,12 @@ pub struct SaveId(u64);
 pub struct Save<'a> {
     /// Identifies it among the core's saves.
     pub id: SaveId,
-    /// What its file should hold.
+    /// The bytes for its file.
     pub bytes: &'a [u8],
     /// Whether the game can still change it.
     pub in_use: bool,
-    /// The file that a script loaded it from (`emu:loadSaveFile`), if it was a script and the place is known.
+    /// The file that a script loaded it from (`emu:loadSaveFile`); `None` if no script did, or if the file is not
+    /// known.
     pub found_at: Option<PathBuf>,
 }
 
@@ -234,8 +235,8 @@ fn path_of(bytes: &[u8]) -> PathBuf {
 
 const PNG_MAGIC: &[u8] = b"\x89PNG\r\n\x1a\n";
 
-/// Whether every chunk is whole, by its checksum, up to the end mark. libmgba
-/// finds damage only while it takes the file apart, and says so on stderr.
+/// Whether the checksum of every chunk is right, up to the end mark. libmgba would
+/// find damage only while it reads the file, and would report it on stderr.
 fn is_sound_png(png: &[u8]) -> bool {
     let mut rest = &png[PNG_MAGIC.len()..];
     while let Some((len, after)) = rest.split_first_chunk::<4>() {

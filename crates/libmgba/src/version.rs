@@ -9,9 +9,9 @@ pub struct Version {
     pub major: u32,
     /// 10 in "0.10.1".
     pub minor: u32,
-    /// 1 in "0.10.1"; 0 when the library names none.
+    /// 1 in "0.10.1"; 0 if the version has no third number.
     pub patch: u32,
-    /// The library's own words, such as "0.10.1" or "0.11-7906-1a2b3c4".
+    /// The library's own text, such as "0.10.1" or "0.11-7906-1a2b3c4".
     pub string: String,
 }
 
@@ -21,7 +21,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// How the libmgba of this program was built: from which source, or that it was installed, and how it was optimised.
+/// How the libmgba of this program was built: its source and its optimisation, or that it is the installed library.
 pub const BUILD: &str = env!("FRAMEWIRE_LIBMGBA_BUILD");
 
 /// The version of the libmgba that this process is linked with.

@@ -1,4 +1,4 @@
-//! One connection to Framewire's script. Many requests can be open; they are answered in any order.
+//! One connection to Framewire's script. Many requests can be open; the script answers them in any order.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -21,17 +21,17 @@ const BURST: usize = 256;
 const TICK: Duration = Duration::from_millis(20);
 /// Bytes per read.
 const READ: usize = 64 * 1024;
-/// Full reads in a row before everything else gets its turn.
+/// How many full reads in a row are done before the loop handles anything else.
 const READS: usize = 4;
-/// Turns of the loop after which other tasks of the runtime get theirs.
+/// After this many iterations, the loop yields to other tasks of the runtime.
 const TURNS: usize = 64;
 
-/// A connection after its hello.
+/// A connection after the script has answered the hello.
 struct BinaryConnection<'a> {
     state: &'a mut LinkState,
     stream: TcpStream,
     decoder: Decoder,
-    /// Bytes to write. Those before `written` are written.
+    /// Bytes to write. The first `written` of them have been written.
     out: Vec<u8>,
     written: usize,
     buffer: Vec<u8>,
@@ -45,12 +45,13 @@ struct Heartbeat {
     sent: Option<Instant>,
     /// When anything last arrived.
     heard: Instant,
+    /// When the last ping was sent.
     last: Instant,
     number: u32,
 }
 
-/// Serves the link's requests over `stream` until it breaks or the link is asked to stop. `received` arrived after
-/// the welcome.
+/// Serves the link's requests over `stream` until it breaks or the link is asked to stop. `received` holds the bytes
+/// that arrived after the welcome.
 pub(crate) async fn drive(state: &mut LinkState, stream: TcpStream, received: &[u8]) -> ConnectionEnd {
     let now = Instant::now();
     let heartbeat = Heartbeat { sent: None, heard: now, last: now - state.config.heartbeat, number: 0 };
@@ -78,7 +79,7 @@ pub(crate) async fn drive(state: &mut LinkState, stream: TcpStream, received: &[
 }
 
 impl BinaryConnection<'_> {
-    /// Ends without an error when the link is to stop and no request is open.
+    /// Returns without an error when the link was asked to stop and no request is open.
     async fn serve(&mut self) -> io::Result<()> {
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -91,7 +92,7 @@ impl BinaryConnection<'_> {
                 break;
             }
             if turn.is_multiple_of(TURNS) {
-                // If there is always something to read, nothing else ends this task's turn.
+                // If there is always something to read, the loop never waits, so it must yield here.
                 yield_now().await;
             }
             let blocked = self.written < self.out.len();
@@ -142,7 +143,7 @@ impl BinaryConnection<'_> {
         }
     }
 
-    /// Reads what has arrived, up to a limit. Returns whether there may be more.
+    /// Reads the bytes that have arrived, up to a limit. Returns whether there may be more.
     fn read(&mut self) -> io::Result<bool> {
         for _ in 0..READS {
             match self.stream.try_read(&mut self.buffer) {

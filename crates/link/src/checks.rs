@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use framewire_protocol::{Access, Bus, Op, OpError, Status, Value};
 
-/// How long the sizes of domains are used. The script does not report when another game is loaded in its window.
+/// How long the sizes of domains are kept. They can become wrong: the script does not report when mGBA loads another
+/// game.
 const LIFE: Duration = Duration::from_secs(5);
 /// Addresses from here on exist only on the Game Boy Advance.
 const PAST_GAME_BOY: u32 = 0x1_0000;
@@ -28,7 +29,7 @@ impl Default for DomainSizes {
 }
 
 impl DomainSizes {
-    /// Notes the answer to [`Op::DomainSize`].
+    /// Stores the answer to [`Op::DomainSize`].
     pub fn learn(&mut self, domain: String, answer: &Result<Value, OpError>) {
         let size = match answer {
             Ok(Value::Int(size)) => u32::try_from(*size).ok(),
@@ -42,8 +43,8 @@ impl DomainSizes {
         *self = DomainSizes::default();
     }
 
-    /// Forgets sizes that may be out of date. Call this only between batches. Within a batch, the link would ask for the
-    /// sizes again and again.
+    /// Forgets sizes that may be out of date. Call this only between batches. Calls within a batch could make the link
+    /// ask for the sizes again and again.
     pub fn forget_old(&mut self) {
         if self.since.elapsed() >= LIFE {
             self.forget();
@@ -87,14 +88,15 @@ impl DomainSizes {
     }
 }
 
-/// Whether mGBA reads or writes these bytes as one number. For other numbers it swaps bytes, or drops the lowest bits of
-/// the address.
+/// Whether mGBA reads or writes these bytes as one number. For other numbers, mGBA swaps bytes, or ignores the lowest
+/// bits of the address.
 fn is_one_access(access: &Access<'_>) -> bool {
     let Access { domain, address, length, .. } = *access;
     length == 1 || address.is_multiple_of(length) && (domain.is_some() || address < SAVE)
 }
 
-/// The operation that reads the bytes of a number that mGBA does not read as one; `None` for all other operations.
+/// If mGBA does not read the number of `op` in one access: the operation that reads its bytes. `None` for all other
+/// operations.
 pub(crate) fn as_bytes(op: &Op) -> Option<Op> {
     let number = |access: &Access<'_>| !access.write && !is_one_access(access);
     let access = Access::of(op).filter(number)?;
@@ -108,7 +110,7 @@ pub(crate) fn as_bytes(op: &Op) -> Option<Op> {
     }
 }
 
-/// Makes a number of its bytes. The first byte is the least significant one.
+/// Combines bytes to a number. The first byte is the least significant one.
 pub(crate) fn number(value: Value) -> Result<Value, OpError> {
     match value {
         Value::Bytes(bytes) if bytes.len() <= 4 => {

@@ -21,9 +21,9 @@ pub struct Config {
     pub heartbeat: Duration,
     /// An emulator that does not answer for this long counts as stalled.
     pub stalled_after: Duration,
-    /// The other machine counts as gone if it answers no keepalive probe for this long. The machine of a paused mGBA
-    /// answers. Probes are sent while no bytes are in flight. The system repeats bytes in flight for as long as its
-    /// settings say; meanwhile the emulator counts as stalled.
+    /// The connection ends if the other machine answers no TCP keepalive probe for this long. If only mGBA is paused,
+    /// its machine still answers. The system sends probes only when all bytes that it sent were acknowledged. Otherwise
+    /// it repeats those bytes for as long as its own settings say; meanwhile the emulator counts as stalled.
     pub gone_after: Duration,
 }
 

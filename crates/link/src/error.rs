@@ -12,7 +12,7 @@ pub enum LinkError {
         /// The error of the system.
         problem: String,
     },
-    /// Connected, but the emulator has not answered for a while, and not by the deadline.
+    /// Connected, but the emulator has not answered anything for a while, nor this request by its deadline.
     #[error(
         "the emulator at {address} is connected but does not answer; it is paused, has no ROM loaded, or a menu is \
          open: continue it in mGBA's window. The request was withdrawn"

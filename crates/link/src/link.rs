@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, watch};
 use crate::session::{Respond, Submission};
 use crate::{Config, LinkError, Listen, Phase, Status, supervisor};
 
-/// A lasting connection to the script in one emulator.
+/// A connection to the script in one emulator, which is opened again whenever it breaks.
 ///
 /// Dropping the link stops it: open batches fail with [`LinkError::Stopped`].
 pub struct Link {
@@ -37,8 +37,9 @@ impl Link {
 
     /// Submits a batch. `respond` is called by `deadline` at the latest, within 20 ms.
     ///
-    /// A batch that changes something is done once or not at all, even if the connection breaks. If that cannot be known,
-    /// the error says so. A batch that is too large for a request is refused: its outcome is the refusal.
+    /// A batch that changes something is performed once or not at all, even if the connection breaks. If the link
+    /// cannot know which of the two happened, the error says so. A batch that is too large for a request is refused:
+    /// its outcome is the refusal.
     pub fn submit(&self, batch: Batch, deadline: Instant, respond: Respond) {
         self.submit_unless(batch, deadline, None, respond);
     }

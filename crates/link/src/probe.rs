@@ -1,4 +1,4 @@
-//! Finds out what listens at an address, without connecting as its client.
+//! Finds out what listens at an address, without starting a session with it.
 
 use std::io;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::Script;
 
-/// The largest number of bytes of an answer that are read.
+/// How many bytes of an answer are read at most.
 const MAX_ANSWER: usize = 256;
 
 /// What was found at an address.
@@ -22,7 +22,7 @@ pub enum Found {
     Silent,
     /// The script of an emulator.
     Script(Script),
-    /// Another program, which answered this.
+    /// Another program; this is its answer.
     Other(String),
 }
 

@@ -12,11 +12,11 @@ use crate::LinkError;
 /// Called once with the outcome of a batch, or with the reason why there is none.
 pub type Respond = Box<dyn FnOnce(Result<Outcome, LinkError>) + Send>;
 
-/// A batch on its way into the link.
+/// A batch that a user has submitted to the link.
 pub(crate) struct Submission {
     pub batch: Batch,
     pub deadline: Instant,
-    /// Set when nobody waits for the outcome any more; `None` if that does not matter.
+    /// Becomes true when the caller no longer waits for the outcome. `None` if the caller always waits.
     pub given_up: Option<Arc<AtomicBool>>,
     pub respond: Respond,
 }
@@ -26,7 +26,7 @@ struct OpenRequest {
     batch: Batch,
     deadline: Instant,
     respond: Respond,
-    /// Whether bytes of it were handed to a connection. If so, the script may have performed it.
+    /// Whether any of its bytes were passed to a connection. If so, the script may have performed it.
     sent: bool,
 }
 
@@ -35,13 +35,13 @@ pub(crate) struct Session {
     /// Identifies the session to the script.
     pub name: u64,
     capacity: usize,
-    /// Number of the next request. Its low 32 bits go over the wire, so no two open ones share them.
+    /// Number of the next request. Only its low 32 bits are sent; they differ among the open requests.
     next: u64,
     open: BTreeMap<u64, OpenRequest>,
     deadlines: BTreeSet<(Instant, u64)>,
-    /// The flags of open requests that may be given up.
+    /// The flags of open requests that their callers may give up.
     given_up: Vec<(u64, Arc<AtomicBool>)>,
-    /// Number of the first request that was not handed to the current connection.
+    /// Number of the first request that was not passed to the current connection.
     unsent: u64,
 }
 
@@ -72,12 +72,12 @@ impl Session {
         self.open.insert(id, OpenRequest { batch, deadline, respond, sent: false });
     }
 
-    /// Whether nothing is open.
+    /// Whether no request is open.
     pub fn is_empty(&self) -> bool {
         self.open.is_empty()
     }
 
-    /// Appends the frames of requests that were not handed to this connection yet, until `out` holds `limit` bytes.
+    /// Appends the frames of requests that were not passed to this connection yet, until `out` holds `limit` bytes.
     pub fn encode_unsent(&mut self, out: &mut Vec<u8>, limit: usize) {
         let answered = self.open.keys().next().copied().unwrap_or(self.next) as u32;
         for (&id, request) in self.open.range_mut(self.unsent..) {
@@ -99,7 +99,7 @@ impl Session {
         self.unsent = self.next;
     }
 
-    /// Removes and returns the first request with its number, for connections that carry one at a time.
+    /// Removes and returns the first request and its number, for connections that carry one request at a time.
     pub fn take_first(&mut self) -> Option<(u64, Submission)> {
         let (id, open) = self.open.pop_first()?;
         self.deadlines.remove(&(open.deadline, id));
@@ -136,7 +136,7 @@ impl Session {
         }
     }
 
-    /// Drops the requests that nobody waits for any more, and appends cancel frames for those that were sent.
+    /// Fails the requests that their callers have given up, and appends cancel frames for those that were sent.
     pub fn drop_given_up(&mut self, error: &LinkError, cancels: &mut Vec<u8>) {
         for (id, flag) in std::mem::take(&mut self.given_up) {
             if !flag.load(Relaxed) {
@@ -153,7 +153,7 @@ impl Session {
         }
     }
 
-    /// Whether an open request may be given up.
+    /// Whether there is an open request that its caller may give up.
     pub fn may_be_given_up(&self) -> bool {
         !self.given_up.is_empty()
     }
@@ -164,7 +164,7 @@ impl Session {
     }
 
     /// Prepares the open requests for a new connection. If the script still remembers its replies, every open request is
-    /// sent again. Otherwise those that change something and may have been done fail with `lost`.
+    /// sent again. Otherwise, the requests that change something and may have been performed fail with `lost`.
     pub fn reconnected(&mut self, remembered: bool, lost: &LinkError) {
         if !remembered {
             let doubtful: Vec<u64> = self

@@ -1,8 +1,9 @@
 //! Distinguishes a paused mGBA from a dead connection.
 //!
-//! Neither answers. If the other machine is gone, nothing is acknowledged, and the system ends the connection by itself.
-//! But a router, a proxy or a tunnel that has forgotten a connection may still acknowledge. So while a connection is
-//! silent, the script is asked on another one. If it answers there but not here, this connection is dead.
+//! In both cases, no answers arrive. If the other machine is gone, it acknowledges no bytes, and the system ends the
+//! connection. But a router, a proxy or a tunnel that has lost the connection's state may still acknowledge bytes. So
+//! while a connection is silent, the link asks the script on a second connection. If the script answers there, the
+//! silent connection is dead.
 
 use std::pin::Pin;
 use std::time::{Duration, Instant};
@@ -11,20 +12,20 @@ use tokio::time::{sleep, sleep_until};
 
 use crate::{Found, probe};
 
-/// Shortest and longest time between two attempts. While mGBA is paused, each attempt leaves a connection in its queue, which can
-/// hold 512.
+/// Shortest and longest time between two attempts. While mGBA is paused, each attempt leaves a connection in its listen
+/// queue, which can hold 512 connections.
 const FIRST: Duration = Duration::from_millis(500);
 const LAST: Duration = Duration::from_secs(120);
 /// The time limit of an attempt is the length of the silence so far, divided by this.
 const SHARE: u32 = 8;
-/// After a pause the script answers all its connections at about the same time: within this time of each other.
+/// After a pause, the script answers on all of its connections within this time.
 const SPREAD: Duration = Duration::from_millis(250);
 
 /// The error message for a dead connection.
 pub(crate) const DEAD: &str = "it is dead: the script answers on another connection, but not on this one";
 
-/// Ends a moment after the script at `address` has answered on another connection. Drop the future if anything arrives
-/// on this connection.
+/// Completes shortly after the script at `address` has answered on another connection. Drop the future if anything
+/// arrives on this connection.
 pub(crate) async fn script_answers_elsewhere(address: String) {
     let begun = Instant::now();
     loop {
@@ -37,12 +38,12 @@ pub(crate) async fn script_answers_elsewhere(address: String) {
     }
 }
 
-/// The check whether a silent connection is dead, while one is running.
+/// Checks whether a silent connection is dead. Holds the running check, if there is one.
 #[derive(Default)]
 pub(crate) struct SilenceCheck(Option<Pin<Box<dyn Future<Output = ()> + Send>>>);
 
 impl SilenceCheck {
-    /// Starts the check of a connection to `address`, unless it is running.
+    /// Starts the check of a connection to `address`, unless it is already running.
     pub fn start(&mut self, address: &str) {
         self.0.get_or_insert_with(|| Box::pin(script_answers_elsewhere(address.to_owned())));
     }
@@ -52,7 +53,7 @@ impl SilenceCheck {
         self.0 = None;
     }
 
-    /// Ends when the check finds the connection dead. Without a check it never ends.
+    /// Completes when the check finds that the connection is dead. Never completes if no check is running.
     pub async fn confirmed_dead(&mut self) {
         match &mut self.0 {
             Some(check) => check.await,

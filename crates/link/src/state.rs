@@ -11,7 +11,7 @@ use tokio::time::sleep_until;
 use crate::session::{Session, Submission};
 use crate::{Config, LinkError, Listen, Notice, Phase, Status};
 
-/// The state of a link. Each connection works with it, one after the other.
+/// The state of a link. Its connections use it one after the other.
 pub(crate) struct LinkState {
     pub config: Config,
     pub session: Session,
@@ -21,9 +21,10 @@ pub(crate) struct LinkState {
     pub status: Arc<Mutex<Status>>,
     /// Receives notices.
     pub listen: Listen,
-    /// The boot of the script that was reached last.
+    /// Identifies the boot of the script that answered last: the time from a loading of the script to its end.
     pub boot: Option<String>,
-    /// How many events this boot of the script had sent when its last one arrived.
+    /// How many events the script had sent during this boot when its last event arrived. Changes of memory do not
+    /// count.
     pub events: Option<u32>,
     /// The emulator's frame counter in its last answer, on any connection.
     pub frame: u32,
@@ -78,11 +79,11 @@ impl LinkState {
         LinkError::Absent { address: self.config.address.clone(), problem: problem.to_owned() }
     }
 
-    /// Why a request that is open now would miss its deadline.
+    /// The error for a request that misses its deadline now.
     fn reason(&self) -> LinkError {
         let status = self.status.lock();
         match status.phase {
-            // The script has sent nothing on this connection, so the deadline was not the problem.
+            // The script has not sent anything on this connection, so it is not just late.
             Phase::Greeting => LinkError::Stalled { address: self.config.address.clone() },
             Phase::Ready => {
                 let address = self.config.address.clone();
@@ -102,7 +103,7 @@ impl LinkState {
         (self.listen)(events.frame, Notice::Events(events));
     }
 
-    /// Notes which script answered the hello. Returns a notice if events were lost since the previous connection.
+    /// Records which script answered the hello. Returns a notice if events were lost since the previous connection.
     pub fn note_welcome(&mut self, welcome: &Welcome) -> Option<Notice> {
         let events = std::mem::replace(&mut self.events, welcome.events);
         let boot = self.boot.replace(welcome.boot.clone())?;
@@ -113,7 +114,7 @@ impl LinkState {
         if missed > 0 { Some(Notice::Missed(Some(missed))) } else { None }
     }
 
-    /// Notes the emulator's frame counter, and with it that the emulator answers.
+    /// Records the emulator's frame counter, and that the emulator answers.
     pub fn note_frame(&mut self, frame: u32) {
         self.frame = frame;
         let rate = self.frame_rate.note(Instant::now(), frame);
@@ -126,7 +127,8 @@ impl LinkState {
         });
     }
 
-    /// Fails requests whose deadline has passed or that were given up, and appends cancel frames for those that were sent.
+    /// Fails requests whose deadline has passed or that their callers gave up. Appends cancel frames for those that
+    /// were sent.
     pub fn expire(&mut self, cancels: &mut Vec<u8>) {
         let now = Instant::now();
         if self.session.next_deadline().is_some_and(|deadline| deadline <= now) {
@@ -139,7 +141,7 @@ impl LinkState {
         }
     }
 
-    /// Accepts no more submissions, except those that are in the queue already.
+    /// Accepts no more submissions, except those that are already in the queue.
     pub fn close_inbox(&mut self) {
         self.inbox.close();
         while let Ok(submission) = self.inbox.try_recv() {

@@ -17,9 +17,9 @@ pub enum Phase {
 /// The script at the other end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Script {
-    /// Framewire's, of this version.
+    /// Framewire's script, with its version.
     Framewire(String),
-    /// mGBA-http's: text only, one request at a time.
+    /// mGBA-http's script. It takes only text, one request at a time.
     MgbaHttp,
 }
 
@@ -28,9 +28,9 @@ pub enum Script {
 pub struct Status {
     /// The phase.
     pub phase: Phase,
-    /// Whether it is connected, but the emulator has not answered for a while.
+    /// Whether the link is connected, but the emulator has not answered for a while.
     pub stalled: bool,
-    /// The script, once it has answered.
+    /// The script, if it has answered.
     pub script: Option<Script>,
     /// The emulator's frame counter in its last answer.
     pub frame: u32,
@@ -58,8 +58,8 @@ pub enum Notice {
     Events(EventFrame),
 }
 
-/// Called on the link's task with the last known frame counter of the emulator and a notice. The calls keep the order of
-/// events, also relative to answers to requests. It must not block.
+/// The link's task calls this function with the last known frame counter of the emulator and a notice. The calls are in
+/// the order of the events, also relative to answers to requests. The function must not block.
 pub type Listen = Box<dyn FnMut(u32, Notice) + Send>;
 
 impl Notice {

@@ -1,4 +1,4 @@
-//! Connects, says hello, and connects again after a break.
+//! Connects, sends the hello, and connects again after a break.
 
 use std::io;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::session::Submission;
 use crate::state::{ConnectionEnd, LinkState};
 use crate::{Config, LinkError, Listen, Phase, Script, Status, binary, silence, text};
 
-/// Longest welcome that is read.
+/// Longest welcome that the link reads, in bytes.
 const MAX_WELCOME: usize = 1024;
 
 /// Runs a link until it is asked to stop.
@@ -46,12 +46,12 @@ pub(crate) async fn run(
     state.session.fail_all(&LinkError::Stopped);
 }
 
-/// Spreads the retries of links that lost the same emulator.
+/// Varies the delay, so that several links that lost the same emulator do not retry at the same moment.
 fn jittered(delay: Duration) -> Duration {
     delay.mul_f64(0.75 + 0.5 * fastrand::f64())
 }
 
-/// Notes the end of a connection, or of an attempt to connect.
+/// Records the end of a connection, or of an attempt to connect.
 fn broken(state: &mut LinkState, problem: String) {
     let address = &state.config.address;
     let before = state.phase();
@@ -154,7 +154,7 @@ fn ready(script: Script, frame: u32) -> Status {
     Status { phase: Phase::Ready, script: Some(script), frame, ..Status::default() }
 }
 
-/// Says hello. Returns the reply without its end marker, and the bytes that came after it.
+/// Sends the hello. Returns the reply without its end marker, and the bytes that came after it.
 async fn greet(stream: &mut TcpStream, hello: &str) -> io::Result<(String, Vec<u8>)> {
     stream.write_all(hello.as_bytes()).await?;
     let mut received = Vec::new();
@@ -176,7 +176,7 @@ async fn greet(stream: &mut TcpStream, hello: &str) -> io::Result<(String, Vec<u
     }
 }
 
-/// Connects within `limit` to the first address of `address` that accepts.
+/// Connects within `limit`. If `address` resolves to several IP addresses, uses the first one that accepts.
 async fn connect(address: &str, limit: Duration) -> io::Result<TcpStream> {
     let stream = timeout(limit, TcpStream::connect(address))
         .await
@@ -187,8 +187,8 @@ async fn connect(address: &str, limit: Duration) -> io::Result<TcpStream> {
 
 /// Makes the system notice when the other machine is gone, while no bytes are in flight.
 ///
-/// There is no limit on unacknowledged data (`TCP_USER_TIMEOUT`): it would also count the time for which the buffers of a
-/// paused mGBA are full (tcp(7)), and would break a connection that works again when mGBA continues.
+/// This sets no limit on unacknowledged data (`TCP_USER_TIMEOUT`). Such a limit would also count the time for which the
+/// buffers of a paused mGBA are full (tcp(7)), and would break a connection that works again when mGBA continues.
 fn notice_when_gone(stream: &TcpStream, after: Duration) -> io::Result<()> {
     let second = Duration::from_secs(1);
     let keepalive = socket2::TcpKeepalive::new().with_time(second.max(after / 2));

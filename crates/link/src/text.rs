@@ -16,30 +16,30 @@ use crate::state::{ConnectionEnd, LinkState, asked_to_stop};
 
 /// Time between two checks of deadlines and the heartbeat.
 const TICK: Duration = Duration::from_millis(20);
-/// Time between two heartbeats. Each costs the script a frame.
+/// Time between two heartbeats. The script needs a frame for each one.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 /// Bytes per read.
 const READ: usize = 64 * 1024;
-/// The largest number of bytes of a reply. The largest range of memory is 48 MiB of text.
+/// The largest number of bytes of a reply. The largest range of memory is 48 MiB long as text.
 const MAX_REPLY: usize = 64 * 1024 * 1024;
-/// Turns of the loop after which other tasks of the runtime get theirs.
+/// After this many iterations, the loop yields to other tasks of the runtime.
 const TURNS: usize = 64;
 
 const KEYED: &str = "mGBA-http's script cannot remember what it has done under a key: leave the key out, or load Framewire's \
                      script (`framewire script`)";
 
-/// A batch that is done operation by operation.
+/// A batch whose operations are sent one by one.
 struct Work {
     /// Its number in the session.
     id: u64,
     batch: Batch,
     deadline: Instant,
     respond: Respond,
-    /// The results so far. The next operation is the one that was sent.
+    /// The results so far. The operation after them was sent, unless `asked` is set.
     outcome: Outcome,
     /// How many of the operations were checked.
     checked: usize,
-    /// The memory domain whose size was asked for before the next operation.
+    /// The memory domain whose size was asked for. The next operation is sent after the answer.
     asked: Option<String>,
 }
 
@@ -60,8 +60,8 @@ impl Work {
         (self.respond)(Ok(self.outcome));
     }
 
-    /// The operations to check before the next one is sent: first all up to one that loads another game, and after that
-    /// one each time.
+    /// The operations to check before the next one is sent. At first, these are all operations up to the first one that
+    /// loads another game. After that, it is one operation each time.
     fn unchecked(&self) -> &[Op] {
         let done = self.outcome.results.len();
         let loads = |op: &Op| matches!(op, Op::LoadFile { .. } | Op::LoadRom { .. });
@@ -87,18 +87,18 @@ enum Waiting {
 struct TextConnection<'a> {
     state: &'a mut LinkState,
     stream: TcpStream,
-    /// The message to write. Its bytes before `written` are written.
+    /// The message to write. The first `written` bytes of it have been written.
     out: Vec<u8>,
     written: usize,
     received: Vec<u8>,
-    /// Bytes at the start of `received` in which no reply ends.
+    /// How many bytes at the start of `received` are known to contain no end of a reply.
     searched: usize,
     /// What the open message was sent for, and when.
     waiting: Option<(Waiting, Instant)>,
     heard: Instant,
     silence: SilenceCheck,
     sizes: DomainSizes,
-    /// Whether mGBA runs on this machine and so has its files.
+    /// Whether mGBA runs on this machine, so that the link can check paths of files.
     local: bool,
 }
 
@@ -144,7 +144,7 @@ fn is_local(stream: &TcpStream) -> bool {
 }
 
 impl TextConnection<'_> {
-    /// Ends without an error when the link is to stop and no request is open.
+    /// Returns without an error when the link was asked to stop and no request is open.
     async fn serve(&mut self) -> io::Result<()> {
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -202,7 +202,7 @@ impl TextConnection<'_> {
         }
     }
 
-    /// Sends the next operation of a batch, or responds with the outcome if there is none.
+    /// Sends the next operation of a batch. Responds with the outcome if there is no next operation.
     fn advance(&mut self, mut work: Work) {
         let unchecked = work.unchecked();
         // mGBA-http's routes accept any address, as mGBA does.
@@ -270,7 +270,7 @@ impl TextConnection<'_> {
         }
     }
 
-    /// Handles the whole replies among the received bytes.
+    /// Handles the replies that have arrived completely.
     fn replies(&mut self) -> io::Result<()> {
         let end = marker::END.as_bytes();
         while let Some(at) =

@@ -1,4 +1,4 @@
-//! The memory that operations read and write, and what memory a console has.
+//! The memory that operations read and write, and the memory that each console has.
 //!
 //! `lua/src/memory.lua` has the same rules for the script.
 
@@ -18,30 +18,30 @@ pub enum Bus {
     Gb,
 }
 
-/// Addresses from the first up to, but without, the second.
-type Stretch = (u64, u64);
+/// A range of addresses: its first address, and the first one after its end.
+type AddressRange = (u64, u64);
 
 /// The GBA's BIOS, which is read only.
-const GBA_BIOS: Stretch = (0, 0x4000);
-/// The GBA's memory from work RAM to the cartridge's save. Within each part the console repeats its memory; unused
+const GBA_BIOS: AddressRange = (0, 0x4000);
+/// The GBA's memory from work RAM to the cartridge's save. Within each part, the console repeats its memory. Unused
 /// registers, and the ROM past its end, read as an open bus.
-const GBA_MEMORY: Stretch = (0x0200_0000, 0x1000_0000);
-const GBA_ROM: Stretch = (0x0800_0000, 0x0E00_0000);
-/// The pins of a GBA cartridge, for clocks and sensors: the only part of it that can be written.
-const GBA_PINS: Stretch = (0x0800_00C4, 0x0800_00CA);
-const GB_MEMORY: Stretch = (0, 0x1_0000);
+const GBA_MEMORY: AddressRange = (0x0200_0000, 0x1000_0000);
+const GBA_ROM: AddressRange = (0x0800_0000, 0x0E00_0000);
+/// The pins of a GBA cartridge, for clocks and sensors. In the range of the ROM, only they can be written.
+const GBA_PINS: AddressRange = (0x0800_00C4, 0x0800_00CA);
+const GB_MEMORY: AddressRange = (0, 0x1_0000);
 
 impl Bus {
-    /// What can be read.
-    fn memory(self) -> &'static [Stretch] {
+    /// The addresses that can be read.
+    fn memory(self) -> &'static [AddressRange] {
         match self {
             Bus::Gba => &[GBA_BIOS, GBA_MEMORY],
             Bus::Gb => &[GB_MEMORY],
         }
     }
 
-    /// What can be written.
-    fn writable(self) -> &'static [Stretch] {
+    /// The addresses that can be written.
+    fn writable(self) -> &'static [AddressRange] {
         match self {
             Bus::Gba => &[(GBA_MEMORY.0, GBA_ROM.0), GBA_PINS, (GBA_ROM.1, GBA_MEMORY.1)],
             Bus::Gb => &[GB_MEMORY],
@@ -63,9 +63,9 @@ impl fmt::Display for Bus {
     }
 }
 
-fn lies_in(stretches: &[Stretch], address: u32, length: u32) -> bool {
+fn lies_in(ranges: &[AddressRange], address: u32, length: u32) -> bool {
     let (start, end) = (u64::from(address), u64::from(address) + u64::from(length));
-    stretches.iter().any(|(first, past)| *first <= start && start < *past && end <= *past)
+    ranges.iter().any(|(first, past)| *first <= start && start < *past && end <= *past)
 }
 
 /// Bytes that an operation reads or writes.
@@ -75,14 +75,14 @@ pub struct Access<'a> {
     pub domain: Option<&'a str>,
     /// Bus address, or offset in the domain.
     pub address: u32,
-    /// How many bytes.
+    /// Number of bytes.
     pub length: u32,
-    /// Whether they are written.
+    /// Whether the operation writes the bytes.
     pub write: bool,
 }
 
 impl<'a> Access<'a> {
-    /// What this operation reads or writes; `None` if that is not memory.
+    /// The memory that this operation reads or writes; `None` if it accesses no memory.
     pub fn of(op: &'a Op) -> Option<Access<'a>> {
         let (domain, address, length, write) = match op {
             Op::Read8 { address } => (None, *address, 1, false),
@@ -107,17 +107,17 @@ impl<'a> Access<'a> {
         Some(Access { domain: domain.map(String::as_str), address, length, write })
     }
 
-    /// What a watch of this range reads.
+    /// The memory that a watch of this range reads.
     pub fn of_range(range: &'a MemoryRange) -> Access<'a> {
         let MemoryRange { domain, address, length, .. } = range;
         Access { domain: domain.as_deref(), address: *address, length: u32::from(*length), write: false }
     }
 
-    /// Refuses addresses that this bus does not have, and writes that would do nothing there.
+    /// Refuses addresses that this bus does not have, and writes that would have no effect there.
     ///
     /// # Errors
     ///
-    /// With the addresses that are accepted.
+    /// If the access is refused. The error says which addresses are accepted.
     pub fn on(&self, bus: Bus) -> Result<(), OpError> {
         let Access { address, length, .. } = *self;
         if !bus.has(address, length) {
@@ -139,11 +139,11 @@ impl<'a> Access<'a> {
         Ok(())
     }
 
-    /// Refuses offsets that a domain of `size` bytes does not have, and writes to a domain that takes none.
+    /// Refuses offsets that a domain of `size` bytes does not have, and writes to a domain that takes no writes.
     ///
     /// # Errors
     ///
-    /// With the offsets that are accepted.
+    /// If the access is refused. The error says which offsets are accepted.
     pub fn within(&self, size: u32, writable: bool) -> Result<(), OpError> {
         let Access { domain, address, length, write } = *self;
         let domain = domain.unwrap_or_default();
@@ -180,8 +180,8 @@ const ADDRESS: &str = "address ";
 const ACCEPTED: &str = "; accepted is ";
 
 impl Outcome {
-    /// The operation of `ops` that was refused for the memory that it reads or writes, if one was, and the refusal.
-    /// Nothing of the batch was done then.
+    /// If an operation of `ops` was refused because of the memory that it reads or writes: its index and the refusal.
+    /// Then no operation of the batch was performed.
     pub fn refused_access(&self, ops: &[Op]) -> Option<(usize, &OpError)> {
         let (index, error) = self.refusal()?;
         let is_for_memory = ops.get(index).is_some_and(|op| Access::of(op).is_some());
@@ -191,7 +191,7 @@ impl Outcome {
 
 impl OpError {
     /// The problem with the address and what is accepted, if this is a refusal by [`Access::on`] or [`Access::within`],
-    /// here or in the script.
+    /// in this program or in the script.
     pub fn address_problem(&self) -> Option<(&str, &str)> {
         self.message.strip_prefix(ADDRESS)?.split_once(ACCEPTED)
     }
@@ -204,10 +204,10 @@ fn bytes(length: u32) -> String {
     }
 }
 
-/// The addresses of these ranges, for people.
-fn accepted(stretches: &[Stretch]) -> String {
+/// The addresses of these ranges, as a text for error messages.
+fn accepted(ranges: &[AddressRange]) -> String {
     let all: Vec<String> =
-        stretches.iter().map(|(first, past)| format!("{first:#x} to {:#x}", past - 1)).collect();
+        ranges.iter().map(|(first, past)| format!("{first:#x} to {:#x}", past - 1)).collect();
     all.join(", ")
 }
 
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_that_would_do_nothing_are_refused() {
+    fn writes_without_an_effect_are_refused() {
         for (bus, address, length, takes) in [
             (Bus::Gba, 0, 1, false),
             (Bus::Gba, 0x07FF_FFFF, 1, true),
@@ -293,7 +293,7 @@ mod tests {
         assert_eq!(refused(1, bad()), Some(1));
         assert_eq!(refused(0, bad()), None);
         assert_eq!(refused(1, OpError::failed("no game")), None);
-        // The operation failed after another one was done.
+        // Here an operation failed after another one had been performed.
         let done = Outcome { frame: 7, results: vec![Ok(Value::None), Err(bad())] };
         assert_eq!(done.refused_access(&ops), None);
     }

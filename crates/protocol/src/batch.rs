@@ -8,24 +8,26 @@ use crate::value::Value;
 use crate::wire::{DecodeError, Reader, Wire};
 use crate::{MAX_FRAME, MAX_KEY, MAX_OPS};
 
-/// Bytes of a request frame in front of its operations, at most: kind, id, answered, key with its length, count.
+/// The largest size of the part of a request frame that precedes the operations: kind, id, answered, key with its
+/// length, count.
 const MAX_REQUEST_HEAD: usize = 1 + 4 + 4 + 1 + MAX_KEY + 2;
 
-/// The message of [`Status::NotDone`], which is the same in the script for a stock mGBA.
+/// The message of [`Status::NotDone`]. The script for a stock mGBA has the same text.
 const NOT_DONE: &str = "not done: a later operation of this batch is refused";
 
-/// The bit of a batch's count that says that it is [`Batch::unchecked`].
+/// The bit in a batch's encoded count which marks the batch as [`Batch::unchecked`].
 const UNCHECKED: u16 = 0x8000;
 
-/// Operations that are performed in order at one frame boundary. After the first operation that fails, no other is tried.
+/// Operations that are performed in order at one frame boundary. After the first operation that fails, no further
+/// operation is performed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Batch {
     /// The operations, at most [`MAX_OPS`].
     pub ops: Vec<Op>,
     /// An idempotency key of 1 to [`MAX_KEY`] bytes, for a client that got no answer and repeats the batch. An emulator that
-    /// remembers an outcome under this key returns it again and does not perform the batch twice.
+    /// remembers an outcome under this key returns that outcome again and does not perform the batch twice.
     pub key: Option<String>,
-    /// Its name in logs, at most [`MAX_TRACE`] bytes; it has no effect on what is performed.
+    /// Its name in logs, at most [`MAX_TRACE`] bytes. The name has no other effect.
     pub trace: Option<String>,
     /// Accepts any address, like mGBA's own functions: an address outside of the console's memory or of a memory domain
     /// wraps around, reads the open bus, or has no effect. Otherwise a batch with such an address is refused as a whole.
@@ -44,7 +46,7 @@ impl Batch {
         Batch { ops, ..Batch::default() }
     }
 
-    /// Checks that a request can carry it. A batch that does not pass must not be encoded.
+    /// Checks that the batch fits into a request. A batch that does not pass this check must not be encoded.
     ///
     /// # Errors
     ///
@@ -109,13 +111,13 @@ impl Wire for Batch {
 pub struct Outcome {
     /// The emulator's frame counter when the batch was done.
     pub frame: u32,
-    /// One result per operation, in order; after an error there are no further results. If an operation is refused before
-    /// any of its batch is performed, the operations before it are [`Status::NotDone`].
+    /// One result per operation, in order. After an error there are no further results. If an operation is refused
+    /// before any operation of its batch is performed, the results before it are [`Status::NotDone`].
     pub results: Vec<Result<Value, OpError>>,
 }
 
 impl Outcome {
-    /// The outcome of a batch whose operation `index` is refused before any is performed.
+    /// The outcome of a batch whose operation `index` is refused before any operation is performed.
     pub fn refused(frame: u32, index: usize, error: OpError) -> Outcome {
         let not_done = || Err(OpError::new(Status::NotDone, NOT_DONE));
         let mut results: Vec<_> = std::iter::repeat_with(not_done).take(index).collect();
@@ -123,7 +125,7 @@ impl Outcome {
         Outcome { frame, results }
     }
 
-    /// The operation that was refused before any was performed, if there is one, and why.
+    /// If an operation was refused before any operation was performed: its index and the error.
     pub fn refusal(&self) -> Option<(usize, &OpError)> {
         let first = self.results.first()?.as_ref().err()?;
         if first.status != Status::NotDone && self.results.len() > 1 {
@@ -133,7 +135,7 @@ impl Outcome {
         Some((before.len(), last.as_ref().err()?))
     }
 
-    /// The result of a batch of one.
+    /// The result of a batch with one operation.
     pub fn single(mut self) -> Result<Value, OpError> {
         match self.results.pop() {
             Some(result) if self.results.is_empty() => result,
@@ -143,7 +145,7 @@ impl Outcome {
 }
 
 impl Outcome {
-    /// Whether `ops`, of which this is the outcome, may have changed anything.
+    /// Whether the batch may have changed anything. `ops` are its operations.
     pub fn has_changed(&self, ops: &[Op]) -> bool {
         let may_have = |result: &Result<Value, OpError>| match result {
             Ok(_) => true,

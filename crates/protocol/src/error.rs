@@ -2,13 +2,13 @@
 
 use crate::wire::{DecodeError, Reader, Wire};
 
-/// The kind of a refusal; front ends map it to their own status.
+/// The kind of a refusal. Front ends translate it to a status of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Status {
     /// An argument is out of range, unknown or unreadable; nothing was done.
     BadArgument = 1,
-    /// This emulator cannot do it, whatever the arguments.
+    /// This emulator cannot perform the operation, whatever its arguments are.
     Unsupported = 2,
     /// No ROM is loaded.
     NoGame = 3,
@@ -18,11 +18,11 @@ pub enum Status {
     Busy = 5,
     /// The request or its result is larger than the limits allow.
     TooLarge = 6,
-    /// Nobody knows whether it was performed: the endpoint no longer remembers the session.
+    /// It is not known whether the operation was performed, because the endpoint no longer remembers the session.
     Lost = 7,
-    /// Not done, because a later operation of the same batch is refused; nothing of the batch was done.
+    /// Not done, because a later operation of the same batch is refused; no operation of the batch was done.
     NotDone = 8,
-    /// A file or a state slot that it reads does not exist; nothing was done.
+    /// A file or a state slot that the operation reads does not exist; nothing was done.
     NotFound = 9,
 }
 
@@ -66,17 +66,17 @@ impl Wire for Status {
     }
 }
 
-/// What [`OpError::key_reused`] says; the script for a stock mGBA has the same words.
+/// The message of [`OpError::key_reused`]. The script for a stock mGBA has the same text.
 const KEY_REUSED: &str = "the key was used for another request; choose a new one";
 
-/// What [`OpError::outcome_dropped`] says, and the script too.
+/// The message of [`OpError::outcome_dropped`]. The script has the same text.
 const OUTCOME_DROPPED: &str = "it was done before, and its reply is not kept any more";
 
-/// What [`OpError::keys_full`] says, and the script too.
+/// The message of [`OpError::keys_full`]. The script has the same text.
 const KEYS_FULL: &str = "the emulator remembers as many keys as it can, each for 10 minutes; send the request again later, or \
                          without a key if it may be done twice";
 
-/// A refused operation: the kind, and a sentence for people that says what is accepted.
+/// Why an operation was refused: the kind, and a message for people that says what is accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct OpError {
@@ -97,7 +97,7 @@ impl OpError {
         OpError::new(Status::BadArgument, message)
     }
 
-    /// The key of a batch was used for another batch before.
+    /// The key of a batch was already used for another batch.
     pub fn key_reused() -> Self {
         OpError::bad_argument(KEY_REUSED)
     }
@@ -122,7 +122,7 @@ impl OpError {
         OpError::new(Status::Busy, KEYS_FULL)
     }
 
-    /// Whether it refuses a batch as a whole for its key.
+    /// Whether it refuses a whole batch because of its key.
     pub fn is_about_key(&self) -> bool {
         self.is_key_reused()
             || self.is_outcome_dropped()

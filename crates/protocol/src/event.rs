@@ -1,11 +1,12 @@
-//! What an emulator reports by itself: at most one frame of events for each frame of the game.
+//! What an emulator reports without a request: at most one [`EventFrame`] for each frame of the game.
 
 use crate::wire::{DecodeError, Reader, Wire};
 
-/// Instead of the number of a range: the item contains the keys held in the frame, as a mask of two bytes.
+/// Used in place of the number of a range. Then the bytes are the keys held in the frame, as a mask of two bytes.
 pub const KEYS: u16 = u16::MAX;
 
-/// Instead of the number of a range: the frame does not follow from the one before it. One byte, a [`discontinuity`], says why.
+/// Used in place of the number of a range if the frame does not follow from the one before it. Then there is one byte,
+/// a [`discontinuity`], which says why.
 pub const DISCONTINUITY: u16 = u16::MAX - 1;
 
 /// Why a frame does not follow from the one before it.
@@ -21,7 +22,7 @@ pub mod discontinuity {
 /// What happened in one frame of the game.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventFrame {
-    /// The emulator's frame counter when that frame was over.
+    /// The emulator's frame counter after that frame.
     pub frame: u32,
     /// What happened, in order.
     pub items: Vec<EventItem>,
@@ -48,7 +49,7 @@ pub enum EventItem {
         /// Whether it was cancelled before its last step.
         cancelled: bool,
     },
-    /// Lockstep ended because no client had asked for anything for its time-out.
+    /// Lockstep ended because no client had sent a request for the length of its time-out.
     LockstepOver,
     /// Another game was loaded.
     Game,
@@ -56,12 +57,12 @@ pub enum EventItem {
     State,
 }
 
-/// The new value of something watched.
+/// The new value of watched memory or of the held keys, or a [`discontinuity`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewValue {
     /// Number of the range in its watch, from 0, or [`KEYS`], or [`DISCONTINUITY`].
     pub range: u16,
-    /// All bytes of the range, the mask of keys, or why the frame does not follow from the last.
+    /// All bytes of the range, the mask of keys, or the [`discontinuity`].
     pub bytes: Vec<u8>,
 }
 

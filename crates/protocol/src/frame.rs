@@ -1,4 +1,4 @@
-//! The frames on a binary connection.
+//! The frames on a binary connection. One side of it is the *endpoint*, which performs requests: the script in mGBA.
 //!
 //! A frame is `u32 length`, `u8 kind`, body; `length` counts the kind and the body.
 
@@ -7,12 +7,12 @@ use crate::event::EventFrame;
 use crate::wire::{DecodeError, Reader, Wire};
 use crate::{MAX_FRAME, MAX_KEY};
 
-/// Asks for a batch.
+/// Asks the endpoint to perform a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     /// Number of the request in its session; the reply carries it too. Numbers rise by one and wrap after `u32::MAX`.
     pub id: u32,
-    /// Every request before this one was answered and its reply received: the endpoint may forget those.
+    /// The replies to all requests before this number were received, so the endpoint may forget them.
     pub answered: u32,
     /// The operations.
     pub batch: Batch,
@@ -30,22 +30,23 @@ pub struct Reply {
 /// One frame of either direction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
-    /// To the endpoint: perform this.
+    /// To the endpoint: perform these operations.
     Request(Request),
     /// From the endpoint: the outcome.
     Reply(Reply),
-    /// To the endpoint: nobody waits for this request any more; do not perform it if it was not performed yet.
+    /// To the endpoint: the sender no longer waits for this request. The endpoint must not perform it if it has not
+    /// yet.
     Cancel(u32),
-    /// To the endpoint: are you there? It answers at its next frame.
+    /// To the endpoint: asks for a pong, which the endpoint sends at its next frame.
     Ping(u32),
-    /// From the endpoint: yes.
+    /// From the endpoint: the answer to a ping.
     Pong {
         /// The ping's number.
         id: u32,
         /// The emulator's frame counter.
         frame: u32,
     },
-    /// From the endpoint: the reason why it closes, before it does.
+    /// From the endpoint, before it closes the connection: the reason.
     Goodbye(String),
     /// From the endpoint: what happened in a frame.
     Event(EventFrame),
@@ -123,7 +124,7 @@ impl Frame {
         out[start..start + 4].copy_from_slice(&length.to_le_bytes());
     }
 
-    /// Reads a frame whose length field was taken off.
+    /// Decodes a frame that comes without its length field.
     pub fn decode(bytes: &[u8]) -> Result<Frame, DecodeError> {
         let mut reader = Reader::new(bytes);
         let frame = match reader.get::<u8>()? {
@@ -160,7 +161,7 @@ pub enum FrameError {
     /// A length field above [`MAX_FRAME`], or zero.
     #[error("a frame of {0} bytes; 1 to {MAX_FRAME} are accepted")]
     Length(usize),
-    /// A whole frame that cannot be decoded.
+    /// A complete frame that cannot be decoded.
     #[error("malformed frame: {0}")]
     Malformed(#[from] DecodeError),
 }
@@ -169,7 +170,7 @@ pub enum FrameError {
 #[derive(Debug, Default)]
 pub struct Decoder {
     buffer: Vec<u8>,
-    /// Bytes at the front of `buffer` that were given out already.
+    /// How many bytes at the front of `buffer` belong to frames that were already returned.
     consumed: usize,
 }
 
@@ -188,7 +189,7 @@ impl Decoder {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The next whole frame, or `None` until more bytes arrive. After an error the stream cannot be used any more.
+    /// The next complete frame, or `None` until more bytes arrive. After an error, the stream cannot be used any more.
     pub fn next_frame(&mut self) -> Result<Option<Frame>, FrameError> {
         let rest = &self.buffer[self.consumed..];
         let Some((head, body)) = rest.split_first_chunk::<4>() else {

@@ -6,17 +6,17 @@ use std::time::{Duration, Instant};
 /// The time over which the rate is computed. Half of it is enough for a first value.
 const SPAN: Duration = Duration::from_millis(900);
 
-/// The frame numbers of about the last second, from which the rate follows.
+/// The frame numbers of about the last second. The rate is computed from them.
 #[derive(Debug, Default)]
 pub struct FrameRate {
     noted: VecDeque<(Instant, u32)>,
 }
 
 impl FrameRate {
-    /// Notes a frame number; returns the rate once it is known.
+    /// Adds a frame number. Returns the rate if it is known.
     pub fn note(&mut self, now: Instant, frame: u32) -> Option<f64> {
         if self.noted.back().is_some_and(|(_, last)| frame < *last) {
-            // A reset or an older state: the counter starts again.
+            // The counter went back, because of a reset or an older state. The measurement starts again.
             self.noted.clear();
         }
         self.noted.push_back((now, frame));
@@ -31,7 +31,7 @@ impl FrameRate {
         Some(f64::from(frame - first) / elapsed.as_secs_f64())
     }
 
-    /// Forgets everything, after an interruption.
+    /// Forgets all frame numbers. Call this after an interruption.
     pub fn clear(&mut self) {
         self.noted.clear();
     }
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sixty_frames_in_a_second_are_sixty_a_second() {
+    fn fifteen_frames_in_each_quarter_of_a_second_are_a_rate_of_sixty() {
         let start = Instant::now();
         let mut frame_rate = FrameRate::default();
         assert_eq!(frame_rate.note(start, 0), None);
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reset_starts_again() {
+    fn the_measurement_starts_again_after_a_reset() {
         let start = Instant::now();
         let mut frame_rate = FrameRate::default();
         frame_rate.note(start, 1000);

@@ -1,7 +1,7 @@
 //! The text exchange that makes a connection binary.
 //!
-//! It has the form of a marker message, so that mGBA-http's script answers it too, with an error: after one round trip
-//! the caller knows which of the two it reached.
+//! It has the form of a marker message, so mGBA-http's script answers it too, with an error. After one round trip, the
+//! link knows which of the two scripts it has reached.
 
 use crate::PROTOCOL_VERSION;
 use crate::marker::END;
@@ -12,9 +12,9 @@ pub const KEY: &str = "framewire.hello";
 /// The first message of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hello {
-    /// Newest protocol version it speaks.
+    /// The newest protocol version that the link supports.
     pub protocol: u32,
-    /// Its session: a random number it keeps over reconnections.
+    /// The link's session: a random number that it keeps over reconnections.
     pub session: u64,
 }
 
@@ -33,23 +33,24 @@ impl Hello {
 /// The answer of a Framewire script. Everything after it is binary in both directions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Welcome {
-    /// The protocol version that both speak from here on.
+    /// The protocol version that both sides use from here on.
     pub protocol: u32,
     /// The script's version.
     pub script_version: String,
-    /// Names the script's memory: another name means that the script was loaded again and remembers nothing.
+    /// Identifies the script's boot, the time from its loading to its end. Another value means that the script was
+    /// loaded again and remembers no sessions.
     pub boot: String,
     /// Whether the script remembers this session.
     pub known: bool,
     /// The emulator's frame counter; older scripts leave it out.
     pub frame: Option<u32>,
-    /// How many events the script has sent to links since it was loaded, without those of watches. When a link reconnects, the
-    /// events that it has not received were lost. Older scripts leave this out.
+    /// How many events the script has sent to links since it was loaded; events of watches do not count. When a link
+    /// reconnects, the events that it has not received were lost. Older scripts leave this out.
     pub events: Option<u32>,
 }
 
 impl Welcome {
-    /// Reads a reply, end marker taken off; `None` if it is not a Framewire script's.
+    /// Reads a reply without its end marker; `None` if the reply does not come from Framewire's script.
     pub fn from_reply(reply: &str) -> Option<Welcome> {
         let mut fields = reply.strip_prefix("framewire.welcome,")?.split(',');
         Some(Welcome {

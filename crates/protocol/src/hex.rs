@@ -14,8 +14,8 @@ pub fn hex_pairs(bytes: &[u8]) -> String {
     text
 }
 
-/// Reads what [`hex_pairs`] writes, in either letter case, with white space anywhere; `None` if it is something else.
-/// A pair may lack its first digit.
+/// Reads the text that [`hex_pairs`] writes, in either letter case, with white space anywhere. A pair may have only one
+/// digit. Returns `None` if the text has another form.
 pub fn parse_hex_pairs(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len() / 3 + 1);
     let mut pair = None;
@@ -35,7 +35,7 @@ pub fn parse_hex_pairs(text: &str) -> Option<Vec<u8>> {
     }
     match pair {
         Some(last) => bytes.push(last),
-        // Empty text means no bytes; a comma at the end lacks its pair.
+        // Empty text means no bytes. A text that ends with a comma is not accepted.
         None if bytes.is_empty() => {}
         None => return None,
     }

@@ -53,7 +53,7 @@ impl fmt::Display for Key {
     }
 }
 
-/// A name that is not that of a button.
+/// A name that no button has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "unknown button {0:?}; buttons are A, B, Select, Start, Right, Left, Up, Down, R and L, with exactly these letters"

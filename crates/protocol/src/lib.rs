@@ -1,25 +1,25 @@
-//! The messages between Framewire's processes, but not how their bytes travel: this crate does no I/O.
+//! The messages between Framewire's processes. This crate encodes and decodes them, but does no I/O.
 //!
-//! From the bytes upwards:
+//! The modules, from the lowest layer up:
 //!
 //! - [`wire`]: little-endian primitives over a byte buffer;
 //! - [`value`]: the self-describing result of an operation;
 //! - [`op`]: **the table of operations**, from which codecs, Lua tables and docs are generated;
-//! - [`access`]: which memory operations read and write, and which of it a console has;
-//! - [`timeline`], [`run`] and [`watch`]: the arguments of operations that hold more than a number or a text;
+//! - [`access`]: the memory that operations read and write, and the memory that each console has;
+//! - [`timeline`], [`run`] and [`watch`]: arguments that have a format of their own;
 //! - [`batch`]: operations performed together, and their outcome;
 //! - [`error`]: why an operation was refused, as a status and a sentence;
-//! - [`event`]: what an emulator reports by itself;
+//! - [`event`]: what an emulator reports without a request;
 //! - [`frame`]: the frames on a binary connection and the decoder that finds them in a stream;
 //! - [`hello`]: the text exchange that makes a connection binary;
 //! - [`hex`]: bytes as text;
 //! - [`number`]: whole numbers as text;
-//! - [`marker`]: mGBA-http's text messages, for scripts that know nothing else;
+//! - [`marker`]: mGBA-http's text messages, for scripts that support only these;
 //! - [`key`]: the ten buttons;
 //! - [`frame_rate`]: the frame rate, which both ends of a connection compute in the same way.
 //!
-//! The wire format is described in `docs/protocol.md`. Its test vectors, `vectors/*.tsv`, are read by this crate's
-//! tests and by the Lua script's.
+//! `docs/protocol.md` describes the wire format. The tests of this crate and the tests of the Lua script both read its
+//! test vectors, `vectors/*.tsv`.
 
 pub mod access;
 pub mod batch;
@@ -55,13 +55,14 @@ pub use value::Value;
 pub use watch::MemoryRange;
 pub use wire::DecodeError;
 
-/// Version of the binary protocol that this crate speaks.
+/// Version of the binary protocol that this crate implements.
 pub const PROTOCOL_VERSION: u32 = 1;
 
-/// Largest frame on a binary connection in bytes, length field excluded. Larger ones are refused unread.
+/// Largest frame on a binary connection in bytes, without its length field. Larger frames are refused before they are
+/// read.
 pub const MAX_FRAME: usize = 24 * 1024 * 1024;
 
-/// Largest range of memory one operation reads or writes, in bytes.
+/// Largest range of memory that one operation can read or write, in bytes.
 pub const MAX_RANGE: u32 = 16 * 1024 * 1024;
 
 /// Largest number of operations in one batch.
@@ -73,5 +74,5 @@ pub const MAX_KEY: usize = 255;
 /// Longest name of a batch in logs, in bytes.
 pub const MAX_TRACE: usize = 128;
 
-/// TCP port that the script listens on by default: mGBA-http's, so that its users change nothing.
+/// TCP port that the script listens on by default. mGBA-http uses it too, so its users can keep their settings.
 pub const DEFAULT_PORT: u16 = 8888;

@@ -1,6 +1,6 @@
 //! mGBA-http's text messages: `key,arg1,arg2<|END|>`, answered by `reply<|END|>`.
 //!
-//! The format has no escapes, so it cannot carry everything: see [`NotCarried`]. mGBA-http 0.10 is the reference.
+//! The format has no escapes, so it cannot carry every operation: see [`NotCarried`]. mGBA-http 0.10 is the reference.
 
 use crate::error::OpError;
 pub use crate::hex::{hex_pairs, parse_hex_pairs};
@@ -65,7 +65,7 @@ fn holds_end(bytes: &[u8]) -> bool {
     bytes.windows(END.len()).any(|window| window == END.as_bytes())
 }
 
-/// Reads the reply to an operation, end marker taken off.
+/// Reads the reply to an operation, without its end marker.
 ///
 /// mGBA-http's script gives no reason for an error, and never answers `false`.
 pub fn parse_reply(op: &Op, reply: &str) -> Result<Value, OpError> {
@@ -76,7 +76,7 @@ pub fn parse_reply(op: &Op, reply: &str) -> Result<Value, OpError> {
             info.name
         )));
     }
-    // Lua's nil and its empty text come as success without a value.
+    // If the result is Lua's nil or an empty text, the script replies with success and no value.
     let reply = if reply == SUCCESS { "" } else { reply };
     let unreadable = || match op {
         Op::ReadRegister { register } if reply.is_empty() => {

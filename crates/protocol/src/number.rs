@@ -25,7 +25,7 @@ pub fn decimal_integer(text: &str) -> Option<i64> {
     }
 }
 
-/// Reads digits only. A number too large for `i64` becomes the largest, which is outside of every accepted range.
+/// Reads digits only. A number that is too large becomes `i64::MAX`, which is outside of every accepted range.
 fn saturating(digits: &str, radix: u32) -> Option<i64> {
     if digits.is_empty() {
         return None;
@@ -36,7 +36,7 @@ fn saturating(digits: &str, radix: u32) -> Option<i64> {
     })
 }
 
-/// A decimal float that is a whole number. Rust would also read `inf` and `nan`, Lua does not.
+/// Reads a decimal float that is a whole number. Unlike Rust, Lua does not accept `inf` and `nan`.
 fn whole_float(text: &str) -> Option<i64> {
     let numeric = text.bytes().all(|byte| byte.is_ascii_digit() || b".eE+-".contains(&byte));
     if !numeric || text.starts_with(['+', '-']) {

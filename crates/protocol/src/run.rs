@@ -1,7 +1,6 @@
-//! Runs: the argument and the result of [`Op::Run`](crate::Op::Run), and the argument of
-//! [`Op::Evaluate`](crate::Op::Evaluate).
+//! Runs: the arguments and the results of [`Op::Run`](crate::Op::Run) and of [`Op::Evaluate`](crate::Op::Evaluate).
 //!
-//! Conditions are bytes here. `framewire-expression` knows what they mean.
+//! In this crate, conditions are only bytes. `framewire-expression` encodes and evaluates them.
 
 use crate::error::OpError;
 use crate::key::Keys;
@@ -20,13 +19,13 @@ pub const MAX_EXPRESSIONS: usize = 256;
 /// Flag of a step: the run continues with the next step if no condition holds within its frames.
 const GOES_ON: u8 = 1;
 
-/// An expression that an emulator evaluates.
+/// An expression that an emulator evaluates, encoded as bytes.
 pub type Condition = Vec<u8>;
 
 /// Steps that an emulator runs one after the other.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RunSteps {
-    /// Each of these conditions ends the whole run.
+    /// The whole run ends when any of these conditions holds.
     pub stop: Vec<Condition>,
     /// The steps, at least one.
     pub steps: Vec<RunStep>,
@@ -37,22 +36,23 @@ pub struct RunSteps {
 pub struct RunStep {
     /// The largest number of frames, 1 or more.
     pub frames: u32,
-    /// The keys that it holds; none if there are no steps. They are released at its end.
+    /// A timeline of the keys that it holds; empty if it holds no keys. All keys are released at its end.
     pub keys: Vec<KeyStep>,
-    /// Conditions of which any ends the step.
+    /// The step ends when any of these conditions holds.
     pub until: Vec<Condition>,
-    /// Whether the run continues if the step has conditions and none holds within its frames. Otherwise it ends there.
+    /// Whether the run continues if the step has conditions and none of them holds within its frames. If this is false,
+    /// the run ends there.
     pub goes_on: bool,
 }
 
 /// How a step ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StepEnd {
-    /// Why.
+    /// Why it ended.
     pub why: EndReason,
     /// How many frames it took.
     pub frames: u32,
-    /// The frame counter at that time.
+    /// The frame counter at its end.
     pub frame: u32,
 }
 
@@ -61,11 +61,11 @@ pub struct StepEnd {
 pub enum EndReason {
     /// It has no conditions, and its frames have passed.
     Frames,
-    /// The condition of this index holds.
+    /// The condition with this index holds.
     Condition(u8),
     /// None of its conditions held within its frames.
     TimedOut,
-    /// The condition of this index holds, which ends the whole run.
+    /// The condition with this index in [`RunSteps::stop`] holds, so the whole run ends.
     Stop(u8),
 }
 
@@ -75,10 +75,10 @@ impl RunSteps {
         self.steps.iter().fold(0, |all, step| all.saturating_add(step.frames))
     }
 
-    /// The run of these bytes, if an emulator can do it.
+    /// Decodes a run, and checks that an emulator can perform it.
     ///
     /// # Errors
-    /// Which rule they break.
+    /// If the bytes are not a valid run. The error says which rule they break.
     pub fn decode_checked(bytes: &[u8]) -> Result<RunSteps, OpError> {
         let malformed = |error| OpError::bad_argument(format!("steps: {error}"));
         let mut reader = Reader::new(bytes);
@@ -91,7 +91,7 @@ impl RunSteps {
     /// Checks the limits and the keys.
     ///
     /// # Errors
-    /// Which rule they break.
+    /// If the run is not valid. The error says which rule it breaks.
     pub fn check(&self) -> Result<(), String> {
         if !(1..=MAX_RUN_STEPS).contains(&self.steps.len()) {
             return Err(format!("steps: {} of them; use 1 to {MAX_RUN_STEPS}", self.steps.len()));
@@ -137,7 +137,7 @@ pub fn holding(keys: Keys, frames: u32) -> Vec<KeyStep> {
     vec![KeyStep { offset: 0, keys: keys.mask() }, KeyStep { offset: frames, keys: 0 }]
 }
 
-/// Appends a condition. Its length has 16 bits; longer ones cannot come from an expression of
+/// Appends a condition. Its length has 16 bits. That is enough for every expression whose text has at most
 /// `framewire_expression::MAX_TEXT` bytes.
 fn put_condition(condition: &[u8], out: &mut Vec<u8>) {
     (condition.len() as u16).encode(out);
@@ -226,14 +226,14 @@ impl Wire for StepEnd {
     }
 }
 
-/// The bytes of the steps that a run has done, which are the result of its operation.
+/// Encodes how the steps of a run ended. These bytes are the result of [`Op::Run`](crate::Op::Run).
 pub fn encode_ends(ends: &[StepEnd]) -> Vec<u8> {
     let mut bytes = Vec::new();
     ends.iter().for_each(|end| end.encode(&mut bytes));
     bytes
 }
 
-/// The steps that a run has done.
+/// Decodes how the steps of a run ended.
 ///
 /// # Errors
 /// If the bytes are something else.
@@ -246,14 +246,14 @@ pub fn decode_ends(bytes: &[u8]) -> Result<Vec<StepEnd>, DecodeError> {
     Ok(ends)
 }
 
-/// The argument of [`Op::Evaluate`](crate::Op::Evaluate).
+/// Encodes the argument of [`Op::Evaluate`](crate::Op::Evaluate).
 pub fn encode_expressions(expressions: &[Condition]) -> Vec<u8> {
     let mut bytes = Vec::new();
     expressions.iter().for_each(|expression| put_condition(expression, &mut bytes));
     bytes
 }
 
-/// The expressions of the argument of [`Op::Evaluate`](crate::Op::Evaluate).
+/// Decodes the argument of [`Op::Evaluate`](crate::Op::Evaluate).
 ///
 /// # Errors
 /// If there are too many, or the bytes are something else.
@@ -271,7 +271,7 @@ pub fn decode_expressions(bytes: &[u8]) -> Result<Vec<Condition>, OpError> {
     Ok(expressions)
 }
 
-/// The result of [`Op::Evaluate`](crate::Op::Evaluate).
+/// Encodes the result of [`Op::Evaluate`](crate::Op::Evaluate).
 pub fn encode_values(values: &[Option<i64>]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for value in values {
@@ -281,7 +281,7 @@ pub fn encode_values(values: &[Option<i64>]) -> Vec<u8> {
     bytes
 }
 
-/// The values in the result of [`Op::Evaluate`](crate::Op::Evaluate).
+/// Decodes the result of [`Op::Evaluate`](crate::Op::Evaluate).
 ///
 /// # Errors
 /// If the bytes are something else.
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_come_back() {
+    fn runs_and_results_are_decoded_as_they_were_encoded() {
         let step = RunStep {
             frames: 30,
             keys: holding(Key::A.into(), 30),
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_emulator_runs_is_refused_by_name() {
+    fn an_invalid_run_is_refused_and_the_error_names_the_problem() {
         let step = |frames| RunStep { frames, ..RunStep::default() };
         let run = |steps: Vec<RunStep>| RunSteps { stop: vec![], steps };
         let many = RunStep { until: vec![vec![1]; MAX_CONDITIONS + 1], ..step(1) };
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn expressions_are_bounded() {
+    fn the_number_of_expressions_is_limited() {
         let some = vec![vec![1, 2, 3], vec![]];
         assert_eq!(decode_expressions(&encode_expressions(&some)), Ok(some.clone()));
         assert!(decode_expressions(&encode_expressions(&vec![vec![1]; 257])).is_err());

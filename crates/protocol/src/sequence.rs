@@ -2,7 +2,7 @@
 
 use crate::key::{Key, Keys};
 
-/// A word of a sequence that is not keys and a number of frames.
+/// A word of a sequence that is not a press: keys and a number of frames.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is not a press; use presses such as \"A:2 .:10 Up+B:30\": keys joined by + or . for none, and after a colon the number \
@@ -18,11 +18,11 @@ pub fn keys(text: &str) -> Option<Keys> {
     text.split('+').map(|name| name.parse::<Key>().ok()).collect()
 }
 
-/// The presses of a sequence: keys, and for how many frames, which is 1 if left out. Spaces, line ends and commas separate
-/// them.
+/// Reads the presses of a sequence: the keys, and for how many frames they are held, which is 1 if it is left out.
+/// Spaces, line ends and commas separate presses.
 ///
 /// # Errors
-/// If a word is not a press, or if there are too many frames. The error names the first such word.
+/// If a word is not a press, or if there are too many frames in all. The error names the first word at fault.
 pub fn parse(text: &str) -> Result<Vec<(Keys, u32)>, WrongPress> {
     let mut all = 0u32;
     let mut presses = Vec::new();

@@ -13,7 +13,7 @@ const STEP: usize = 6;
 /// A change of the held keys: from the frame at `offset` on, the timeline holds `keys` and no others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyStep {
-    /// The frame, counted from the next one, which is 0.
+    /// The number of the frame; 0 is the next frame.
     pub offset: u32,
     /// The keys as a mask.
     pub keys: u16,
@@ -57,7 +57,7 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<KeyStep>, OpError> {
     Ok(steps)
 }
 
-/// Checks that these steps are a valid timeline. Does not check their number.
+/// Checks that these steps are a valid timeline. Does not check how many there are.
 ///
 /// # Errors
 /// If they are not valid. The error says which rule they break.
@@ -81,11 +81,12 @@ pub fn check(steps: &[KeyStep]) -> Result<(), String> {
     }
 }
 
-/// Makes a timeline of presses that follow each other. Each press is a set of keys and a number of frames. A pause at the end is
-/// part of the timeline.
+/// Makes a timeline from presses that follow each other. Each press is a set of keys and a number of frames. A pause at
+/// the end is part of the timeline.
 ///
 /// # Errors
-/// If no key is pressed, or there are too many steps. The error has no subject: put the name of the argument before it.
+/// If no key is pressed, or there are too many steps. The error is a sentence without a subject: put the name of the
+/// argument before it.
 pub fn of_presses(presses: &[(Keys, u32)]) -> Result<Vec<KeyStep>, String> {
     let mut steps: Vec<KeyStep> = Vec::new();
     let mut offset = 0;
@@ -119,13 +120,13 @@ mod tests {
     }
 
     #[test]
-    fn a_timeline_comes_back() {
+    fn a_timeline_is_decoded_as_it_was_encoded() {
         let steps = steps(&[(0, 1), (2, 3), (u32::MAX, 0)]);
         assert_eq!(decode(&encode(&steps)), Ok(steps));
     }
 
     #[test]
-    fn the_error_for_an_invalid_timeline_names_it() {
+    fn the_error_for_an_invalid_timeline_names_the_problem() {
         let many: Vec<(u32, u16)> = (0..=MAX_STEPS as u32).map(|offset| (offset, 0)).collect();
         let cases: [(&[(u32, u16)], &str); 7] = [
             (&[], "no steps"),

@@ -21,7 +21,7 @@ pub enum Value {
     List(Vec<Value>),
 }
 
-/// Longest list that is read.
+/// Longest list that is encoded.
 const MAX_LIST: usize = u16::MAX as usize;
 
 mod tag {
@@ -57,7 +57,7 @@ impl Value {
     }
 }
 
-/// Takes what a value of one kind holds.
+/// Implements `TryFrom<Value>` for the type that a kind of value contains.
 macro_rules! taken {
     ($($kind:ident $type:ty),*) => {$(
         impl TryFrom<Value> for $type {

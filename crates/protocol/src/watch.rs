@@ -9,7 +9,7 @@ pub const MAX_RANGES: usize = 256;
 /// The largest number of bytes of a range.
 pub const MAX_LENGTH: u16 = 4096;
 
-/// The largest number of bytes that a connection's watches hold together.
+/// The largest number of bytes that all watches of a connection cover together.
 pub const MAX_WATCHED: usize = 65_536;
 
 /// Flag of a watch: report the keys held in each frame.
@@ -18,8 +18,8 @@ pub const FLAG_KEYS: u8 = 1;
 /// Flag of a watch: report the hash of the picture in each event of `every`.
 pub const FLAG_HASHES: u8 = 2;
 
-/// If a watch reports keys and hashes: the most frames from one event to the next. So the keys of a recording are known
-/// within half a second at the console's speed.
+/// A watch that reports keys and hashes sends an event at the latest after this many frames. So a recording gets all
+/// keys within half a second at the console's speed.
 pub const MAX_QUIET: u32 = 30;
 
 /// Flag of a watch: the console's clock advances with the frames while the watch runs. Embedded cores only.
@@ -31,13 +31,13 @@ const VALUE: u16 = 9;
 /// A range of memory, or an expression that reads memory.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct MemoryRange {
-    /// Name of the memory domain; without one it is the bus.
+    /// Name of the memory domain; `None` is the bus.
     pub domain: Option<String>,
     /// Address of the first byte on the bus, or its offset in the domain.
     pub address: u32,
     /// Number of bytes, 1 to [`MAX_LENGTH`].
     pub length: u16,
-    /// The bytes of an expression. If set, its value is watched in place of memory at a fixed address.
+    /// An expression, encoded as bytes. If this is set, its value is watched in place of memory at a fixed address.
     pub expression: Option<Vec<u8>>,
 }
 
@@ -85,7 +85,7 @@ impl Wire for MemoryRange {
     }
 }
 
-/// The bytes of these ranges.
+/// Encodes ranges.
 pub fn encode(ranges: &[MemoryRange]) -> Vec<u8> {
     let mut bytes = Vec::new();
     ranges.iter().for_each(|range| range.encode(&mut bytes));
@@ -123,7 +123,7 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<MemoryRange>, OpError> {
     }
 }
 
-/// Bytes that these ranges hold together.
+/// The number of bytes in all of these ranges.
 pub fn total(ranges: &[MemoryRange]) -> usize {
     ranges.iter().map(|range| usize::from(range.length)).sum()
 }
@@ -137,14 +137,14 @@ mod tests {
     }
 
     #[test]
-    fn ranges_come_back() {
+    fn ranges_are_decoded_as_they_were_encoded() {
         let expression = MemoryRange::of_expression(vec![1]);
         let ranges = vec![range(None, 1), expression, range(Some("wram"), MAX_LENGTH)];
         assert_eq!(decode(&encode(&ranges)), Ok(ranges));
     }
 
     #[test]
-    fn the_error_for_an_invalid_watch_names_it() {
+    fn the_error_for_an_invalid_watch_names_the_problem() {
         let cases = [
             (vec![range(Some("wram"), 0)], "length 0"),
             (vec![range(None, MAX_LENGTH + 1)], "1 to 4096"),

@@ -71,7 +71,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// An item with one binary form.
+/// An item that has a binary form.
 pub trait Wire: Sized {
     /// Appends the binary form to `out`.
     fn encode(&self, out: &mut Vec<u8>);

@@ -1,4 +1,4 @@
-//! The limits on a request.
+//! Tests of the limits on a request.
 
 use framewire_protocol::{Batch, Decoder, Frame, MAX_FRAME, MAX_KEY, MAX_OPS, Op, Request, Status};
 
@@ -11,7 +11,7 @@ fn echo(bytes: usize) -> Batch {
 }
 
 #[test]
-fn what_passes_the_check_arrives_and_what_is_larger_is_refused() {
+fn a_batch_that_passes_the_check_can_be_decoded_and_a_larger_one_is_refused() {
     let largest = (MAX_FRAME - 300..MAX_FRAME).rev().find(|bytes| refusal(&echo(*bytes)).is_none());
     let largest = echo(largest.expect("nearly a whole frame fits"));
     let many = Batch::new(vec![Op::GetKeys {}; MAX_OPS]);

@@ -1,4 +1,5 @@
-//! Mutated input for the decoders. `make fuzz` does a million of each; `FUZZ` sets how many.
+//! Tests the decoders with mutated input. `make fuzz` runs each test with a million inputs; the environment variable
+//! `FUZZ` sets the number.
 
 use std::panic::{self, AssertUnwindSafe};
 
@@ -7,23 +8,23 @@ use framewire_protocol::{
     Decoder, Frame, FrameError, KeyStep, MemoryRange, Op, PROTOCOL_VERSION, Welcome, marker, timeline, watch,
 };
 
-/// Inputs of a test by default.
-const USUAL: usize = 20_000;
-/// Bytes with a meaning in some format.
-const TELLING: [u8; 12] = [0, 1, 2, 4, 6, 7, 127, 128, 255, b'<', b'|', b','];
+/// How many inputs a test uses by default.
+const DEFAULT_INPUTS: usize = 20_000;
+/// Bytes that have a meaning in some format.
+const SPECIAL: [u8; 12] = [0, 1, 2, 4, 6, 7, 127, 128, 255, b'<', b'|', b','];
 
 fn unhex(text: &str) -> Vec<u8> {
     let digits: String = text.split_whitespace().collect();
     (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).expect("hex")).collect()
 }
 
-/// The last columns of a file of vectors.
+/// The bytes in the last column of each row of a vector file.
 fn hex_vectors(text: &str) -> Vec<Vec<u8>> {
     let rows = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     rows.filter_map(|row| row.rsplit('\t').next()).map(unhex).collect()
 }
 
-/// Whole frames of every kind, and each operation in a request.
+/// Complete frames of every kind, and each operation in a request.
 fn frames() -> Vec<Vec<u8>> {
     let mut frames = hex_vectors(include_str!("../vectors/frames.tsv"));
     for op in hex_vectors(include_str!("../vectors/ops.tsv")) {
@@ -41,7 +42,7 @@ fn mutate(random: &mut Rng, seeds: &[Vec<u8>]) -> Vec<u8> {
         let at = random.usize(..=bytes.len());
         match random.u8(0..6) {
             0 if at < bytes.len() => bytes[at] = random.u8(..),
-            1 if at < bytes.len() => bytes[at] = *random.choice(&TELLING).expect("some"),
+            1 if at < bytes.len() => bytes[at] = *random.choice(&SPECIAL).expect("some"),
             2 => bytes.insert(at, random.u8(..)),
             3 => drop(bytes.drain(at..(at + random.usize(1..9)).min(bytes.len()).max(at))),
             4 => bytes.truncate(at),
@@ -55,9 +56,10 @@ fn mutate(random: &mut Rng, seeds: &[Vec<u8>]) -> Vec<u8> {
     bytes
 }
 
-/// Runs a test with many inputs. Prints the input that fails.
+/// Runs a test with many inputs. Panics with the input that fails.
 fn fuzz(seeds: &[Vec<u8>], test: impl Fn(&mut Rng, &[u8])) {
-    let count = std::env::var("FUZZ").map_or(USUAL, |count| count.parse().expect("FUZZ is a number"));
+    let count =
+        std::env::var("FUZZ").map_or(DEFAULT_INPUTS, |count| count.parse().expect("FUZZ is a number"));
     for seed in 0..count as u64 {
         let mut random = Rng::with_seed(seed);
         let input = mutate(&mut random, seeds);
@@ -66,7 +68,7 @@ fn fuzz(seeds: &[Vec<u8>], test: impl Fn(&mut Rng, &[u8])) {
     }
 }
 
-/// The frames in bytes that arrive in these pieces, and the result at their end.
+/// Decodes bytes that arrive in these pieces. Returns the frames, and the error if there is one.
 fn decoded<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Vec<Frame>, Option<FrameError>) {
     let (mut decoder, mut frames) = (Decoder::new(), Vec::new());
     for piece in pieces {
@@ -83,7 +85,7 @@ fn decoded<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Vec<Frame>, Option<Fr
 }
 
 #[test]
-fn mutated_frames_are_understood_alike_however_they_are_cut() {
+fn mutated_frames_decode_alike_in_one_piece_and_in_many() {
     fuzz(&frames(), |random, input| {
         let (whole, end) = decoded([input].into_iter());
         let (in_pieces, other_end) = decoded(input.chunks(random.usize(1..9)));
@@ -96,7 +98,7 @@ fn mutated_frames_are_understood_alike_however_they_are_cut() {
 }
 
 #[test]
-fn frames_before_garbage_are_not_harmed_by_it() {
+fn frames_before_garbage_are_decoded() {
     let good = frames();
     fuzz(&good, |random, garbage| {
         let before = random.choice(&good).expect("frames");
@@ -108,7 +110,7 @@ fn frames_before_garbage_are_not_harmed_by_it() {
 }
 
 #[test]
-fn mutated_timelines_and_ranges_mean_just_their_bytes_or_are_refused() {
+fn mutated_timelines_and_ranges_encode_to_the_same_bytes_or_are_refused() {
     let steps: Vec<KeyStep> =
         (0..4).map(|step| KeyStep { offset: 3 * step, keys: 3 - step as u16 }).collect();
     let ranges = [None, Some("wram".to_owned())].map(|domain| MemoryRange::new(domain, 0x0200_0000, 4));
@@ -123,7 +125,7 @@ fn mutated_timelines_and_ranges_mean_just_their_bytes_or_are_refused() {
 }
 
 #[test]
-fn mutated_text_is_a_reply_or_an_error() {
+fn mutated_replies_cause_no_panic() {
     let seeds =
         ["d3,00,ea", "0x0200002C", "33554432", "true", "<|SUCCESS|>", "<|ERROR|>", "A,Start,L", "-1", "wram"];
     let seeds: Vec<_> = seeds.iter().map(|seed| seed.as_bytes().to_vec()).collect();

@@ -1,6 +1,7 @@
-//! The files that are generated from the table of operations. They are in git because Lua's tests read them without Cargo.
+//! Generates files from the table of operations. They are in git because the Lua tests read them without Cargo.
 //!
-//! `make generate` writes them. Without it, the test fails if one of them is not what the table gives.
+//! `make generate` runs this test to write the files. Otherwise, the test fails if one of them does not match the
+//! table.
 
 use std::fmt::Write;
 use std::fs;
@@ -9,7 +10,7 @@ use std::path::Path;
 use framewire_protocol::op::{ArgInfo, ArgKind, Effect, OPS, OpInfo, ResultKind};
 
 #[test]
-fn generated_files_are_what_the_table_gives() {
+fn generated_files_match_the_table() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let write = std::env::var_os("FRAMEWIRE_GENERATE").is_some();
     let files = [
@@ -23,10 +24,7 @@ fn generated_files_are_what_the_table_gives() {
             fs::write(&path, &text).unwrap_or_else(|error| panic!("cannot write {name}: {error}"));
         }
         let found = fs::read_to_string(&path).unwrap_or_default();
-        assert!(
-            found == text,
-            "{name} is not what crates/protocol/src/op/table.rs gives; run `make generate`"
-        );
+        assert!(found == text, "{name} does not match crates/protocol/src/op/table.rs; run `make generate`");
     }
 }
 
@@ -36,8 +34,8 @@ const NOTE: &str =
 /// The script's table.
 fn lua() -> String {
     let mut text = format!(
-        "-- The operations: codes, names, results, and arguments with their types and, if they are fewer than the type has,\n\
-         -- the numbers that are accepted.\n-- {NOTE}\n\nreturn {{\n"
+        "-- The operations: codes, names, results, and arguments with their types. If an argument does not accept all\n\
+         -- numbers of its type, its smallest and its largest number follow.\n-- {NOTE}\n\nreturn {{\n"
     );
     for info in OPS {
         let format: String = info.args.iter().map(|arg| arg.kind.pack_format()).collect();
@@ -63,7 +61,8 @@ fn lua_list(items: &[String]) -> String {
 }
 
 fn lua_argument(arg: &ArgInfo) -> String {
-    // A text that mGBA takes as a C string may hold no NUL, and a path may hold commas in a text message.
+    // The script checks these kinds of texts in different ways: a text that mGBA takes as a C string must not contain a
+    // NUL, and only a path may contain commas in a text message.
     let kind = match (arg.kind, arg.name) {
         (ArgKind::Text, "path") => "path",
         (ArgKind::Text, "message") => "text",
@@ -76,7 +75,7 @@ fn lua_argument(arg: &ArgInfo) -> String {
     }
 }
 
-/// The accepted numbers, if they are fewer than the type has.
+/// The smallest and the largest accepted number, if the argument does not accept all numbers of its type.
 fn narrower(arg: &ArgInfo) -> Option<(i64, i64)> {
     let all = match arg.kind {
         ArgKind::U8 => (0, u8::MAX.into()),
@@ -119,9 +118,10 @@ fn document() -> String {
          An operation is one thing that a client asks of an emulator. `POST /v1/batch` takes operations by name ([api.md](api.md));\n\
          a link sends their codes ([protocol.md](protocol.md)). An operation that *reads* may be repeated freely; one that\n\
          *changes* something is performed exactly once.\n\n\
-         Numbers are unsigned (`u8`, `u16`, `u32`) or signed (`i32`). `watch` and `unwatch` are for links only. `run`\n\
-         and `evaluate` are written as JSON in batches ([api.md](api.md#runs)), and as bytes by a link, and so are `freeze`,\n\
-         `unfreeze` and `frozen`. Batches write `read_at` and `write_at` as `read` and `write`, and `append_keys` as `input`.\n\n\
+         Numbers are unsigned (`u8`, `u16`, `u32`) or signed (`i32`). `watch` and `unwatch` are for links only. In\n\
+         batches, `run`, `evaluate`, `freeze`, `unfreeze` and `frozen` have JSON forms ([api.md](api.md#runs)); a\n\
+         link sends bytes. Three operations have other names in batches: `read_at` is `read`, `write_at` is `write`,\n\
+         and `append_keys` is `input`.\n\n\
          | code | operation | effect | arguments | result | what it does |\n| --- | --- | --- | --- | --- | --- |\n"
     );
     for info in OPS {

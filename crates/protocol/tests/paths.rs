@@ -1,4 +1,4 @@
-//! Arguments that name files. Front ends find them by name to restrict them, so all of them must have such a name.
+//! Tests of arguments that name files. Front ends restrict the files, and find these arguments by their name, `path`.
 
 use framewire_protocol::Op;
 use framewire_protocol::op::{ArgKind, OPS};
@@ -14,12 +14,12 @@ fn paths(op: &mut Op) -> Vec<String> {
 }
 
 #[test]
-fn operations_on_files_call_them_path() {
+fn arguments_that_name_files_are_called_path() {
     for row in OPS {
         let has_path = row.args.iter().any(|arg| arg.name == "path" && arg.kind == ArgKind::Text);
-        let speaks_of_one = row.doc.contains(" file on the emulator's machine")
+        let mentions_file = row.doc.contains(" file on the emulator's machine")
             || row.args.iter().any(|arg| arg.doc.to_lowercase().contains("the file."));
-        assert_eq!(has_path, speaks_of_one, "{}", row.name);
+        assert_eq!(has_path, mentions_file, "{}", row.name);
     }
     assert_eq!(OPS.iter().filter(|row| row.args.iter().any(|arg| arg.name == "path")).count(), 7);
 }

@@ -1,4 +1,5 @@
-//! The frame decoder and the marker text with streams that are split, truncated or have wrong lengths. `fuzz` has mutated ones.
+//! Tests of the frame decoder and of marker text. Streams are split or truncated, or have wrong lengths. `fuzz.rs` has
+//! tests with mutated input.
 
 use framewire_protocol::op::OPS;
 use framewire_protocol::{
@@ -41,7 +42,7 @@ fn a_stream_split_anywhere_gives_the_same_frames() {
 }
 
 #[test]
-fn a_lying_length_is_refused_before_its_bytes_arrive() {
+fn a_wrong_length_is_refused_before_the_bytes_arrive() {
     for length in [0, MAX_FRAME + 1, u32::MAX as usize] {
         let mut decoder = Decoder::new();
         decoder.push(&(length as u32).to_le_bytes());
@@ -88,13 +89,13 @@ fn marker_replies_are_read_as_the_table_says() {
     assert!(failed(marker::parse_reply(&Op::GetKeys {}, "nil")));
     let register = Op::ReadRegister { register: "r99".to_owned() };
     let unknown = marker::parse_reply(&register, "<|SUCCESS|>").unwrap_err();
-    assert_eq!(unknown.status, Status::BadArgument, "nil, for a register that is not there");
+    assert_eq!(unknown.status, Status::BadArgument, "the script returns nil for an unknown register");
     assert_eq!(marker::parse_reply(&Op::GameTitle {}, "<|SUCCESS|>"), Ok(Value::Text(String::new())));
     assert!(failed(marker::parse_reply(&Op::GetKeys {}, "<|SUCCESS|>")));
 }
 
 #[test]
-fn hex_pairs_take_white_space_anywhere_but_no_other_shape() {
+fn hex_pairs_may_contain_white_space_but_nothing_else() {
     assert_eq!(marker::parse_hex_pairs(" D3,\n0 0 , ea"), Some(vec![0xd3, 0, 0xea]));
     assert_eq!(marker::parse_hex_pairs(""), Some(vec![]));
     for wrong in ["d3,", ",", "d3,123", "d3;00", "+1", "-1", "g0"] {

@@ -1,4 +1,4 @@
-//! Compares the codecs with the vectors, which the tests of the Lua script read as well.
+//! Compares the codecs with the test vectors. The tests of the Lua script read the same vectors.
 
 use framewire_protocol::event::{self, EventFrame, EventItem, NewValue};
 use framewire_protocol::op::{ArgKind, OPS};
@@ -57,14 +57,14 @@ fn op(name: &str, args: &str) -> Op {
     }
     assert_eq!(rest, "", "{name} takes fewer arguments");
     let op = Reader::new(&binary).get::<Op>().expect("an operation");
-    // Each value is in the field of its argument.
+    // Checks that each value is in the field of its argument.
     let shown = format!("{op:?}");
     let shown = shown.split_once(" { ").map_or("", |(_, fields)| fields.trim_end_matches(" }"));
     assert_eq!(shown, fields.join(", "), "{name}");
     op
 }
 
-/// The first literal, and what follows it.
+/// The first literal, and the rest of the text.
 fn next_literal(text: &str) -> (&str, &str) {
     let end = match text.strip_prefix('"') {
         Some(inside) => 2 + inside.find('"').expect("a closing quote"),

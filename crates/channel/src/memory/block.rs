@@ -1,8 +1,9 @@
-//! A channel's block of shared memory: making it, finding it, and knowing whether the other side is alive.
+//! A channel's block of shared memory: creates a block, attaches to one, and finds out whether the other side is alive.
 //!
 //! Each side holds a lock on one byte of the block's file for as long as it lives: the creator on byte 0, the side
 //! that attaches on byte 1. The kernel releases the lock when the process ends, however it ends. The lock on byte 2 guards
-//! the name: a process that replaces a leftover block locks only this byte of it, so a leftover never looks alive.
+//! the name. A process that replaces a leftover block locks only byte 2 of the leftover, so the leftover never looks
+//! alive.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -19,9 +20,10 @@ use crate::layout::{MAGIC, VERSION, at};
 
 const NAME_LOCK: i64 = 2;
 /// Longest sleep without checking whether the other side is alive.
-const LOOK: Duration = Duration::from_millis(50);
-/// The same on systems without memory barriers for other processes. There a wake-up can be missed, and costs this much time.
-const LOOK_WITHOUT_BARRIERS: Duration = Duration::from_millis(1);
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
+/// The same if the kernel has no memory barriers across processes. Then a side can miss a wake-up, and notices its
+/// message only after this time.
+const CHECK_INTERVAL_WITHOUT_BARRIERS: Duration = Duration::from_millis(1);
 
 /// A block, as one side sees it.
 pub struct Block {
@@ -48,7 +50,7 @@ fn path_of(name: &str) -> Result<CString, Error> {
     CString::new(format!("/framewire.{name}")).map_err(|_| Error::Name(name.to_owned()))
 }
 
-/// Checks that no other user can get in: the file is ours, and nobody else may open it.
+/// Checks that no other user can open the file: it belongs to this user, and its mode gives others no access.
 fn check_owner(file: &File, name: &str) -> Result<(), Error> {
     let data = file.metadata().map_err(system("cannot read the attributes of the shared memory"))?;
     if data.uid() != sys::user() || data.mode() & 0o077 != 0 {
@@ -73,7 +75,7 @@ fn magic(mapping: &Mapping) -> &AtomicU64 {
 }
 
 impl Block {
-    /// Creates the block with this name. Replaces an old one whose creator has ended.
+    /// Creates the block with this name. Replaces an old block of this name if its creator has ended.
     pub fn create(name: &str, slots: usize, bulk: usize, extra: usize) -> Result<Block, Error> {
         let path = path_of(name)?;
         loop {
@@ -148,7 +150,7 @@ impl Block {
         }
         let [slots, bulk, extra] = [at::SLOTS, at::BULK, at::EXTRA].map(|offset| word(offset) as usize);
         if slots < 8 || !slots.is_power_of_two() || total(slots, bulk, extra) != size {
-            return Err(Error::Damaged("its sizes do not fit"));
+            return Err(Error::Damaged("the sizes in its header do not match its file"));
         }
         let attached = words(&mapping, at::ATTACHED);
         if attached.load(Ordering::Relaxed) != 0 {
@@ -166,7 +168,7 @@ impl Block {
         self.side
     }
 
-    /// Whether the other process has attached; only the creator of the block learns this.
+    /// Whether a client has attached. The creator uses this to wait for its client.
     pub fn is_attached(&self) -> bool {
         words(&self.mapping, at::ATTACHED).load(Ordering::Acquire) != 0
     }
@@ -176,7 +178,7 @@ impl Block {
         sys::futex_wait(words(&self.mapping, at::ATTACHED), 0, limit);
     }
 
-    /// What another process has done to the memory, if that makes the channel unusable.
+    /// The damage that another process has done to the memory, if the channel is unusable because of it.
     pub fn damage(&self) -> Option<&'static str> {
         if self.file.metadata().is_ok_and(|data| data.size() != self.mapping.size() as u64) {
             return Some("another program has changed the size of its file in /dev/shm");
@@ -254,7 +256,7 @@ impl Memory for Block {
     }
 
     fn check_interval(&self) -> Duration {
-        if self.barriers { LOOK } else { LOOK_WITHOUT_BARRIERS }
+        if self.barriers { CHECK_INTERVAL } else { CHECK_INTERVAL_WITHOUT_BARRIERS }
     }
 
     #[inline]
@@ -272,7 +274,7 @@ impl Memory for Block {
 
     fn peer_lives(&self, side: Side) -> bool {
         match side {
-            // Before anybody has attached, nobody can have died.
+            // Before a client attaches, there is no process that could have died.
             Side::Creator if !self.is_attached() => true,
             _ => sys::is_locked(&self.file, side.other() as i64),
         }

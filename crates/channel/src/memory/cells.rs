@@ -1,4 +1,4 @@
-//! The two places where a message and its stamp share a cache line.
+//! The two structures that hold a short message next to its stamp: a half of the mailbox, and a slot of a ring.
 
 use std::cell::UnsafeCell;
 
@@ -12,18 +12,18 @@ pub struct Half {
     pub stamp: AtomicU64,
     data: UnsafeCell<[u8; MAILBOX_MAX]>,
     length: UnsafeCell<u8>,
-    /// How many messages of the other side this side has read: the low 32 bits.
+    /// How many messages of the other side this side has read (the low 32 bits).
     pub consumed: AtomicU32,
     shadow: Shadow,
 }
 
-/// One place in a ring.
+/// One slot of a ring.
 #[repr(C, align(128))]
 pub struct Slot {
     /// One more than the number of the message that is here; 0 before the first.
     pub stamp: AtomicU64,
     length: UnsafeCell<u32>,
-    /// Where a long message begins.
+    /// Where a long message begins in the bulk room, the memory for long messages.
     bulk: UnsafeCell<u32>,
     data: UnsafeCell<[u8; INLINE_MAX]>,
     shadow: Shadow,
@@ -53,7 +53,7 @@ impl Half {
         unsafe { *self.length.get() = length as u8 }
     }
 
-    /// Reads the length. Only the reader may call this. Whatever the other side wrote, the bytes are inside the half.
+    /// Reads the length. Only the reader may call this. Whatever the other side wrote, the length fits into the half.
     #[inline]
     pub fn length(&self) -> usize {
         self.shadow.read();
@@ -61,7 +61,7 @@ impl Half {
         usize::from(unsafe { *self.length.get() }).min(MAILBOX_MAX)
     }
 
-    /// Records a read of the bytes for loom, which then finds writes that overlap with it.
+    /// Reports a read of the bytes to loom, which then detects writes at the same time.
     #[inline]
     pub fn watch(&self) {
         self.shadow.read();
@@ -88,7 +88,8 @@ impl Slot {
         }
     }
 
-    /// Reads the length, and where a long message begins. Only the reader may call this. Neither can be trusted.
+    /// Reads the length, and where a long message begins. Only the reader may call this. The other side may have
+    /// written any values, so the caller must check both.
     #[inline]
     pub fn description(&self) -> (usize, usize) {
         self.shadow.read();
@@ -96,7 +97,7 @@ impl Slot {
         unsafe { (*self.length.get() as usize, *self.bulk.get() as usize) }
     }
 
-    /// Records a read of the bytes for loom, which then finds writes that overlap with it.
+    /// Reports a read of the bytes to loom, which then detects writes at the same time.
     #[inline]
     pub fn watch(&self) {
         self.shadow.read();

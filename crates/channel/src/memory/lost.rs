@@ -1,9 +1,9 @@
-//! Mappings whose memory the system cannot provide.
+//! A signal handler that keeps the process alive if a part of a mapping is missing.
 //!
 //! A process of the same user can truncate a channel's file while it is mapped, and `/dev/shm` can be full. A process that
-//! then touches the missing part gets SIGBUS, which would end it. The handler here puts zero pages there instead and marks
-//! the mapping, whose side ends the channel at its next check. A SIGBUS for any other reason goes to the handler before this
-//! one, as if this one were not there.
+//! then accesses the missing part gets SIGBUS, which would end the process. The handler in this file replaces the
+//! missing part by zero pages and marks the mapping as lost. The side that uses the mapping ends the channel at its
+//! next check. A SIGBUS for any other reason is passed on to the handler that was installed before this one.
 
 use std::io::{Error, Result};
 use std::mem::MaybeUninit;
@@ -11,10 +11,10 @@ use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
 
-/// A mapping that the handler knows. Entries are never freed, because the handler may read them at any time; those of
-/// mappings that are gone are used again.
+/// The handler's entry for a mapping. Entries are never freed, because the handler may read them at any time. After a
+/// mapping is removed, its entry can be used for another mapping.
 pub struct Entry {
-    /// Whether it belongs to a mapping.
+    /// Whether the entry belongs to a mapping.
     taken: AtomicBool,
     /// The first byte; 0 while the entry is being changed or belongs to no mapping.
     start: AtomicUsize,
@@ -26,7 +26,8 @@ pub struct Entry {
 
 static ENTRIES: AtomicPtr<Entry> = AtomicPtr::new(ptr::null_mut());
 
-/// What the handler needs, and must not get by a system call or an allocation.
+/// The previous action for SIGBUS, and the page size. They are stored in advance, because the handler must not look
+/// them up.
 struct Before {
     action: libc::sigaction,
     page: usize,
@@ -52,7 +53,7 @@ impl Entry {
             .unwrap_or_else(|| Entry::push(Entry::taken()));
         entry.lost.store(false, Ordering::Relaxed);
         entry.size.store(size, Ordering::Relaxed);
-        // SYNC POINT (entry): pairs with the load in `find`; who sees the start sees the size.
+        // SYNC POINT (entry): pairs with the load in `find`; a thread that sees the start also sees the size.
         entry.start.store(start, Ordering::Release);
         Ok(entry)
     }
@@ -79,10 +80,10 @@ impl Entry {
         }
     }
 
-    /// Called before the mapping is removed.
+    /// Removes the mapping from the handler. Call this before the memory is unmapped.
     pub fn remove(&self) {
         self.start.store(0, Ordering::Relaxed);
-        // The next owner's writes come after this.
+        // The writes of the entry's next owner come after this.
         self.taken.store(false, Ordering::Release);
     }
 
@@ -99,7 +100,8 @@ impl Entry {
             let start = entry.start.load(Ordering::Acquire);
             let size = entry.size.load(Ordering::Relaxed);
             fence(Ordering::Acquire);
-            // The entry may belong to another mapping by now. The mapping of this address cannot: its user is stopped here.
+            // By now, an entry may belong to another mapping than at the first load. That cannot happen to the mapping
+            // that holds `address`: the thread that uses it is stopped in the handler.
             let is_same = entry.start.load(Ordering::Relaxed) == start;
             (start != 0 && is_same && (start..start + size).contains(&address))
                 .then_some((entry, start + size))
@@ -112,11 +114,11 @@ fn install() -> Result<()> {
     static RESULT: OnceLock<Option<i32>> = OnceLock::new();
     let refused = RESULT.get_or_init(|| {
         let mut before = MaybeUninit::<libc::sigaction>::zeroed();
-        // SAFETY: a signal that exists, and room for its action.
+        // SAFETY: the signal exists, and `before` has room for its action.
         if unsafe { libc::sigaction(libc::SIGBUS, ptr::null(), before.as_mut_ptr()) } != 0 {
             return Error::last_os_error().raw_os_error();
         }
-        // SAFETY: the call has filled it; the other cannot fail.
+        // SAFETY: `sigaction` has filled `before`; `sysconf` cannot fail for the page size.
         let (action, page) = unsafe { (before.assume_init(), libc::sysconf(libc::_SC_PAGESIZE)) };
         BEFORE.get_or_init(|| Before { action, page: page as usize });
         // SAFETY: all zero is an action without flags and with an empty mask.
@@ -124,7 +126,8 @@ fn install() -> Result<()> {
         let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) = on_bus_error;
         ours.sa_sigaction = handler as libc::sighandler_t;
         ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
-        // SAFETY: the handler does only what a handler may: it reads atomics, and calls mmap and sigaction.
+        // SAFETY: the handler does only what is safe in a signal handler: it uses atomics, and calls mmap, sigaction
+        // and raise.
         let result = unsafe { libc::sigaction(libc::SIGBUS, &ours, ptr::null_mut()) };
         (result != 0).then(|| Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL))
     });
@@ -132,7 +135,7 @@ fn install() -> Result<()> {
 }
 
 extern "C" fn on_bus_error(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    // SAFETY: the kernel hands over a valid `info`; `errno` is this thread's.
+    // SAFETY: the kernel passes a valid `info`; `errno` belongs to this thread.
     let (code, address, errno) =
         unsafe { ((*info).si_code, (*info).si_addr() as usize, *libc::__errno_location()) };
     if code != libc::BUS_ADRERR || !replace(address) {
@@ -142,24 +145,26 @@ extern "C" fn on_bus_error(signal: libc::c_int, info: *mut libc::siginfo_t, cont
     unsafe { *libc::__errno_location() = errno };
 }
 
-/// Replaces the missing pages of a registered mapping by zero pages, from the page of this address to the end. The pages before
-/// it stay shared with the other side.
+/// Replaces the missing pages of a registered mapping by zero pages, from the page of this address to the end of the
+/// mapping. The pages before it stay shared with the other side. Returns false if no mapping holds the address.
 fn replace(address: usize) -> bool {
     let (Some((entry, end)), Some(before)) = (Entry::find(address), BEFORE.get()) else { return false };
     entry.lost.store(true, Ordering::Relaxed);
     let start = address & !(before.page - 1);
     let access = libc::PROT_READ | libc::PROT_WRITE;
     let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
-    // SAFETY: these pages belong to one mapping, which is in use and so stays; what was there cannot be read any more.
+    // SAFETY: these pages belong to one mapping. It stays mapped, because this thread is using it. Its old contents are
+    // gone.
     let placed = unsafe { libc::mmap(start as *mut libc::c_void, end - start, access, kind, -1, 0) };
     placed != libc::MAP_FAILED
 }
 
-/// Does what would happen without this handler.
+/// Handles the signal as if this handler were not installed.
 fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void, code: libc::c_int) {
     let handler = BEFORE.get().map_or(libc::SIG_DFL, |before| before.action.sa_sigaction);
     let flags = BEFORE.get().map_or(0, |before| before.action.sa_flags);
-    // Above 0 the kernel reports an access, which faults again after this; else another process has sent the signal.
+    // If the code is above 0, the kernel reports a memory access, which faults again after this handler. Otherwise a
+    // process has sent the signal.
     let is_sent = code <= 0;
     if handler == libc::SIG_IGN && is_sent {
         return;
@@ -174,11 +179,11 @@ fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::
             }
         }
     } else if flags & libc::SA_SIGINFO == 0 {
-        // SAFETY: without the flag the action's address is that of such a function.
+        // SAFETY: without SA_SIGINFO, the action holds the address of a function of this type.
         let handler: extern "C" fn(libc::c_int) = unsafe { std::mem::transmute(handler) };
         handler(signal);
     } else {
-        // SAFETY: with the flag it is that of such a function.
+        // SAFETY: with SA_SIGINFO, the action holds the address of a function of this type.
         let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) =
             unsafe { std::mem::transmute(handler) };
         handler(signal, info, context);

@@ -1,4 +1,4 @@
-//! The memory of a channel: its parts, and what both sides can do with them.
+//! The memory of a channel: its parts, and the operations on them.
 
 #[cfg(not(loom))]
 mod block;
@@ -45,17 +45,17 @@ pub trait Memory: Send + Sync {
     fn half(&self, side: Side) -> &Half;
     /// The slots that a side writes; their number is a power of two.
     fn slots(&self, side: Side) -> &[Slot];
-    /// Room for the long messages that a side writes, in bytes.
+    /// The size of a side's bulk room in bytes. The bulk room holds the long messages that the side writes.
     fn bulk_size(&self) -> usize;
-    /// A range of that room, which lies inside of it.
+    /// The start of a range in a side's bulk room. Panics if the range does not lie inside the room.
     fn bulk(&self, side: Side, offset: usize, length: usize) -> *mut u8;
-    /// Reports to loom that a range of that room is read or written.
+    /// Reports to loom that a range of a side's bulk room is read or written.
     fn watch_bulk(&self, side: Side, offset: usize, length: usize, write: bool);
-    /// The word that is 1 while this end sleeps.
+    /// The word that is 1 while this reader or writer sleeps.
     fn sleeps(&self, sleeper: Sleeper) -> &AtomicU32;
-    /// Sleeps while the word is 1, for at most `limit`.
+    /// Sleeps while the word of `sleeper` is 1, for at most `limit`.
     fn sleep(&self, sleeper: Sleeper, limit: Duration);
-    /// Wakes the threads that sleep at this end.
+    /// Wakes the thread that sleeps as this reader or writer.
     fn wake(&self, sleeper: Sleeper);
     /// Makes all processes of the channel pass a full barrier.
     fn barrier(&self);

@@ -1,4 +1,4 @@
-//! The system calls of a channel, each with a safe function.
+//! Safe functions for the system calls that a channel needs.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -18,7 +18,8 @@ fn check(result: libc::c_int) -> Result<libc::c_int> {
     if result < 0 { Err(Error::last_os_error()) } else { Ok(result) }
 }
 
-/// Opens a shared memory object. With `create`, creates an empty one if there is none; only this user can open it.
+/// Opens a shared memory object. With `create`, creates an empty object if there is none; only this user can open that
+/// one.
 pub fn open(path: &CString, create: bool) -> Result<File> {
     let flags = libc::O_RDWR | libc::O_CLOEXEC | if create { libc::O_CREAT } else { 0 };
     // SAFETY: the path ends with a NUL.
@@ -33,8 +34,8 @@ pub fn unlink(path: &CString) {
     unsafe { libc::shm_unlink(path.as_ptr()) };
 }
 
-/// Extends an empty file to this size and reserves the memory for it. So if `/dev/shm` is full, there is an error here
-/// instead of a bus error later.
+/// Extends an empty file to this size and reserves the memory for it. If `/dev/shm` is full, this returns an error, and
+/// there is no bus error later.
 pub fn allocate(file: &File, size: usize) -> Result<()> {
     let too_long = |_| Error::from(ErrorKind::InvalidInput);
     let length = libc::off_t::try_from(size).map_err(too_long)?;
@@ -49,7 +50,7 @@ pub fn allocate(file: &File, size: usize) -> Result<()> {
     }
 }
 
-/// The user of this process.
+/// The effective user id of this process.
 pub fn user() -> u32 {
     // SAFETY: no arguments, cannot fail.
     unsafe { libc::geteuid() }
@@ -68,7 +69,7 @@ fn byte_lock(byte: i64) -> libc::flock {
 /// Locks a byte of an open file until the file's last descriptor is closed. Returns false if the byte is already locked.
 pub fn lock(file: &File, byte: i64) -> bool {
     let lock = byte_lock(byte);
-    // SAFETY: the descriptor is open and the structure is of the kind that the command takes.
+    // SAFETY: the descriptor is open, and F_OFD_SETLK takes a structure of this type.
     unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &lock) == 0 }
 }
 
@@ -88,7 +89,7 @@ pub struct Mapping {
     entry: &'static Entry,
 }
 
-// SAFETY: memory is not bound to a thread. The code that reads and writes it says why that is sound.
+// SAFETY: memory is not bound to a thread. Code that reads or writes the memory must say why that is sound.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
@@ -116,7 +117,7 @@ impl Mapping {
     #[inline]
     pub fn at(&self, offset: usize) -> *mut u8 {
         assert!(offset <= self.size, "offset {offset} outside of a mapping of {} bytes", self.size);
-        // SAFETY: just checked.
+        // SAFETY: the assertion above has checked the offset.
         unsafe { self.start.as_ptr().add(offset) }
     }
 
@@ -134,7 +135,7 @@ impl Mapping {
 impl Drop for Mapping {
     fn drop(&mut self) {
         self.entry.remove();
-        // SAFETY: mapped by `new`, and no reference outlives this.
+        // SAFETY: `new` has mapped the memory, and no reference to it outlives the mapping.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.size) };
     }
 }
@@ -145,13 +146,13 @@ pub fn futex_wait(word: &AtomicU32, value: u32, limit: Duration) {
         tv_sec: limit.as_secs() as libc::time_t,
         tv_nsec: limit.subsec_nanos() as libc::c_long,
     };
-    // SAFETY: the word and the time live through the call.
+    // SAFETY: the word and the time limit exist until the call returns.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, value, &limit) };
 }
 
 /// Wakes all threads that sleep on a word.
 pub fn futex_wake(word: &AtomicU32) {
-    // SAFETY: the word lives through the call.
+    // SAFETY: the word exists until the call returns.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
 }
 

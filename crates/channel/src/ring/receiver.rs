@@ -22,10 +22,12 @@ pub struct Receiver<M: Memory> {
     mailbox_unreported: bool,
 }
 
-/// How many checks are made before a real wait. In a model of loom, they would only add states to explore.
+/// How many times `find_soon` checks again before the real wait begins. In loom's models, this would only add states to
+/// explore.
 const SOON: u32 = if cfg!(loom) { 0 } else { 8 };
 
-/// The error if the memory was missing during an access, and is there again when the cause is looked up. Its contents are lost.
+/// The error if a part of the memory was missing during an access, but exists again when `try_receive` looks for the
+/// cause.
 const LOST: &str = "a part of its memory was missing";
 
 #[derive(Clone, Copy)]
@@ -42,7 +44,8 @@ impl<M: Memory> Receiver<M> {
     /// Waits for the next message, forever without a `timeout`.
     ///
     /// # Errors
-    /// [`Error::Timeout`]; [`Error::Closed`] and [`Error::Died`] once all that was sent before the end has been read.
+    /// [`Error::Timeout`]; [`Error::Damaged`]; [`Error::Closed`] and [`Error::Died`], after all messages that the other
+    /// side has sent were read.
     #[inline(always)]
     pub fn receive(&mut self, timeout: Option<Duration>) -> Result<Message<'_, M>, Error> {
         let place = match self.find_soon() {
@@ -52,7 +55,7 @@ impl<M: Memory> Receiver<M> {
         self.message(place)
     }
 
-    /// Checks a few times. Inlined, so that a reply which comes at once is found without a call.
+    /// Looks for a message a few times. It is inlined, so a reply that comes at once is found without a function call.
     #[inline(always)]
     fn find_soon(&mut self) -> Option<Found> {
         let place = self.find();
@@ -60,7 +63,7 @@ impl<M: Memory> Receiver<M> {
             return place;
         }
         if self.mailbox_unreported {
-            // Since then, no message was sent to the other side, which would have reported it too.
+            // A message to the other side would have reported this read too, but none was sent since then.
             self.publish();
         }
         for _ in 0..SOON {
@@ -85,8 +88,8 @@ impl<M: Memory> Receiver<M> {
         self.find().map(|place| self.message(place)).transpose()
     }
 
-    /// Waits until there is a message or `stop` returns true. While it sleeps, it calls `stop` only when a `Waker` wakes it.
-    /// Returns whether there is a message.
+    /// Waits until there is a message or `stop` returns true. While it sleeps, it calls `stop` again when a `Waker`
+    /// wakes it, and at least every 50 ms. Returns whether there is a message.
     ///
     /// # Errors
     /// Those of [`receive`](Self::receive).
@@ -116,7 +119,7 @@ impl<M: Memory> Receiver<M> {
         stop: impl Fn() -> bool,
     ) -> Result<Option<Found>, Error> {
         if self.mailbox_unreported {
-            // Since then, no message was sent to the other side, which would have reported it too.
+            // A message to the other side would have reported this read too, but none was sent since then.
             self.publish();
         }
         let mut place = None;
@@ -146,8 +149,8 @@ impl<M: Memory> Receiver<M> {
         Ok(place)
     }
 
-    /// Looks for a number in shared memory that the protocol does not allow, because a wait might never end with it. Returns
-    /// what is wrong. In a model of loom, this would only add states to explore.
+    /// Looks for a number in shared memory that the protocol does not allow. With such a number, a wait might never
+    /// end. Returns a description. In loom's models, this would only add states to explore.
     fn damage(&self) -> Option<&'static str> {
         if cfg!(loom) {
             return None;
@@ -157,8 +160,8 @@ impl<M: Memory> Receiver<M> {
         let slot = slots[self.next as usize & (slots.len() - 1)].stamp.load(Ordering::Relaxed);
         let mailbox = self.memory.half(self.side.other()).stamp.load(Ordering::Relaxed);
         let consumed = self.memory.half(self.side).consumed.load(Ordering::Relaxed);
-        // The numbers of the messages in one slot differ by multiples of the number of slots, and the next one is not sent before
-        // this one was read.
+        // The numbers of the messages in one slot differ by multiples of the number of slots. A slot gets its next
+        // message only after this side has read the one in it.
         let fits_slot = slot == 0 || (slot <= wanted && (wanted - slot).is_multiple_of(slots.len() as u64));
         if !fits_slot || mailbox > wanted {
             Some("a message has a wrong number")
@@ -193,8 +196,8 @@ impl<M: Memory> Receiver<M> {
             }
         };
         // SAFETY: the place is inside the memory, which the receiver keeps alive, and has `length` bytes. It belongs to the
-        // reader until `Message`, the guard, publishes that the message was read. (A process of the same
-        // user that breaks the protocol can change the bytes meanwhile; that is outside of what is defended against.)
+        // reader until the guard, `Message`, publishes that the message was read. (A process of the same user that
+        // breaks the protocol can change the bytes meanwhile. The channel does not protect against such a process.)
         let bytes = unsafe { slice::from_raw_parts(start, length) };
         Ok(Message { receiver: self, bytes, place, bulk })
     }
@@ -205,7 +208,8 @@ impl<M: Memory> Receiver<M> {
         let unpublished = (self.next as u32).wrapping_sub(self.published) as usize;
         match place {
             Found::Mailbox => self.mailbox_unreported = true,
-            // Several slots are released together, so that the word does not move between cores for each of them.
+            // Several slots are released together. Otherwise each slot would move the cache line of `consumed` between
+            // the cores.
             Found::Slot if is_long || unpublished >= self.memory.slots(self.side.other()).len() / 8 => {
                 self.publish();
             }
@@ -213,7 +217,7 @@ impl<M: Memory> Receiver<M> {
         }
     }
 
-    /// Whether all messages were read, and the other side does not know this yet.
+    /// Whether this side has read all messages, but has not yet reported that to the other side.
     #[inline]
     pub(super) fn has_idled(&self) -> bool {
         self.published != self.next as u32 && self.find().is_none()
@@ -224,7 +228,7 @@ impl<M: Memory> Receiver<M> {
     pub(super) fn store_consumed(&mut self) {
         self.mailbox_unreported = false;
         self.published = self.next as u32;
-        // SYNC POINT (room): pairs with the load in `Sender::find`; all reads are done.
+        // SYNC POINT (room): pairs with the load in `Sender::find`; this side has finished reading these messages.
         self.memory.half(self.side).consumed.store(self.published, Ordering::Release);
     }
 
@@ -237,7 +241,7 @@ impl<M: Memory> Receiver<M> {
     }
 }
 
-/// A message in shared memory. Dropping it lets the other side use its place again.
+/// A message in shared memory. After it is dropped, the other side can reuse its memory.
 pub struct Message<'a, M: Memory> {
     receiver: &'a mut Receiver<M>,
     bytes: &'a [u8],

@@ -17,7 +17,8 @@ pub struct Sender<M: Memory> {
     spin: Duration,
     /// Number of the next message.
     head: u64,
-    /// Where the next long message can begin, and where the first one that may be unread begins. Both only grow.
+    /// Positions in the bulk room, which only grow: where the next long message can begin, and where the oldest long
+    /// message begins that may be unread.
     bulk_head: u64,
     bulk_tail: u64,
     /// Long messages that may be unread: their numbers and where they end.
@@ -37,11 +38,11 @@ impl<M: Memory> Sender<M> {
     }
 
     /// Reserves room for a message of `length` bytes, 1 to [`MAX_MESSAGE`]. The caller writes the message where the other side
-    /// will read it; the bytes there have no meaning before that. Waits for room, forever without a `timeout`.
+    /// will read it; until then, the bytes have arbitrary values. Waits for room, forever without a `timeout`.
     ///
     /// # Errors
-    /// [`Error::Length`]; [`Error::Timeout`]; [`Error::Closed`] and [`Error::Died`] if there is no room and the
-    /// other side, which could make some, is gone.
+    /// [`Error::Length`]; [`Error::Timeout`]; [`Error::Damaged`]; [`Error::Closed`] and [`Error::Died`] if there is no
+    /// room, and the other side, whose reading would make room, is gone.
     #[inline(always)]
     pub fn reserve(&mut self, length: usize, timeout: Option<Duration>) -> Result<Reserved<'_, M>, Error> {
         self.reserve_reply(None, length, timeout)
@@ -70,7 +71,7 @@ impl<M: Memory> Sender<M> {
             Place::Bulk(offset) => self.memory.bulk(self.side, offset, length),
         };
         // SAFETY: the place is inside the memory, which the sender keeps alive, and has `length` bytes. It belongs to the
-        // writer until the stamp is stored, which consumes `Reserved`, the guard.
+        // writer until the stamp is stored; storing it consumes the guard, `Reserved`.
         let bytes = unsafe { slice::from_raw_parts_mut(start, length) };
         Ok(Reserved { sender: self, reader, place, bytes })
     }
@@ -94,7 +95,8 @@ impl<M: Memory> Sender<M> {
 
     #[inline(always)]
     fn find(&mut self, length: usize) -> Option<Place> {
-        // SYNC POINT (room): pairs with the store in `Receiver::publish`; the reader no longer uses the messages that it counts.
+        // SYNC POINT (room): pairs with the store in `Receiver::store_consumed`; the reader has finished with the
+        // messages that `consumed` counts.
         let consumed = self.memory.half(self.side.other()).consumed.load(Ordering::Acquire);
         let unread = (self.head as u32).wrapping_sub(consumed) as usize;
         if unread == 0 && length <= MAILBOX_MAX {
@@ -143,7 +145,8 @@ impl<M: Memory> Sender<M> {
     #[inline(always)]
     fn publish(&mut self, reader: Option<&mut Receiver<M>>, place: Place, length: usize) {
         let stamp = self.head + 1;
-        // In a dialogue, everything was read. When the other side knows that, it can use its mailbox again.
+        // If the two sides send in turn, this side has read everything. After it reports that, the other side can use
+        // the mailbox.
         let reader = reader.filter(|reader| matches!(place, Place::Mailbox) || reader.has_idled());
         let reported = reader.is_some();
         if let Some(reader) = reader {

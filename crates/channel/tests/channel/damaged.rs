@@ -11,7 +11,7 @@ use framewire_channel::{Endpoint, Error, MAX_MESSAGE, Options};
 use crate::support::{LONG, NAME, SECOND, kills, length, name, spawn};
 
 const EXTRA: usize = 8192;
-/// Longer than a side sleeps between two checks of the memory.
+/// Longer than the sleep between two checks of the memory.
 const SHORT: Option<Duration> = Some(Duration::from_millis(150));
 /// Where the rings and the memory for long messages begin, and where the file ends, with the default sizes.
 const RINGS: u64 = 4096;
@@ -65,7 +65,7 @@ fn a_grown_block_ends_the_channel() {
 }
 
 #[test]
-fn a_block_truncated_and_made_as_long_again_ends_the_channel() {
+fn a_block_truncated_and_then_extended_to_its_old_size_ends_the_channel() {
     let (file, mut here, mut there) = pair();
     file.set_len(0).and_then(|()| file.set_len(END)).expect("truncated and grown");
     both_end(&mut here, &mut there, "emptied");
@@ -122,8 +122,8 @@ fn blocks_are_truncated_at_random_moments_of_an_exchange() {
 }
 
 #[test]
-fn garbled_lines_are_an_error_instead_of_an_endless_wait() {
-    // Stamps of the mailbox, of the next slot, and what the two sides have read.
+fn garbled_stamps_and_counts_are_an_error_instead_of_an_endless_wait() {
+    // The stamps of both halves of the mailbox and of each side's first slot, and how many messages each side has read.
     for at in [128, 160, RINGS, RINGS + 4096 * 128, 156, 188] {
         let (file, mut here, mut there) = pair();
         file.write_all_at(&[0xa5; 4], at).expect("garbled");
@@ -150,22 +150,22 @@ fn an_overwritten_header_ends_the_channel() {
     }
 }
 
-/// A process that ends by a bus error outside of the channel's memory.
+/// A process that a bus error outside of the channel's memory ends.
 #[test]
 #[ignore = "run by the test below in a process of its own"]
 fn other_fault() {
     let Ok(name) = std::env::var(NAME) else { return };
     let (block, here, there) = pair();
-    // The signal handler has handled one fault of the channel.
+    // First, the signal handler must handle a fault in the channel's memory.
     block.set_len(0).expect("truncated");
     here.extra().as_ref()[0].store(1, Ordering::Relaxed);
     drop((here, there));
     let path = format!("/dev/shm/{name}");
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).create(true).truncate(true).open(&path).expect("a file");
-    fs::remove_file(&path).expect("its name goes");
+    fs::remove_file(&path).expect("its name is removed");
     file.set_len(4096).expect("a page");
-    // SAFETY: a new mapping, wherever the system likes; the read of its missing page ends this process.
+    // SAFETY: the system chooses the address of the new mapping; reading its missing page ends this process.
     unsafe {
         use std::os::fd::AsRawFd;
         let null = std::ptr::null_mut();

@@ -5,7 +5,7 @@ use framewire_channel::{Endpoint, Error, Options};
 
 use crate::support::{LONG, NAME, ROLE, SECOND, check, fill, kills, length, name, spawn};
 
-/// The process that is killed: it sends until then.
+/// The process that a test kills. It sends messages until then.
 #[test]
 #[ignore = "run by the tests below in a process of its own"]
 fn victim() {
@@ -15,7 +15,7 @@ fn victim() {
         "create" => Endpoint::create(&name, Options::default()).expect("a new channel"),
         _ => Endpoint::connect(&name, LONG, Options::default()).expect("the other side"),
     };
-    mine.accept(LONG).expect("somebody there");
+    mine.accept(LONG).expect("the other side attaches");
     for number in 0.. {
         let Ok(mut place) = mine.sender.reserve(length(number), LONG) else { return };
         fill(&mut place, number);
@@ -27,15 +27,15 @@ fn victim() {
 fn a_killed_side_is_noticed_and_the_next_start_works() {
     let name = name();
     for round in 0..kills() {
-        let theirs_to_make = round % 2 == 0;
-        let mut child = spawn("killed::victim", if theirs_to_make { "create" } else { "connect" }, &name);
-        let mut mine = if theirs_to_make {
+        let child_creates = round % 2 == 0;
+        let mut child = spawn("killed::victim", if child_creates { "create" } else { "connect" }, &name);
+        let mut mine = if child_creates {
             Endpoint::connect(&name, LONG, Options::default())
         } else {
             Endpoint::create(&name, Options::default())
         }
         .unwrap_or_else(|error| panic!("round {round}: {error}"));
-        mine.accept(LONG).expect("somebody there");
+        mine.accept(LONG).expect("the other side attaches");
         let kill_at = Instant::now() + Duration::from_micros(fastrand::u64(0..5000));
         let mut killed = None;
         for number in 0.. {
@@ -49,13 +49,13 @@ fn a_killed_side_is_noticed_and_the_next_start_works() {
                 killed = Some(Instant::now());
             }
         }
-        // The messages before the kill were read first. The next test measures how soon a kill is noticed.
+        // This includes the time for reading the messages before the kill. The next test has a tighter limit.
         assert!(killed.expect("it was killed").elapsed() < Duration::from_secs(5));
         child.wait().expect("its end");
     }
 }
 
-/// Another process that is killed: it only waits.
+/// Another process that a test kills. It only waits.
 #[test]
 #[ignore = "run by the test below in a process of its own"]
 fn sleeper() {
@@ -69,7 +69,7 @@ fn a_killed_side_is_noticed_within_a_tenth_of_a_second() {
     let name = name();
     let mut mine = Endpoint::create(&name, Options::default()).expect("a new channel");
     let mut child = spawn("killed::sleeper", "connect", &name);
-    mine.accept(LONG).expect("somebody there");
+    mine.accept(LONG).expect("the other side attaches");
     assert!(matches!(mine.receiver.receive(Some(Duration::from_millis(70))), Err(Error::Timeout)));
     child.kill().expect("a kill");
     let killed = Instant::now();

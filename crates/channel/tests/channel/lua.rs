@@ -1,4 +1,4 @@
-//! Channels between Rust and LuaJIT: `tests/peer.lua` is the other side.
+//! Tests of channels between Rust and LuaJIT. `tests/peer.lua` is the other side.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
@@ -20,7 +20,7 @@ fn luajit(role: &str, name: &str, task: &str, count: u32) -> Child {
         .expect("LuaJIT on the path (apt-get install luajit)")
 }
 
-/// Our side of a channel whose other side has this role.
+/// Opens our side of a channel. The other side has this role.
 fn facing(role: &str, name: &str) -> Endpoint {
     let mine = match role {
         "create" => Endpoint::connect(name, LONG, Options::default()),
@@ -31,16 +31,16 @@ fn facing(role: &str, name: &str) -> Endpoint {
     mine
 }
 
-/// The last line that the other side printed. Checks that it ended without an error.
-fn last_words(mut peer: Child) -> String {
-    let mut said = String::new();
-    peer.stdout.take().expect("a pipe").read_to_string(&mut said).expect("text");
-    assert!(peer.wait().expect("its end").success(), "it said {said:?}");
-    said.trim_end().to_owned()
+/// The text that the other side printed. Checks that it ended without an error.
+fn output_of(mut peer: Child) -> String {
+    let mut printed = String::new();
+    peer.stdout.take().expect("a pipe").read_to_string(&mut printed).expect("text");
+    assert!(peer.wait().expect("its end").success(), "it printed {printed:?}");
+    printed.trim_end().to_owned()
 }
 
 #[test]
-fn every_size_goes_to_luajit_and_back() {
+fn messages_of_every_size_go_to_luajit_and_back() {
     for role in SIDES {
         let name = name();
         let peer = luajit(role, &name, "echo", 0);
@@ -51,7 +51,7 @@ fn every_size_goes_to_luajit_and_back() {
             assert!(*mine.receiver.receive(LONG).expect("the echo") == data, "{size} bytes with {role}");
         }
         drop(mine);
-        assert_eq!(last_words(peer), "closed");
+        assert_eq!(output_of(peer), "closed");
     }
 }
 
@@ -74,7 +74,7 @@ fn many_messages_cross_both_ways_at_once() {
             check(&receiver.receive(LONG).expect("a message"), number);
         }
         drop((writer.join().expect("the writer"), receiver));
-        assert_eq!(last_words(peer), "closed");
+        assert_eq!(output_of(peer), "closed");
     }
 }
 
@@ -108,16 +108,16 @@ fn luajit_notices_a_killed_side() {
         let mut peer = luajit(role, &name, "read_to_the_end", 0);
         let other = if role == "create" { "connect" } else { "create" };
         let mut victim = spawn("killed::victim", other, &name);
-        let mut said = String::new();
+        let mut printed = String::new();
         let mut pipe = BufReader::new(peer.stdout.take().expect("a pipe"));
-        pipe.read_line(&mut said).expect("a line");
+        pipe.read_line(&mut printed).expect("a line");
         thread::sleep(Duration::from_micros(fastrand::u64(0..20_000)));
         victim.kill().expect("a kill");
         victim.wait().expect("its end");
-        pipe.read_to_string(&mut said).expect("text");
-        assert_eq!(said, "reading\nthe other side has ended without closing\n");
+        pipe.read_to_string(&mut printed).expect("text");
+        assert_eq!(printed, "reading\nthe other side has ended without closing\n");
         assert!(peer.wait().expect("its end").success());
     }
-    // Creating the next channel removes what the last killed process left.
+    // Creating the next channel removes the block that the last killed process left.
     drop(Endpoint::create(&name, Options::default()).expect("a new channel"));
 }

@@ -1,4 +1,4 @@
-//! Channels between threads, between processes, and between a process and one that is killed.
+//! Tests of channels between threads and between processes, and of processes that are killed.
 #![cfg(target_os = "linux")]
 
 mod damaged;

@@ -20,12 +20,12 @@ pub fn pair(options: Options) -> (Endpoint, Endpoint) {
     (here, there)
 }
 
-/// Rounds of killing; `FRAMEWIRE_KILLS` sets another number.
+/// How many rounds a test that kills processes or damages memory has; `FRAMEWIRE_KILLS` sets another number.
 pub fn kills() -> u32 {
     std::env::var("FRAMEWIRE_KILLS").ok().and_then(|count| count.parse().ok()).unwrap_or(50)
 }
 
-/// The length of message `number` of a mixed stream.
+/// The length of message `number` in a stream of messages with different lengths.
 pub fn length(number: u32) -> usize {
     let number = number as usize;
     match number % 50 {
@@ -35,14 +35,14 @@ pub fn length(number: u32) -> usize {
     }
 }
 
-/// Fills a message with bytes that differ for each number, so `check` finds torn and misplaced messages.
+/// Fills a message with bytes that depend on its number, so that `check` finds torn and misplaced messages.
 pub fn fill(place: &mut [u8], number: u32) {
     for (index, byte) in place.iter_mut().enumerate() {
         *byte = (number as usize * 31 + index * 7 + index / 256) as u8;
     }
 }
 
-/// Fails if a message is not what `fill` made.
+/// Panics if a message differs from what `fill` wrote.
 pub fn check(message: &[u8], number: u32) {
     assert_eq!(message.len(), length(number), "length of message {number}");
     for (index, byte) in message.iter().enumerate() {
@@ -54,11 +54,11 @@ pub fn check(message: &[u8], number: u32) {
     }
 }
 
-/// The variables that make a copy of this test program another process of a test.
+/// Environment variables for a copy of this test program that is the other process of a test.
 pub const ROLE: &str = "FRAMEWIRE_TEST_ROLE";
 pub const NAME: &str = "FRAMEWIRE_TEST_CHANNEL";
 
-/// Starts this test program again, to run one test alone, with a role.
+/// Starts a copy of this test program that runs only the function `test`, with a role.
 pub fn spawn(test: &str, role: &str, name: &str) -> Child {
     Command::new(std::env::current_exe().expect("this program"))
         .args([test, "--exact", "--nocapture", "--ignored"])

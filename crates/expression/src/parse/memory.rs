@@ -1,4 +1,4 @@
-//! Memory: `u16[…]`, names, and `bytes[…]`.
+//! Parses memory: `u16[…]`, names, `bytes[…]` and `text[…]`.
 
 use super::{Parser, Purpose};
 use crate::node::{Binary, Node, Unary};
@@ -8,7 +8,7 @@ use crate::{Format, MAX_PLACES, MAX_RANGE, ParseError, Place, Range, Subject, Sy
 /// One more than the last address.
 const END: u64 = 1 << 32;
 
-/// What can be done with bytes.
+/// The error for `bytes[…]` or `text[…]` in any other place. It says where they can be used.
 const ALONE: &str = "`bytes[…]` and `text[…, LENGTH]` stand alone or are compared: bytes[ADDRESS, 2] == \"0aff\"; for a number \
                      write for example u16[ADDRESS]";
 
@@ -50,7 +50,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Parses `bytes[ADDRESS, LENGTH]` or `text[ADDRESS, LENGTH]`, if the text is that and not a comparison of it.
+    /// Parses `bytes[ADDRESS, LENGTH]` or `text[ADDRESS, LENGTH]`. Returns `None` if the text is anything else, such as
+    /// a comparison.
     pub(crate) fn range(&mut self) -> Result<Option<Subject>, ParseError> {
         let is_text = match self.peek() {
             Token::Word(word) if word == "bytes" => false,
@@ -133,7 +134,7 @@ impl Parser<'_> {
             return Err(self.wrong(format!("{text:?} is not bytes; write two hex digits for each: \"0aff\"")));
         };
         if bytes.len() != usize::from(length) {
-            let message = format!("{} bytes are compared with {length}; write as many", bytes.len());
+            let message = format!("{} bytes are compared with {length}; use equal numbers", bytes.len());
             return Err(self.wrong(message));
         }
         self.compared(at, &bytes, is_equal)
@@ -148,7 +149,7 @@ impl Parser<'_> {
         Ok(is_equal)
     }
 
-    /// Takes the token of these bytes, and compares them with those in memory.
+    /// Takes the token that holds `bytes`. Returns the node that compares them with the bytes in memory.
     fn compared(
         &mut self,
         (domain, address, column): (Option<String>, Node, usize),
@@ -198,7 +199,7 @@ impl Parser<'_> {
         self.place(Place { domain, address, kind }, column)
     }
 
-    /// `ADDRESS` or `DOMAIN:OFFSET`, and the column of the number.
+    /// Parses `ADDRESS` or `DOMAIN:OFFSET`. Also returns the column of the number.
     fn address_node(&mut self) -> Result<(Option<String>, Node, usize), ParseError> {
         let domain = match (self.peek(), self.peek_second()) {
             (Token::Word(domain), Token::Sign(":")) => Some(domain.clone()),
@@ -212,13 +213,13 @@ impl Parser<'_> {
         Ok((domain, self.part(Purpose::Address)?, column))
     }
 
-    /// Parses a number that is known now.
+    /// Parses an expression whose value is known without an emulator.
     pub(super) fn constant(&mut self, purpose: Purpose) -> Result<i64, ParseError> {
         let column = self.column();
         known(&self.part(purpose)?, column)
     }
 
-    /// Parses an expression for this purpose.
+    /// Parses a part of an expression for this purpose.
     pub(super) fn part(&mut self, purpose: Purpose) -> Result<Node, ParseError> {
         let before = std::mem::replace(&mut self.purpose, purpose);
         let node = self.deeper(Self::expression);
@@ -305,7 +306,8 @@ fn hex(text: &str) -> Option<Vec<u8>> {
     is_whole.then(|| pairs.map(|pair| (pair[0] << 4 | pair[1]) as u8).collect())
 }
 
-/// The value of a node without memory and the frame counter, which the parser refuses where a number has to be known.
+/// The value of a node that uses neither memory nor the frame counter. (Where a number has to be known beforehand, the
+/// parser has already refused both.)
 fn known(node: &Node, column: usize) -> Result<i64, ParseError> {
     let problem = || ParseError::new(column, "this has no value: it divides by zero or is too large");
     node.value(0, &[]).ok_or_else(problem)

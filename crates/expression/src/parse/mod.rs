@@ -1,4 +1,5 @@
-//! A recursive descent parser from tokens to a tree: `operators` from loose to tight, and `memory` for names and brackets.
+//! A recursive descent parser, which turns tokens into a tree. `operators` parses operators by their precedence,
+//! `memory` parses names and brackets, and `variable` parses names whose addresses are computed.
 
 mod memory;
 mod operators;
@@ -25,15 +26,15 @@ impl ParseError {
     }
 }
 
-/// The largest number of nested brackets and signs. This limits the stack.
+/// The largest number of nested brackets and signs. It limits the use of the stack.
 const MAX_DEPTH: usize = 64;
 
 /// What the current number is for. This decides what a name in it means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Purpose {
-    /// A value: names are numbers in memory.
+    /// A value: names stand for numbers in memory.
     Value,
-    /// An address: names are addresses, and memory is not read.
+    /// An address: names stand for addresses. Memory can be read only if `reads_memory` is set.
     Address,
     /// An index or a length: no names.
     Count,
@@ -52,7 +53,7 @@ pub(crate) struct Parser<'a> {
     formula: Option<Vec<(History, Node)>>,
     /// Whether memory is read while the expression is evaluated, so that addresses can be read from memory.
     reads_memory: bool,
-    /// The tokens of the name that was parsed last, and the number there.
+    /// The tokens of the name that was parsed last, and the type and the format of the number there.
     last_name: (std::ops::Range<usize>, Option<(Type, Format)>),
 }
 
@@ -176,7 +177,7 @@ impl<'a> Parser<'a> {
         ParseError::new(self.column(), message)
     }
 
-    /// Calls `read` one level deeper.
+    /// Calls `read` at a nesting depth one level deeper.
     fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, ParseError>) -> Result<T, ParseError> {
         if self.depth == MAX_DEPTH {
             return Err(self.wrong(format!("at most {MAX_DEPTH} brackets and signs can be nested")));
@@ -187,7 +188,7 @@ impl<'a> Parser<'a> {
         result
     }
 
-    /// The node of a place. Each place is listed once.
+    /// Makes the node that reads a place. The list of places has each place only once.
     fn place(&mut self, place: Place, column: usize) -> Result<Node, ParseError> {
         if self.reads_memory {
             let Place { domain, address, kind } = place;

@@ -1,5 +1,5 @@
-//! Operators, from loose to tight. Bit operators bind tighter than comparisons, so `flags & 1 == 0` means what it seems to
-//! mean.
+//! Parses operators, from the lowest precedence to the highest. Bit operators bind tighter than comparisons, so
+//! `flags & 1 == 0` means `(flags & 1) == 0`.
 
 use super::{Parser, Purpose};
 use crate::ParseError;
@@ -7,7 +7,8 @@ use crate::formula::History;
 use crate::node::{Binary, Node, Unary};
 use crate::token::Token;
 
-/// Left-associative operators of the same precedence in each row, from loose to tight. All bind tighter than comparisons.
+/// Each row holds left-associative operators of the same precedence, from the lowest precedence to the highest. All of
+/// them bind tighter than comparisons.
 const LEVELS: [&[(&str, Binary)]; 6] = [
     &[("|", Binary::BitOr)],
     &[("^", Binary::BitXor)],

@@ -1,4 +1,4 @@
-//! Names whose addresses are computed: `party[2].hp`.
+//! Parses names whose addresses are computed, such as `party[2].hp`.
 
 use super::memory::{known_address, within};
 use super::{Parser, Purpose};
@@ -15,7 +15,7 @@ fn constant(number: impl Into<i64>) -> Node {
 }
 
 impl Parser<'_> {
-    /// The path that begins here, with `[]` in place of each index.
+    /// The path that begins at the next token, with `[]` in place of each index.
     pub(super) fn path(&self) -> String {
         let mut path = String::new();
         let mut tokens = self.tokens[self.next..].iter().map(|(_, token)| token).peekable();
@@ -82,7 +82,7 @@ impl Parser<'_> {
         self.value_of(number, kind, variable.format, column)
     }
 
-    /// Parses an index. It can be read from memory where memory is read while the expression is evaluated.
+    /// Parses an index. It can be read from memory if the expression reads memory while it is evaluated.
     fn index(&mut self, count: u32) -> Result<Node, ParseError> {
         let column = self.column();
         let purpose = if self.reads_memory { Purpose::Value } else { Purpose::Count };
@@ -100,7 +100,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The number at an address.
+    /// Makes the node that reads the number at an address.
     pub(super) fn number_at(
         &mut self,
         kind: Type,
@@ -120,7 +120,7 @@ impl Parser<'_> {
         Err(ParseError::new(column, message))
     }
 
-    /// The value that a number stands for.
+    /// Makes the node of the value that a number represents.
     fn value_of(&self, number: Node, kind: Type, format: Format, column: usize) -> Result<Node, ParseError> {
         match format {
             Format::Plain => Ok(number),

@@ -1,9 +1,9 @@
-//! The forms of codes, as people write them, and the forms that libmgba takes.
+//! The forms in which people write codes, and the forms that libmgba accepts.
 
 use super::CheatKind;
 use crate::platform::Platform;
 
-/// What a code looks like.
+/// The form of a code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Form {
     /// Game Boy Advance: 8 and 4 digits.
@@ -33,7 +33,7 @@ impl Form {
     }
 }
 
-/// The forms that codes of a kind have on a console; none if the kind is not for that console.
+/// The forms of a kind of codes on a console; empty if the console does not have this kind.
 fn forms(platform: Platform, kind: CheatKind) -> &'static [Form] {
     match (platform, kind) {
         (Platform::Gba, CheatKind::Auto) => &[Form::CodeBreaker, Form::Encrypted, Form::Raw],
@@ -64,7 +64,7 @@ struct Groups<'a> {
     dash: bool,
 }
 
-/// Splits a code at blanks, dashes and colons.
+/// Splits a code at white space, dashes and colons.
 fn groups(text: &str) -> Result<Groups<'_>, String> {
     let stranger = text
         .char_indices()
@@ -96,10 +96,10 @@ fn form(platform: Platform, groups: &Groups<'_>) -> Option<Form> {
     }
 }
 
-/// A code as libmgba takes it, which detects its form.
+/// Converts a code to the form that libmgba accepts. libmgba detects the kind of code from this form.
 ///
 /// # Errors
-/// What is wrong with it, and what is accepted.
+/// If the code is not accepted. The message says what is wrong, and what is accepted.
 pub(super) fn for_mgba(platform: Platform, kind: CheatKind, text: &str) -> Result<String, String> {
     let accepted = forms(platform, kind);
     if accepted.is_empty() {
@@ -123,7 +123,7 @@ pub(super) fn for_mgba(platform: Platform, kind: CheatKind, text: &str) -> Resul
             check_aligned(&all)?;
             format!("{}:{}", &all[..8], &all[8..])
         }
-        // libmgba 0.10 takes the address for the value, so it gets the same as a GameShark code.
+        // libmgba 0.10 has a bug with raw codes: it uses the address as the value. So it gets an equal GameShark code.
         Form::Raw => gameshark(&all[..4], &all[4..]),
         Form::GbCodeBreaker => gameshark(&all[2..6], &all[6..]),
         Form::GameShark => all,
@@ -134,7 +134,8 @@ pub(super) fn for_mgba(platform: Platform, kind: CheatKind, text: &str) -> Resul
     })
 }
 
-/// Refuses values whose address is not a multiple of their size: the console would write them elsewhere.
+/// Refuses values whose address is not a multiple of their size, because the console would write them to another
+/// address.
 fn check_aligned(digits: &str) -> Result<(), String> {
     let (address, value) = digits.split_at(8);
     let (number, size) = (u32::from_str_radix(address, 16).unwrap_or_default(), value.len() as u32 / 2);

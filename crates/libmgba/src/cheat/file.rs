@@ -1,5 +1,5 @@
-//! mGBA's files of cheats: `# Name` begins a cheat, `!disabled` before it switches it off, `!GSAv1` and the like name the
-//! encryption of the cheats from there on, until `!reset`. Other lines are codes.
+//! Reads mGBA's cheat files. A line `# Name` begins a cheat, and `!disabled` before it switches the cheat off. `!GSAv1`
+//! and similar lines name the encryption of the following cheats, until `!reset`. All other lines are codes.
 
 use std::fs;
 use std::path::Path;
@@ -7,14 +7,15 @@ use std::path::Path;
 use super::{Cheat, CheatKind, Code};
 use crate::error::Error;
 
-/// The largest file taken, in bytes.
+/// The largest file that is accepted, in bytes.
 const MAX_FILE: u64 = 1 << 20;
 
-/// Reads a file of cheats as mGBA writes it.
+/// Reads one of mGBA's cheat files.
 ///
 /// # Errors
 ///
-/// If it cannot be read, or a line is not in the format. The codes themselves are checked when the cheats are added.
+/// If the file cannot be read, or a line does not have the right format. The codes are checked later, when the cheats
+/// are added.
 pub fn read_cheats(path: &Path) -> Result<Vec<Cheat>, Error> {
     let shown = path.display().to_string();
     let refused = |problem: String| Error::Cheat { place: shown.clone(), problem };
@@ -87,7 +88,7 @@ fn parse(file: &str, text: &str) -> Result<Vec<Cheat>, Error> {
             "there is no cheat in it; a cheat is a line `# Name` and a line for each of its codes".to_owned();
         return Err(Error::Cheat { place: file.to_owned(), problem });
     }
-    // A name without codes is a heading, as in files that people write.
+    // People write names without codes as headings.
     cheats.retain(|cheat| !cheat.codes.is_empty());
     Ok(cheats)
 }
@@ -112,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directive_that_is_unknown_is_refused_with_its_line() {
+    fn an_unknown_directive_is_refused_with_its_line() {
         let error = parse("a.cheats", "# X\n!PARv9\n").unwrap_err().to_string();
         assert_eq!(
             error,

@@ -21,16 +21,16 @@ const MAX_NAME: usize = 200;
 /// The device that codes are for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CheatKind {
-    /// Detected from the form of each code, and for encrypted ones from what they become.
+    /// Detected from the form of each code. The encryption is detected by trying to decrypt the code.
     #[default]
     Auto,
     /// GameShark or Action Replay v1 and v2 of the Game Boy Advance, encrypted; or GameShark of the Game Boy.
     GameShark,
-    /// The same of the Game Boy Advance, not encrypted.
+    /// GameShark or Action Replay v1 and v2 of the Game Boy Advance, not encrypted.
     GameSharkRaw,
     /// Action Replay v3 and v4 (Action Replay MAX) of the Game Boy Advance, encrypted.
     ActionReplay,
-    /// The same, not encrypted.
+    /// Action Replay v3 and v4 of the Game Boy Advance, not encrypted.
     ActionReplayRaw,
     /// CodeBreaker.
     CodeBreaker,
@@ -66,7 +66,7 @@ impl CheatKind {
         }
     }
 
-    /// The words of mGBA's cheat files for the encryption of codes.
+    /// The line in mGBA's cheat files that names this encryption of codes.
     fn directive(self) -> Option<&'static CStr> {
         match self {
             CheatKind::GameShark => Some(c"GSAv1"),
@@ -95,10 +95,10 @@ impl FromStr for CheatKind {
     }
 }
 
-/// A line of a cheat.
+/// A code of a cheat.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Code {
-    /// The line of its file, or its place in the cheat, counted from 1.
+    /// The number of its line in the file, or in the text of the cheat, counted from 1.
     pub line: usize,
     /// The code.
     pub text: String,
@@ -109,14 +109,14 @@ pub struct Code {
 pub struct Cheat {
     /// Its display name.
     pub name: String,
-    /// What its codes are for.
+    /// The device that its codes are for.
     pub kind: CheatKind,
     /// Its codes in order.
     pub codes: Vec<Code>,
     /// Whether it is on.
     pub enabled: bool,
-    /// The file that it was read from. Such a cheat can have codes of several forms, and without a kind it has the encryption
-    /// of the cheat before it, as in mGBA.
+    /// The file that it was read from, if there is one. A cheat from a file can have codes of several forms. If its
+    /// kind is `Auto`, it has the encryption of the cheat before it, as in mGBA.
     pub file: Option<String>,
 }
 
@@ -148,10 +148,10 @@ impl Cheat {
 
 /// Cheats are removed when another game is loaded. Resets and states do not change them.
 impl Core {
-    /// Adds a cheat after the others. If it is on, its codes are applied now, and then at the end of each frame; codes with a
-    /// master code are applied whenever the game executes the instruction at that address.
+    /// Adds a cheat after the others. If it is on, its codes are applied now, and then at the end of each frame. If it
+    /// has a master code, they are applied whenever the game executes the instruction at the master code's address.
     ///
-    /// A master code, and the keys of encrypted CodeBreaker codes, are also for the cheats after this one.
+    /// A master code, and the keys of encrypted CodeBreaker codes, also apply to the cheats after this one.
     ///
     /// # Errors
     ///
@@ -189,12 +189,12 @@ impl Core {
         self.handle.cheats()
     }
 
-    /// Switches the cheat of this index on or off. Does nothing if there is none.
+    /// Switches the cheat with this index on or off. Does nothing if there is no such cheat.
     pub fn enable_cheat(&mut self, index: usize, enabled: bool) {
         self.handle.enable_cheat(index, enabled);
     }
 
-    /// Removes the cheat of this index. Does nothing if there is none.
+    /// Removes the cheat with this index. Does nothing if there is no such cheat.
     pub fn remove_cheat(&mut self, index: usize) {
         self.handle.remove_cheat(index);
     }
@@ -205,7 +205,7 @@ impl Core {
     }
 }
 
-/// Why libmgba or the shim does not take a cheat.
+/// The error for a cheat that libmgba or the shim does not accept.
 fn refusal(cheat: &Cheat, status: Status, CheatProblem { line, value }: CheatProblem) -> Error {
     let Some(code) = cheat.codes.get(line) else { return Error::OutOfMemory };
     match status {
@@ -237,7 +237,7 @@ fn refusal(cheat: &Cheat, status: Status, CheatProblem { line, value }: CheatPro
     }
 }
 
-/// A text without NUL, which its caller has checked.
+/// Converts a text to a C string. The caller has checked that it contains no NUL.
 fn c_string(text: String) -> CString {
     CString::new(text).unwrap_or_default()
 }

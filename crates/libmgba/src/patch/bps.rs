@@ -1,4 +1,5 @@
-//! BPS: actions that write the patched ROM from its beginning to its end, with the sizes and checksums of both ROMs.
+//! Applies BPS patches. A patch has actions that write the patched ROM from beginning to end, and the sizes and
+//! checksums of both ROMs.
 
 use super::Problem;
 use super::reader::Reader;
@@ -46,7 +47,7 @@ pub(super) fn apply(patch: &[u8], rom: &[u8]) -> Result<Vec<u8>, Problem> {
                 if from_patched >= patched.len() {
                     return Err(outside("patched ROM", from_patched));
                 }
-                // The bytes that are copied may be those that this action has written.
+                // The bytes to copy may be bytes that this action has just written.
                 for _ in 0..length {
                     patched.push(patched[from_patched]);
                     from_patched += 1;
@@ -62,7 +63,7 @@ pub(super) fn apply(patch: &[u8], rom: &[u8]) -> Result<Vec<u8>, Problem> {
     Ok(patched)
 }
 
-/// A position after a signed distance, whose lowest bit is the sign.
+/// Reads a signed distance, whose lowest bit is the sign. Returns the position at that distance.
 fn moved(reader: &mut Reader<'_>, position: usize) -> Result<usize, Problem> {
     let begin = reader.at();
     let number = reader.number()?;

@@ -1,4 +1,4 @@
-//! IPS: records of an offset and bytes, or a byte and how many times it is repeated.
+//! Applies IPS patches. A patch has records, each with an offset, and bytes or a byte that is repeated.
 
 use super::Problem;
 use super::reader::Reader;
@@ -12,7 +12,8 @@ pub(super) fn apply(patch: &[u8], rom: &[u8]) -> Result<Vec<u8>, Problem> {
     loop {
         let begin = reader.at();
         let rest = reader.rest();
-        // The same bytes can be the offset of a record, which is longer.
+        // The end mark can be followed by a size of 3 bytes. In a longer rest, the same bytes are the offset of a
+        // record.
         if rest.starts_with(END) && matches!(rest.len(), 3 | 6) {
             break;
         }

@@ -12,20 +12,21 @@ use std::path::{Path, PathBuf};
 use crate::MAX_ROM_SIZE;
 use crate::error::Error;
 
-/// The endings of patches next to a ROM, in mGBA's order.
+/// The extensions of patches next to a ROM, in mGBA's order.
 const ENDINGS: [&str; 3] = ["ups", "ips", "bps"];
-/// The largest patch taken, in bytes: a whole ROM, and as much again for what a format adds.
+/// The largest patch that is accepted, in bytes: a whole ROM, and the same amount for the overhead of a format.
 const MAX_PATCH: usize = 2 * MAX_ROM_SIZE;
 
 /// Which patch a ROM gets when it is loaded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Patching {
-    /// None.
+    /// No patch.
     #[default]
     Off,
-    /// The one next to the ROM, with the ROM's name and the ending `.ups`, `.ips` or `.bps`, if there is one.
+    /// The patch next to the ROM, if there is one: a file with the ROM's name and the extension `.ups`, `.ips` or
+    /// `.bps`.
     NextTo,
-    /// This file. Games that are loaded later get the one next to them.
+    /// This file. Games that are loaded later get the patch next to them.
     File(PathBuf),
 }
 
@@ -41,7 +42,7 @@ impl Patching {
         }
     }
 
-    /// What games get that are loaded after the first.
+    /// The setting for games that are loaded after the first one.
     pub(crate) fn of_later_games(self) -> Patching {
         match self {
             Patching::File(_) => Patching::NextTo,
@@ -50,14 +51,14 @@ impl Patching {
     }
 }
 
-/// What is wrong with a patch, at which of its bytes.
+/// What is wrong with a patch, and at which byte.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
     at: usize,
     text: String,
 }
 
-/// The ROM with the patch in the file at `path` applied to it.
+/// Applies the patch in the file at `path` to a ROM. Returns the patched ROM.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Reads a patch from its first byte to its last.
+//! Reads a patch from beginning to end.
 
 use super::Problem;
 use crate::MAX_ROM_SIZE;
@@ -10,17 +10,17 @@ pub(super) const SUMS: usize = 12;
 pub(super) struct Reader<'a> {
     patch: &'a [u8],
     at: usize,
-    /// Where the part that is read ends.
+    /// The end of the part that is read.
     end: usize,
 }
 
 impl<'a> Reader<'a> {
-    /// Begins after the first `at` bytes.
+    /// Begins to read after the first `at` bytes.
     pub fn new(patch: &'a [u8], at: usize) -> Reader<'a> {
         Reader { patch, at, end: patch.len() }
     }
 
-    /// The same for a patch that ends with checksums, after a check of the patch's own.
+    /// Like `new`, for a patch that ends with checksums. Checks the checksum of the patch itself.
     pub fn with_sums(patch: &'a [u8], at: usize) -> Result<Reader<'a>, Problem> {
         let mut reader = Reader::new(patch, at);
         let Some(end) = patch.len().checked_sub(SUMS).filter(|end| *end >= at) else {
@@ -47,7 +47,7 @@ impl<'a> Reader<'a> {
         self.at == self.end
     }
 
-    /// The bytes that are left.
+    /// The bytes that were not read yet.
     pub fn rest(&self) -> &'a [u8] {
         &self.patch[self.at..self.end]
     }
@@ -58,13 +58,14 @@ impl<'a> Reader<'a> {
         Ok(bytes)
     }
 
-    /// A number of `count` bytes, the most significant first.
+    /// Reads a number of `count` bytes, the most significant first.
     pub fn big_endian(&mut self, count: usize) -> Result<usize, Problem> {
         Ok(self.bytes(count)?.iter().fold(0, |number, byte| number << 8 | usize::from(*byte)))
     }
 
-    /// A number of UPS and BPS: seven bits in each byte, the least significant first; the last byte has its top bit set. Each
-    /// further byte adds one more than its bits, so that no number has two forms.
+    /// Reads a number in the format of UPS and BPS: seven bits in each byte, the least significant first. The last byte
+    /// has its top bit set. Every byte after the first adds one more than the value of its bits, so each number has
+    /// only one form.
     pub fn number(&mut self) -> Result<usize, Problem> {
         let begin = self.at;
         let (mut number, mut unit) = (0usize, 1usize);
@@ -86,7 +87,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The size of a ROM.
+    /// Reads the size of a ROM.
     pub fn rom_size(&mut self) -> Result<usize, Problem> {
         let begin = self.at;
         let size = self.number()?;
@@ -97,7 +98,7 @@ impl<'a> Reader<'a> {
         Ok(size)
     }
 
-    /// The checksum of this index at the end of the patch.
+    /// The checksum with this index at the end of the patch.
     pub fn sum(&self, index: usize) -> u32 {
         let at = self.patch.len() - SUMS + 4 * index;
         self.patch[at..at + 4].iter().rev().fold(0, |sum, byte| sum << 8 | u32::from(*byte))

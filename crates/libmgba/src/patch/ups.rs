@@ -1,4 +1,5 @@
-//! UPS: what is to be combined with the ROM by exclusive or, with the sizes and checksums of both ROMs.
+//! Applies UPS patches. A patch has bytes that are combined with the ROM by exclusive or, and the sizes and checksums
+//! of both ROMs.
 
 use super::Problem;
 use super::reader::Reader;
@@ -17,7 +18,7 @@ pub(super) fn apply(patch: &[u8], rom: &[u8]) -> Result<Vec<u8>, Problem> {
             let change = reader.bytes(1)?[0];
             match patched.get_mut(at) {
                 Some(byte) => *byte ^= change,
-                // What a larger ROM had there before it became smaller.
+                // The byte is in the original ROM, but not in the patched ROM, which is smaller.
                 None if at < before.max(after) || change == 0 => {}
                 None => {
                     let text = format!("the block there changes the byte {at} of a ROM of {after} bytes");

@@ -1,4 +1,4 @@
-//! Games in zip and 7z archives.
+//! Tests of games in zip and 7z archives.
 
 use std::fs;
 use std::io::{Cursor, Write};
@@ -26,7 +26,7 @@ fn zip(files: &Files) -> Vec<u8> {
     zip_with(CompressionMethod::Deflated, files)
 }
 
-/// All files in one block, as `7z a` packs them.
+/// A 7z archive with all files in one block, as `7z a` packs them.
 fn solid(method: EncoderMethod, files: &Files) -> Vec<u8> {
     let mut writer = ArchiveWriter::new(Cursor::new(Vec::new())).unwrap();
     writer.set_content_methods(vec![method.into()]);
@@ -36,7 +36,7 @@ fn solid(method: EncoderMethod, files: &Files) -> Vec<u8> {
     writer.finish().unwrap().into_inner()
 }
 
-/// Each file in a block of its own.
+/// A 7z archive with each file in a block of its own.
 fn seven_zip(files: &Files) -> Vec<u8> {
     let mut writer = ArchiveWriter::new(Cursor::new(Vec::new())).unwrap();
     for (name, bytes) in files {
@@ -45,7 +45,7 @@ fn seven_zip(files: &Files) -> Vec<u8> {
     writer.finish().unwrap().into_inner()
 }
 
-/// The message of the error when these bytes are opened.
+/// Opens a file with these bytes, which must fail. Returns the error message.
 fn refused(name: &str, bytes: &[u8]) -> String {
     let (_dir, path) = file(name, bytes);
     let error = Core::open(&path).expect_err("this must not open");
@@ -94,7 +94,7 @@ fn one_of_several_games_is_named_after_the_archive() {
         for (inside, title) in [("games/red.gb", "RED"), ("blue.gb", "BLUE")] {
             let mut core = Core::open(&path.join(inside)).unwrap();
             assert_eq!(core.title(), title);
-            // Its files do not mix with those of the other game.
+            // The two games have different files for their states.
             run(&mut core, 2);
             core.save_state_slot(1, 0).unwrap();
             let state = Path::new(inside).with_extension("ss1");
@@ -130,14 +130,14 @@ fn an_archive_without_a_game_says_what_it_holds() {
 }
 
 #[test]
-fn what_has_the_name_of_a_game_is_checked_too() {
+fn a_file_with_the_name_of_a_game_must_be_a_rom() {
     let (_dir, path) = file("a.zip", &zip(&[("g.gba", &b"no game".repeat(100))]));
     let error = Core::open(&path).unwrap_err();
     assert!(matches!(error, Error::NotARom { .. }), "{error}");
 }
 
 #[test]
-fn an_archive_that_is_cut_short_is_called_that() {
+fn the_error_for_a_truncated_archive_says_so() {
     let rom = gba("FRAMEWIRE", "BFWE");
     let (zip, seven) = (zip(&[("g.gba", &rom)]), seven_zip(&[("g.gba", &rom)]));
     for (name, bytes) in [
@@ -151,7 +151,7 @@ fn an_archive_that_is_cut_short_is_called_that() {
 }
 
 #[test]
-fn other_archives_are_named() {
+fn the_error_for_an_unsupported_archive_names_its_kind() {
     for (name, bytes, says) in [
         ("game.gba.gz", b"\x1F\x8B\x08\0\0\0\0\0".as_slice(), "is a gzip file"),
         ("game.rar", b"Rar!\x1A\x07\0\0", "is a RAR archive"),
@@ -169,20 +169,20 @@ fn a_game_larger_than_any_cartridge_is_not_unpacked() {
         let text = refused(name, archive);
         assert!(text.contains("no cartridge has more than 64 MiB"), "{text}");
     }
-    // The same zip archive says that the game is small, in both of its records.
-    let mut lies = bomb;
+    // The same zip archive, with a false, small size of the game in both of its records.
+    let mut wrong = bomb;
     let size = u32::try_from(zeros.len()).unwrap().to_le_bytes();
-    for at in 0..lies.len() - 4 {
-        if lies[at..at + 4] == size {
-            lies[at..at + 4].copy_from_slice(&1000u32.to_le_bytes());
+    for at in 0..wrong.len() - 4 {
+        if wrong[at..at + 4] == size {
+            wrong[at..at + 4].copy_from_slice(&1000u32.to_le_bytes());
         }
     }
-    let text = refused("lies.zip", &lies);
+    let text = refused("lies.zip", &wrong);
     assert!(text.contains("is a damaged zip archive"), "{text}");
 }
 
 #[test]
-fn a_damaged_archive_is_an_error_and_nothing_worse() {
+fn a_damaged_archive_causes_no_panic_and_gives_no_wrong_game() {
     let rom = gb("FRAMEWIRE");
     let files = [("readme.txt", b"how to play".as_slice()), ("g.gb", &rom)];
     let dir = tempfile::tempdir().unwrap();
@@ -204,13 +204,13 @@ fn a_damaged_archive_is_an_error_and_nothing_worse() {
     }
 }
 
-/// Whether these bytes are no longer an archive. They are then taken for a plain ROM, which is checked later.
+/// Whether these bytes no longer begin like an archive. Then they are read as a plain ROM, which is checked later.
 fn kind_is_lost(bytes: &[u8]) -> bool {
     !bytes.starts_with(b"PK\x03\x04") && !bytes.starts_with(b"7z\xBC\xAF\x27\x1C")
 }
 
 #[test]
-fn a_script_that_loses_the_game_gets_it_back_from_the_archive() {
+fn a_game_that_a_script_has_unloaded_is_read_again_from_the_archive() {
     let files = [("red.gb", gb("RED")), ("blue.gb", gb("BLUE"))];
     let files: Vec<_> = files.iter().map(|(name, rom)| (*name, rom.as_slice())).collect();
     let (_dir, path) = file("pack.zip", &zip(&files));

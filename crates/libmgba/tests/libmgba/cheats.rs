@@ -1,22 +1,22 @@
-//! Cheats of each kind on the demo game and on a small Game Boy ROM.
+//! Tests of cheats of each kind, with the demo game and a small Game Boy ROM.
 
 use framewire_libmgba::{Cheat, CheatKind, Core, read_cheats};
 
 use crate::support::{file, gb, gb_core, gba, run};
 
 const DEMO: &[u8] = include_bytes!("../../../../rom/framewire-demo.gba");
-/// Where the demo game never writes.
+/// An address to which the demo game never writes.
 const SCRATCH: u32 = 0x0200_0100;
-/// A part of the title in the header of a GBA's ROM.
+/// The address of the title in the header of a GBA ROM.
 const TITLE: u32 = 0x0800_00A0;
-/// In the ROM of `gb`, after its program.
+/// An address in the ROM of `gb`, after its program.
 const GB_UNUSED: u32 = 0x0160;
 
 /// The keys of encrypted GameShark and Action Replay codes.
 const GAMESHARK: [u32; 4] = [0x09F4_FBBD, 0x9681_884A, 0x3520_27E9, 0xF3DE_E5A7];
 const ACTION_REPLAY: [u32; 4] = [0x7AA9_648F, 0x7FAE_6994, 0xC0EF_AAD5, 0x4271_2C57];
 
-/// Encrypts a code as these devices do: with the Tiny Encryption Algorithm.
+/// Encrypts a code in the way of these devices, with the Tiny Encryption Algorithm.
 fn encrypted(key: [u32; 4], mut a: u32, mut b: u32) -> String {
     let mix = |value: u32, sum: u32, first: u32, second: u32| {
         (value << 4).wrapping_add(first) ^ value.wrapping_add(sum) ^ (value >> 5).wrapping_add(second)
@@ -30,7 +30,7 @@ fn encrypted(key: [u32; 4], mut a: u32, mut b: u32) -> String {
     format!("{a:08X} {b:08X}")
 }
 
-/// A Game Genie code, with the byte that it replaces if there is one.
+/// Makes a Game Genie code. `replaced` is the byte that it replaces, if the code has it.
 fn game_genie(address: u32, value: u8, replaced: Option<u8>) -> String {
     let value = u32::from(value);
     let first = value << 4 | address >> 8 & 0xF;
@@ -94,7 +94,7 @@ fn codes_of_each_kind_change_memory_in_each_frame() {
 }
 
 #[test]
-fn a_condition_is_judged_in_each_frame() {
+fn a_condition_is_checked_in_each_frame() {
     let mut core = demo();
     add(&mut core, CheatKind::CodeBreaker, "72000100 0063\n82000104 0001");
     run(&mut core, 1);
@@ -117,7 +117,7 @@ fn codes_that_change_the_rom_are_undone() {
         add(&mut core, kind, &codes);
         run(&mut core, 3);
         assert_eq!(core.read16(TITLE), 0x4142, "{kind}");
-        // Another cheat for the same place, which is switched off first and last.
+        // Another cheat changes the same bytes. Each of the two is switched off or removed while the other one is on.
         add(&mut core, CheatKind::Raw, "080000A0:5555");
         assert_eq!(core.read16(TITLE), 0x5555);
         core.enable_cheat(0, false);
@@ -132,15 +132,15 @@ fn codes_that_change_the_rom_are_undone() {
 }
 
 #[test]
-fn codes_with_a_master_code_are_applied_when_the_game_comes_by_it() {
-    // add r0, pc, #1; bx r0; then, in Thumb code at 0x080000C8: nop, and back to it.
+fn codes_with_a_master_code_are_applied_when_the_game_reaches_it() {
+    // add r0, pc, #1; bx r0; then, in Thumb code at 0x080000C8: nop; b back to nop.
     let mut rom = gba("MASTER", "BFWE");
     rom[0xC0..0xC8].copy_from_slice(&[0x01, 0x00, 0x8F, 0xE2, 0x10, 0xFF, 0x2F, 0xE1]);
     rom[0xC8..0xCC].copy_from_slice(&[0xC0, 0x46, 0xFD, 0xE7]);
     let mut core = Core::from_bytes(&rom).unwrap();
     add(&mut core, CheatKind::CodeBreaker, "100000C8 0007");
     add(&mut core, CheatKind::CodeBreaker, "82000100 0063");
-    assert_eq!(core.read16(SCRATCH), 0, "it waits for the game");
+    assert_eq!(core.read16(SCRATCH), 0, "the game has not reached the master code");
     run(&mut core, 1);
     assert_eq!(core.read16(SCRATCH), 0x63);
     core.enable_cheat(1, false);
@@ -207,7 +207,7 @@ fn a_game_genie_code_changes_only_the_banks_with_its_byte() {
 }
 
 #[test]
-fn states_and_scripts_leave_cheats_as_they_are() {
+fn states_and_scripts_do_not_change_cheats() {
     let mut core = demo();
     run(&mut core, 2);
     let before = core.save_state(31).unwrap();
@@ -220,7 +220,7 @@ fn states_and_scripts_leave_cheats_as_they_are() {
         run(&mut core, 1);
         assert_eq!(core.read8(SCRATCH), 0x63);
     }
-    // A script's states are libmgba's own, which replace its cheats.
+    // A script loads states with libmgba's own function, which replaces libmgba's cheats.
     crate::support::lua(&mut core, "emu:loadStateBuffer(emu:saveStateBuffer(31), 31)");
     core.clear_cheats();
     assert_eq!(core.cheats(), 0);
@@ -233,7 +233,7 @@ fn states_and_scripts_leave_cheats_as_they_are() {
 }
 
 #[test]
-fn another_game_is_without_the_cheats() {
+fn loading_another_game_removes_the_cheats() {
     let mut core = demo();
     add(&mut core, CheatKind::Raw, "02000100:63\n080000A0:4142");
     let (_home, path) = file("other.gba", &gba("OTHER", "BFWE"));
@@ -246,7 +246,7 @@ fn another_game_is_without_the_cheats() {
 }
 
 #[test]
-fn a_file_of_mgba_is_loaded() {
+fn a_cheat_file_of_mgba_is_loaded() {
     let text = "!GSAv1 raw\n# Byte\n02000100 00000055\n!reset\n!disabled\n# Off\n82000104 1234\n# Word\n82000108 1234\n";
     let (_home, path) = file("demo.cheats", text.as_bytes());
     let mut core = demo();
@@ -258,7 +258,7 @@ fn a_file_of_mgba_is_loaded() {
     assert_eq!(read, [0x55, 0, 0x1234]);
 }
 
-/// The error for a cheat that is refused.
+/// Adds a cheat, which must be refused. Returns the error message.
 #[track_caller]
 fn refused(core: &mut Core, kind: CheatKind, codes: &str) -> String {
     let error = core.add_cheat(&Cheat::new("test", kind, codes)).expect_err(codes).to_string();
@@ -267,7 +267,7 @@ fn refused(core: &mut Core, kind: CheatKind, codes: &str) -> String {
 }
 
 #[test]
-fn codes_that_make_no_sense_are_refused_with_their_line_and_the_reason() {
+fn invalid_codes_are_refused_with_their_line_and_the_reason() {
     let (mut gba, mut gb) = (demo(), gb_core());
     for (kind, codes, line, reason) in [
         (CheatKind::Auto, "", "cheat \"test\"", "it has 0 codes"),

@@ -1,8 +1,8 @@
-//! Two cores of one game: one that libmgba runs, and one that takes the short cuts of this crate.
+//! Compares two cores with the same game. libmgba runs the first alone; the second uses the faster code of this crate.
 
 use framewire_libmgba::Core;
 
-/// Numbers that are the same in each run.
+/// Pseudo-random numbers, which are the same in each run.
 pub struct Random(pub u64);
 
 impl Random {
@@ -11,7 +11,7 @@ impl Random {
         (self.0 >> 33) as u32
     }
 
-    /// One of these.
+    /// Chooses one of these values.
     pub fn choose<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.next() as usize % of.len()]
     }
@@ -22,7 +22,7 @@ pub fn seeds(usual: u64) -> u64 {
     std::env::var("FRAMEWIRE_SEEDS").map_or(usual, |seeds| seeds.parse().unwrap())
 }
 
-/// Two cores of a game: libmgba runs all of the first.
+/// Two cores with the same game. In the first, libmgba runs all instructions and mixes all sound.
 pub fn pair(rom: &[u8]) -> [Core; 2] {
     let mut pair = [(); 2].map(|()| Core::from_bytes(rom).unwrap());
     pair[0].step_all_cycles(true);

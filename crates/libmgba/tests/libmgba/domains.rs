@@ -20,17 +20,17 @@ fn the_domains_are_those_that_lua_has() {
             .iter()
             .map(|d| format!("{} {} {} {} {}", d.name, d.short_name, d.base, d.bound, d.size))
             .collect();
-        // Lua's sizes of two Game Boy domains are wrong: its video RAM includes the cartridge's RAM and, before 0.10.2, its
-        // cartridge is as large as one can be.
+        // In Lua, two Game Boy domains have wrong sizes: the video RAM includes the cartridge's RAM and, before mGBA
+        // 0.10.2, the cartridge has the largest possible size.
         let is_gb = core.platform() == Platform::Gb;
-        let but_wrong = |all: Vec<String>| -> Vec<String> {
+        let without_wrong = |all: Vec<String>| -> Vec<String> {
             let wrong =
                 |domain: &String| is_gb && (domain.starts_with("vram ") || domain.starts_with("cart0 "));
             let mut all: Vec<_> = all.into_iter().filter(|domain| !wrong(domain)).collect();
             all.sort();
             all
         };
-        assert_eq!(but_wrong(theirs), but_wrong(ours));
+        assert_eq!(without_wrong(theirs), without_wrong(ours));
     }
 }
 
@@ -65,8 +65,8 @@ fn a_gba_has_its_ten_domains() {
     assert_eq!(core.domain_index("nonsense"), None);
 }
 
-/// Offsets worth trying in a domain of this size: its ends, where banks meet,
-/// odd ones, and far past it.
+/// Offsets to test in a domain of this size: its ends, the borders of banks, odd
+/// offsets, and offsets far past its end.
 fn offsets(size: u32) -> Vec<u32> {
     let mut all = vec![0, 1, 2, 3, 0x101, 0x7FE, 0x1FFD, 0x3FFE, 0x3FFF, 0x4001, 0x7FFF];
     all.extend([size - 4, size - 1, size, size + 1, size * 2 + 5]);
@@ -74,8 +74,8 @@ fn offsets(size: u32) -> Vec<u32> {
     all
 }
 
-/// Where Lua's domains are right: at aligned offsets, except for the Game Boy's video RAM, and its cartridge RAM while it is
-/// locked.
+/// Compares with Lua where Lua's domains are right: at aligned offsets, but not in a Game Boy's video RAM, and not in
+/// its cartridge RAM while it is locked.
 #[test]
 fn reads_equal_those_of_lua() {
     for mut core in [gba_core(), gb_core()] {
@@ -123,7 +123,7 @@ fn reads_equal_those_of_lua() {
 }
 
 #[test]
-fn writes_are_seen_by_the_bus_and_by_lua() {
+fn writes_are_visible_on_the_bus_and_in_lua() {
     let mut core = gba_core();
     let wram = index(&core, "wram");
     core.domain_write32(wram, 0x100, 0xDDCC_BBAA).unwrap();
@@ -137,7 +137,7 @@ fn writes_are_seen_by_the_bus_and_by_lua() {
 }
 
 #[test]
-fn every_domain_takes_reads_and_writes_at_every_offset() {
+fn every_domain_can_be_read_and_written_at_every_offset() {
     for mut core in [gba_core(), gb_core()] {
         for i in 0..core.domains().len() {
             for offset in offsets(core.domains()[i].size) {
@@ -157,7 +157,7 @@ fn every_domain_takes_reads_and_writes_at_every_offset() {
 }
 
 #[test]
-fn a_game_boys_banks_lie_one_after_another() {
+fn a_game_boys_banks_follow_each_other() {
     let mut core = gb_core();
     let vram = index(&core, "vram");
     core.domain_write8(vram, 0x10, 0x42).unwrap();
@@ -205,7 +205,7 @@ fn every_bank_of_a_game_boy_color_is_read_and_written_in_its_domain() {
 }
 
 #[test]
-fn cartridge_ram_is_reached_while_the_game_has_it_locked() {
+fn cartridge_ram_can_be_accessed_while_the_game_has_it_locked() {
     let mut core = gb_core();
     let sram = index(&core, "sram");
     core.write8(0, 0);
@@ -216,7 +216,7 @@ fn cartridge_ram_is_reached_while_the_game_has_it_locked() {
 }
 
 #[test]
-fn numbers_at_odd_addresses_mean_the_bytes_there() {
+fn numbers_at_odd_addresses_consist_of_the_bytes_there() {
     for mut core in [gba_core(), gb_core()] {
         let base = if core.platform() == Platform::Gba { 0x0200_0100 } else { 0xC100 };
         let domain = index(&core, "wram");
@@ -239,7 +239,7 @@ fn numbers_at_odd_addresses_mean_the_bytes_there() {
 }
 
 #[test]
-fn single_bytes_in_video_memory_leave_their_neighbours_alone() {
+fn writing_a_byte_of_video_memory_does_not_change_its_neighbour() {
     let mut core = gba_core();
     for (name, base) in [("palette", 0x0500_0000), ("vram", 0x0601_0000), ("oam", 0x0700_0000)] {
         core.write32(base + 0x10, 0x4433_2211);
@@ -253,7 +253,7 @@ fn single_bytes_in_video_memory_leave_their_neighbours_alone() {
 }
 
 #[test]
-fn unknown_domains_and_endless_ranges_are_errors() {
+fn unknown_domains_and_ranges_that_are_too_long_are_errors() {
     let mut core = gba_core();
     let none = core.domains().len();
     for result in [

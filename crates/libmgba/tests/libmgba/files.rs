@@ -22,7 +22,7 @@ fn roms_open_plain() {
 }
 
 #[test]
-fn a_rom_shorter_than_its_header_says_ran_without_a_word() {
+fn a_rom_that_does_not_match_its_header_is_reported() {
     let mut short = gb("FRAMEWIRE");
     short[0x148] = 1;
     short[0x14D] = short[0x14D].wrapping_sub(1);
@@ -41,7 +41,7 @@ fn a_rom_shorter_than_its_header_says_ran_without_a_word() {
 }
 
 #[test]
-fn a_title_ended_with_the_flag_for_colour() {
+fn a_title_does_not_include_the_flag_for_colour() {
     let mut rom = gb("PRICK OCH SOMMA");
     for flag in [0x80, 0xC0] {
         rom[0x143] = flag;
@@ -51,7 +51,7 @@ fn a_title_ended_with_the_flag_for_colour() {
 }
 
 #[test]
-fn a_relative_path_and_one_in_other_letters_open() {
+fn a_path_with_spaces_and_umlauts_opens() {
     let (_dir, path) = file("Spiel für zwei, +1.gba", &gba("FRAMEWIRE", "BFWE"));
     assert_eq!(Core::open(&path).unwrap().title(), "FRAMEWIRE");
 }
@@ -73,7 +73,7 @@ fn a_folder_is_not_a_file() {
 }
 
 #[test]
-fn an_empty_file_is_called_empty() {
+fn the_error_for_an_empty_file_says_so() {
     let (_dir, path) = file("g.gba", b"");
     assert!(matches!(error(&path), Error::Empty { .. }));
     assert!(matches!(Core::from_bytes(&[]), Err(Error::Empty { .. })));
@@ -101,14 +101,14 @@ fn the_error_for_a_file_that_is_not_a_rom_says_so() {
 }
 
 #[test]
-fn a_rom_cut_short_in_its_header_is_called_that() {
+fn the_error_for_a_rom_cut_short_in_its_header_says_so() {
     let (_dir, path) = file("g.gba", &gba("FRAMEWIRE", "BFWE")[..0xBF]);
     let error = error(&path);
     assert!(matches!(error, Error::Truncated { .. }), "{error}");
 }
 
 #[test]
-fn an_elf_file_gets_the_command_that_makes_a_rom_of_it() {
+fn the_error_for_an_elf_file_names_the_command_that_makes_a_rom() {
     let own = std::env::current_exe().unwrap();
     let error = error(&own);
     assert!(matches!(error, Error::Elf { .. }), "{error}");
@@ -130,7 +130,7 @@ fn a_path_with_a_nul_or_of_absurd_length_is_refused() {
 }
 
 #[test]
-fn another_rom_takes_the_place_of_the_running_one_without_a_reset() {
+fn another_rom_replaces_the_running_one_without_a_reset() {
     let mut core = gba_core();
     run(&mut core, 5);
     let counted = core.read32(GBA_COUNTER);
@@ -144,11 +144,11 @@ fn another_rom_takes_the_place_of_the_running_one_without_a_reset() {
     run(&mut core, 5);
     assert_eq!(core.title(), "OTHER");
     core.save_state_slot(3, 0).unwrap();
-    assert!(path.with_extension("ss3").exists(), "slots move along");
+    assert!(path.with_extension("ss3").exists(), "the state slots are next to the new ROM");
 }
 
 #[test]
-fn a_rom_that_cannot_be_loaded_leaves_the_running_game_alone() {
+fn a_rom_that_cannot_be_loaded_does_not_change_the_running_game() {
     let mut core = gba_core();
     run(&mut core, 5);
     let state = core.save_state(0).unwrap();

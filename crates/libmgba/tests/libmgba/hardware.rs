@@ -1,4 +1,4 @@
-//! The console of a core: its BIOS, the model of a Game Boy, and its colours.
+//! Tests of the settings of a console: its BIOS, the model of a Game Boy, its colours, and save memory.
 
 use framewire_libmgba::{Core, GbModel, Hardware, Options, SaveType};
 
@@ -10,8 +10,8 @@ fn with(hardware: Hardware) -> Options {
 
 #[test]
 fn a_bios_runs_before_the_game() {
-    // Each vector is a branch; that of a reset leads to: mov r0, #0x02000000; mov r1, #0x63; strb r1, [r0, #0x100];
-    // mov pc, #0x08000000.
+    // Each vector is a branch. The branch of a reset leads to this code: mov r0, #0x02000000; mov r1, #0x63;
+    // strb r1, [r0, #0x100]; mov pc, #0x08000000.
     let mut bios = vec![0u8; 0x4000];
     for vector in bios[..0x1C].as_chunks_mut::<4>().0 {
         *vector = 0xEA00_0006u32.to_le_bytes();
@@ -21,8 +21,8 @@ fn a_bios_runs_before_the_game() {
     }
     let (home, path) = file("gba.bios", &bios);
     let mut rom = include_bytes!("../../../../rom/framewire-demo.gba").to_vec();
-    // With these bytes the logo, which is empty in this game, has the checksum of the real one. libmgba leaves the BIOS out
-    // for other games.
+    // libmgba runs the BIOS only if the logo in the ROM has the right checksum. The logo of this game is empty, but
+    // with these bytes it has that checksum.
     rom[0x9C..0xA0].copy_from_slice(&0x7858_84D1u32.to_le_bytes());
     let rom = &rom;
     let options = with(Hardware { bios: Some(path), ..Hardware::default() });
@@ -43,7 +43,7 @@ fn a_bios_runs_before_the_game() {
 }
 
 #[test]
-fn a_game_boy_has_the_model_that_is_asked_for() {
+fn a_game_boy_has_the_model_of_the_settings() {
     let rom = gb("MODEL");
     let size = |options: &Options| {
         let mut core = Core::from_bytes_with(&rom, options).unwrap();
@@ -61,7 +61,7 @@ fn a_game_boy_has_the_model_that_is_asked_for() {
 }
 
 #[test]
-fn a_game_boy_has_the_colours_that_are_asked_for() {
+fn a_game_boy_has_the_colours_of_the_settings() {
     let palette = "f80000,00f800,0000f8,081820".parse().unwrap();
     let hardware = Hardware { palette: Some(palette), gb_model: Some(GbModel::Dmg), ..Hardware::default() };
     let mut core = Core::from_bytes_with(&gb("COLOURS"), &with(hardware)).unwrap();
@@ -75,7 +75,7 @@ fn a_game_boy_has_the_colours_that_are_asked_for() {
 }
 
 #[test]
-fn a_game_has_the_save_memory_that_is_asked_for() {
+fn a_game_has_the_save_memory_of_the_settings() {
     for (name, size) in
         [("none", None), ("sram", Some(0x8000)), ("flash512", Some(0x10000)), ("flash1m", Some(0x20000))]
     {

@@ -1,4 +1,4 @@
-//! Instructions of a Game Boy that are run at once, compared with libmgba, which runs them a cycle at a time.
+//! Compares Game Boy instructions that the shim runs at once with libmgba, which runs them cycle by cycle.
 
 use framewire_libmgba::Core;
 
@@ -6,15 +6,15 @@ use crate::comparison::{Random, assert_equal, pair, seeds};
 use crate::support::{gb, program};
 
 const SCROLL: &str = include_str!("../../programs/scroll.hex");
-/// Where a Game Boy ROM says that it is for a Color.
+/// The address of the header byte that marks a ROM for the Game Boy Color.
 const COLOR: usize = 0x143;
-/// Instructions that do not exist. libmgba stops at them for ever.
+/// Instructions that do not exist. libmgba stops at them forever.
 const ILLEGAL: [u8; 11] = [0xD3, 0xDB, 0xDD, 0xE3, 0xE4, 0xEB, 0xEC, 0xED, 0xF4, 0xFC, 0xFD];
 const HALT: u8 = 0x76;
 const INTERRUPTS: u32 = 0xFF0F;
 const ENABLED_INTERRUPTS: u32 = 0xFFFF;
 
-/// A ROM in which everything but the header is random: code, data and handlers of interrupts.
+/// A ROM in which everything except the header is random: code, data and interrupt handlers.
 fn random_rom(random: &mut Random) -> Vec<u8> {
     let mut rom = gb("RANDOM");
     let bytes = (0..0x100).chain(0x150..rom.len());
@@ -31,8 +31,8 @@ fn random_rom(random: &mut Random) -> Vec<u8> {
     rom
 }
 
-/// Every instruction that exists, with all kinds of operands, next to events of all kinds: random code writes to the
-/// registers of the display, the timer, the sound and DMA too.
+/// The random programs use every instruction that exists, with all kinds of operands, close to events of all kinds.
+/// Random code also writes to the registers of the display, the timer, the sound and DMA.
 #[test]
 fn random_programs_run_as_in_libmgba() {
     let seeds = seeds(150);
@@ -44,7 +44,7 @@ fn random_programs_run_as_in_libmgba() {
             let [keys, enabled, wanted, draws] = [(); 4].map(|()| random.next());
             for core in &mut cores {
                 core.set_keys(keys as u16 & 0xFF);
-                // A program that waits for an interrupt goes on, and one in a loop goes somewhere else.
+                // A program that waits for an interrupt continues, and a program in a loop jumps to a handler.
                 core.write8(ENABLED_INTERRUPTS, enabled as u8 & 0x1F);
                 core.write8(INTERRUPTS, wanted as u8 & 0x1F);
                 core.set_drawing(draws.is_multiple_of(2));
@@ -54,7 +54,7 @@ fn random_programs_run_as_in_libmgba() {
         }
         ends.insert(crc32fast::hash(&cores[0].save_state(0).unwrap()));
     }
-    assert_eq!(ends.len() as u64, seeds, "programs that ended in the same state");
+    assert_eq!(ends.len() as u64, seeds, "some programs ended in the same state");
 }
 
 #[test]
@@ -75,9 +75,10 @@ fn games_run_as_in_libmgba() {
     }
 }
 
-/// A state may be saved and loaded between any two frames, by cores that run in either way.
+/// Between any two frames, a state of one core can be loaded into the other, in whichever way the cores run
+/// instructions.
 #[test]
-fn states_go_from_one_way_to_the_other() {
+fn states_can_be_exchanged_between_the_two_ways_of_running() {
     let mut cores = pair(&program(SCROLL, 0x8000));
     for frame in 0..120 {
         cores.iter_mut().for_each(Core::run_frame);

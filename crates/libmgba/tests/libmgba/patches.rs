@@ -1,4 +1,4 @@
-//! Patches of each kind, made here for the demo game and a Game Boy ROM.
+//! Tests of patches of each kind, which are made here for the demo game and a Game Boy ROM.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ fn open(path: &Path, patching: &Patching) -> Result<Core, Error> {
     Core::open_with(path, &patched(patching))
 }
 
-/// A ROM with other bytes: in the title, and a longer end.
+/// A changed copy of a ROM, with another title and 64 more bytes at the end.
 fn changed(rom: &[u8], title: usize) -> Vec<u8> {
     let mut changed = rom.to_vec();
     changed[title..title + 4].copy_from_slice(b"MINE");
@@ -28,12 +28,12 @@ fn ips(records: &[&[u8]], end: &[u8]) -> Vec<u8> {
     [b"PATCH", records.concat().as_slice(), b"EOF", end].concat()
 }
 
-/// A record of bytes.
+/// A record of an IPS patch that writes bytes.
 fn record(offset: usize, bytes: &[u8]) -> Vec<u8> {
     [&(offset as u32).to_be_bytes()[1..], &(bytes.len() as u16).to_be_bytes(), bytes].concat()
 }
 
-/// A record of one byte, many times.
+/// A record of an IPS patch that writes one byte several times.
 fn repeat(offset: usize, count: u16, byte: u8) -> Vec<u8> {
     [&(offset as u32).to_be_bytes()[1..], &[0, 0], &count.to_be_bytes(), &[byte]].concat()
 }
@@ -82,7 +82,7 @@ fn ups(before: &[u8], after: &[u8]) -> Vec<u8> {
     with_sums(patch, before, after)
 }
 
-/// The head of a BPS patch with these sizes.
+/// The head of a BPS patch for ROMs with these sizes.
 fn bps_head(before: usize, after: usize) -> Vec<u8> {
     [b"BPS1".to_vec(), number(before), number(after), number(4), b"note".to_vec()].concat()
 }
@@ -91,17 +91,17 @@ fn action(command: usize, length: usize) -> Vec<u8> {
     number((length - 1) << 2 | command)
 }
 
-/// A patch with all four kinds of actions, for a ROM whose title changes and whose end is longer.
+/// A BPS patch with all four kinds of actions. `after` is the ROM that `changed` makes.
 fn bps(before: &[u8], after: &[u8], title: usize) -> Vec<u8> {
     let mut patch = bps_head(before.len(), after.len());
-    // As in the ROM, up to the title.
+    // Bytes from the same position of the ROM, up to the title. Then the new title.
     patch.extend(action(0, title));
     patch.extend(action(1, 4));
     patch.extend_from_slice(&after[title..title + 4]);
-    // The rest of the ROM, from another place of the ROM: forward by its distance from 0.
+    // The rest of the ROM, copied from a position that is given as a distance from 0.
     patch.extend(action(2, before.len() - title - 4));
     patch.extend(number((title + 4) << 1));
-    // The end repeats one byte, which is copied from the byte before.
+    // The end repeats one byte: each byte is copied from the byte before it.
     patch.extend(action(1, 1));
     patch.push(0xAB);
     patch.extend(action(3, 63));
@@ -109,7 +109,7 @@ fn bps(before: &[u8], after: &[u8], title: usize) -> Vec<u8> {
     with_sums(patch, before, after)
 }
 
-/// The same ROM as the core has.
+/// Checks that the core has this ROM.
 #[track_caller]
 fn assert_rom(core: &mut Core, expected: &[u8], what: &str) {
     let domain = core.domain_index("cart0").unwrap();
@@ -139,10 +139,10 @@ fn patches_of_each_kind_take_effect() {
             assert!(core.title().starts_with("MINE"), "{what}: {}", core.title());
             run(&mut core, 2);
             assert_rom(&mut core, &wanted, &what);
-            // Not asked for.
+            // `Core::open` does not use the patch.
             let core = Core::open(&path).unwrap();
             assert_eq!((core.title().as_str(), core.patch()), ("FRAMEWIRE", None));
-            // Named, and for a ROM without a file.
+            // The patch can be given as a file, also for a ROM that is given as bytes.
             let named = Patching::File(next_to);
             assert_rom(&mut open(&path, &named).unwrap(), &wanted, &what);
             assert_rom(&mut Core::from_bytes_with(&rom, &patched(&named)).unwrap(), &wanted, &what);
@@ -172,7 +172,7 @@ fn an_ips_patch_can_shorten_the_rom() {
 }
 
 #[test]
-fn patches_that_make_no_sense_are_refused_with_the_position_and_the_reason() {
+fn invalid_patches_are_refused_with_the_position_and_the_reason() {
     let wanted = changed(DEMO, 0xA0);
     let good_ups = ups(DEMO, &wanted);
     let good_bps = bps(DEMO, &wanted, 0xA0);

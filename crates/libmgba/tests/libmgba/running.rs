@@ -3,14 +3,14 @@ use framewire_libmgba::{Core, Error, MAX_RANGE, Platform, version};
 use crate::support::{GB_COUNTER, GBA_COUNTER, file, gb, gb_core, gba, gba_core, lua, run};
 
 #[test]
-fn the_library_says_its_version() {
+fn the_library_returns_its_version() {
     let version = version();
     assert!((version.major, version.minor) >= (0, 10), "{version}");
     assert!(version.string.starts_with("0."), "{version}");
 }
 
 #[test]
-fn a_gba_game_runs_and_says_what_it_is() {
+fn a_gba_game_runs_and_its_facts_are_right() {
     let rom = gba("FRAMEWIRE", "BFWE");
     let mut core = Core::from_bytes(&rom).unwrap();
     assert_eq!(core.platform(), Platform::Gba);
@@ -29,7 +29,7 @@ fn a_gba_game_runs_and_says_what_it_is() {
 }
 
 #[test]
-fn a_game_boy_game_runs_and_says_what_it_is() {
+fn a_game_boy_game_runs_and_its_facts_are_right() {
     let rom = gb("FRAMEWIRE");
     let mut core = Core::from_bytes(&rom).unwrap();
     assert_eq!(core.platform(), Platform::Gb);
@@ -48,7 +48,7 @@ fn a_game_boy_game_runs_and_says_what_it_is() {
 }
 
 #[test]
-fn cycles_count_on_from_the_reset_and_with_states() {
+fn cycles_are_counted_from_the_reset_and_are_part_of_states() {
     for mut core in
         [Core::from_bytes(&gba("CYCLES", "BFWE")).unwrap(), Core::from_bytes(&gb("CYCLES")).unwrap()]
     {
@@ -81,7 +81,7 @@ fn a_game_boy_rom_smaller_than_a_bank_is_read_within_its_bounds() {
 }
 
 #[test]
-fn the_facts_are_those_that_lua_gives() {
+fn the_facts_are_those_that_lua_returns() {
     for mut core in [gba_core(), gb_core()] {
         run(&mut core, 3);
         let facts = lua(
@@ -139,7 +139,7 @@ fn halted() -> Vec<(&'static str, Core)> {
             0xE280_0C02,                        // add r0, r0, #0x200
             0xE3A0_1000 | u32::from(enable[0]), // mov r1, #enabled interrupts
             0xE1C0_10B0,                        // strh r1, [r0]
-            0xE3A0_1000 | u32::from(enable[1]), // mov r1, #whether any is
+            0xE3A0_1000 | u32::from(enable[1]), // mov r1, #whether interrupts are on
             0xE1C0_10B8,                        // strh r1, [r0, #8]
             0xEF02_0000,                        // swi 2: halt
             0xEAFF_FFFD,                        // b back to swi
@@ -181,7 +181,7 @@ fn a_step_of_a_halted_processor_ends() {
 }
 
 #[test]
-fn keys_are_held_until_let_go_and_the_game_sees_them() {
+fn keys_are_held_until_they_are_released_and_the_game_sees_them() {
     let mut core = gba_core();
     core.set_keys(0b11);
     core.add_keys(0b1000);
@@ -197,7 +197,7 @@ fn keys_are_held_until_let_go_and_the_game_sees_them() {
 }
 
 #[test]
-fn the_bus_is_written_and_read_in_every_width() {
+fn the_bus_can_be_written_and_read_in_every_width() {
     let mut core = gba_core();
     let at = 0x0300_0100;
     core.write32(at, 0xFEDC_BA98);
@@ -212,7 +212,7 @@ fn the_bus_is_written_and_read_in_every_width() {
 }
 
 #[test]
-fn every_address_of_the_bus_answers() {
+fn every_address_of_the_bus_can_be_read() {
     for mut core in [gba_core(), gb_core()] {
         for region in 0..=0xFFu32 {
             for address in [region << 24, (region << 24) | 0x00FF_FFFC] {
@@ -254,7 +254,7 @@ fn registers_are_listed_read_and_written() {
 }
 
 #[test]
-fn a_processor_switched_between_arm_and_thumb_continues() {
+fn a_processor_that_is_switched_between_arm_and_thumb_continues() {
     const THUMB: i32 = 0x20;
     let mut core = gba_core();
     run(&mut core, 3);
@@ -320,7 +320,7 @@ fn a_picture_can_be_taken_before_the_first_frame() {
 }
 
 #[test]
-fn sound_comes_at_its_rate_and_waits_for_a_slow_reader() {
+fn sound_has_its_rate_and_a_slow_reader_gets_about_ten_frames() {
     for mut core in [gba_core(), gb_core()] {
         core.read_samples();
         let mut pairs = 0;

@@ -12,13 +12,13 @@ fn unlock(core: &mut Core) {
     core.write8(0x0000, 0x0A);
 }
 
-/// The bytes of a save as they should be written.
+/// The bytes for the file of a save.
 fn bytes_of(core: &Core, id: SaveId) -> Vec<u8> {
     core.saves().find(|save| save.id == id).expect("it is not forgotten").bytes.to_vec()
 }
 
 #[test]
-fn a_save_is_not_loaded_unasked() {
+fn a_save_is_not_loaded_automatically() {
     let (dir, path) = file("game.gba", &gba("FRAMEWIRE", "BFWE"));
     fs::write(dir.path().join("game.sav"), [0x5A; 0x8000]).unwrap();
     let mut core = Core::open(&path).unwrap();
@@ -32,7 +32,7 @@ fn a_save_is_not_loaded_unasked() {
 }
 
 #[test]
-fn what_the_game_saves_is_in_memory_until_it_is_forgotten() {
+fn a_save_stays_in_memory_until_it_is_forgotten() {
     for (mut core, sram) in [(gba_core(), GBA_SRAM), (gb_core(), GB_SRAM)] {
         let first = core.load_save(&[]).unwrap();
         core.reset();
@@ -56,7 +56,7 @@ fn what_the_game_saves_is_in_memory_until_it_is_forgotten() {
 }
 
 #[test]
-fn another_rom_leaves_the_save_of_the_one_before() {
+fn the_save_of_the_earlier_rom_stays_when_another_rom_is_loaded() {
     let (_dir, path) = file("game.gba", &gba("OTHER", "BOTE"));
     let mut core = gba_core();
     let save = core.load_save(&[1; 0x8000]).unwrap();
@@ -70,7 +70,7 @@ fn another_rom_leaves_the_save_of_the_one_before() {
 }
 
 #[test]
-fn a_temporary_save_is_read_and_goes_nowhere() {
+fn changes_to_a_temporary_save_are_discarded() {
     for (mut core, sram) in [(gba_core(), GBA_SRAM), (gb_core(), GB_SRAM)] {
         let own = core.load_save(&[0x44; 0x8000]).unwrap();
         unlock(&mut core);
@@ -85,7 +85,7 @@ fn a_temporary_save_is_read_and_goes_nowhere() {
 }
 
 #[test]
-fn what_the_game_saves_after_a_state_was_loaded_is_not_lost_by_a_reset() {
+fn a_reset_does_not_lose_the_save_of_a_game_that_continued_from_a_state() {
     for (mut core, sram) in [(gba_core(), GBA_SRAM), (gb_core(), GB_SRAM)] {
         let save = core.load_save(&[]).unwrap();
         core.reset();
@@ -97,7 +97,7 @@ fn what_the_game_saves_after_a_state_was_loaded_is_not_lost_by_a_reset() {
         run(&mut core, 60);
         core.load_state(&state, flags::LOAD).unwrap();
         core.reset();
-        assert_eq!(bytes_of(&core, save)[0], 2, "the state's save stays out of the file");
+        assert_eq!(bytes_of(&core, save)[0], 2, "the state's save is not in the file");
         core.load_state(&state, flags::LOAD).unwrap();
         core.write8(sram, 3);
         core.reset();
@@ -109,7 +109,7 @@ fn what_the_game_saves_after_a_state_was_loaded_is_not_lost_by_a_reset() {
     }
 }
 
-/// The descriptors of this process that are files below a folder.
+/// How many files in a folder this process has open.
 #[cfg(target_os = "linux")]
 fn descriptors(below: &std::path::Path) -> usize {
     let open =
@@ -119,7 +119,7 @@ fn descriptors(below: &std::path::Path) -> usize {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_script_s_save_is_in_memory_and_knows_its_file() {
+fn a_script_s_save_is_in_memory_and_has_the_path_of_its_file() {
     for (mut core, sram) in [(gba_core(), GBA_SRAM), (gb_core(), GB_SRAM)] {
         let (dir, path) = file("s.sav", &[0x31; 0x8000]);
         let script = Transcript::attach(&mut core);
@@ -129,7 +129,7 @@ fn a_script_s_save_is_in_memory_and_knows_its_file() {
         let found = core.saves().find(|save| save.in_use).and_then(|save| save.found_at).expect("a path");
         assert_eq!(found, fs::canonicalize(&path).unwrap());
         assert_eq!(descriptors(dir.path()), 0, "the file is closed");
-        // This would end a process that had mapped the file, with SIGBUS.
+        // If the process had mapped the file, SIGBUS would end it here.
         fs::write(&path, b"").unwrap();
         core.reset();
         unlock(&mut core);
@@ -142,7 +142,7 @@ fn a_script_s_save_is_in_memory_and_knows_its_file() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_script_s_save_that_is_not_a_file_ends_nothing() {
+fn a_script_s_save_that_is_not_a_file_does_no_harm() {
     for mut core in [gba_core(), gb_core()] {
         let script = Transcript::attach(&mut core);
         for (path, temporary) in [
@@ -164,7 +164,7 @@ fn a_script_s_save_that_is_not_a_file_ends_nothing() {
 }
 
 #[test]
-fn save_data_goes_in_and_out_as_bytes() {
+fn save_data_can_be_read_and_set_as_bytes() {
     for (mut core, sram) in [(gba_core(), GBA_SRAM), (gb_core(), GB_SRAM)] {
         unlock(&mut core);
         core.write8(sram, 1); // shows libmgba that there is a save
@@ -209,10 +209,10 @@ fn saves_of_odd_sizes_do_no_harm() {
     }
 }
 
-/// A state made with the save in it and loaded without, mGBA's defaults, covers
-/// the cartridge's save by the state's until the next reset.
+/// With mGBA's defaults, a state is saved with the battery save, and loaded without it.
+/// Then the game uses the state's save in place of the cartridge's until the next reset.
 #[test]
-fn a_states_save_covers_the_cartridges_until_reset() {
+fn a_states_save_hides_the_cartridges_until_a_reset() {
     for (mut core, sram) in [(gba_core(), GBA_SRAM), (gb_core(), GB_SRAM)] {
         for autoload in [false, true] {
             if autoload {
@@ -237,9 +237,9 @@ fn a_states_save_covers_the_cartridges_until_reset() {
     }
 }
 
-/// The kind of a Game Boy Advance game's save is not known before the game uses it.
+/// libmgba does not know the kind of a GBA game's save before the game uses it.
 #[test]
-fn the_save_of_a_state_was_lost_before_the_game_used_its_save() {
+fn the_save_of_a_state_is_loaded_even_before_the_game_has_used_its_save() {
     for flags in [flags::ALL, flags::LOAD] {
         let mut with_save = gba_core();
         with_save.load_save(&[0x5A; 0x8000]).unwrap();
@@ -258,7 +258,7 @@ fn the_save_of_a_state_was_lost_before_the_game_used_its_save() {
 }
 
 #[test]
-fn a_state_with_an_empty_save_left_the_save_that_was_there() {
+fn a_state_with_an_empty_save_replaces_the_current_save() {
     for flags in [flags::ALL, flags::LOAD] {
         let mut empty = gba_core();
         empty.load_save(&[]).unwrap();

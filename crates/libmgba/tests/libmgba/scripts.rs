@@ -7,7 +7,7 @@ use framewire_libmgba::{Core, Error, Level};
 use crate::support::{Transcript, file, gb, gb_core, gba, gba_core, run};
 
 #[test]
-fn scripts_run_and_their_console_is_heard() {
+fn scripts_run_and_their_console_messages_arrive() {
     let mut core = gba_core();
     let said = Transcript::attach(&mut core);
     core.run_script_source(
@@ -26,7 +26,7 @@ fn scripts_run_and_their_console_is_heard() {
 }
 
 #[test]
-fn the_standard_library_is_there() {
+fn scripts_have_the_standard_library() {
     let mut core = gba_core();
     let said = Transcript::attach(&mut core);
     core.run_script_source(
@@ -61,7 +61,7 @@ fn errors_are_reported_to_the_caller_and_on_the_console() {
 }
 
 #[test]
-fn a_script_that_does_not_compile_runs_nothing_again() {
+fn a_script_that_does_not_compile_does_not_run_the_script_before_it_again() {
     let mut core = gba_core();
     let said = Transcript::attach(&mut core);
     core.run_script_source("first", "print('first')").unwrap();
@@ -71,7 +71,7 @@ fn a_script_that_does_not_compile_runs_nothing_again() {
 }
 
 #[test]
-fn files_are_loaded_more_than_once_and_next_to_each_other() {
+fn files_can_be_loaded_several_times_and_together() {
     let mut core = gba_core();
     let said = Transcript::attach(&mut core);
     let (dir, one) = file("one.lua", b"loads = (loads or 0) + 1 print('one', loads)");
@@ -163,7 +163,7 @@ fn a_script_may_run_frames_and_reset_by_itself() {
 }
 
 #[test]
-fn text_buffers_are_there_and_are_heard_as_detail() {
+fn text_buffers_work_and_their_text_has_the_level_debug() {
     let mut core = gba_core();
     let said = Transcript::attach(&mut core);
     core.run_script_source(
@@ -230,7 +230,7 @@ fn scripts_move_to_a_core_of_the_other_platform() {
 }
 
 #[test]
-fn a_rom_that_a_script_loads_is_seen_by_the_wrapper() {
+fn the_wrapper_returns_the_facts_of_a_rom_that_a_script_has_loaded() {
     let mut core = gba_core();
     let said = Transcript::attach(&mut core);
     let (_dir, other) = file("o.gba", &gba("OTHER", "OTHE"));
@@ -243,11 +243,11 @@ fn a_rom_that_a_script_loads_is_seen_by_the_wrapper() {
 }
 
 #[test]
-fn a_script_that_takes_the_rom_away_does_not_end_the_process() {
+fn a_script_that_unloads_the_rom_does_not_end_the_process() {
     for mut core in [gba_core(), gb_core()] {
         Transcript::attach(&mut core);
         core.run_script_source("loader", "emu:loadFile('/no/such/file')").unwrap();
-        assert_eq!(core.title(), "FRAMEWIRE", "the ROM is put back");
+        assert_eq!(core.title(), "FRAMEWIRE", "the ROM was loaded again");
         run(&mut core, 2);
         core.screenshot_png().unwrap();
         core.read_range(0, 0x10000).unwrap();
@@ -263,7 +263,7 @@ fn a_script_that_takes_the_rom_away_does_not_end_the_process() {
 }
 
 #[test]
-fn a_console_that_panics_is_survived() {
+fn a_panic_in_the_console_is_caught() {
     let mut core = gba_core();
     core.attach_scripts(|_, text| panic!("no taste for {text}")).unwrap();
     core.run_script_source("x", "print('this')").unwrap();
@@ -318,7 +318,7 @@ fn scripts_serve_sockets_and_survive_a_client_that_leaves() {
 }
 
 #[test]
-fn contexts_come_and_go() {
+fn script_contexts_can_be_attached_many_times() {
     let mut core = gba_core();
     for _ in 0..20 {
         let said = Transcript::attach(&mut core);

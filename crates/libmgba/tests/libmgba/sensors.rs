@@ -1,17 +1,17 @@
-//! Sensors and rumble, through the cartridge's registers.
+//! Tests of sensors and rumble, through the cartridge's registers, and of layers.
 
 use framewire_libmgba::{Core, Sensor, flags};
 
 use crate::support::{gb, gba, run};
 
-/// A core with a game that libmgba has on its list of cartridges with sensors.
+/// A core with a game of this code. By the code, libmgba recognises games with sensors.
 fn cartridge(code: &str) -> Core {
     let mut core = Core::from_bytes(&gba("SENSORS", code)).unwrap();
     core.reset();
     core
 }
 
-/// The tilt of the GBA's cartridge: two numbers.
+/// Reads the tilt from a GBA cartridge: x and y.
 fn tilt(core: &mut Core) -> [u16; 2] {
     core.write8(0x0E00_8000, 0x55);
     core.write8(0x0E00_8100, 0xAA);
@@ -23,13 +23,13 @@ fn tilt(core: &mut Core) -> [u16; 2] {
 
 const PINS: u32 = 0x0800_00C4;
 
-/// Sets which pins of the cartridge's port are outputs, and lets them be read.
+/// Sets which pins of the cartridge's port are outputs, and makes the port readable.
 fn port(core: &mut Core, outputs: u16) {
     core.write16(PINS + 4, 1);
     core.write16(PINS + 2, outputs);
 }
 
-/// The speed of rotation; the cartridge sends one bit of it with each pulse.
+/// Reads the speed of rotation. The cartridge sends one bit of it with each pulse.
 fn gyro(core: &mut Core) -> u16 {
     port(core, 0b1011);
     core.write16(PINS, 1);
@@ -42,7 +42,7 @@ fn gyro(core: &mut Core) -> u16 {
     value
 }
 
-/// How many pulses the cartridge counts: in brighter light, fewer.
+/// Reads the light: how many pulses the cartridge counts. In brighter light, it counts fewer.
 fn light(core: &mut Core) -> u32 {
     port(core, 0b0111);
     core.write16(PINS, 2);
@@ -58,7 +58,7 @@ fn light(core: &mut Core) -> u32 {
 }
 
 #[test]
-fn a_cartridge_feels_the_tilt_that_was_set() {
+fn a_gba_cartridge_measures_the_tilt_that_was_set() {
     let mut core = cartridge("KYGE");
     assert_eq!(tilt(&mut core), [0x3A0, 0x3A0]);
     core.set_sensor(Sensor::TiltX, 500);
@@ -75,7 +75,7 @@ fn a_cartridge_feels_the_tilt_that_was_set() {
 }
 
 #[test]
-fn a_cartridge_of_a_game_boy_feels_the_tilt_too() {
+fn a_game_boy_cartridge_measures_the_tilt_that_was_set() {
     let mut rom = gb("TILT");
     rom[0x147] = 0x22;
     let mut core = Core::from_bytes(&rom).unwrap();
@@ -94,7 +94,7 @@ fn a_cartridge_of_a_game_boy_feels_the_tilt_too() {
 }
 
 #[test]
-fn a_cartridge_feels_turns_and_light() {
+fn a_cartridge_measures_rotation_and_light() {
     let mut core = cartridge("RZWE");
     assert_eq!(gyro(&mut core), 0x700);
     core.set_sensor(Sensor::Gyro, 250);
@@ -116,9 +116,9 @@ fn a_cartridge_rumbles() {
     port(&mut core, 8);
     assert!(!core.take_rumble());
     core.write16(PINS, 8);
-    assert!(core.take_rumble() && core.take_rumble(), "it goes on");
+    assert!(core.take_rumble() && core.take_rumble(), "it still rumbles");
     core.write16(PINS, 0);
-    assert!(core.take_rumble(), "it has since the last look");
+    assert!(core.take_rumble(), "it has rumbled since the last call");
     assert!(!core.take_rumble());
     core.write16(PINS, 8);
     core.reset();
@@ -152,14 +152,14 @@ fn layers_are_switched_off_and_on() {
     let pixel = |core: &Core| core.frame().to_rgb()[..3].to_vec();
     let red = pixel(&core);
     let state = core.save_state(0).unwrap();
-    // The picture of mode 3 is background 2. The game changes nothing in it any more.
+    // In mode 3, the picture is background 2. The game no longer changes it.
     assert!(core.enable_layer("bg2", false));
     run(&mut core, 1);
     assert_ne!(pixel(&core), red);
     core.reset();
     run(&mut core, 5);
     assert_ne!(pixel(&core), red);
-    assert!(core.save_state(0).unwrap() == state, "the game does not notice");
+    assert!(core.save_state(0).unwrap() == state, "the state of the game is the same");
     assert!(core.enable_layer("bg2", true));
     run(&mut core, 1);
     assert_eq!(pixel(&core), red);

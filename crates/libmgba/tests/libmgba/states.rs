@@ -3,7 +3,7 @@ use framewire_libmgba::{Core, Error, MAX_STATE_SIZE, flags};
 use crate::support::{GB_COUNTER, GBA_COUNTER, file, gb_core, gba, gba_core, lua, run};
 
 #[test]
-fn a_state_brings_memory_keys_and_frame_back() {
+fn a_state_restores_memory_and_the_frame_counter() {
     for (mut core, counter) in [(gba_core(), GBA_COUNTER), (gb_core(), GB_COUNTER)] {
         run(&mut core, 10);
         for flags in [0, flags::SCREENSHOT, flags::LOAD, flags::ALL] {
@@ -27,11 +27,11 @@ fn states_come_in_the_two_formats_of_mgba() {
     let png = core.save_state(flags::ALL).unwrap();
     assert!(png.starts_with(b"\x89PNG\r\n\x1a\n"));
     let bare = core.save_state(flags::ALL & !flags::SCREENSHOT).unwrap();
-    assert!(bare.len() > 0x61000, "the state and what was asked for");
+    assert!(bare.len() > 0x61000, "the state and its other parts");
 }
 
 #[test]
-fn the_same_play_from_a_state_gives_the_same_state() {
+fn the_same_frames_after_a_state_have_the_same_result() {
     let mut core = gba_core();
     run(&mut core, 5);
     let start = core.save_state(0).unwrap();
@@ -45,7 +45,7 @@ fn the_same_play_from_a_state_gives_the_same_state() {
 }
 
 #[test]
-fn states_are_exchanged_with_scripts() {
+fn states_can_be_exchanged_with_scripts() {
     let mut core = gba_core();
     run(&mut core, 5);
     let (dir, path) = file("from-rust.ss", b"");
@@ -85,7 +85,7 @@ fn slots_are_next_to_the_rom() {
 }
 
 #[test]
-fn state_files_that_cannot_be_are_errors() {
+fn state_files_that_cannot_be_read_or_written_are_errors() {
     let mut core = gba_core();
     let (dir, path) = file("s", b"");
     assert!(matches!(core.load_state_file(dir.path(), 0), Err(Error::NotAFile { .. })));
@@ -97,7 +97,7 @@ fn state_files_that_cannot_be_are_errors() {
 
 #[test]
 #[cfg(unix)]
-fn a_pipe_that_nobody_reads_is_not_waited_for() {
+fn a_pipe_is_refused_without_waiting() {
     let mut core = gba_core();
     let (dir, _) = file("s", b"");
     let pipe = dir.path().join("pipe");
@@ -108,7 +108,7 @@ fn a_pipe_that_nobody_reads_is_not_waited_for() {
     assert!(matches!(core.load_file(&pipe), Err(Error::NotAFile { .. })));
 }
 
-/// Loads a state that must be refused, and checks that the machine did not change.
+/// Loads a state that must be refused, and checks that the state of the console did not change.
 fn refused(core: &mut Core, state: &[u8], what: &str) -> Error {
     let before = core.save_state(0).unwrap();
     let picture = core.frame().to_rgba();
@@ -157,8 +157,8 @@ fn states_of_other_machines_and_games_are_refused_and_change_nothing() {
         let of_gba = gba_game.save_state(flags).unwrap();
         let of_gb = gb_game.save_state(flags).unwrap();
         let of_other = other.save_state(flags).unwrap();
-        // A picture of the wrong size makes a PNG unreadable before its machine
-        // can be read; bare Game Boy states are too short for a GBA.
+        // A PNG with a picture of the wrong size is refused before the platform of
+        // its state is read. Bare Game Boy states are too short for a GBA.
         let error = refused(&mut gba_game, &of_gb, "GB on GBA");
         assert!(matches!(error, Error::StateFormat | Error::StateOtherPlatform { .. }), "{error}");
         let error = refused(&mut gb_game, &of_gba, "GBA on GB");
@@ -168,8 +168,8 @@ fn states_of_other_machines_and_games_are_refused_and_change_nothing() {
     }
 }
 
-/// A bare state whose head is sound and whose body is not is taken: what counts
-/// is that the process survives it, and that a sound state loads after it.
+/// A bare state with a valid head and a damaged body is accepted. The process must
+/// survive it, and a valid state must load after it.
 #[test]
 fn damaged_states_do_not_end_the_process() {
     for mut core in [gba_core(), gb_core()] {
@@ -188,8 +188,8 @@ fn damaged_states_do_not_end_the_process() {
             for _ in 0..100 {
                 let mut damaged = source.clone();
                 for _ in 0..1 + random() % 8 {
-                    // Behind the clocks in the head, with which a Game Boy would
-                    // have hours of sound to catch up on.
+                    // Only bytes after the clocks in the head are changed. With wrong
+                    // clocks, a Game Boy would have to catch up on hours of sound.
                     let at = 0x400 + random() % (damaged.len() - 0x400);
                     damaged[at] = random() as u8;
                 }

@@ -1,4 +1,4 @@
-//! Small ROMs, and scripts whose output can be asserted on.
+//! Small ROMs, and functions that run scripts and return their output.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use framewire_libmgba::{Core, Level};
 use tempfile::TempDir;
 
-/// Where the test ROMs count the turns of their loop.
+/// The addresses at which the test ROMs count the iterations of their loop.
 pub const GBA_COUNTER: u32 = 0x0200_0000;
 pub const GB_COUNTER: u32 = 0xC000;
 
@@ -31,8 +31,8 @@ const GBA_PROGRAM: [u32; 16] = [
 ];
 
 /// A GBA ROM of 1 KiB with a title of up to 12 letters and a code of 4. The
-/// code must not begin with F: libmgba takes such games for its NES classics, with
-/// an EEPROM and no SRAM.
+/// code must not begin with F: libmgba treats such games as Classic NES games, which
+/// have an EEPROM and no SRAM.
 pub fn gba(title: &str, code: &str) -> Vec<u8> {
     let mut rom = vec![0u8; 0x400];
     rom[..4].copy_from_slice(&0xEA00_002Eu32.to_le_bytes()); // b 0xC0
@@ -47,7 +47,7 @@ pub fn gba(title: &str, code: &str) -> Vec<u8> {
     rom
 }
 
-/// A Game Boy ROM of 32 KiB with 8 KiB of battery RAM, counting forever.
+/// A Game Boy ROM of 32 KiB with 8 KiB of battery RAM. It counts forever.
 pub fn gb(title: &str) -> Vec<u8> {
     let mut rom = vec![0u8; 0x8000];
     rom[0x100..0x104].copy_from_slice(&[0x00, 0xC3, 0x50, 0x01]); // nop; jp 0x150
@@ -96,7 +96,7 @@ pub fn file(name: &str, bytes: &[u8]) -> (TempDir, PathBuf) {
     (dir, path)
 }
 
-/// What scripts have written to their console.
+/// The messages that scripts have written to their console.
 #[derive(Clone, Default)]
 pub struct Transcript(Arc<Mutex<Vec<(Level, String)>>>);
 

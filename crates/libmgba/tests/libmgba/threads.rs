@@ -64,7 +64,7 @@ fn a_core_moves_between_threads_with_its_scripts() {
 }
 
 #[test]
-fn the_librarys_own_log_is_heard_where_it_is_asked_for() {
+fn log_to_receives_the_librarys_own_log() {
     let lines = Arc::new(Mutex::new(Vec::new()));
     let sink = lines.clone();
     log_to(move |level, category, text| {
@@ -72,7 +72,7 @@ fn the_librarys_own_log_is_heard_where_it_is_asked_for() {
     });
     let mut core = gba_core();
     core.save_state_slot(1, 0).unwrap();
-    // A state whose game's code is another makes libmgba complain.
+    // libmgba logs a message if a state has another game's code.
     let mut state = core.save_state(0).unwrap();
     state[0x1C] ^= 0xFF;
     core.load_state(&state, 0).unwrap_err();

@@ -1,4 +1,4 @@
-//! Frames without a picture.
+//! Tests of frames that are not drawn.
 
 use framewire_libmgba::Core;
 
@@ -7,10 +7,10 @@ use crate::support::program;
 const DEMO: &[u8] = include_bytes!("../../../../rom/framewire-demo.gba");
 const SCROLL: &str = include_str!("../../programs/scroll.hex");
 const BITMAP: &str = include_str!("../../programs/bitmap.hex");
-/// Where a Game Boy ROM says that it is for a Color.
+/// The address of the header byte that marks a ROM for the Game Boy Color.
 const COLOR: usize = 0x143;
 
-/// Two cores of each game: GBA games, one for the Game Boy, and that for a Color.
+/// Two cores of each game: two GBA games, a Game Boy game, and the same game for the Game Boy Color.
 fn pairs() -> Vec<[Core; 2]> {
     let scroll = program(SCROLL, 0x8000);
     let mut color = scroll.clone();
@@ -19,7 +19,7 @@ fn pairs() -> Vec<[Core; 2]> {
     vec![open(DEMO), open(&program(BITMAP, 0x400)), open(&scroll), open(&color)]
 }
 
-/// Presses other keys from time to time.
+/// Changes the keys that are held in every seventh frame.
 fn press(core: &mut Core, frame: u32) {
     if frame.is_multiple_of(7) {
         core.set_keys((frame.wrapping_mul(2_654_435_761) >> 22) as u16);
@@ -46,7 +46,7 @@ fn ten_thousand_frames_without_pictures_end_in_the_same_state() {
 }
 
 #[test]
-fn a_picture_after_frames_without_one_is_that_of_its_frame() {
+fn a_picture_after_frames_without_pictures_is_right() {
     for [mut drawn, mut other] in pairs() {
         let mut before = Vec::new();
         let mut changed = 0;

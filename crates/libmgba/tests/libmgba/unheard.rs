@@ -1,4 +1,4 @@
-//! Sound that nobody reads, and is not mixed.
+//! Tests of sound that is not mixed because nobody reads it.
 
 use framewire_libmgba::{Core, Platform};
 
@@ -6,7 +6,7 @@ use crate::support::{gb, gba};
 
 const DEMO: &[u8] = include_bytes!("../../../../rom/framewire-demo.gba");
 
-/// Writes random values into random registers of the sound, all but SOUNDBIAS, about every thousand cycles.
+/// A GBA program that writes random values to random sound registers, except SOUNDBIAS, about every thousand cycles.
 const NOISE: [u32; 21] = [
     0xE3A0_0301, // mov r0, #0x04000000
     0xE59F_4040, // ldr r4, the first number at the end
@@ -31,7 +31,7 @@ const NOISE: [u32; 21] = [
     1_013_904_223,
 ];
 
-/// The same for a Game Boy, all but the switch of the sound.
+/// A Game Boy program that does the same, but never switches the sound off.
 const GB_NOISE: [u8; 46] = [
     0x3E, 0x80, 0xE0, 0x26, // the sound is on
     0x11, 0x34, 0x12, // ld de, 0x1234
@@ -46,10 +46,10 @@ const GB_NOISE: [u8; 46] = [
     0x06, 0xC8, 0x05, 0x20, 0xFD, // wait
     0x18, 0xD9, // jr again
 ];
-/// Where a Game Boy ROM says that it is for a Color.
+/// The address of the header byte that marks a ROM for the Game Boy Color.
 const COLOR: usize = 0x143;
 
-/// Two cores of each game: the first mixes all sound.
+/// Two cores of each game. The first mixes all sound.
 fn pairs() -> Vec<[Core; 2]> {
     let mut gb_noise = gb("NOISE");
     gb_noise[0x150..][..GB_NOISE.len()].copy_from_slice(&GB_NOISE);
@@ -68,8 +68,8 @@ fn pairs() -> Vec<[Core; 2]> {
         .into()
 }
 
-/// Now and then: another resolution of the samples, and a FIFO that DMA fills from the ROM at a timer's pace. A Game Boy's
-/// sound is off for some frames.
+/// In some frames, changes the resolution of a GBA's samples, and lets DMA fill a FIFO from the ROM at the rate of a
+/// timer. A Game Boy's sound is switched off for some frames.
 fn disturb(core: &mut Core, frame: u32) {
     let random = frame.wrapping_mul(2_654_435_761) >> 7;
     if core.platform() == Platform::Gb {
@@ -95,7 +95,7 @@ fn disturb(core: &mut Core, frame: u32) {
 }
 
 #[test]
-fn sound_that_is_not_mixed_leaves_the_state_as_it_is() {
+fn the_state_is_the_same_if_sound_is_not_mixed() {
     for [mut all, mut skipping] in pairs() {
         for frame in 0..3000 {
             for core in [&mut all, &mut skipping] {
@@ -123,7 +123,8 @@ fn sound_is_mixed_again_when_it_is_read() {
                 disturb(core, frame);
                 core.run_frame();
             }
-            // The buffer holds ten frames: it is full for twenty of thirty, then read for some.
+            // The buffer holds about ten frames. In each 30 frames, it fills up and stays full, and the last four
+            // frames read it.
             if frame % 30 > 25 {
                 let samples = all.read_samples();
                 assert!(samples == skipping.read_samples(), "frame {frame} of {all:?}");

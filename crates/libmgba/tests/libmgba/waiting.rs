@@ -1,18 +1,18 @@
-//! Game Boy programs that wait for events, compared with libmgba: loops that are left out, timers, and interrupts.
+//! Compares Game Boy programs that wait for events with libmgba: loops that the shim skips, timers, and interrupts.
 
 use framewire_libmgba::Core;
 
 use crate::comparison::{Random, assert_equal, pair, seeds};
 use crate::support::gb;
 
-/// Where a Game Boy ROM says that it is for a Color.
+/// The address of the header byte that marks a ROM for the Game Boy Color.
 const COLOR: usize = 0x143;
-/// Handlers of interrupts, from 0x40 on: display, its status, timer, link, keys.
+/// The address of the five interrupt handlers: vertical blank, display status, timer, serial link, keys.
 const HANDLERS: usize = 0x40;
-/// A function for programs to call: keeps A and F on the stack and reads the flag of the handlers.
+/// The address of a function that programs call. It reads the flag that the handlers set.
 const FUNCTION: usize = 0x130;
 
-/// Code with a random part, which waits for something or changes what is waited for.
+/// A random piece of code. It waits for something, or changes something that other pieces wait for.
 fn part(random: &mut Random) -> Vec<u8> {
     let byte = random.next() as u8;
     let line = byte % 154;
@@ -23,23 +23,23 @@ fn part(random: &mut Random) -> Vec<u8> {
         2 => vec![0xFA, 0x00, 0xC0, 0xB7, 0x28, 0xFA, 0xAF, 0xEA, 0x00, 0xC0], // until a handler sets the flag; clear it
         3 => vec![0x21, 0x00, 0xC0, 0xCB, 0x46, 0x28, 0xFC, 0xCB, 0x86],       // the same with bit 0, (hl)
         4 => vec![0x76],                                                       // halt
-        5 => vec![0xF5, 0xCD, 0x30, 0x01, 0xFE, byte & 1, 0x28, 0xF9, 0xF1],   // by a call
-        6 => vec![0xF0, 0x04, 0xFE, byte, jump, 0xFA],                         // DIV
-        7 => vec![0xF0, 0x05, 0xFE, byte, jump, 0xFA],                         // TIMA
-        8 => vec![0xF0, 0x0F, 0xE6, byte & 0x1F, 0x28, 0xFA],                  // requested interrupts
-        9 => vec![0x06, byte, 0x05, 0x20, 0xFD],                               // ld b, byte; dec b; jr nz
-        10 => vec![0x21, 0x10, 0xC0, 0x34, 0x20, 0xFD],                        // inc (hl) until it is 0
-        11 => vec![0x21, 0x11, 0xC0, 0x3E, 1, 0xAE, 0x77, 0xF0, 0x44, 0xFE, line, 0x20, 0xF5], // a turn undoes another
+        5 => vec![0xF5, 0xCD, 0x30, 0x01, 0xFE, byte & 1, 0x28, 0xF9, 0xF1], // the same with a call of FUNCTION
+        6 => vec![0xF0, 0x04, 0xFE, byte, jump, 0xFA],                       // DIV
+        7 => vec![0xF0, 0x05, 0xFE, byte, jump, 0xFA],                       // TIMA
+        8 => vec![0xF0, 0x0F, 0xE6, byte & 0x1F, 0x28, 0xFA],                // requested interrupts
+        9 => vec![0x06, byte, 0x05, 0x20, 0xFD],                             // ld b, byte; dec b; jr nz
+        10 => vec![0x21, 0x10, 0xC0, 0x34, 0x20, 0xFD],                      // inc (hl) until it is 0
+        11 => vec![0x21, 0x11, 0xC0, 0x3E, 1, 0xAE, 0x77, 0xF0, 0x44, 0xFE, line, 0x20, 0xF5], // undoes its last change
         12 => vec![0x3E, byte, 0xE0, 0x04],                                                    // write DIV
         13 => vec![0x3E, byte, 0xE0, random.choose(&[0x05, 0x06])],                            // TIMA or TMA
         14 => vec![0x3E, byte & 7, 0xE0, 0x07], // TAC: on or off, with one of four rates
-        15 => vec![0x3E, 1, 0xE0, 0x4D, 0x10, 0x00], // the other speed of a Color
+        15 => vec![0x3E, 1, 0xE0, 0x4D, 0x10, 0x00], // switch the speed of a Game Boy Color
         16 => vec![0x3E, line, 0xE0, 0x45],     // LYC
         _ => vec![0x3E, byte & 0x78, 0xE0, 0x41], // interrupts of the display's status
     }
 }
 
-/// A ROM that runs random parts in a loop, with handlers that set a flag.
+/// A ROM that runs random pieces of code in a loop, with interrupt handlers that set a flag.
 fn waiting_rom(random: &mut Random) -> Vec<u8> {
     let mut rom = gb("WAIT");
     for at in (HANDLERS..HANDLERS + 5 * 8).step_by(8) {
@@ -78,7 +78,7 @@ fn programs_that_wait_run_as_in_libmgba() {
 }
 
 #[test]
-fn sound_of_programs_that_wait_is_that_of_libmgba() {
+fn programs_that_wait_have_the_same_sound_as_in_libmgba() {
     for seed in 0..20 {
         let mut random = Random(seed);
         let mut cores = pair(&waiting_rom(&mut random));

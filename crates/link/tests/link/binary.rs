@@ -1,4 +1,4 @@
-//! A link to our script.
+//! Tests of a link to Framewire's script.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use framewire_protocol::{Batch, Frame, MAX_FRAME, MAX_OPS, Op, Outcome, Reply, S
 use crate::peer::{Connection, Peer};
 use crate::{Client, read8, refusal, soon, value};
 
-/// The frame of a reply of 7.
+/// The bytes of a reply with the value 7.
 pub fn reply(id: u32) -> Vec<u8> {
     let outcome = Outcome { frame: 1, results: vec![Ok(Value::Int(7))] };
     let mut bytes = Vec::new();
@@ -30,7 +30,7 @@ fn a_paused_emulator_whose_buffers_are_full_keeps_its_connection() {
     let signal = std::sync::Mutex::new(signal);
     let peer = Peer::start(move |number, mut script| {
         if number > 0 {
-            // Other connections also get no answer while it is paused.
+            // While the emulator is paused, other connections also get no answer.
             script.hold();
         }
         script.greet()?;
@@ -41,15 +41,15 @@ fn a_paused_emulator_whose_buffers_are_full_keeps_its_connection() {
     let client = Client::with(Config { address: peer.address.clone(), gone_after, ..Config::default() });
     let answer = client.submit(Op::Echo { data: vec![1; 16 << 20] }, Duration::from_secs(30));
     client.wait_for("stalled", |status| status.stalled);
-    // Longer than any time limit for a peer that acknowledges nothing.
+    // Longer than any time limit for a peer that does not acknowledge bytes.
     std::thread::sleep(3 * gone_after);
     go_on.send(()).unwrap();
-    // On the first connection, because no other one answers.
+    // The answer comes on the first connection, because no other connection answers.
     assert_eq!(value(soon(&answer)), Value::Int(7));
 }
 
 #[test]
-fn a_batch_too_large_for_a_request_is_refused_and_harms_nobody() {
+fn a_batch_too_large_for_a_request_is_refused_and_other_requests_still_work() {
     let peer = Peer::start(|_, mut script| {
         script.greet()?;
         answer_all(&mut script)

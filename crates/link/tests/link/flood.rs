@@ -1,4 +1,4 @@
-//! Ports that never stop sending.
+//! Tests of peers that never stop sending.
 
 use std::time::{Duration, Instant};
 
@@ -16,8 +16,8 @@ fn flood(connection: &mut Connection, bytes: &[u8]) -> Option<()> {
     }
 }
 
-/// A request is answered by its deadline, by an error that `expected` accepts, and the link can be closed.
-fn keeps_its_promises(client: &Client, expected: impl Fn(&LinkError) -> bool) {
+/// Checks that requests fail at their deadline with an error that `expected` accepts, and that the link can be closed.
+fn check_deadlines_and_close(client: &Client, expected: impl Fn(&LinkError) -> bool) {
     for _ in 0..3 {
         let begun = Instant::now();
         let error = soon(&client.submit(read8(), Duration::from_millis(300))).expect_err("nobody answers");
@@ -28,7 +28,7 @@ fn keeps_its_promises(client: &Client, expected: impl Fn(&LinkError) -> bool) {
 }
 
 #[test]
-fn of_frames_nobody_asked_for() {
+fn a_flood_of_unrequested_frames_does_not_block_the_link() {
     let reply = Reply { id: 0x8000_0000, outcome: Outcome::default() };
     for frame in [Frame::Pong { id: 1, frame: 1 }, Frame::Reply(reply)] {
         let peer = Peer::start(move |_, mut script| {
@@ -39,18 +39,18 @@ fn of_frames_nobody_asked_for() {
         });
         let client = Client::start(&peer.address);
         client.wait_for("a connection", |status| status.phase == Phase::Ready);
-        keeps_its_promises(&client, |error| matches!(error, LinkError::Late { .. }));
+        check_deadlines_and_close(&client, |error| matches!(error, LinkError::Late { .. }));
         assert_eq!(peer.connections(), 1);
     }
 }
 
 #[test]
-fn instead_of_a_greeting() {
+fn a_flood_instead_of_a_greeting_is_refused() {
     for bytes in [&b"x"[..], b"\0", b"hello<|END|>"] {
         let peer = Peer::start(move |_, mut other| flood(&mut other, bytes));
         let client = Client::start(&peer.address);
         client.wait_for("a refusal", |status| status.phase == Phase::Absent);
-        keeps_its_promises(
+        check_deadlines_and_close(
             &client,
             |error| matches!(error, LinkError::Absent { problem, .. } if problem.contains("not an emulator's script")),
         );
@@ -58,13 +58,13 @@ fn instead_of_a_greeting() {
 }
 
 #[test]
-fn of_a_reply_without_an_end() {
+fn a_reply_without_an_end_ends_the_connection() {
     let peer = Peer::start(move |_, mut script| {
         script.greet_as_mgba_http()?;
         flood(&mut script, b"x")
     });
     let client = Client::start(&peer.address);
-    client.wait_for("the end of it", |status| {
+    client.wait_for("the end of the connection", |status| {
         status.problem.as_ref().is_some_and(|problem| problem.contains("64 MiB"))
     });
     assert!(client.closes());

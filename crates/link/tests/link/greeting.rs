@@ -1,4 +1,4 @@
-//! Peers that answer the greeting.
+//! Tests of the greeting.
 
 use framewire_link::{LinkError, Phase};
 use framewire_protocol::PROTOCOL_VERSION;
@@ -12,7 +12,7 @@ fn a_script_of_another_protocol_is_refused_and_the_error_says_what_to_load() {
         let peer = Peer::start(move |_, mut script| {
             script.message()?;
             script.reply(&format!("framewire.welcome,{version},9.9.9,boot,0"))?;
-            assert_eq!(script.message(), None, "nothing is asked of it");
+            assert_eq!(script.message(), None, "the link sends nothing more");
             None
         });
         let client = Client::start(&peer.address);

@@ -1,4 +1,4 @@
-//! A link against peers that misbehave in ways in which a real script cannot.
+//! Tests of a link with peers that misbehave in ways that a real script cannot.
 
 mod binary;
 mod flood;
@@ -17,7 +17,7 @@ use tokio::runtime::Runtime;
 
 type Answer = Result<Outcome, LinkError>;
 
-/// One worker, so that a task which never yields stops all others.
+/// A runtime with one worker, so that a task that never yields would stop all others.
 fn runtime() -> Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
 }
@@ -50,7 +50,7 @@ impl Client {
         soon(&self.submit(batch, Duration::from_secs(10)))
     }
 
-    /// Waits until the link's status is as wanted.
+    /// Waits until the link's status fulfils the condition.
     fn wait_for(&self, what: &str, condition: impl Fn(&Status) -> bool) {
         let limit = Instant::now() + Duration::from_secs(20);
         while !condition(&self.link.status()) {
@@ -59,7 +59,7 @@ impl Client {
         }
     }
 
-    /// Closes the link; whether it was closed within 5 s.
+    /// Closes the link. Returns whether it was closed within 5 s.
     fn closes(&self) -> bool {
         let limit = Duration::from_secs(5);
         self.runtime.block_on(async { tokio::time::timeout(limit, self.link.close()).await.is_ok() })

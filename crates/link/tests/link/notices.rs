@@ -1,4 +1,4 @@
-//! The notices of a link.
+//! Tests of a link's notices.
 
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use crate::binary::reply;
 use crate::peer::Peer;
 use crate::{read8, runtime};
 
-/// What a link reported and answered, in order.
+/// A notice or an answer of a link.
 #[derive(Debug, PartialEq)]
 enum Heard {
     Reported(u32, Notice),
@@ -25,9 +25,9 @@ fn events(frame: u32) -> EventFrame {
 
 /// Starts a link to `peer` and sends one request. Returns the first `count` notices and answers.
 fn heard(peer: &Peer, count: usize) -> Vec<Heard> {
-    let (runtime, (tell, reported)) = (runtime(), mpsc::channel());
-    let answered = tell.clone();
-    let listen = Box::new(move |frame, notice| drop(tell.send(Heard::Reported(frame, notice))));
+    let (runtime, (notices, reported)) = (runtime(), mpsc::channel());
+    let answered = notices.clone();
+    let listen = Box::new(move |frame, notice| drop(notices.send(Heard::Reported(frame, notice))));
     let config = Config { address: peer.address.clone(), ..Config::default() };
     let link = Link::start_and_listen(config, runtime.handle(), listen);
     let respond = Box::new(move |_| drop(answered.send(Heard::Answered)));
@@ -90,13 +90,13 @@ fn an_invalid_event_ends_the_connection_and_is_not_reported() {
 }
 
 #[test]
-fn silence_and_its_end_are_reported_once_each() {
+fn the_start_and_the_end_of_a_silence_are_reported_once_each() {
     let peer = Peer::start(|number, mut script| {
         if number > 0 {
             script.hold();
         }
         script.greet()?;
-        // The peer sends nothing until the link reports that it is stalled, and a bit longer.
+        // The peer sends nothing until the link has reported that the emulator is stalled, and a bit longer.
         std::thread::sleep(Duration::from_millis(1600));
         loop {
             let id = script.request()?.id;

@@ -1,4 +1,4 @@
-//! The other end of a link, as a function of a test.
+//! The other end of a link: a listener whose connections are served by a function of the test.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -15,7 +15,7 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// `serve` gets the number of the connection, from 0; the connection ends with it.
+    /// `serve` gets the number of the connection, from 0. The connection ends when `serve` returns.
     pub fn start(serve: impl Fn(usize, Connection) -> Option<()> + Send + Sync + 'static) -> Peer {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
@@ -32,13 +32,13 @@ impl Peer {
         Peer { address, connections }
     }
 
-    /// Connections accepted so far.
+    /// How many connections were accepted so far.
     pub fn connections(&self) -> usize {
         self.connections.load(Ordering::SeqCst)
     }
 }
 
-/// A connection as the peer sees it. `None` is its end.
+/// The peer's end of a connection. Its methods return `None` if the connection has ended.
 pub struct Connection {
     stream: TcpStream,
     text: String,
@@ -90,13 +90,13 @@ impl Connection {
         self.reply(marker::ERROR)
     }
 
-    /// Answers the greeting as our script does.
+    /// Answers the greeting as Framewire's script does.
     pub fn greet(&mut self) -> Option<()> {
         self.message()?;
         self.reply(&format!("framewire.welcome,{PROTOCOL_VERSION},0.1.0,boot,1"))
     }
 
-    /// The next message of mGBA-http that is not a heartbeat; heartbeats are answered.
+    /// The next text message that is not a heartbeat. Answers heartbeats.
     pub fn message_but_heartbeats(&mut self) -> Option<String> {
         loop {
             match self.message()?.as_str() {
@@ -106,7 +106,7 @@ impl Connection {
         }
     }
 
-    /// Waits until the beginning of a message that begins with this has arrived.
+    /// Waits until the start of a message has arrived, which must be `begin`. Answers heartbeats before it.
     pub fn begin_of_message(&mut self, begin: &str) -> Option<()> {
         while !self.text.starts_with(begin) {
             let bytes = self.read()?;
@@ -126,7 +126,7 @@ impl Connection {
         }
     }
 
-    /// The next request; pings before it are answered.
+    /// The next request. Answers pings before it.
     pub fn request(&mut self) -> Option<Request> {
         loop {
             match self.decoder.next_frame().ok()? {
@@ -147,7 +147,7 @@ impl Connection {
         self.send(&bytes)
     }
 
-    /// Reads and drops everything to the end.
+    /// Reads everything until the connection ends, without an answer.
     pub fn ignore(&mut self) -> Option<()> {
         loop {
             self.read()?;

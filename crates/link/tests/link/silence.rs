@@ -1,4 +1,4 @@
-//! Dead connections of which both ends are open, as after a router or a proxy forgot them.
+//! Tests of dead connections whose two ends are still open, as after a router or a proxy has lost a connection's state.
 
 use std::time::{Duration, Instant};
 
@@ -8,10 +8,11 @@ use crate::binary::answer_all;
 use crate::peer::{Connection, Peer};
 use crate::{Client, read8, soon, value, write8};
 
-/// The link gives up the connection after a second of silence and an attempt on another connection.
+/// The link gives up a connection within this time: after a second of silence and an attempt on another connection.
 const NOTICED: Duration = Duration::from_secs(4);
 
-/// A script that serves its first connection by `first` and then never again, but serves all others.
+/// A script that serves its first connection with `first` and then stops answering on it. It serves all later
+/// connections.
 fn forgetful(first: fn(&mut Connection) -> Option<()>) -> Peer {
     Peer::start(move |number, mut script| {
         if number == 0 {
@@ -27,18 +28,22 @@ fn forgetful(first: fn(&mut Connection) -> Option<()>) -> Peer {
 }
 
 #[test]
-fn a_connection_that_falls_silent_is_given_up_and_its_requests_are_done() {
+fn a_connection_that_falls_silent_is_given_up_and_its_requests_are_repeated() {
     let peer = forgetful(Connection::greet);
     let client = Client::start(&peer.address);
     let begun = Instant::now();
     let (read, change) = (client.submit(read8(), 5 * NOTICED), client.submit(write8(), 5 * NOTICED));
     assert_eq!(value(soon(&read)), Value::Int(7));
-    assert_eq!(value(soon(&change)), Value::Int(7), "the script remembers the session, so it is repeated");
+    assert_eq!(
+        value(soon(&change)),
+        Value::Int(7),
+        "the script remembers the session, so the write is repeated"
+    );
     assert!(begun.elapsed() < NOTICED, "{:?}", begun.elapsed());
 }
 
 #[test]
-fn a_greeting_that_is_swallowed_is_made_again() {
+fn an_unanswered_greeting_is_repeated_on_a_new_connection() {
     let peer = forgetful(|_| Some(()));
     let client = Client::start(&peer.address);
     let begun = Instant::now();
@@ -47,7 +52,7 @@ fn a_greeting_that_is_swallowed_is_made_again() {
 }
 
 #[test]
-fn a_connection_to_mgba_https_script_that_falls_silent_is_given_up_too() {
+fn a_text_connection_that_falls_silent_is_given_up_too() {
     let peer = Peer::start(|number, mut script| {
         script.greet_as_mgba_http()?;
         if number == 0 {
@@ -74,7 +79,7 @@ fn a_reply_that_takes_long_to_arrive_does_not_count_as_silence() {
         script.greet()?;
         let id = script.request()?.id;
         let reply = crate::binary::reply(id);
-        // In total, slower than the time after which a silent connection is checked.
+        // In total, this takes longer than the silence after which a connection is checked.
         for byte in &reply {
             std::thread::sleep(Duration::from_millis(2000) / reply.len() as u32);
             script.send(&[*byte])?;
@@ -83,5 +88,5 @@ fn a_reply_that_takes_long_to_arrive_does_not_count_as_silence() {
     });
     let client = Client::start(&peer.address);
     assert_eq!(value(soon(&client.submit(Op::GetKeys {}, 5 * NOTICED))), Value::Int(7));
-    assert_eq!(peer.connections(), 1, "nobody asked elsewhere");
+    assert_eq!(peer.connections(), 1, "the link opened no second connection");
 }

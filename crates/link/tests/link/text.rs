@@ -1,4 +1,4 @@
-//! A link to mGBA-http's script.
+//! Tests of a link to mGBA-http's script.
 
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ fn large_state() -> Op {
 }
 
 #[test]
-fn a_script_that_stops_reading_delays_nobody_beyond_the_deadline() {
+fn requests_to_a_script_that_stops_reading_fail_at_their_deadlines() {
     let (go_on, signal) = mpsc::channel::<()>();
     let signal = std::sync::Mutex::new(signal);
     let peer = Peer::start(move |number, mut script| {
@@ -37,7 +37,7 @@ fn a_script_that_stops_reading_delays_nobody_beyond_the_deadline() {
     let state = client.submit(large_state(), Duration::from_millis(500));
     let read = client.submit(read8(), Duration::from_millis(500));
     let (state, read) = (soon(&state), soon(&read));
-    // Not forever; the limit is generous for busy machines.
+    // The limit is generous, because the machine may be busy.
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     assert!(matches!(&state, Err(LinkError::Overdue { .. })), "a change may still be done: {state:?}");
     assert!(matches!(&read, Err(LinkError::Late { .. })), "{read:?}");
@@ -47,7 +47,7 @@ fn a_script_that_stops_reading_delays_nobody_beyond_the_deadline() {
 }
 
 #[test]
-fn a_read_that_a_broken_connection_cut_off_is_repeated() {
+fn a_read_is_repeated_after_its_connection_broke() {
     let peer = Peer::start(|number, mut script| {
         script.greet_as_mgba_http()?;
         loop {
@@ -94,7 +94,7 @@ fn a_batch_that_may_have_changed_something_is_reported_as_interrupted_and_not_re
 }
 
 #[test]
-fn a_key_is_refused_where_nothing_remembers_it() {
+fn an_idempotency_key_is_refused_because_the_script_does_not_remember_it() {
     let peer = Peer::start(|_, mut script| {
         script.greet_as_mgba_http()?;
         loop {
@@ -107,7 +107,7 @@ fn a_key_is_refused_where_nothing_remembers_it() {
     let refused = refusal(client.call(keyed(write8())));
     assert_eq!(refused.status, Status::Unsupported);
     assert!(refused.message.contains("framewire script"), "{refused}");
-    assert_eq!(value(client.call(keyed(read8()))), Value::Int(7), "a read needs no memory");
+    assert_eq!(value(client.call(keyed(read8()))), Value::Int(7), "a read can be repeated without a key");
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn closing_does_not_wait_for_a_paused_script() {
     assert!(matches!(soon(&read), Err(LinkError::Late { .. })));
 }
 
-/// A script that answers every message by this function, and what it was asked.
+/// Starts a script that answers every message with `answer`. Also returns a channel with the messages that it got.
 fn script(answer: impl Fn(&str) -> &'static str + Send + Sync + 'static) -> (Peer, mpsc::Receiver<String>) {
     let (seen, messages) = mpsc::channel();
     let seen = std::sync::Mutex::new(seen);
@@ -157,7 +157,7 @@ fn domain_read(address: u32) -> Op {
 }
 
 #[test]
-fn offsets_outside_of_a_domain_went_to_the_script() {
+fn offsets_outside_of_a_domain_are_refused() {
     let (peer, messages) = script(|message| match message {
         "memoryDomain.size,iwram" => "32768",
         "memoryDomain.size,nothing" => "<|ERROR|>",
@@ -193,7 +193,7 @@ fn offsets_outside_of_a_domain_went_to_the_script() {
 }
 
 #[test]
-fn numbers_at_odd_addresses_were_what_mgba_makes_of_them() {
+fn numbers_at_odd_addresses_are_read_byte_by_byte() {
     let (peer, messages) = script(|message| match message {
         "memoryDomain.size,iwram" => "32768",
         "core.readRange,33554433,2" => "34,12",
@@ -226,7 +226,7 @@ fn numbers_at_odd_addresses_were_what_mgba_makes_of_them() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_path_of_a_pipe_went_to_an_mgba_on_this_machine() {
+fn a_path_of_a_pipe_a_folder_or_a_device_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("pipe");
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();

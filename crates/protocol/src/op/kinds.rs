@@ -1,4 +1,4 @@
-//! What the columns of the table hold.
+//! The types of the columns of the table.
 
 use crate::hex::hex_pairs;
 #[cfg(doc)]
@@ -8,9 +8,9 @@ use crate::wire::Wire;
 /// Whether doing an operation twice differs from doing it once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// Only looks: may be repeated freely.
+    /// The operation only reads, so it may be repeated freely.
     Read,
-    /// Changes the emulator, its files or its log: must be done exactly once.
+    /// The operation changes the emulator, its files or its log, so it must be performed exactly once.
     Change,
 }
 
@@ -27,9 +27,9 @@ pub enum ArgKind {
     I32,
     /// True or false, one byte.
     Bool,
-    /// UTF-8 with its length in front.
+    /// UTF-8 text, which follows its length.
     Text,
-    /// Bytes with their length in front.
+    /// Bytes, which follow their length.
     Bytes,
 }
 
@@ -102,22 +102,22 @@ pub struct OpInfo {
     pub args: &'static [ArgInfo],
     /// The type of its result.
     pub result: ResultKind,
-    /// mGBA-http's message key that takes the same arguments in the same order, if there is one.
+    /// The key of mGBA-http's message with the same arguments in the same order, if there is such a message.
     pub marker: Option<&'static str>,
     /// What it does.
     pub doc: &'static str,
 }
 
-/// A Rust type that arguments have.
+/// A Rust type of arguments.
 pub(super) trait Argument: Wire {
     const KIND: ArgKind;
-    /// The numbers that the type has.
+    /// The smallest and the largest number of the type; `None` if it is not a type of numbers.
     const RANGE: Option<(i64, i64)> = None;
-    /// Bytes of its binary form.
+    /// The size of its binary form in bytes.
     fn size(&self) -> usize;
-    /// The form it has in a marker message.
+    /// Its form in a marker message.
     fn to_marker(&self) -> Vec<u8>;
-    /// The text, if it is one.
+    /// The argument, if it is a text.
     fn text_mut(&mut self) -> Option<&mut String> {
         None
     }

@@ -1,7 +1,8 @@
-//! The table of operations in `table.rs`, the one place where an operation is defined.
+//! The table of operations. Each operation is defined only in this table, in `table.rs`.
 //!
-//! From it come the [`Op`] type, its binary codec, its marker text where mGBA-http has a message for it, and [`OPS`]. From
-//! [`OPS`] come the OpenAPI document and, by `make generate`, the tables of the two Lua sides and docs/operations.md.
+//! A macro makes from the table: the [`Op`] type, its binary codec, its marker text if mGBA-http has a message for the
+//! operation, and [`OPS`]. From [`OPS`], the server makes the OpenAPI document, and `make generate` makes the tables of
+//! the script and of the LuaJIT library, and docs/operations.md.
 
 mod kinds;
 mod table;
@@ -11,20 +12,20 @@ pub use table::{OPS, Op, OpKind};
 
 use crate::wire::{DecodeError, Reader, Wire};
 
-/// More than the bytes of a savestate with its picture and the game's save.
+/// More bytes than a savestate with its picture and the game's save has.
 const LARGEST_STATE: usize = 1024 * 1024;
-/// More than the bytes of a list of cheats.
+/// More bytes than a list of cheats has.
 const LARGEST_CHEATS: usize = 2 * 1024 * 1024;
-/// More than the bytes of a screenshot.
+/// More bytes than a screenshot has.
 const LARGEST_SCREENSHOT: usize = 128 * 1024;
 
 impl Op {
-    /// Bytes of its binary form.
+    /// The size of its binary form in bytes.
     pub fn size(&self) -> usize {
         1 + self.args_size()
     }
 
-    /// The largest number of bytes that its result may have; 0 if that is only a few.
+    /// The largest number of bytes that its result can have; 0 if the result is always small.
     pub fn largest_result(&self) -> usize {
         match self {
             Op::ReadRange { length, .. } | Op::DomainReadRange { length, .. } => *length as usize,

@@ -1,7 +1,7 @@
-//! The table itself, and the macro that makes everything from it.
+//! The table itself, and the macro that makes the types and functions from it.
 //!
-//! A row: code, variant, name, effect, type of the result, and mGBA-http's message with the same arguments if there is one. An
-//! argument that is a number accepts every value of its type, or only the range after `where`.
+//! A row has: code, variant, name, effect, type of the result, and mGBA-http's message with the same arguments if there
+//! is one. An argument that is a number accepts every value of its type, or only the range after `where`.
 
 use std::ops::RangeInclusive;
 
@@ -20,7 +20,7 @@ macro_rules! ops {
             $( $(#[doc = $arg_doc:literal])+ $arg:ident: $ty:ty $(where $range:expr)?, )*
         }
     )*) => {
-        /// One thing asked of an emulator.
+        /// An operation with its arguments.
         #[derive(Debug, Clone, PartialEq, Eq)]
         pub enum Op {
             $(
@@ -78,7 +78,7 @@ macro_rules! ops {
                 match self { $( Op::$variant { .. } => $code, )* }
             }
 
-            /// Bytes of its arguments' binary form.
+            /// The size of the binary form of its arguments, in bytes.
             pub(super) fn args_size(&self) -> usize {
                 match self { $( Op::$variant { $($arg),* } => 0 $( + Argument::size($arg) )*, )* }
             }
@@ -114,7 +114,7 @@ macro_rules! ops {
                 Ok(())
             }
 
-            /// Its arguments' marker forms in order.
+            /// The forms of its arguments in marker text, in order.
             pub(crate) fn marker_args(&self) -> Vec<Vec<u8>> {
                 match self { $( Op::$variant { $($arg),* } => vec![ $( Argument::to_marker($arg) ),* ], )* }
             }
@@ -127,7 +127,7 @@ macro_rules! ops {
 }
 
 ops! {
-    /// Sends the bytes back, through the emulator's thread or script.
+    /// The emulator's thread or script sends the bytes back.
     0x01 Echo "echo" Read -> Bytes {
         /// The bytes.
         data: Vec<u8>,
@@ -150,8 +150,8 @@ ops! {
     /// The CRC32 of the ROM.
     0x17 Checksum "checksum" Read -> Int = "core.checksum" {}
 
-    /// Clock cycles since the last reset, of an embedded core: `frequency` of them are a second of the console's time. A loaded
-    /// state sets the count to that of the state.
+    /// The number of clock cycles of an embedded core since the last reset. `frequency` cycles are one second of the
+    /// console's time. A loaded state sets the number to the one in the state.
     0x18 Cycles "cycles" Read -> Int {}
 
     /// Reads 8 bits from the bus.
@@ -159,12 +159,12 @@ ops! {
         /// Bus address.
         address: u32,
     }
-    /// Reads 16 bits from the bus: the two bytes from the address on, aligned or not.
+    /// Reads 16 bits from the bus: the two bytes that begin at the address, aligned or not.
     0x21 Read16 "read16" Read -> Int = "core.read16" {
         /// Bus address.
         address: u32,
     }
-    /// Reads 32 bits from the bus: the four bytes from the address on, aligned or not.
+    /// Reads 32 bits from the bus: the four bytes that begin at the address, aligned or not.
     0x22 Read32 "read32" Read -> Int = "core.read32" {
         /// Bus address.
         address: u32,
@@ -183,14 +183,14 @@ ops! {
         /// The value.
         value: u8,
     }
-    /// Writes 16 bits to the bus: the two bytes from the address on, aligned or not.
+    /// Writes 16 bits to the bus: the two bytes that begin at the address, aligned or not.
     0x25 Write16 "write16" Change -> None = "core.write16" {
         /// Bus address.
         address: u32,
         /// The value.
         value: u16,
     }
-    /// Writes 32 bits to the bus: the four bytes from the address on, aligned or not.
+    /// Writes 32 bits to the bus: the four bytes that begin at the address, aligned or not.
     0x26 Write32 "write32" Change -> None = "core.write32" {
         /// Bus address.
         address: u32,
@@ -287,14 +287,14 @@ ops! {
 
     /// Reads a register of the processor, as a signed number.
     0x40 ReadRegister "read_register" Read -> Int = "core.readRegister" {
-        /// Name of the register, such as `r0` or `cpsr`; on the Game Boy such as `a` or `pc`.
+        /// Name of the register, such as `r0` or `cpsr`, or on the Game Boy, `a` or `pc`.
         register: String,
     }
     /// Writes a register of the processor.
     0x41 WriteRegister "write_register" Change -> None = "core.writeRegister" {
         /// Name of the register.
         register: String,
-        /// The value; the register keeps the bits it has room for.
+        /// The value; a register with fewer bits takes the lowest ones.
         value: i32,
     }
 
@@ -310,7 +310,7 @@ ops! {
         /// Mask of keys.
         keys: u16 where 0..=0x3ff,
     }
-    /// Holds these keys as well, from the next frame on.
+    /// Holds these keys from the next frame on, in addition to those that are already held.
     0x53 AddKeys "add_keys" Change -> None = "core.addKeys" {
         /// Mask of keys.
         keys: u16 where 0..=0x3ff,
@@ -320,82 +320,84 @@ ops! {
         /// Mask of keys.
         keys: u16 where 0..=0x3ff,
     }
-    /// Holds keys for a number of frames. If an earlier hold still has one of them, this hold waits until that one has ended
-    /// and one more frame has passed, so the game sees a separate press for each.
+    /// Holds keys for a number of frames. If an earlier hold still has one of these keys, the new hold begins when the
+    /// earlier one has ended and one more frame has passed. So the game sees two separate presses.
     0x55 HoldKeys "hold_keys" Change -> None {
         /// Mask of keys.
         keys: u16 where 0..=0x3ff,
         /// Number of frames, as mGBA-http counts them: the keys are held until this many frames and one more have passed.
         frames: u32,
     }
-    /// Plays keys by frame. From the frame of each step on, exactly the keys of the step are held, out of all keys that the
-    /// steps name; other keys do not change. The result is the number of the timeline, from 1 on; `cancel_keys` takes it. Its
-    /// first frame is the one after the batch. While it plays it owns its keys: holds of them wait, and a key that another
-    /// operation sets, adds or clears is taken from it. A second timeline with a key of the first is refused.
+    /// Plays a timeline: steps that say which keys are held from which frame on. A step holds its keys and releases the
+    /// other keys of the timeline; keys that no step names do not change. The first frame of the timeline is the one
+    /// after the batch. The result is the number of the timeline, counted from 1, for `cancel_keys`. While the timeline
+    /// plays, it owns its keys: holds of these keys wait. If another operation sets, adds or clears a key, the timeline
+    /// loses that key. A second timeline that uses a key of the first one is refused.
     0x56 PlayKeys "play_keys" Change -> Int {
-        /// The steps, at most 65,536: each an offset in frames (`u32`, 0 is the next frame) and a mask of keys (`u16`),
-        /// little-endian. Offsets rise; the last mask is 0.
+        /// The steps, at most 65,536. Each has an offset in frames (`u32`; 0 is the next frame) and a mask of keys
+        /// (`u16`), little-endian. The offsets must rise, and the last mask must be 0.
         steps: Vec<u8>,
     }
-    /// Ends a timeline and releases its keys. The result says whether there was one.
+    /// Ends a timeline and releases its keys. The result says whether there was such a timeline.
     0x57 CancelKeys "cancel_keys" Change -> Bool {
-        /// Number of the timeline; 0 ends all timelines and all holds, also holds that wait.
+        /// Number of the timeline; 0 ends all timelines and all holds, including holds that wait.
         id: u32,
     }
 
-    /// The state of a timeline: `playing`, `over`, or `cancelled` if it ended before its last step. After `over` and
-    /// `cancelled` comes the frame counter at its end. The last 16,384 timelines that ended are remembered.
+    /// The state of a timeline: `playing`, `over`, or `cancelled` if it ended before its last step. `over` and
+    /// `cancelled` are followed by the frame counter at the timeline's end. The last 16,384 timelines that ended are
+    /// remembered.
     0x58 Timeline "timeline" Read -> Names {
         /// Number of the timeline.
         id: u32,
     }
-    /// Plays keys as `play_keys` does, but after every timeline that is playing or waiting: its first frame is the one after the
-    /// last frame of those. The result is its number, and how many frames are left before its first one. Until then it owns no
-    /// keys. At most 1,024 timelines can wait.
+    /// Plays a timeline as `play_keys` does, but after all timelines that are playing or waiting: its first frame is
+    /// the one after their last frame. The result is its number, and how many frames are left before its first frame.
+    /// Until then, it owns no keys. At most 1,024 timelines can wait.
     0x59 AppendKeys "append_keys" Change -> Names {
-        /// The steps, as of `play_keys`.
+        /// The steps, as in `play_keys`.
         steps: Vec<u8>,
     }
 
     /// Saves the state as bytes.
     0x60 SaveState "save_state" Read -> Bytes = "core.saveStateBuffer" {
-        /// mGBA's state flags: 1 screenshot, 2 save data, 4 cheats, 8 clock, 16 metadata. With a screenshot the bytes
-        /// are a PNG with the state inside.
+        /// mGBA's state flags: 1 screenshot, 2 save data, 4 cheats, 8 clock, 16 metadata. With a screenshot, the bytes
+        /// are a PNG that contains the state.
         flags: u8 where 0..=31,
     }
     /// Loads a state from bytes.
     0x61 LoadState "load_state" Change -> Bool = "core.loadStateBuffer" {
         /// The state, with or without a picture around it.
         data: Vec<u8>,
-        /// Which parts to load.
+        /// Which parts to load: the flags of `save_state`.
         flags: u8 where 0..=31,
     }
     /// Saves the state to a file on the emulator's machine.
     0x62 SaveStateFile "save_state_file" Change -> Bool = "core.saveStateFile" {
         /// The file.
         path: String,
-        /// Which parts to save.
+        /// Which parts to save: the flags of `save_state`.
         flags: u8 where 0..=31,
     }
     /// Loads a state from a file on the emulator's machine.
     0x63 LoadStateFile "load_state_file" Change -> Bool = "core.loadStateFile" {
         /// The file.
         path: String,
-        /// Which parts to load.
+        /// Which parts to load: the flags of `save_state`.
         flags: u8 where 0..=31,
     }
     /// Saves the state to one of the numbered slots next to the ROM.
     0x64 SaveStateSlot "save_state_slot" Change -> Bool = "core.saveStateSlot" {
         /// Number of the slot.
         slot: u32 where 0..=0x7fff_ffff,
-        /// Which parts to save.
+        /// Which parts to save: the flags of `save_state`.
         flags: u8 where 0..=31,
     }
     /// Loads a state from one of the numbered slots next to the ROM.
     0x65 LoadStateSlot "load_state_slot" Change -> Bool = "core.loadStateSlot" {
         /// Number of the slot.
         slot: u32 where 0..=0x7fff_ffff,
-        /// Which parts to load.
+        /// Which parts to load: the flags of `save_state`.
         flags: u8 where 0..=31,
     }
 
@@ -418,51 +420,52 @@ ops! {
         /// Whether to leave the file unchanged when the game saves.
         temporary: bool,
     }
-    /// Loads the battery save data that lies next to the ROM.
+    /// Loads the battery save data from the file next to the ROM.
     0x73 AutoloadSave "autoload_save" Change -> Bool = "core.autoloadSave" {}
 
     /// Resets the console.
     0x80 Reset "reset" Change -> None = "coreAdapter.reset" {}
-    /// Runs one instruction of the processor. In an embedded core, a processor that waits for an interrupt waits until the end
-    /// of the frame at most.
+    /// Runs one instruction of the processor. If the processor of an embedded core waits for an interrupt, it waits at
+    /// most until the end of the frame.
     0x81 Step "step" Change -> None = "core.step" {}
-    /// Stops frames until `resume`; operations still work. An attached mGBA can be paused in its window only.
+    /// Stops frames until `resume`; operations still work. An attached mGBA can be paused only in its window.
     0x82 Pause "pause" Change -> None {}
-    /// Continues the game: ends a pause or lockstep. On an attached mGBA it ends lockstep only.
+    /// Continues the game: ends a pause or lockstep. On an attached mGBA, it ends only lockstep.
     0x83 Resume "resume" Change -> None {}
-    /// Changes how fast frames run, in an embedded core.
+    /// Changes the speed of an embedded core.
     0x84 SetSpeed "set_speed" Change -> None {
-        /// Thousandths of the console's rate, 10 to 1,000,000; 0 is as fast as the processor allows.
+        /// The speed in thousandths of the console's own speed, 10 to 1,000,000; 0 is as fast as the processor allows.
         thousandths: u32 where 0..=1_000_000,
     }
-    /// Runs frames now and returns the frame counter after them. An embedded core does so at any time. An attached mGBA does so
-    /// in lockstep only, and there it must be the last operation of its batch.
+    /// Runs frames now and returns the frame counter after them. An embedded core accepts this at any time. An attached
+    /// mGBA accepts it only in lockstep, and only as the last operation of a batch.
     0x85 Advance "advance" Change -> Int {
-        /// Number of frames, 1 to 3,600; in a batch 3,600 in all.
+        /// Number of frames, 1 to 3,600. All `advance` operations of a batch together can run 3,600.
         frames: u32 where 1..=3_600,
     }
-    /// Makes each frame wait for `advance`. `resume` or a time-out of 0 ends this; it also ends by itself when no client has
-    /// asked for anything for the time-out.
+    /// Makes each frame wait for `advance`. `resume` or a time-out of 0 ends lockstep. It also ends when no client has
+    /// sent a request for the length of the time-out.
     0x86 Lockstep "lockstep" Change -> None {
         /// The time-out in milliseconds, 1 to 60,000; 0 ends lockstep.
         timeout: u32 where 0..=60_000,
     }
-    /// Lets frames run step by step, until conditions hold or frames have passed. The operations after it in the batch are
-    /// performed between the last of these frames and the next one. While frames are stopped, by a pause of an embedded core
-    /// or by lockstep, the frames of the run are run all the same. The result is how each step ended, as in docs/protocol.md.
+    /// Lets frames run in steps. A step ends when a condition holds or its frames have passed. The operations after the
+    /// run in the batch are performed between its last frame and the next one. The frames of a run also run in lockstep
+    /// and while an embedded core is paused. The result is how each step ended, in the format of docs/protocol.md.
     0x87 Run "run" Change -> Bytes {
-        /// The steps and the conditions, as in docs/protocol.md.
+        /// The steps and the conditions, in the format of docs/protocol.md.
         steps: Vec<u8>,
     }
 
-    /// Takes an emulator back to a frame of its history, exactly as the game was then, and returns the frame counter. If
-    /// something other than keys changed the game between that frame and the state that is kept before it, an embedded core goes to
-    /// the last frame before that change. An attached mGBA goes to the last frame up to that one whose state the server keeps.
-    /// The keys that are held stay held.
+    /// Takes an emulator back to a frame of its history, exactly as the game was then, and returns the frame counter.
+    /// An embedded core loads the last state before that frame and runs the frames after it again. If something other
+    /// than keys changed the game in these frames, the core goes to the last frame before that change. An attached mGBA
+    /// goes to the last frame, up to the given one, whose state the server keeps. Keys that are held stay held.
     0x88 Rewind "rewind" Change -> Int {
-        /// The frame counter.
+        /// The frame counter at that frame.
         frame: u32,
-        /// Number of the line of the history; 0 is the one that the core is on, with those that it follows from.
+        /// Number of a line of the history: frames without a gap between them. 0 is the current line, with the lines
+        /// that it continues.
         line: u32,
     }
 
@@ -490,18 +493,19 @@ ops! {
         message: String,
     }
 
-    /// Watches memory from this batch on: events report the changes to the program that sent the batch. The result is the
-    /// current bytes of the ranges, joined.
+    /// Watches memory from this batch on. Events report the changes to the program that sent the batch. The result is
+    /// the current bytes of all ranges, joined.
     0xb0 Watch "watch" Read -> Bytes {
-        /// Number of the watch; a watch that has it already is replaced.
+        /// Number of the watch. An older watch with this number is replaced.
         id: u32,
-        /// Number of frames after which an event comes even if nothing changed; 0 for no such events.
+        /// An event comes each time this many frames have passed, even if nothing changed; 0 for no such events.
         every: u32,
-        /// 1: report the keys held in each frame; 2: report the hash of the picture in each event of `every`.
+        /// 1: report the keys held in each frame; 2: report the hash of the picture in the events of `every`; 4: the
+        /// console's clock advances with the frames (embedded cores only).
         flags: u8,
-        /// The ranges: each `u8 n`, n bytes of a memory domain's name (none for the bus), `u32` address, `u16` length. If `n`
-        /// and the length are 0, the item is an expression instead: the address is its size, and its bytes follow. Its value has
-        /// 9 bytes, as in `evaluate`.
+        /// The ranges: each `u8 n`, n bytes of a memory domain's name (none for the bus), `u32` address, `u16` length.
+        /// If both `n` and the length are 0, the item is an expression: the address is its size, and its bytes follow.
+        /// Its value has 9 bytes, as in `evaluate`.
         ranges: Vec<u8>,
     }
     /// Ends a watch.
@@ -509,33 +513,34 @@ ops! {
         /// Number of the watch.
         id: u32,
     }
-    /// Evaluates expressions over memory. The result has 9 bytes for each of them: 1 and the value as `i64`, or 0 and zeros if
-    /// it has no value.
+    /// Evaluates expressions over memory. The result has 9 bytes for each expression: 1 and the value as `i64`, or only
+    /// zeros if the expression has no value.
     0xb2 Evaluate "evaluate" Read -> Bytes {
         /// The expressions, at most 256: each `u16 n` and n bytes, as in docs/protocol.md.
         expressions: Vec<u8>,
     }
-    /// Reads bytes from the bus at an address that an expression has at that moment. The result is the address (`u32`), and
-    /// the bytes.
+    /// Reads bytes from the bus. The address is the value that an expression has at that moment. The result is the
+    /// address (`u32`) and the bytes.
     0xb3 ReadAt "read_at" Read -> Bytes {
         /// The expression, as in docs/protocol.md.
         address: Vec<u8>,
         /// Number of bytes, at most 16 MiB.
         length: u32 where 0..=MAX_RANGE as i64,
     }
-    /// Writes bytes to the bus at an address that an expression has at that moment: 2 or 4 of them as one number, others one
-    /// after the other. The result is the address.
+    /// Writes bytes to the bus. The address is the value that an expression has at that moment. 2 or 4 bytes are
+    /// written as one number, any other number of bytes one after the other. The result is the address.
     0xb4 WriteAt "write_at" Change -> Int {
         /// The expression, as in docs/protocol.md.
         address: Vec<u8>,
         /// The bytes, at most 16 MiB.
         data: Vec<u8>,
     }
-    /// Keeps bytes in memory: writes them now, and again after each frame until `unfreeze` or until another game is loaded.
-    /// The address is an expression, which is evaluated each time; in frames in which it has no value, nothing is written.
+    /// Freezes memory: writes bytes now, and again after each frame, until `unfreeze` or until another game is loaded.
+    /// The address is an expression, which is evaluated each time. In frames in which it has no value, nothing is
+    /// written.
     0xb5 Freeze "freeze" Change -> None {
-        /// The name of the frozen value, 1 to 1,024 bytes. `frozen` returns it and `unfreeze` takes it. An earlier value of
-        /// this name is replaced.
+        /// The name of the frozen value, 1 to 1,024 bytes, for `frozen` and `unfreeze`. An earlier value with this name
+        /// is replaced.
         name: String,
         /// The type of the number, or `bytes`; `frozen` returns it.
         kind: String,
@@ -544,17 +549,16 @@ ops! {
         /// The bytes, 1 to 64.
         data: Vec<u8>,
     }
-    /// Ends a `freeze`. The result says whether there was one.
+    /// Ends a `freeze`. The result says whether there was a frozen value with this name.
     0xb6 Unfreeze "unfreeze" Change -> Bool {
-        /// The name that `freeze` was given; `*` ends all.
+        /// The name of the frozen value; `*` stands for all of them.
         name: String,
     }
-    /// The values that `freeze` keeps. For each of them: its name, its type, and its bytes as pairs of hex digits joined by
-    /// commas.
+    /// The frozen values. For each of them: its name, its type, and its bytes as pairs of hex digits joined by commas.
     0xb7 Frozen "frozen" Read -> Names {}
 
-    /// The cheats of an embedded core in order: for each of them its number, `on` or `off`, its kind, its name, and its codes
-    /// with line feeds between them.
+    /// The cheats of an embedded core in order. For each of them: its number, `on` or `off`, its kind, its name, and
+    /// its codes with line feeds between them.
     0xc0 Cheats "cheats" Read -> Names {}
     /// Adds a cheat to an embedded core and returns its number. If it is on, its codes are applied now and after each frame.
     /// Nothing is added if a code is not valid.
@@ -569,8 +573,8 @@ ops! {
         /// Whether it is on.
         enabled: bool,
     }
-    /// Adds the cheats of a file of mGBA to an embedded core, and returns how many there are. Nothing is added if one is not
-    /// valid.
+    /// Adds the cheats in one of mGBA's cheat files to an embedded core, and returns how many were added. Nothing is
+    /// added if one of them is not valid.
     0xc2 LoadCheats "load_cheats" Change -> Int {
         /// The file.
         path: String,
@@ -587,17 +591,17 @@ ops! {
         /// Number of the cheat; 0 removes all of them.
         id: u32,
     }
-    /// The sensors of an embedded core's cartridge: for each of them its name and its value in thousandths.
+    /// The sensors of an embedded core's cartridge. For each of them: its name and its value in thousandths.
     0xc5 Sensors "sensors" Read -> Names {}
-    /// Sets a sensor of an embedded core's cartridge, as the game sees it when it looks next.
+    /// Sets a sensor of an embedded core's cartridge. The game gets the value when it next reads the sensor.
     0xc6 SetSensor "set_sensor" Change -> None {
         /// `tilt_x` (to the right), `tilt_y` (towards the player), `gyro` (turning clockwise) or `light`.
         sensor: String,
-        /// Its value in thousandths; `light` has no values below 0. 0 is a console that lies still in the dark.
+        /// Its value in thousandths, for `light` 0 or more. If the console lies still in the dark, all sensors are 0.
         thousandths: i32 where -1000..=1000,
     }
-    /// The layers of an embedded core's picture and the channels of its sound: for each of them its name, `picture` or `sound`,
-    /// `on` or `off`, and its name for people.
+    /// The layers of an embedded core's picture and the channels of its sound. For each of them: its name, `picture` or
+    /// `sound`, `on` or `off`, and its name for people.
     0xc7 Layers "layers" Read -> Names {}
     /// Switches a layer of an embedded core's picture or a channel of its sound on or off, from the next frame on.
     0xc8 SetLayer "set_layer" Change -> None {
@@ -607,8 +611,9 @@ ops! {
         enabled: bool,
     }
 
-    /// Runs Lua code in the emulator, if its settings allow that. The result is JSON: the `values` that the code returned, the
-    /// lines that it wrote as `output`, and `error` if it ended with one. What it did before an error stays done.
+    /// Runs Lua code in the emulator, if its settings allow that. The result is JSON: the `values` that the code
+    /// returned, the lines that it wrote as `output`, and `error` if the code ended with an error. Changes made before
+    /// an error stay.
     0xd0 Script "script" Change -> Text {
         /// The code.
         code: String,
