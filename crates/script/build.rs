@@ -1,18 +1,18 @@
-//! Joins the parts in `lua/src` into `framewire.lua`. Each part becomes a function that runs once; `require` returns its
-//! result.
+//! Joins the parts in `lua/src` into `framewire.lua`. Each part becomes a function that runs once; `require` returns
+//! its result.
 
 use std::path::Path;
 use std::{env, fs, io};
 
 /// The parts. Each comes after the parts that it requires.
 const PARTS: &[&[&str]] = &[
-    // Parts that all others use.
+    // Parts that all other parts use.
     &["version", "ticks", "limits", "stopwatch", "log", "refusal", "happenings"],
-    // The bytes of one client.
+    // Receiving and sending the bytes of one client.
     &["inbox", "connection"],
     // Parts that operations use.
     &["arguments", "holds", "timelines", "files"],
-    // The console.
+    // The emulated console.
     &["cartridgeram", "videoram", "memory", "code", "game", "emulator", "frozen"],
     // The operations.
     &["lockstep", "throttle", "watches", "evaluate", "optable", "operations", "readahead", "runs"],

@@ -1,9 +1,9 @@
 //! Serves the tools, prompts and resources that the conformance suite of MCP calls by name (`tests/mcp-conformance`).
 //!
-//! Requests take the same way as those to `/mcp` of `framewire serve`: the same HTTP server with its checks of `Host` and
-//! `Origin`, and the same transport of the SDK with the same settings. Only the handler differs: `fixtures.json` has what it
-//! answers. The program prints its address, as `framewire serve` does.
-#![expect(deprecated, reason = "the earlier revision has a log")]
+//! Requests are processed like those to `/mcp` of `framewire serve`: by the same HTTP server with its checks of `Host`
+//! and `Origin`, and by the same transport of the SDK with the same settings. Only the handler differs: it answers
+//! with the content of `fixtures.json`. The program prints its address, as `framewire serve` does.
+#![expect(deprecated, reason = "the logging of MCP's earlier revisions is deprecated")]
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -43,14 +43,14 @@ const TOOLS: [&str; 7] = [
     LISTS[0].1,
     LISTS[1].1,
 ];
-/// Lists that change, and the tool that says so.
+/// The lists that can change, each with the tool that announces a change.
 const LISTS: [(List, &str); 2] =
     [(List::Tools, "test_trigger_tool_change"), (List::Prompts, "test_trigger_prompt_change")];
-/// Between two notifications of a tool.
+/// The pause between two notifications of a tool.
 const PAUSE: Duration = Duration::from_millis(50);
 /// A resource that clients of the earlier revision subscribe to.
 const WATCHED: &str = "test://watched-resource";
-/// A resource whose URI has a parameter: what comes before and after it.
+/// The URI of a resource with a parameter: the text before and after the parameter.
 const TEMPLATE: [&str; 2] = ["test://template/", "/data"];
 /// The revisions that the product supports.
 const REVISIONS: [ProtocolVersion; 4] = [
@@ -60,7 +60,7 @@ const REVISIONS: [ProtocolVersion; 4] = [
     ProtocolVersion::V_2025_03_26,
 ];
 
-/// What `fixtures.json` has, by name.
+/// The content of `fixtures.json`, by name.
 #[derive(Deserialize)]
 struct Fixtures {
     /// Results of tools.
@@ -68,17 +68,17 @@ struct Fixtures {
     prompts: BTreeMap<String, Prompt>,
     /// Contents of resources, without their URI.
     resources: BTreeMap<String, JsonObject>,
-    /// What a client can be asked for.
+    /// Requests for inputs, which a tool or a prompt can send to a client.
     inputs: BTreeMap<String, Json>,
-    /// Tools and prompts that ask the client.
+    /// Tools and prompts that ask the client for inputs before they have a result.
     rounds: BTreeMap<String, Rounds>,
-    /// Requests of tools that ask the client within a session, with the names of their arguments in braces.
+    /// Requests that tools send to the client within a session, with the names of the tools' arguments in braces.
     questions: BTreeMap<String, Json>,
-    /// Input schemas, of tools that have arguments.
+    /// The input schemas of tools that have arguments.
     schemas: BTreeMap<String, JsonObject>,
 }
 
-/// A prompt: its required arguments, and its messages with their names in braces.
+/// A prompt: its required arguments, and its messages with the names of the arguments in braces.
 #[derive(Deserialize)]
 struct Prompt {
     arguments: Vec<String>,
@@ -90,27 +90,29 @@ struct Prompt {
 struct Rounds {
     /// The inputs of each round.
     ask: Vec<Vec<String>>,
-    /// Whether the client sends a state back, which says which round it answers.
+    /// Whether the client sends a state back, which says which round the client answers.
     #[serde(default)]
     state: bool,
-    /// Whether inputs that the client did not declare are left out, instead of being an error.
+    /// What to do with inputs for which the client declared no capability: leave them out if true, or else return an
+    /// error.
     #[serde(default)]
     only_declared: bool,
 }
 
-/// A list that changes.
+/// A list that can change.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum List {
     Tools,
     Prompts,
 }
 
-/// The handler.
+/// The handler of MCP requests.
 #[derive(Clone)]
 struct Fixture {
     fixtures: Arc<Fixtures>,
-    /// Signs states.
+    /// The key that signs states.
     key: Arc<hmac::Key>,
+    /// Announces changed lists to the clients that listen for changes.
     changes: broadcast::Sender<List>,
 }
 
@@ -203,7 +205,7 @@ impl ServerHandler for Fixture {
             return Ok(text(&format!("The client's answer: {answer}")));
         }
         if let Some((list, _)) = LISTS.iter().find(|(_, tool)| *tool == name) {
-            // It is an error if nobody listens.
+            // Sending fails if no client listens, which does not matter.
             let _ = self.changes.send(*list);
             return Ok(text("the list has changed"));
         }
@@ -220,7 +222,7 @@ impl ServerHandler for Fixture {
                 }
             }
             "test_tool_with_logging" => log(&context).await?,
-            // By the later revision, requests say whether they want a log.
+            // In the latest revision, each request says whether its client wants log messages.
             "test_logging_tool" if context.meta.log_level().is_some() => log(&context).await?,
             "test_logging_tool" | "test_custom_header" | "json_schema_2020_12_tool" => {}
             _ => return Err(ErrorData::invalid_params(format!("there is no tool {name:?}"), None)),
@@ -381,7 +383,7 @@ impl ServerHandler for Fixture {
 }
 
 impl Fixture {
-    /// What the client has to be asked next; `None` if it has answered everything.
+    /// The inputs for which the client must be asked next; `None` if the client has answered everything.
     fn ask(
         &self,
         name: &str,
@@ -405,7 +407,7 @@ impl Fixture {
             responses.as_ref().is_some_and(|all| all.get(input).is_some_and(Json::is_object))
         };
         let Some(inputs) = rounds.ask.get(round) else {
-            return Err(ErrorData::invalid_params("the state is of no round", None));
+            return Err(ErrorData::invalid_params("the state does not belong to any round", None));
         };
         let mut inputs = inputs;
         if inputs.iter().all(answered) {
@@ -433,13 +435,13 @@ impl Fixture {
         Ok(Some(from_json(asked)?))
     }
 
-    /// A state that only this server can make.
+    /// Creates a state for a round. It is signed, so that only this server can create it.
     fn seal(&self, name: &str, round: usize) -> String {
         let tag = hmac::sign(&self.key, format!("{name} {round}").as_bytes());
         format!("{round}.{}", URL_SAFE_NO_PAD.encode(tag))
     }
 
-    /// The round of a state.
+    /// Checks the signature of a state, and returns its round.
     fn open(&self, name: &str, state: &str) -> Result<usize, ErrorData> {
         let parts = state.split_once('.');
         let round =
@@ -448,7 +450,7 @@ impl Fixture {
     }
 }
 
-/// Sends three messages of a log.
+/// Sends three log messages.
 async fn log(context: &RequestContext<RoleServer>) -> Result<(), ErrorData> {
     for message in ["Tool execution started", "Tool processing data", "Tool execution completed"] {
         let notification = LoggingMessageNotificationParam::new(LoggingLevel::Info, json!(message));
@@ -458,7 +460,7 @@ async fn log(context: &RequestContext<RoleServer>) -> Result<(), ErrorData> {
     Ok(())
 }
 
-/// JSON with the values of arguments in place of their names in braces.
+/// Replaces the names of arguments in braces with the values of the arguments.
 fn filled(template: &Json, given: &JsonObject) -> Result<Json, ErrorData> {
     let mut json = template.to_string();
     for (name, value) in given {
@@ -476,7 +478,7 @@ fn no_arguments() -> JsonObject {
     JsonObject::from_iter([("type".to_owned(), "object".into())])
 }
 
-/// A complete result.
+/// Marks a result as complete.
 fn complete<T: DeserializeOwned>(mut value: Json) -> Result<T, ErrorData> {
     value["resultType"] = "complete".into();
     from_json(value)

@@ -1,4 +1,4 @@
-//! Which emulators to serve.
+//! Chooses and starts the emulators to serve.
 
 use std::net::Ipv6Addr;
 use std::path::Path;
@@ -27,9 +27,9 @@ use crate::settings::Settings;
 pub const DEMO_ROM: &[u8] = include_bytes!("../../../rom/framewire-demo.gba");
 
 /// How long the search for an emulator waits for an answer.
-const PATIENCE: Duration = Duration::from_millis(500);
+const TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The emulator that is served, with the handle that its kind needs to be stopped.
+/// A running emulator. Each kind is stopped in a different way.
 pub enum Chosen {
     /// A stock mGBA.
     Attached(Arc<Attached>),
@@ -39,7 +39,7 @@ pub enum Chosen {
 }
 
 impl Chosen {
-    /// The emulator as front ends know it.
+    /// The emulator, as the trait that front ends use.
     pub fn emulator(&self) -> Arc<dyn Emulator> {
         match self {
             Chosen::Attached(attached) => attached.clone(),
@@ -48,11 +48,11 @@ impl Chosen {
         }
     }
 
-    /// Stops it.
+    /// Stops the emulator.
     pub async fn close(self) {
         match self {
             Chosen::Attached(attached) => attached.close().await,
-            // Its thread is joined when the last handle to it is dropped, here.
+            // This drops the last handle to the core, which joins the core's thread.
             #[cfg(feature = "embedded")]
             Chosen::Embedded(_) => {}
         }
@@ -69,8 +69,8 @@ pub struct Started {
     pub demo: bool,
 }
 
-/// Starts the emulators that the settings name, or else attaches to the mGBA on this machine whose script answers, or else
-/// starts the demo game. The first is the default one.
+/// Starts the emulators that the settings name, or else attaches to the mGBA on this machine whose script answers, or
+/// else starts the demo game. The first emulator is the default.
 ///
 /// # Errors
 /// If one of them cannot be started.
@@ -91,7 +91,7 @@ pub async fn emulators(settings: &Settings) -> anyhow::Result<Vec<Started>> {
     }
     let mut started = Vec::with_capacity(requested.len());
     let several = requested.len() > 1;
-    // One program at a time has a channel.
+    // A channel serves one emulator: the first embedded one.
     let mut channel = settings.channel.clone();
     for Requested { name, source } in requested {
         let demo = source == Source::Demo;
@@ -110,9 +110,10 @@ pub async fn emulators(settings: &Settings) -> anyhow::Result<Vec<Started>> {
     Ok(started)
 }
 
-/// The emulator if the settings name none: the mGBA on this machine whose script answers, or else the demo game.
+/// The emulator to serve if the settings do not name any: the mGBA on this machine whose script answers, or else the
+/// demo game.
 async fn found(address: String) -> Requested {
-    let problem = match probe(&address, PATIENCE).await {
+    let problem = match probe(&address, TIMEOUT).await {
         Found::Script(script) => {
             match script {
                 Script::Framewire(version) => info!("found Framewire's script {version} at {address}"),
@@ -143,7 +144,7 @@ fn instead(address: &str, problem: &str) -> String {
     )
 }
 
-/// Runs `work` on its own thread. A script can make it last forever; the program can still end.
+/// Runs `work` on its own thread. If a user's script makes `work` run forever, the program can still be stopped.
 async fn startup_thread<T: Send + 'static>(
     work: impl FnOnce() -> anyhow::Result<T> + Send + 'static,
 ) -> anyhow::Result<T> {
@@ -152,7 +153,7 @@ async fn startup_thread<T: Send + 'static>(
     result.await.context("starting the emulator failed")?
 }
 
-/// An address whose port may be left out.
+/// Adds the default port to an address that has no port.
 ///
 /// # Errors
 /// If the port is not a number from 1 to 65535.
@@ -214,14 +215,14 @@ fn embed(name: &str, rom: Option<&Path>, settings: &Settings) -> anyhow::Result<
     Ok(Chosen::Embedded(Arc::new(embedded)))
 }
 
-/// What the settings change of the game of the emulator `name`.
+/// The settings that modify the game of the emulator `name`, such as a patch or cheats.
 #[cfg(feature = "embedded")]
 fn mods(settings: &Settings, name: &str) -> anyhow::Result<Mods> {
     fn of<'a>(all: &'a [impl AsRef<Path>], name: &str) -> Vec<&'a Path> {
         let named = all.iter().map(|setting| named_path(setting.as_ref()));
         named.filter(|(of, _)| of.is_none_or(|of| of == name)).map(|(_, value)| value).collect()
     }
-    // The last one counts, as with other settings that have one value.
+    // If there are several values, the last one counts.
     let patching = match of(&settings.patch, name).pop() {
         None => Patching::NextTo,
         Some(path) => patching(path),
@@ -241,13 +242,13 @@ fn mods(settings: &Settings, name: &str) -> anyhow::Result<Mods> {
     })
 }
 
-/// The value of an option, if it is set.
+/// Parses the value of an option, if it is set.
 #[cfg(feature = "embedded")]
 fn parsed<T: FromStr<Err = String>>(option: &str, text: Option<&str>) -> anyhow::Result<Option<T>> {
     text.map(|text| text.parse().map_err(|problem| anyhow::anyhow!("{option} {text}: {problem}"))).transpose()
 }
 
-/// What `--patch` asks for.
+/// Interprets a value of `--patch`: `none` or a file.
 #[cfg(feature = "embedded")]
 pub fn patching(path: &Path) -> Patching {
     if path.as_os_str() == "none" { Patching::Off } else { Patching::File(path.to_owned()) }
@@ -260,14 +261,14 @@ fn on_channel(config: Config, name: &str) -> anyhow::Result<Embedded> {
 
 #[cfg(all(feature = "embedded", not(target_os = "linux")))]
 fn on_channel(_config: Config, _name: &str) -> anyhow::Result<Embedded> {
-    anyhow::bail!("channels need Linux; take --channel out")
+    anyhow::bail!("channels need Linux; remove --channel")
 }
 
 #[cfg(not(feature = "embedded"))]
 fn embed(_name: &str, _rom: Option<&Path>, _settings: &Settings) -> anyhow::Result<Chosen> {
     anyhow::bail!(
-        "this build has no embedded core, and no script answers at 127.0.0.1:{DEFAULT_PORT} or was named; start mGBA with \
-         a ROM and load the script (`framewire script`), or name its address with --attach HOST:PORT"
+        "this build has no embedded core, so it needs a script in mGBA, at 127.0.0.1:{DEFAULT_PORT} or at another address; \
+         start mGBA with a ROM and load the script (`framewire script`), or name its address with --attach HOST:PORT"
     )
 }
 
@@ -277,7 +278,7 @@ mod console {
     use framewire_libmgba::Level;
     use tracing::{debug, error, info, warn};
 
-    /// The script console of an embedded core: our log.
+    /// The script console of an embedded core: it writes to this program's log.
     pub fn new() -> Console {
         Box::new(|level, line| match level {
             Level::Debug | Level::Stub | Level::GameError => debug!(target: "framewire::console", "{line}"),

@@ -1,14 +1,14 @@
-//! A hint for command lines with a ROM in place of a subcommand.
+//! A hint for command lines that contain a ROM in place of a subcommand.
 
 use std::path::Path;
 
 use clap::Error;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-/// Endings of files that are ROMs, or archives with one inside.
+/// The extensions of ROM files, and of archives that can contain a ROM.
 const ENDINGS: [&str; 9] = ["gba", "agb", "mb", "gb", "gbc", "sgb", "bin", "zip", "7z"];
 
-/// The same error, or an error that says how to play the ROM.
+/// If the word that clap did not expect is a ROM, returns an error that says how to play it. Otherwise returns `error`.
 pub fn with_serve(error: Error) -> Error {
     let unknown = error.get(ContextKind::InvalidSubcommand).or_else(|| error.get(ContextKind::InvalidArg));
     match unknown {

@@ -1,4 +1,4 @@
-//! The log, on standard error. Standard output is for what programs read.
+//! The log, which goes to standard error. Standard output is for data that other programs read.
 
 use std::io::IsTerminal;
 
@@ -20,11 +20,11 @@ pub enum Format {
     Json,
 }
 
-/// Starts the log, and passes spans to `spans`. `RUST_LOG` overrides what `quiet` asks for.
+/// Starts the log, and passes spans to `spans`. The variable `RUST_LOG` overrides `quiet`.
 pub fn start(format: Format, quiet: bool, spans: Option<SpanLayer>) {
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
-        // These would go to standard error as well, by a macro that panics if it is closed.
+        // The library prints its own errors with `eprintln!`, which panics if standard error is closed.
         .log_internal_errors(false)
         .with_ansi(std::io::stderr().is_terminal());
     let lines = match format {
@@ -37,12 +37,13 @@ pub fn start(format: Format, quiet: bool, spans: Option<SpanLayer>) {
 fn filter(quiet: bool) -> Targets {
     let level = if quiet { LevelFilter::WARN } else { LevelFilter::INFO };
     let from_environment = std::env::var("RUST_LOG").ok().and_then(|directives| directives.parse().ok());
-    from_environment.unwrap_or_else(|| usual(level))
+    from_environment.unwrap_or_else(|| default_filter(level))
 }
 
-/// What is logged without `RUST_LOG`. The SDK of MCP logs a warning for each request that it refuses, which the client learns
-/// anyway, and an error for each reply that a client did not wait for.
-fn usual(level: LevelFilter) -> Targets {
+/// The filter without `RUST_LOG`. It hides two kinds of log lines of `rmcp`, the MCP library: a warning for each
+/// request that it refuses, because the client gets the error anyway, and an error for each reply that a client did
+/// not wait for.
+fn default_filter(level: LevelFilter) -> Targets {
     Targets::new()
         .with_default(level)
         .with_target("rmcp", LevelFilter::WARN)

@@ -28,7 +28,7 @@ use clap::{Parser, Subcommand};
 
 /// Drives the mGBA emulator from any program: over HTTP, frame by frame and fast.
 ///
-/// Without a subcommand it serves an mGBA with a script loaded, if there is one, or else a built-in game.
+/// Without a subcommand, it serves an open mGBA that has the script loaded, or else a built-in game.
 #[derive(Debug, Parser)]
 #[command(version, propagate_version = true, args_conflicts_with_subcommands = true)]
 struct Cli {
@@ -63,7 +63,7 @@ enum Command {
     State(commands::state::Args),
     /// Serve one emulator to a program that runs a language model, over stdin and stdout (MCP).
     Mcp(Box<mcp::Args>),
-    /// Print how coding agents use this program and its HTTP API.
+    /// Print instructions for coding agents that use this program and its HTTP API.
     Skill,
     /// Print the Lua script to load into mGBA.
     Script(script::Args),

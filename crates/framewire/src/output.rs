@@ -1,6 +1,6 @@
 //! Output on the standard streams, and errors with their causes as text.
 //!
-//! The streams may be closed, or not read any more: that ends nothing, and does not panic as `println!` would.
+//! If a stream is closed, or nothing reads it any more, the program continues; `println!` would panic.
 
 use std::error::Error;
 use std::fmt::Display;
@@ -9,7 +9,7 @@ use std::io::{self, Write};
 /// Writes a line to standard output.
 ///
 /// # Errors
-/// If it cannot be written although the stream is open.
+/// If the line cannot be written although the stream is open.
 pub fn line(text: impl Display) -> io::Result<()> {
     self::text(&format!("{text}\n"))
 }
@@ -27,19 +27,19 @@ pub fn text(text: &str) -> io::Result<()> {
     }
 }
 
-/// Writes a line to standard error, if anybody reads it.
+/// Writes a line to standard error. Errors are ignored.
 pub fn notice(text: impl Display) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// The texts of an error and its causes, the error's own first. A cause whose words were part of the text before it is
-/// left out.
+/// The texts of an error and of its causes, starting with the error itself. A cause is left out if the text before it
+/// already contains the text of the cause.
 pub fn causes(error: &(dyn Error + 'static)) -> Vec<String> {
     let mut texts: Vec<String> = Vec::new();
     let mut next = Some(error);
     while let Some(cause) = next {
         let text = cause.to_string();
-        if !texts.last().is_some_and(|said| said.contains(&text)) {
+        if !texts.last().is_some_and(|last| last.contains(&text)) {
             texts.push(text);
         }
         next = cause.source();

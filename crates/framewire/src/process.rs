@@ -1,8 +1,8 @@
-//! The process: the signals that stop it, and the system's limit on its open files, which also limits connections.
+//! This process: the signals that stop it, and the system's limit on open files, which also limits connections.
 
 use anyhow::Context;
 
-/// Waits for Ctrl+C, SIGTERM or SIGHUP; returns its name.
+/// Waits for SIGINT (Ctrl+C), SIGTERM or SIGHUP, and returns the signal's name.
 #[cfg(unix)]
 pub fn stop() -> anyhow::Result<impl Future<Output = &'static str>> {
     use tokio::signal::unix::{SignalKind, signal};
@@ -19,7 +19,7 @@ pub fn stop() -> anyhow::Result<impl Future<Output = &'static str>> {
     })
 }
 
-/// Waits for Ctrl+C, Ctrl+Break or the end of the console's window; returns its name.
+/// Waits for Ctrl+C, Ctrl+Break or the closing of the console window, and returns the name of the event.
 #[cfg(windows)]
 pub fn stop() -> anyhow::Result<impl Future<Output = &'static str>> {
     use tokio::signal::windows::{ctrl_break, ctrl_c, ctrl_close};
@@ -36,7 +36,7 @@ pub fn stop() -> anyhow::Result<impl Future<Output = &'static str>> {
     })
 }
 
-/// Exit code of a program that Ctrl+C ended.
+/// The exit code of a program that was stopped with Ctrl+C.
 pub const INTERRUPTED: i32 = 130;
 
 /// Waits for Ctrl+C.
@@ -46,24 +46,25 @@ pub async fn interrupt() {
     }
 }
 
-/// The first file descriptor for which select(2) is undefined. libmgba's script sockets use it: a higher one ends the
-/// whole process.
+/// The lowest file descriptor that select(2) cannot handle. libmgba's script sockets call select(2); a socket with
+/// such a descriptor would end the whole process.
 #[cfg(unix)]
 const SELECT: u64 = 1024;
 
-/// Descriptors that are not for HTTP connections: 400 for clients of a script, 64 for clients that are being turned away,
-/// and 48 for files, the runtime and listening sockets.
+/// The number of descriptors that HTTP connections may not use: 400 for clients of a script, 64 for clients that are
+/// being refused, and 48 for files, the runtime and listening sockets.
 #[cfg(unix)]
 const RESERVED: u64 = 512;
 
-/// Raises the soft limit to the hard one: the usual 1,024 is less than the server's own limit on connections. Returns
-/// the number of HTTP connections that this allows.
+/// Raises the soft limit on open files to the hard limit: the usual 1,024 is less than the server's own limit on
+/// connections. Returns the number of HTTP connections that the new limit allows.
 #[cfg(unix)]
 pub fn raise_limit() -> usize {
     set_limit(u64::MAX)
 }
 
-/// Sets the soft limit to what libmgba's script sockets can handle. Returns the number of HTTP connections that this allows.
+/// Sets the soft limit on open files so that libmgba's script sockets can handle every descriptor. Returns the number
+/// of HTTP connections that the new limit allows.
 #[cfg(unix)]
 pub fn limit_for_select() -> usize {
     set_limit(SELECT)
@@ -87,7 +88,7 @@ fn set_limit(most: u64) -> usize {
     current.saturating_sub(RESERVED).max(current / 2).try_into().unwrap_or(usize::MAX)
 }
 
-/// Other systems have no such limit.
+/// Other systems do not limit open files.
 #[cfg(not(unix))]
 pub fn raise_limit() -> usize {
     usize::MAX

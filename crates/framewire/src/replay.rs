@@ -16,12 +16,12 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::choose::{DEMO_ROM, patching};
 use crate::output;
 
-/// Frames from one hash of the picture to the next, for a recording without any.
+/// The number of frames from one picture hash to the next, for a recording that has no picture hashes yet.
 const DEFAULT_EVERY: u32 = 60;
 
-/// The replay differs, or the recording is damaged.
+/// The exit code if the replay differs, or the recording is damaged.
 const DIFFERS: u8 = 1;
-/// The recording could not be played.
+/// The exit code if the recording could not be played.
 const IMPOSSIBLE: u8 = 2;
 
 /// Arguments of `framewire replay`.
@@ -41,14 +41,16 @@ pub struct Args {
     /// The console's BIOS, for a recording that was made with it
     #[arg(long, value_name = "FILE")]
     bios: Option<PathBuf>,
-    /// Take a hash of the picture every N frames, and compare those that the recording has as well [default: as recorded]
+    /// Take a hash of the picture every N frames, and compare those that the recording has as well [default: as
+    /// recorded]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=3600))]
     every: Option<u32>,
-    /// What drives the clock of a cartridge: `wall` (this machine's clock), `frames` (it starts at the present time and
-    /// advances with the frames), or a time at which it starts, such as 2026-01-31T12:00:00+01:00 [default: as recorded]
+    /// What drives the clock of a cartridge: `wall` (this machine's clock), `frames` (it starts at the present time
+    /// and advances with the frames), or a time at which it starts, such as 2026-01-31T12:00:00+01:00 [default: as
+    /// recorded]
     #[arg(long, value_name = "wall|frames|TIME")]
     clock: Option<Clock>,
-    /// Replace the recording's hashes by those of this replay
+    /// Replace the recording's hashes with those of this replay
     #[arg(long)]
     write: bool,
 }
@@ -67,7 +69,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Returns whether everything was equal.
+/// Plays the recording. Returns whether everything that was compared is equal.
 fn play(args: &Args) -> anyhow::Result<bool> {
     let shown = args.file.display();
     let file = std::fs::read(&args.file).with_context(|| format!("cannot read {shown}"))?;
@@ -143,12 +145,12 @@ fn print(report: &Report, recording: &Recording) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes the recording again with the hashes of this replay, in one step.
+/// Atomically replaces the recording's file with one that contains the hashes of this replay.
 fn write(path: &Path, recording: &Recording, report: &Report, every: u32) -> anyhow::Result<bool> {
     if let Ending::Damaged(_) = recording.ending() {
         bail!("{} is damaged, so it is not changed", path.display());
     }
-    // Hashes of pictures may be those of another version of the emulator; memory must be what was played.
+    // Picture hashes may differ, because another version of the emulator may draw differently. Memory must be equal.
     if report.other_memories > 0 {
         bail!("{} does not replay as it was recorded, so it is not changed", path.display());
     }
@@ -169,11 +171,12 @@ fn write(path: &Path, recording: &Recording, report: &Report, every: u32) -> any
 fn core(args: &Args) -> anyhow::Result<Embedded> {
     let patching = args.patch.as_deref().map_or(Patching::NextTo, patching);
     let rom = match &args.rom {
-        // As bytes, so that the save file is not used. They live as long as the program.
+        // Passed as bytes, so that the save file is not used. The bytes are leaked: the core needs them until the
+        // program ends.
         Some(path) => Rom::Bytes(framewire_libmgba::read_patched_rom(path, &patching)?.leak()),
         None => Rom::Bytes(DEMO_ROM),
     };
-    // The model and the save memory are part of the recording's state.
+    // The recording's state contains the console's model and the save memory, so only the BIOS is set here.
     let hardware = Hardware { bios: args.bios.clone(), ..Hardware::default() };
     let mods = Mods { options: CoreOptions { hardware, ..CoreOptions::default() }, ..Mods::default() };
     let console = || Box::new(|_, _: &str| {}) as _;
@@ -183,7 +186,7 @@ fn core(args: &Args) -> anyhow::Result<Embedded> {
     Embedded::start(config).context("cannot start the embedded core")
 }
 
-/// A progress bar; it is shown on a terminal only.
+/// A progress bar, which is shown only on a terminal.
 fn bar(frames: u64) -> ProgressBar {
     let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} frames, {per_sec}");
     ProgressBar::new(frames).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))

@@ -8,12 +8,12 @@ use framewire_http::is_emulator_name;
 use crate::choose::with_port;
 use crate::settings::Settings;
 
-/// How an emulator is named.
+/// The option that requests an emulator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EmulatorKind {
-    /// By `--attach`.
+    /// `--attach`.
     Attach,
-    /// By `--rom`.
+    /// `--rom`.
     Rom,
 }
 
@@ -22,11 +22,11 @@ pub enum EmulatorKind {
 pub struct Requested {
     /// Its name, for `?emulator=`.
     pub name: String,
-    /// Where it is.
+    /// The mGBA to attach to, or the ROM to run.
     pub source: Source,
 }
 
-/// Where an emulator is.
+/// The mGBA to attach to, or the ROM to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
     /// A stock mGBA whose script listens at `HOST:PORT`.
@@ -38,11 +38,12 @@ pub enum Source {
 }
 
 impl Settings {
-    /// The emulators that they name: in the order of the command line, or else those of `attach` before those of `rom`.
-    /// Empty if no setting is about emulators.
+    /// The emulators that these settings name, in the order of the command line. If they come from another source,
+    /// those of `attach` are before those of `rom`. Empty if no setting names an emulator or configures an embedded
+    /// core.
     ///
     /// # Errors
-    /// If two have the same name, or the port of an address is impossible.
+    /// If two emulators have the same name, or the port of an address is not valid.
     pub fn requested(&self) -> anyhow::Result<Vec<Requested>> {
         if self.rom.is_empty() && self.attach.is_empty() {
             let demo = Requested { name: "demo".to_owned(), source: Source::Demo };
@@ -77,7 +78,7 @@ impl Settings {
                 let later = given[index..].iter().any(|(other, _)| other.as_deref() == Some(name));
                 later || all.iter().any(|requested| requested.name == name)
             };
-            let name = name.clone().unwrap_or_else(|| free(usual_name(source), taken));
+            let name = name.clone().unwrap_or_else(|| free(default_name(source), taken));
             all.push(Requested { name, source: source.clone() });
         }
         Ok(all)
@@ -94,7 +95,8 @@ fn read_rom(path: &Path) -> (Option<String>, Source) {
     (name.map(str::to_owned), Source::Rom(path.to_owned()))
 }
 
-/// A path and the name before it, if it has one. A file whose own name has this form is written `./NAME=…`.
+/// Splits `NAME=PATH` into the name of an emulator and a path. The name may be left out. A file whose own name has the
+/// form `NAME=…` is written `./NAME=…`.
 pub fn named_path(path: &Path) -> (Option<&str>, &Path) {
     match path.to_str().and_then(named) {
         Some((name, path)) => (Some(name), Path::new(path)),
@@ -106,8 +108,8 @@ fn named(text: &str) -> Option<(&str, &str)> {
     text.split_once('=').filter(|(name, rest)| is_emulator_name(name) && !rest.is_empty())
 }
 
-/// The name of an emulator without one: that of its file, or its address.
-fn usual_name(source: &Source) -> String {
+/// The name of an emulator for which the settings give no name: the name of its file, or its address.
+fn default_name(source: &Source) -> String {
     let text = match source {
         Source::Attach(address) => address.clone(),
         Source::Rom(path) => path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
@@ -119,7 +121,7 @@ fn usual_name(source: &Source) -> String {
     if name.is_empty() { "emulator".to_owned() } else { name.to_owned() }
 }
 
-/// The name, or the first of `name-2`, `name-3`, … that is not taken.
+/// Returns the first of `name`, `name-2`, `name-3`, … that is not taken.
 fn free(name: String, taken: impl Fn(&str) -> bool) -> String {
     let mut candidate = name.clone();
     let mut number = 1u32;
@@ -130,7 +132,7 @@ fn free(name: String, taken: impl Fn(&str) -> bool) -> String {
     candidate
 }
 
-/// Refuses values of the setting `option` for an emulator that does not exist.
+/// Checks that no value of the setting `option` is for an emulator that does not exist.
 ///
 /// # Errors
 /// If there is such a value.
@@ -156,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_given_or_come_from_files_and_addresses() {
+    fn default_names_come_from_files_and_addresses() {
         let settings = Settings {
             rom: vec![
                 "games/My Game!.gba".into(),
@@ -176,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn default_names_are_made_different() {
+    fn equal_default_names_get_numbers() {
         let rom = |names: &[&str]| Settings {
             rom: names.iter().map(PathBuf::from).collect(),
             ..Settings::default()
@@ -188,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_is_that_of_the_command_line() {
+    fn emulators_have_the_order_of_the_command_line() {
         let settings = Settings {
             rom: vec!["a.gba".into(), "c.gba".into()],
             attach: vec!["b=desk".into()],

@@ -1,4 +1,4 @@
-//! The settings for access, and what is required to serve other machines.
+//! The access settings, and the check that other machines are not served without a token.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -9,10 +9,10 @@ use crate::requested::Source;
 use crate::settings::Settings;
 
 impl Settings {
-    /// Who may ask for what.
+    /// The access rules: which callers may send which requests.
     ///
     /// # Errors
-    /// If an origin, a name, a token's file or the folder for files cannot be used.
+    /// If an origin, a host name, a token file or the folder of `--files` cannot be used.
     pub fn access(&self) -> anyhow::Result<Access> {
         let mut pages = Pages::default();
         for origin in &self.allow_origin {
@@ -32,7 +32,8 @@ impl Settings {
         Ok(Access { pages, tokens, files, scripts: self.allow_script })
     }
 
-    /// Whether `--files` can be enforced: whether the emulators see the same folders as this program.
+    /// Checks that `--files` can be enforced: all emulators must run on this machine, where they see the same folders
+    /// as this program.
     fn check_attached(&self) -> anyhow::Result<()> {
         for requested in self.requested()? {
             if let Source::Attach(address) = requested.source
@@ -47,10 +48,10 @@ impl Settings {
         Ok(())
     }
 
-    /// The certificate and key for HTTPS, if there is one.
+    /// The certificate and its key for HTTPS, if they are set.
     ///
     /// # Errors
-    /// If one of the two files is not named, or they cannot be used.
+    /// If only one of the two files is set, or the files cannot be used.
     pub fn tls(&self) -> anyhow::Result<Option<Tls>> {
         match (&self.tls_cert, &self.tls_key) {
             (None, None) => Ok(None),
@@ -61,7 +62,7 @@ impl Settings {
     }
 }
 
-/// Whether an address as `HOST:PORT` is this machine's.
+/// Whether an address of the form `HOST:PORT` is on this machine.
 fn is_local(address: &str) -> bool {
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
     let host = host.trim_start_matches('[').trim_end_matches(']');
@@ -72,7 +73,7 @@ fn is_local(address: &str) -> bool {
 /// Refuses to serve other machines without a token.
 ///
 /// # Errors
-/// If `access` has none and `address` can be reached from elsewhere; it says what to type.
+/// If `access` has no token and other machines can reach `address`. The error says which command to type.
 pub fn check(address: SocketAddr, access: &Access) -> anyhow::Result<()> {
     if address.ip().to_canonical().is_loopback() || access.tokens.is_some() {
         return Ok(());
@@ -103,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_lack_their_other_half_say_so() {
+    fn a_certificate_needs_a_key_and_a_key_needs_a_certificate() {
         let certificate = Settings { tls_cert: Some("a".into()), ..Default::default() };
         let key = Settings { tls_key: Some("a".into()), ..Default::default() };
         for (settings, says) in [(certificate, "--tls-key FILE"), (key, "--tls-cert FILE")] {
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_for_files_is_kept_to_on_this_machine_only() {
+    fn the_files_folder_needs_emulators_on_this_machine() {
         let folder = tempfile::tempdir().unwrap();
         let access = |address: &str| {
             let settings = Settings {

@@ -1,4 +1,4 @@
-//! `framewire script`: the Lua file that is built in.
+//! `framewire script`: prints the Lua script for mGBA, which is built into this program.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -11,7 +11,7 @@ use crate::output;
 /// Arguments of `framewire script`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Write it to this file instead of printing it
+    /// Write the script to this file instead of printing it
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }

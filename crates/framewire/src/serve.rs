@@ -1,4 +1,4 @@
-//! `framewire serve`: emulators over HTTP.
+//! `framewire serve`: serves emulators over HTTP.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -36,12 +36,13 @@ pub struct Args {
     config: Option<PathBuf>,
 }
 
-/// The same for a subcommand, which takes a ROM without `--rom`.
+/// The arguments of a subcommand that also accepts ROMs without `--rom`.
 #[derive(Debug, clap::Args)]
 pub struct ArgsWithGames {
     #[command(flatten)]
     args: Args,
-    // `RawSettings` reads them, in order with --rom and --attach. It comes first, because each field removes its values.
+    // `RawSettings`, inside `args`, also reads these values, for their order among --rom and --attach. `args` must come
+    // first, because reading a field removes the field's values from the matches.
     /// Run this ROM in an embedded core, as --rom does
     #[arg(id = GAMES, value_name = "[NAME=]ROM")]
     games: Vec<PathBuf>,
@@ -69,7 +70,7 @@ impl Args {
 /// If a setting is wrong, the address is taken, or the emulator cannot be started.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let settings = args.settings()?;
-    // Kept until the end; its drop sends the remaining traces.
+    // Dropped at the end of this function; this sends the remaining traces.
     let _traces = start_log(&settings)?;
     let has_scripts = !settings.lua.is_empty() || settings.allow_script;
     let connections = if has_scripts { process::limit_for_select() } else { process::raise_limit() };
@@ -78,7 +79,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Starts the log, and the traces if the settings ask for them.
+/// Starts the log, and the traces if `--otlp` is set.
 fn start_log(settings: &Settings) -> anyhow::Result<Option<Traces>> {
     let traces = settings.otlp.as_deref().map(traces::start).transpose()?;
     let spans = traces.as_ref().map(Traces::layer);
@@ -111,7 +112,7 @@ async fn serve(settings: Settings, connections: usize) -> anyhow::Result<()> {
         );
     }
     let emulators = served(&settings, &started)?;
-    // Scripts wait for this line, so all settings are checked before it.
+    // Programs that start the server wait for this line, so all settings are checked before it is printed.
     let scheme = if tls.is_some() { "https" } else { "http" };
     output::line(format_args!("listening on {scheme}://{address}")).context("cannot print the address")?;
     let mut app = App { access, tls, data: settings.data(), ..App::new(emulators, settings.deadline()) };
@@ -134,8 +135,8 @@ async fn serve(settings: Settings, connections: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Checks that snapshots and recordings can be kept. It is an error only for a folder that was set: a service without a home
-/// has no default folder.
+/// Checks that snapshots and recordings can be kept. If they cannot, this is an error only for a folder that was set
+/// with `--data`: the default folder may be missing because a system service has no home folder.
 fn check_data(settings: &Settings) -> anyhow::Result<()> {
     let Some(data) = settings.data() else { return Ok(()) };
     let Err(error) = framewire_http::check_data(&data) else { return Ok(()) };
@@ -168,8 +169,8 @@ pub fn served(settings: &Settings, started: &[Started]) -> anyhow::Result<Emulat
     all.context("no emulator was started")
 }
 
-/// Ends the process with the next Ctrl+C, at once. Other signals do not count: a closed terminal can send SIGHUP twice, and
-/// a service manager more than one signal.
+/// Waits for another Ctrl+C and then ends the process at once. Other signals are ignored, because they can be repeated
+/// unintentionally: a closed terminal can send SIGHUP twice, and a service manager can send more than one signal.
 async fn end_at_once() {
     process::interrupt().await;
     warn!("Ctrl+C: ended at once");

@@ -16,15 +16,15 @@ use framewire_emulator::history::HISTORY;
 use crate::logging::Format;
 use crate::requested::EmulatorKind;
 
-/// Where HTTP is served by default: mGBA-http's address, so that its users change nothing.
+/// The default address for HTTP. It is mGBA-http's address, so programs written for mGBA-http work unchanged.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:5000";
 
 /// Settings from the command line, the environment or a file. `None` means not set.
 #[derive(Debug, Default, Clone, clap::Args, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Settings {
-    /// Run this Game Boy Advance or Game Boy ROM in an embedded core; can be repeated and mixed with --attach; NAME is for
-    /// ?emulator=NAME (in the variable: separated by commas)
+    /// Run this Game Boy Advance or Game Boy ROM in an embedded core; can be repeated and mixed with --attach; NAME is
+    /// for ?emulator=NAME (in the variable: separated by commas)
     #[arg(long, value_name = "[NAME=]FILE", env = "FRAMEWIRE_ROM")]
     #[serde(deserialize_with = "one_or_many")]
     pub rom: Vec<PathBuf>,
@@ -41,42 +41,44 @@ pub struct Settings {
     #[arg(skip)]
     #[serde(skip)]
     pub paused: bool,
-    /// Read names of addresses from this .sym, .map, .toml or .tbl file, for the emulator NAME or for all; can be repeated (in the
-    /// variable: separated by commas)
+    /// Read names of addresses from this .sym, .map, .toml or .tbl file, for the emulator NAME or for all; can be
+    /// repeated (in the variable: separated by commas)
     #[arg(long, value_name = "[NAME=]FILE", env = "FRAMEWIRE_SYMBOLS", value_delimiter = ',')]
     #[serde(deserialize_with = "one_or_many")]
     pub symbols: Vec<PathBuf>,
     /// Serve HTTP at this address; port 0 takes a free port [default: 127.0.0.1:5000]
     #[arg(long, value_name = "ADDR:PORT", env = "FRAMEWIRE_LISTEN")]
     pub listen: Option<String>,
-    /// Apply this IPS, UPS or BPS patch to the ROM of the emulator NAME or of all; `none` applies none; can be repeated (in the
-    /// variable: separated by commas) [default: a patch next to the ROM with its name and the ending .ups, .ips or .bps]
+    /// Apply this IPS, UPS or BPS patch to the ROM of the emulator NAME or of all; `none` applies no patch; can be
+    /// repeated (in the variable: separated by commas) [default: a patch next to the ROM with its name and the ending
+    /// .ups, .ips or .bps]
     #[arg(long, value_name = "[NAME=]FILE|none", env = "FRAMEWIRE_PATCH", value_delimiter = ',')]
     #[serde(deserialize_with = "one_or_many")]
     pub patch: Vec<PathBuf>,
-    /// Load the cheats of this file, as mGBA writes them, for the emulator NAME or for all; can be repeated (in the variable:
-    /// separated by commas)
+    /// Load the cheats of this file, as mGBA writes them, for the emulator NAME or for all; can be repeated (in the
+    /// variable: separated by commas)
     #[arg(long, value_name = "[NAME=]FILE", env = "FRAMEWIRE_CHEATS", value_delimiter = ',')]
     #[serde(deserialize_with = "one_or_many")]
     pub cheats: Vec<PathBuf>,
-    /// Keep the battery save of the emulator NAME, or of the only one, in this file; can be repeated (in the variable: separated
-    /// by commas) [default: next to the ROM, with the ending .sav]
+    /// Keep the battery save of the emulator NAME, or of the only one, in this file; can be repeated (in the variable:
+    /// separated by commas) [default: next to the ROM, with the ending .sav]
     #[arg(long, value_name = "[NAME=]FILE", env = "FRAMEWIRE_SAVE", value_delimiter = ',')]
     #[serde(deserialize_with = "one_or_many")]
     pub save: Vec<PathBuf>,
-    /// The save memory of the Game Boy Advance game NAME or of all: auto, none, sram, sram512, flash512, flash1m, eeprom or
-    /// eeprom512; can be repeated (in the variable: separated by commas) [default: auto]
+    /// The save memory of the Game Boy Advance game NAME or of all: auto, none, sram, sram512, flash512, flash1m,
+    /// eeprom or eeprom512; can be repeated (in the variable: separated by commas) [default: auto]
     #[arg(long, value_name = "[NAME=]TYPE", env = "FRAMEWIRE_SAVE_TYPE", value_delimiter = ',')]
     #[serde(deserialize_with = "one_or_many")]
     pub save_type: Vec<String>,
-    /// Start the embedded core with the console's BIOS in this file, which shows its intro [default: a replacement that starts
-    /// the game at once]
+    /// Start the embedded core with the console's BIOS in this file, which shows its intro [default: a replacement
+    /// that starts the game at once]
     #[arg(long, value_name = "FILE", env = "FRAMEWIRE_BIOS")]
     pub bios: Option<PathBuf>,
     /// The model of a Game Boy: dmg, mgb, sgb, sgb2, cgb or agb [default: by the ROM]
     #[arg(long, value_name = "MODEL", env = "FRAMEWIRE_GB_MODEL")]
     pub gb_model: Option<String>,
-    /// The four colours for a Game Boy that has only shades of grey, from white to black, such as e0f8d0,88c070,346856,081820
+    /// The four colours for a Game Boy that has only shades of grey, from white to black, such as
+    /// e0f8d0,88c070,346856,081820
     #[arg(long, value_name = "COLORS", env = "FRAMEWIRE_GB_PALETTE")]
     pub gb_palette: Option<String>,
     /// Leave out the border in pictures of a Super Game Boy
@@ -86,14 +88,14 @@ pub struct Settings {
     #[arg(long, value_name = "N|unlimited", env = "FRAMEWIRE_SPEED")]
     #[serde(deserialize_with = "text_or_number")]
     pub speed: Option<SpeedSetting>,
-    /// What drives the clock of a cartridge in the embedded core: `wall` (this machine's clock), `frames` (it starts at the
-    /// present time and advances with the frames), or a time at which it starts, such as 2026-01-31T12:00:00+01:00, also
-    /// advancing with the frames [default: wall]
+    /// What drives the clock of a cartridge in the embedded core: `wall` (this machine's clock), `frames` (it starts
+    /// at the present time and advances with the frames), or a time at which it starts, such as
+    /// 2026-01-31T12:00:00+01:00, also advancing with the frames [default: wall]
     #[arg(long, value_name = "wall|frames|TIME", env = "FRAMEWIRE_CLOCK")]
     #[serde(deserialize_with = "text_or_number")]
     pub clock: Option<Clock>,
-    /// Memory for the history of each emulator, to which `POST /v1/rewind` goes back: a number of bytes, with k, M or G for KiB, MiB
-    /// or GiB; 0 keeps none [default: 32M]
+    /// Memory for the history of each emulator, to which `POST /v1/rewind` goes back: a number of bytes, with k, M or
+    /// G for KiB, MiB or GiB; 0 keeps none [default: 32M]
     #[arg(long, value_name = "SIZE", env = "FRAMEWIRE_HISTORY")]
     #[serde(deserialize_with = "text_or_number")]
     pub history: Option<Size>,
@@ -113,8 +115,8 @@ pub struct Settings {
     /// Accept this host name in requests, or any with *, in addition to IP addresses and localhost [default: none]
     #[arg(long, value_name = "NAME", env = "FRAMEWIRE_ALLOW_HOST", value_delimiter = ',')]
     pub allow_host: Vec<String>,
-    /// Require the token in this file from every client; `framewire token FILE` creates one. Clients on other machines always
-    /// need a token
+    /// Require the token in this file from every client; `framewire token FILE` creates one. Clients on other machines
+    /// always need a token
     #[arg(long, value_name = "FILE", env = "FRAMEWIRE_TOKEN_FILE")]
     pub token_file: Option<PathBuf>,
     /// Let clients with the token in this file read, but change nothing
@@ -129,15 +131,16 @@ pub struct Settings {
     /// Let clients name only files in this folder [default: any file for clients on this machine, none for others]
     #[arg(long, value_name = "DIR", env = "FRAMEWIRE_FILES")]
     pub files: Option<PathBuf>,
-    /// Let clients run Lua code in the emulator (`POST /v1/script`), with all rights of the emulator's process: also over files
-    /// outside of --files. A token to read is not enough. An mGBA window needs `allow_script` in its script too
+    /// Let clients run Lua code in the emulator (`POST /v1/script`), with all rights of the emulator's process,
+    /// including access to files outside of --files. A read-only token is not enough. An mGBA window needs
+    /// `allow_script` in its script too
     #[arg(long, env = "FRAMEWIRE_ALLOW_SCRIPT")]
     pub allow_script: bool,
     /// Keep snapshots and recordings in this folder [default: the user data directory]
     #[arg(long, value_name = "DIR", env = "FRAMEWIRE_DATA")]
     pub data: Option<PathBuf>,
-    /// Send each request as a span to the OpenTelemetry collector at this URL, such as http://127.0.0.1:4318; needs a build
-    /// with the feature `otlp`
+    /// Send each request as a span to the OpenTelemetry collector at this URL, such as http://127.0.0.1:4318; needs a
+    /// build with the feature `otlp`
     #[arg(long, value_name = "URL", env = "FRAMEWIRE_OTLP")]
     pub otlp: Option<String>,
     /// Log warnings and errors only
@@ -149,7 +152,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The name of a setting that asks for an embedded core, if one is set.
+    /// The name of a setting that needs an embedded core, if one is set.
     pub fn embedded(&self) -> Option<&'static str> {
         if self.rom.is_empty() { self.about_embedded() } else { Some("rom") }
     }
@@ -197,7 +200,7 @@ impl Settings {
         self.history.map_or(HISTORY, |size| size.0)
     }
 
-    /// How long the emulator has for a request.
+    /// How long a request waits for the emulator before it fails.
     pub fn deadline(&self) -> Duration {
         self.deadline.map_or(Duration::from_secs(3), |seconds| seconds.0)
     }
@@ -241,7 +244,7 @@ where
 /// The largest [`Size`].
 const MAX_SIZE: usize = 64 << 30;
 
-/// A speed as users write it.
+/// A speed, as users write it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SpeedSetting {
     /// This multiple of the console's rate.
@@ -264,7 +267,7 @@ impl FromStr for SpeedSetting {
     }
 }
 
-/// A time span as users write it: seconds, possibly with a fraction.
+/// A time span, as users write it: seconds, possibly with a fraction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Seconds(pub Duration);
 
@@ -281,7 +284,7 @@ impl FromStr for Seconds {
     }
 }
 
-/// An amount of memory as users write it.
+/// An amount of memory, as users write it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size(pub usize);
 

@@ -1,6 +1,7 @@
 //! Merges settings from the command line, the environment and a TOML file, in this order of precedence.
 //!
-//! Several settings together choose the emulators. A choice in one source hides the choices of the sources after it.
+//! Several settings together choose the emulators. If one source chooses emulators, the choices of later sources are
+//! ignored.
 
 use std::mem::take;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ const DEFAULT_FILE: &str = "framewire.toml";
 /// The argument for ROMs without `--rom`.
 pub const GAMES: &str = "games";
 
-/// Settings as the command line and the environment have them, before they are merged.
+/// The settings from the command line and from the environment, before they are merged.
 #[derive(Debug, Default, Clone)]
 pub struct RawSettings {
     command_line: Settings,
@@ -30,7 +31,8 @@ impl RawSettings {
     /// Merges all sources. The file is `file`, or `framewire.toml` in the working folder if there is one.
     ///
     /// # Errors
-    /// If a source makes two choices, or the file was named and cannot be read, or contains anything but settings.
+    /// If one source both attaches to an mGBA and sets something that only embedded cores use, if `file` cannot be
+    /// read, or if the file contains anything but settings.
     pub fn with_file(self, file: Option<&Path>) -> anyhow::Result<Settings> {
         let mut settings = self.command_line;
         if !settings.choose()
@@ -64,7 +66,7 @@ impl FromArgMatches for RawSettings {
         let mut command_line = Settings::from_arg_matches(matches)?;
         let mut environment = Settings::default();
         let in_environment = |id| matches.value_source(id) == Some(ValueSource::EnvVariable);
-        // Only the source of settings that choose an emulator matters; clap merges the others.
+        // The source matters only for settings that choose or configure an emulator; clap merges the others.
         if in_environment("rom") {
             environment.rom = take(&mut command_line.rom).into_iter().flat_map(split).collect();
         }
@@ -136,19 +138,19 @@ fn roms(matches: &ArgMatches, by_option: Vec<PathBuf>) -> Vec<(usize, PathBuf)> 
     let mut all: Vec<(usize, PathBuf)> = option.zip(by_option).collect();
     // Not every command with settings has this argument.
     if let Ok(Some(alone)) = matches.try_get_many::<PathBuf>(GAMES) {
-        let places = matches.indices_of(GAMES).into_iter().flatten();
-        all.extend(places.zip(alone.cloned()));
+        let positions = matches.indices_of(GAMES).into_iter().flatten();
+        all.extend(positions.zip(alone.cloned()));
     }
-    all.sort_by_key(|(place, _)| *place);
+    all.sort_by_key(|(position, _)| *position);
     all
 }
 
 /// The order in which the command line names emulators.
 fn order(matches: &ArgMatches, attach: &[String], roms: &[(usize, PathBuf)]) -> Vec<EmulatorKind> {
-    let places = matches.indices_of("attach").into_iter().flatten().take(attach.len());
-    let mut all: Vec<_> = places.map(|place| (place, EmulatorKind::Attach)).collect();
-    all.extend(roms.iter().map(|(place, _)| (*place, EmulatorKind::Rom)));
-    all.sort_by_key(|(place, _)| *place);
+    let positions = matches.indices_of("attach").into_iter().flatten().take(attach.len());
+    let mut all: Vec<_> = positions.map(|position| (position, EmulatorKind::Attach)).collect();
+    all.extend(roms.iter().map(|(position, _)| (*position, EmulatorKind::Rom)));
+    all.sort_by_key(|(position, _)| *position);
     all.into_iter().map(|(_, kind)| kind).collect()
 }
 
@@ -166,7 +168,7 @@ impl clap::Args for RawSettings {
     }
 }
 
-/// The paths in a variable, separated by commas.
+/// Splits the value of an environment variable, which contains paths separated by commas.
 fn split(paths: PathBuf) -> Vec<PathBuf> {
     match paths.to_str() {
         Some(text) => text.split(',').filter(|path| !path.is_empty()).map(PathBuf::from).collect(),
@@ -175,21 +177,21 @@ fn split(paths: PathBuf) -> Vec<PathBuf> {
 }
 
 impl Settings {
-    /// Whether they name an emulator, or set something for embedded cores.
+    /// Whether these settings name an emulator, or set something for embedded cores.
     fn choose(&self) -> bool {
         !self.attach.is_empty() || self.embedded().is_some()
     }
 
-    /// The name of a setting for embedded cores, if all emulators are attached ones.
+    /// The name of a setting for embedded cores, if these settings have one although they only attach to mGBAs.
     fn conflicting_with_attach(&self) -> Option<&'static str> {
         if self.attach.is_empty() || !self.rom.is_empty() { None } else { self.about_embedded() }
     }
 
-    /// These settings, and those of `fallback` for what these do not set.
+    /// These settings, completed with those of `fallback`.
     fn or(self, fallback: Settings) -> Settings {
         let mut fallback = fallback;
         if !self.attach.is_empty() || !self.rom.is_empty() {
-            // Settings for a game are dropped with the game.
+            // The fallback's settings for its game are dropped together with that game.
             fallback = Settings {
                 attach: vec![],
                 rom: vec![],
@@ -291,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_choice_of_emulator_hides_those_of_later_sources() -> anyhow::Result<()> {
+    fn a_choice_of_emulator_hides_the_choices_of_later_sources() -> anyhow::Result<()> {
         for (first, second) in [(rom("a"), attach("b")), (attach("b"), rom("a"))] {
             let given = RawSettings { command_line: first.clone(), environment: second };
             let settings = from_toml(given, "attach = \"c\"\nspeed = 2\nlua = [\"d.lua\"]")?;
@@ -306,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_is_about_embedded_cores() -> anyhow::Result<()> {
+    fn the_clock_is_a_setting_for_embedded_cores() -> anyhow::Result<()> {
         let settings = from_toml(RawSettings::default(), "clock = \"2026-01-31T12:00:00+01:00\"")?;
         assert!(matches!(settings.clock, Some(framewire_emulator::Clock::At(_))));
         assert_eq!(settings.embedded(), Some("clock"));
@@ -318,14 +320,14 @@ mod tests {
     }
 
     #[test]
-    fn the_console_and_the_save_are_about_embedded_cores() -> anyhow::Result<()> {
+    fn hardware_and_saves_are_settings_for_embedded_cores() -> anyhow::Result<()> {
         let text = "save = \"red=a.sav\"\nsave-type = [\"sram\"]\nbios = \"gba.bin\"\ngb-model = \"sgb\"\n\
                     gb-palette = \"ffffff,aaaaaa,555555,000000\"\nno-sgb-borders = true";
         let settings = from_toml(RawSettings::default(), text)?;
         assert_eq!(settings.save, [PathBuf::from("red=a.sav")]);
         assert_eq!((settings.save_type[0].as_str(), settings.gb_model.as_deref()), ("sram", Some("sgb")));
         assert!(settings.bios.is_some() && settings.gb_palette.is_some() && settings.no_sgb_borders);
-        // A save is for the game of its source; a console is for any game.
+        // A save belongs to the game that the same source names; hardware settings apply to any game.
         let settings = from_toml(RawSettings { command_line: rom("b"), ..Default::default() }, text)?;
         assert!(settings.save.is_empty() && settings.save_type.is_empty() && settings.bios.is_some());
         let settings = from_toml(RawSettings { command_line: attach("b"), ..Default::default() }, text)?;
@@ -345,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_files_say_what_is_wrong() {
+    fn errors_in_files_say_what_is_wrong() {
         for (text, says) in [
             ("lua = [\"a.lua\"]\nattach = \"b\"", "attach and lua"),
             ("rmo = \"a\"", "rmo"),
@@ -378,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn roms_by_themselves_and_by_option_keep_their_order() {
+    fn roms_with_and_without_an_option_keep_their_order() {
         let command = <crate::serve::ArgsWithGames as clap::Args>::augment_args(Command::new("test"));
         let matches =
             command.get_matches_from(["test", "--attach", "x", "a.gba", "--rom", "b.gba", "c=c.gba"]);
@@ -388,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_variable_is_split_at_commas() {
+    fn only_environment_variables_are_split_at_commas() {
         assert_eq!(split("a.lua,b c.lua".into()), [PathBuf::from("a.lua"), "b c.lua".into()]);
         let command = <RawSettings as clap::Args>::augment_args(Command::new("test"));
         let matches = command.get_matches_from(["test", "--lua", "a,b.lua", "--lua", "c.lua"]);

@@ -1,4 +1,4 @@
-//! The symbols of each emulator: names of addresses.
+//! The symbols of each emulator: names for addresses.
 
 use std::sync::Arc;
 
@@ -8,10 +8,11 @@ use framewire_symbols::SymbolFiles;
 use crate::requested::{check_names, named_path};
 use crate::settings::Settings;
 
-/// The names of the demo game's addresses.
+/// The demo game's memory map, which names its addresses.
 pub const DEMO_MAP: &str = include_str!("../../../rom/memory-map.toml");
 
-/// The symbols of the emulator `name`: from its own files, from files for all, and those of the demo game if it runs it.
+/// The symbols of the emulator `name`: from its own files, from files for all emulators, and from the demo game's map
+/// if `demo` is true.
 ///
 /// # Errors
 /// If a file cannot be used.
@@ -29,7 +30,7 @@ pub fn of(settings: &Settings, name: &str, demo: bool) -> anyhow::Result<Arc<Sym
     Ok(Arc::new(symbols))
 }
 
-/// Refuses files for an emulator that does not exist.
+/// Checks that the settings have no symbol file for an emulator that does not exist.
 ///
 /// # Errors
 /// If there is such a file.

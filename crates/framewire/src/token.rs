@@ -1,4 +1,4 @@
-//! `framewire token`: creates the secret that clients need.
+//! `framewire token`: creates a token, the secret that clients send to a server.
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
@@ -13,7 +13,7 @@ use crate::output;
 /// Arguments of `framewire token`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Write it to this new file, which only you may read, instead of printing it
+    /// Write the token to this new file, which only you can read, instead of printing it
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
 }
@@ -21,7 +21,7 @@ pub struct Args {
 /// Creates a token and writes it to a file or prints it.
 ///
 /// # Errors
-/// If the system gives no random numbers, or the file exists or cannot be written.
+/// If the system provides no random numbers, or the file already exists or cannot be written.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let token = Token::random()?;
     let Some(path) = args.file else {
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_file_is_new_and_can_be_used() {
+    fn an_existing_file_is_not_overwritten() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("token");
         let token = Token::random().unwrap();

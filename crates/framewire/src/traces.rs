@@ -5,22 +5,22 @@ use tracing_subscriber::{Layer, Registry};
 #[cfg(feature = "otlp")]
 pub use collected::{Traces, start};
 
-/// The receiver of the spans.
+/// The layer of the log that receives the spans.
 pub type SpanLayer = Box<dyn Layer<Registry> + Send + Sync>;
 
-/// A build without the feature has none.
+/// Without the feature, there are no values of this type.
 #[cfg(not(feature = "otlp"))]
 pub enum Traces {}
 
 #[cfg(not(feature = "otlp"))]
 impl Traces {
-    /// This is never called.
+    /// Never called, because there are no values of this type.
     pub fn layer(&self) -> SpanLayer {
         match *self {}
     }
 }
 
-/// The error of `--otlp` in a build without the feature.
+/// Returns the error for `--otlp` in a build without the feature.
 ///
 /// # Errors
 /// Always.
@@ -44,11 +44,11 @@ mod collected {
 
     use super::SpanLayer;
 
-    /// Sends spans to a collector in the background. Its drop sends the remaining spans.
+    /// Sends spans to a collector in the background. Dropping it sends the remaining spans.
     pub struct Traces(SdkTracerProvider);
 
     impl Traces {
-        /// A layer for the spans of requests only.
+        /// A layer that receives only the spans of requests.
         pub fn layer(&self) -> SpanLayer {
             let requests = Targets::new().with_target(framewire_http::SPANS, LevelFilter::TRACE);
             let spans = tracing_opentelemetry::layer().with_tracer(self.0.tracer("framewire"));
@@ -63,10 +63,11 @@ mod collected {
         }
     }
 
-    /// Starts to send traces to the collector at `collector`, such as `http://127.0.0.1:4318`. Must not run within tokio.
+    /// Starts to send traces to the collector at `collector`, such as `http://127.0.0.1:4318`. Do not call it from
+    /// within a tokio runtime.
     ///
     /// # Errors
-    /// If that is not an address that begins with `http://`.
+    /// If `collector` is not an address that begins with `http://`.
     pub fn start(collector: &str) -> anyhow::Result<Traces> {
         if !collector.starts_with("http://") {
             bail!("--otlp {collector}: write the collector's address like http://127.0.0.1:4318");
@@ -98,16 +99,16 @@ mod collected {
             let url = format!("http://{}", listener.local_addr().unwrap());
             let collector = std::thread::spawn(move || {
                 let (mut stream, _) = listener.accept().unwrap();
-                let mut said = vec![0; 64 * 1024];
+                let mut received = vec![0; 64 * 1024];
                 let mut size = 0;
-                while !said[..size].windows(8).any(|window| window == b"the span") {
-                    match stream.read(&mut said[size..]).unwrap() {
+                while !received[..size].windows(8).any(|window| window == b"the span") {
+                    match stream.read(&mut received[size..]).unwrap() {
                         0 => break,
                         count => size += count,
                     }
                 }
                 stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").unwrap();
-                String::from_utf8_lossy(&said[..size]).into_owned()
+                String::from_utf8_lossy(&received[..size]).into_owned()
             });
             let traces = start(&url).unwrap();
             let subscriber = tracing_subscriber::registry().with(traces.layer());
@@ -116,13 +117,13 @@ mod collected {
                 tracing::trace_span!(target: framewire_http::SPANS, "the span").in_scope(|| {});
             });
             drop(traces);
-            let said = collector.join().unwrap();
-            assert!(said.starts_with("POST /v1/traces ") && said.contains("framewire"), "{said}");
-            assert!(said.contains("the span") && !said.contains("another"), "{said}");
+            let received = collector.join().unwrap();
+            assert!(received.starts_with("POST /v1/traces ") && received.contains("framewire"), "{received}");
+            assert!(received.contains("the span") && !received.contains("another"), "{received}");
         }
 
         #[test]
-        fn other_addresses_are_refused() {
+        fn addresses_without_http_are_refused() {
             for wrong in ["", "127.0.0.1:4318", "grpc://127.0.0.1:4317"] {
                 assert!(start(wrong).is_err(), "{wrong}");
             }

@@ -1,4 +1,4 @@
-//! `framewire bench` as people run it: against `framewire serve`, its script, and the embedded core.
+//! Tests `framewire bench` as users run it: against `framewire serve`, its script, and the embedded core.
 #![cfg(feature = "embedded")]
 
 use std::io::{BufRead, BufReader};
@@ -12,7 +12,7 @@ use framewire_loadtest::row::Row;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_framewire");
 
-/// `framewire serve` with the demo game and the script in it; ended with the test.
+/// A process of `framewire serve` with the demo game and the script. It ends with the test.
 struct Server {
     child: Child,
     http: String,
@@ -25,7 +25,7 @@ impl Server {
     }
 
     fn start_with(options: &[&str]) -> Server {
-        // The script takes its port from its environment.
+        // The script takes its port from the environment variable FRAMEWIRE_SCRIPT_PORT.
         let script = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let mut child = Command::new(PROGRAM)
@@ -57,7 +57,7 @@ fn bench(args: &[&str]) -> Output {
     Command::new(PROGRAM).arg("bench").args(args).output().unwrap()
 }
 
-/// Runs it and reads its report.
+/// Runs `framewire bench` and reads its report.
 fn report(args: &[&str]) -> Report {
     let file = tempfile::NamedTempFile::new().unwrap();
     let mut all = args.to_vec();
@@ -70,7 +70,7 @@ fn report(args: &[&str]) -> Report {
 
 fn assert_clean(row: &Row) {
     assert_eq!((row.success, row.failures.len()), (100.0, 0), "{row:?}");
-    // Not a measurement: a busy machine runs fewer frames.
+    // The range is wide, because a busy machine runs fewer frames.
     let held = row.pace.expect("the frame counter is read").mean;
     assert!((5.0..70.0).contains(&held), "{held} frames/s");
 }
@@ -88,7 +88,7 @@ fn the_studys_endpoint_holds_the_studys_rates() {
     }
 }
 
-/// A server with a certificate and a token, and the options that reach it.
+/// A server with a certificate and a token, and the options with which `framewire bench` can reach it.
 fn secured(folder: &Path) -> (Server, Vec<String>) {
     let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
     let secret = |name: &str, text: &str| {
@@ -131,7 +131,7 @@ fn a_batch_over_tls_with_a_token_is_measured_like_the_echo() {
     std::fs::write(&list, text).unwrap();
     assert_clean(&run("/", &["--requests", list.to_str().unwrap()]).rows[0]);
 
-    // Without the token, and without trust in the certificate.
+    // First without the token, then without trust in the certificate.
     let without = report(&[&format!("{}/v1/emulator", server.http), "-r", "50", "-d", "1s", "--insecure"]);
     assert_eq!(without.rows[0].statuses.get(&401), Some(&50), "{:?}", without.rows[0]);
     let output = bench(&[&format!("{}/v1/emulator", server.http)]);
@@ -168,7 +168,8 @@ fn the_embedded_core_answers_and_a_goal_decides_the_exit_code() {
 
 #[test]
 fn a_limit_is_found_and_confirmed() {
-    // There is one connection, and each request takes 10 ms. At 125 requests a second it is 250 ms late after a second.
+    // There is one connection, and each request takes 10 ms. At 125 requests per second, the replies are 250 ms late
+    // after one second.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/?message={{}}", listener.local_addr().unwrap());
     std::thread::spawn(move || {
@@ -228,7 +229,7 @@ fn two_reports_are_compared_and_a_broken_rule_fails() {
 }
 
 #[test]
-fn files_are_written_and_hold_what_they_should() {
+fn files_are_written_in_all_formats() {
     let folder = tempfile::tempdir().unwrap();
     let [json, html, hdr, csv, prom] =
         ["o.json", "o.html", "o.hdr", "o.csv", "o.prom"].map(|name| folder.path().join(name));
@@ -272,7 +273,7 @@ fn the_last_report_stays_until_the_next_is_whole() {
 fn two_outputs_need_two_files() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("same").to_str().unwrap().to_owned();
-    // The same file, by another name.
+    // The same file with another spelling of its path.
     let other = folder.path().join(".").join("same").to_str().unwrap().to_owned();
     let output = bench(&["embedded", "-d", "500ms", "--json", &path, "--html", &other]);
     let text = String::from_utf8_lossy(&output.stderr);
@@ -292,7 +293,7 @@ fn an_interrupted_run_reports_what_it_measured() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // There is a line each second. When the first one is there, something was measured.
+    // The program prints a line each second. After the first line, something was measured.
     let mut line = String::new();
     let mut lines = BufReader::new(child.stderr.take().unwrap());
     lines.read_line(&mut line).unwrap();
@@ -306,7 +307,7 @@ fn an_interrupted_run_reports_what_it_measured() {
 }
 
 #[test]
-fn what_cannot_be_measured_is_refused_with_what_to_type() {
+fn errors_say_what_to_type() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let closed = format!("http://{closed}/");
     let cases: [(&[&str], &str); 18] = [

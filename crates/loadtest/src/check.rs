@@ -9,33 +9,33 @@ use crate::target::Failure;
 /// The condition for a reply to count as correct.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Check {
-    /// It is a success (status 200 to 299 where there is one) and equals the payload.
+    /// It is a success (status 200 to 299, in protocols with a status) and equals the payload.
     Echo,
     /// It is a success, with any body.
     Success,
     /// It has this status.
     Status(u16),
-    /// It is a success and equals this.
+    /// It is a success and equals these bytes.
     Equals(Vec<u8>),
-    /// It is a success and contains this.
+    /// It is a success and contains these bytes.
     Contains(Vec<u8>),
     /// It is complete, with any status.
     Nothing,
 }
 
-/// Why text does not name a check.
+/// Why a text is not a check.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckError {
-    /// Not of a known form.
+    /// The text does not have a known form.
     #[error(
         "{0:?} is not a check of replies; use echo, status, status=404, equals=TEXT, contains=TEXT or none (@FILE as TEXT \
          reads a file)"
     )]
     Unknown(String),
-    /// A text that every reply contains.
+    /// The text to search for is empty, so every reply contains it.
     #[error("contains= has no text; every reply would pass; use status or none")]
     Empty,
-    /// The file after `@`.
+    /// The file after `@` cannot be read.
     #[error("cannot read {0}")]
     File(String, #[source] std::io::Error),
 }
@@ -43,7 +43,7 @@ pub enum CheckError {
 /// The text itself or, after `@`, the content of a file. A relative path starts at `folder`.
 ///
 /// # Errors
-/// If the file cannot be read: its path and the reason.
+/// If the file cannot be read. The error has its path and the reason.
 pub fn text_or_file(text: &str, folder: &Path) -> Result<Vec<u8>, (String, std::io::Error)> {
     match text.strip_prefix('@') {
         None => Ok(text.as_bytes().to_vec()),
@@ -55,10 +55,10 @@ pub fn text_or_file(text: &str, folder: &Path) -> Result<Vec<u8>, (String, std::
 }
 
 impl Check {
-    /// Reads what people type. Files are searched for in `folder`.
+    /// Parses a check, as users type it. Relative paths of files start at `folder`.
     ///
     /// # Errors
-    /// If it is not of a known form, or a file cannot be read.
+    /// If the text does not have a known form, or a file cannot be read.
     pub fn parse(text: &str, folder: &Path) -> Result<Check, CheckError> {
         let unknown = || CheckError::Unknown(text.to_owned());
         let bytes =
@@ -83,10 +83,10 @@ impl Check {
         }
     }
 
-    /// Whether a status is right.
+    /// Checks a status.
     ///
     /// # Errors
-    /// [`Failure::Status`] if it is not.
+    /// [`Failure::Status`] if the status is not correct.
     pub fn status(&self, status: u16) -> Result<(), Failure> {
         let right = match self {
             Check::Nothing => true,
@@ -96,10 +96,10 @@ impl Check {
         if right { Ok(()) } else { Err(Failure::Status(status)) }
     }
 
-    /// Whether the reply to `payload` is right.
+    /// Checks the reply to `payload`.
     ///
     /// # Errors
-    /// [`Failure::Wrong`] if it is not.
+    /// [`Failure::Wrong`] if the reply is not correct.
     pub fn reply(&self, payload: &[u8], reply: &[u8]) -> Result<(), Failure> {
         let right = match self {
             Check::Echo => reply == payload,
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_check_takes_what_it_should_and_nothing_else() {
+    fn each_check_accepts_only_matching_replies() {
         let passes = |check: &str, status, reply: &str| {
             let check: Check = check.parse().unwrap();
             assert_eq!(check.to_string().parse::<Check>().unwrap(), check);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_check_is_refused() {
+    fn texts_that_are_not_checks_are_refused() {
         for text in ["", "yes", "status=x", "status=99", "contains=", "equals=@/nowhere/at/all"] {
             assert!(text.parse::<Check>().is_err(), "{text}");
         }

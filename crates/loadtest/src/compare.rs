@@ -54,7 +54,7 @@ impl fmt::Display for FailOn {
     }
 }
 
-/// The figure that is compared.
+/// The figures that are compared.
 pub const METRICS: [Metric; 8] = [
     Metric::Achieved,
     Metric::Success,
@@ -69,20 +69,20 @@ pub const METRICS: [Metric; 8] = [
 /// Rows of both reports for the same load.
 #[derive(Debug)]
 pub struct Pair<'a> {
-    /// Of the first report.
+    /// The row of the first report.
     pub before: &'a Row,
-    /// Of the second report.
+    /// The row of the second report.
     pub after: &'a Row,
 }
 
 impl Pair<'_> {
-    /// A figure before, after, and its change in percent of the value before.
+    /// The value of a figure before and after, and the change in percent of the value before.
     pub fn change(&self, metric: Metric) -> Option<(f64, f64, f64)> {
         Some(change(metric.of(self.before)?, metric.of(self.after)?))
     }
 
-    /// Why the second row breaks the rule, if it does. In latencies, a request without a correct reply counts as slower than
-    /// any limit, as in a [`Goal`](crate::goal::Goal).
+    /// Why the second row breaks the rule, if it does. For latencies, a request without a correct reply counts as
+    /// slower than any limit, as in a [`Goal`](crate::goal::Goal).
     pub fn fails(&self, rule: &FailOn) -> Option<String> {
         let judged = rule.metric.judged(self.before).zip(rule.metric.judged(self.after));
         let Some((before, after, change)) = judged.map(|(before, after)| change(before, after)) else {
@@ -105,14 +105,15 @@ fn change(before: f64, after: f64) -> (f64, f64, f64) {
     (before, after, if change.is_nan() { f64::NEG_INFINITY } else { change })
 }
 
-/// The rows of two reports, sorted by whether both have them. Those of a search are left out.
+/// The rows of two reports, matched by their loads. Rows of a search are left out.
 #[derive(Debug)]
 pub struct Matched<'a> {
-    /// Rows for the same load in both, in the second's order. If there are several, the last one counts.
+    /// Rows for loads that both reports have, in the order of the second report. If the first report has several rows
+    /// for a load, the last one counts.
     pub pairs: Vec<Pair<'a>>,
-    /// Rows for loads that the second does not have.
+    /// Rows for loads that the second report does not have.
     pub only_before: Vec<&'a Row>,
-    /// Rows for loads that the first does not have.
+    /// Rows for loads that the first report does not have.
     pub only_after: Vec<&'a Row>,
 }
 
@@ -135,7 +136,7 @@ pub fn matched<'a>(before: &'a Report, after: &'a Report) -> Matched<'a> {
     matched
 }
 
-/// Differences between what the two reports measured and how, as texts.
+/// The differences between the targets, settings and machines of the two reports, as texts.
 pub fn differences(before: &Report, after: &Report) -> Vec<String> {
     let described = |report: &Report| {
         let (target, settings, machine) = (&report.target, &report.settings, &report.machine);
@@ -162,7 +163,7 @@ pub fn differences(before: &Report, after: &Report) -> Vec<String> {
         .collect()
 }
 
-/// Reports of older versions say only whether a reply had to equal its message.
+/// The check of replies. Reports of older versions say only whether a reply had to equal its message.
 fn check(report: &Report) -> String {
     let older = if report.settings.checked { "echo" } else { "status" };
     if report.target.check.is_empty() { older.to_owned() } else { report.target.check.clone() }

@@ -1,4 +1,4 @@
-//! What is good enough: `success=100%,p99<40ms`.
+//! A goal: conditions that a run must meet, such as `success=100%,p99<40ms`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use crate::metric::{self, Metric, MetricError, Relation};
 use crate::row::Row;
 
-/// Conditions that all must hold.
+/// Conditions that must all hold.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Goal {
     conditions: Vec<Condition>,
@@ -22,29 +22,29 @@ struct Condition {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Bound {
-    /// In the metric's unit.
+    /// A value in the metric's unit.
     Value(f64),
-    /// In percent of the requested rate.
+    /// A percentage of the requested rate.
     OfAsked(f64),
 }
 
-/// Why text is not a goal.
+/// Why a text is not a goal.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GoalError {
-    /// No condition of the form.
+    /// A part of the text is not a condition.
     #[error("{0:?} is not a condition; use for example success=100%,p99<40ms")]
     Malformed(String),
-    /// A figure that does not exist.
+    /// The figure does not exist.
     #[error(transparent)]
     Metric(#[from] MetricError),
-    /// A value without its unit or with a wrong one.
+    /// The value has no unit or a wrong unit.
     #[error("{value:?} is not a value for {metric}; use for example {example}")]
     Value {
         /// What was typed.
         value: String,
         /// The figure's name.
         metric: String,
-        /// A value that would be read.
+        /// An example of an accepted value.
         example: &'static str,
     },
 }
@@ -80,8 +80,8 @@ impl FromStr for Condition {
 }
 
 impl Goal {
-    /// What a row misses, one sentence a condition; nothing if it meets the goal. In conditions on latencies, a request
-    /// without a right reply counts as slower than any limit: see [`Metric::judged`].
+    /// The conditions that a row misses, with one sentence for each; empty if the row meets the goal. In conditions on
+    /// latencies, a request without a correct reply counts as slower than any limit: see [`Metric::judged`].
     pub fn missed(&self, row: &Row) -> Vec<String> {
         self.conditions.iter().filter_map(|condition| condition.missed(row)).collect()
     }
@@ -129,19 +129,20 @@ mod tests {
         let quick = Summary { count: 400, p50: 1.0, p99: 1.5, curve, ..Summary::default() };
         let row = |requests, correct| Row { requests, correct, intended: quick.clone(), ..Row::default() };
         let missed = |goal: &str, row: &Row| goal.parse::<Goal>().unwrap().missed(row);
-        // Of 1,000 requests 600 got no reply; the right ones are all quick.
+        // Of 1,000 requests, 600 got no reply. All others got correct replies quickly.
         let silent = row(1000, 400);
         assert_eq!(missed("p99<40ms", &silent), ["p99<40ms: it was infinite (requests failed)"]);
         assert_eq!(missed("max<1s,mean<1s", &silent).len(), 2);
         assert_eq!(missed("p99<40ms", &row(400, 400)), Vec::<String>::new());
-        // With two failures of 402, the 99th percentile of all is the 99.49th of the right replies.
+        // With 2 failures among 402 requests, the 99th percentile of all requests is the 99.49th percentile of the
+        // correct replies.
         assert_eq!(missed("p99<2.5ms,p50<2ms", &row(402, 400)), Vec::<String>::new());
         assert_eq!(missed("p99<1.9ms", &row(402, 400)).len(), 1);
-        assert_eq!(missed("p99<1s", &row(100, 0)).len(), 1, "nothing was right");
+        assert_eq!(missed("p99<1s", &row(100, 0)).len(), 1, "no reply was correct");
     }
 
     #[test]
-    fn a_goal_reads_back() {
+    fn a_goal_is_read_and_shown() {
         let goal: Goal = "success=100%, p99<40ms,achieved>=99%,pace>=59.5".parse().unwrap();
         assert_eq!(goal.to_string(), "success=100%,p99<40ms,achieved>=99%,pace>=59.5");
     }

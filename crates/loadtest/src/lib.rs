@@ -1,22 +1,27 @@
-//! A load tester that measures waiting correctly: open loop, clocked from the *intended* send time.
+//! A load tester that measures waiting times correctly: in an open loop, and from the *intended* send time.
 //!
-//! A tester that sends its next request only after the last reply stops asking exactly while the server is slow, and so
-//! never measures the waiting that it caused ("coordinated omission"). Here a request is due at its time whatever became
-//! of the ones before it, and its clock starts when it was due. The time from the actual send is recorded too.
+//! Some testers send each request only after the reply to the last one. So they stop sending exactly while the server
+//! is slow, and do not measure how long other requests would have waited ("coordinated omission"). This tester decides
+//! when each request is due without regard to the replies to earlier requests. The latency of a request counts from
+//! the time at which the request was due. The latency from the actual send is recorded, too.
 //!
 //! From input to output:
 //!
-//! - [`plan`]: one run: load model, duration, payload, limits; [`rates`]: lists and ranges of rates; [`stages`]: rates that change;
+//! - [`plan`]: one run: load model, duration, payload, limits; [`rates`]: lists and ranges of rates; [`stages`]: rates
+//!   that change;
 //! - [`Strategy`]: when connections are opened, shared and closed;
-//! - [`target`]: **what to implement for a new kind of server**; [`http`]: the built-in one for HTTP; [`url`]: addresses;
-//! - [`check`]: which replies are right; [`payload`]: fresh payloads; [`schedule`]: when requests are due;
-//! - [`engine`]: runs a plan: one thread and one async runtime a worker, paced to microseconds;
-//! - [`record`]: histograms and counts of an interval; [`probe`]: a counter sampled during the run;
-//! - [`row`]: the figures of one run; [`metric`]: figures by name; [`goal`]: what is good enough; [`search`]: the
-//!   highest rate that is;
-//! - [`report`]: Markdown, JSON, HDR log and HTML; [`compare`]: two reports side by side.
+//! - [`target`]: **what to implement for a new kind of server**; [`http`]: the built-in target for HTTP; [`url`]:
+//!   addresses;
+//! - [`check`]: which replies are correct; [`payload`]: a different payload for each request; [`schedule`]: when
+//!   requests are due;
+//! - [`engine`]: runs a plan: with one thread and one async runtime per worker, and a precision of microseconds;
+//! - [`record`]: histograms and counts of an interval; [`probe`]: a counter that is sampled during the run;
+//! - [`row`]: the figures of one run; [`metric`]: figures by name; [`goal`]: conditions on figures; [`search`]: finds
+//!   the
+//!   highest rate that meets a goal;
+//! - [`report`]: Markdown, JSON, HDR log and HTML; [`compare`]: compares two reports.
 //!
-//! The crate does not depend on what it measures: another protocol implements [`target::Target`].
+//! To measure another protocol, implement [`target::Target`]. The rest of the crate does not depend on the protocol.
 
 pub mod check;
 pub mod compare;

@@ -1,4 +1,4 @@
-//! Figures of a row by name, and values as people type them.
+//! The figures of a row by name, and their values as users type them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,15 +8,15 @@ use crate::row::Row;
 /// A figure of a [`Row`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Metric {
-    /// Share of right replies in percent.
+    /// The share of correct replies in percent.
     Success,
-    /// Right replies a second.
+    /// Correct replies per second.
     Achieved,
-    /// Requests without a right reply.
+    /// Requests without a correct reply.
     Errors,
-    /// Mean rise a second of the sampled counter.
+    /// How much the sampled counter rose per second, on average.
     Pace,
-    /// Its rise in the slowest second.
+    /// How much the sampled counter rose in the slowest second.
     PaceMin,
     /// A latency from the intended send time, in milliseconds.
     Intended(Figure),
@@ -27,7 +27,7 @@ pub enum Metric {
 /// A figure of latencies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Figure {
-    /// Mean.
+    /// The mean.
     Mean,
     /// Percentile 50.
     P50,
@@ -41,7 +41,7 @@ pub enum Figure {
     P999,
     /// Percentile 99.99.
     P9999,
-    /// Largest.
+    /// The largest latency.
     Max,
 }
 
@@ -50,7 +50,7 @@ pub enum Figure {
 pub enum Unit {
     /// Percent.
     Percent,
-    /// A second.
+    /// Per second.
     PerSecond,
     /// Milliseconds.
     Milliseconds,
@@ -81,7 +81,7 @@ const OTHERS: [(&str, Metric); 5] = [
 pub const NAMES: &str = "success, achieved, errors, mean, p50, p90, p95, p99, p99.9, p99.99, max (each of the latencies \
                          also as sent.p99 and so on), pace, pace.min";
 
-/// Text that names no metric.
+/// The error for a text that is not the name of a metric.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a figure; use one of {NAMES}")]
 pub struct MetricError(String);
@@ -120,8 +120,8 @@ impl fmt::Display for Metric {
     }
 }
 
-/// Which percentile of the `correct` latencies is percentile `percent` of all `requests`, if those without a right reply
-/// are slower than all others. Above 100 it is one of them.
+/// Converts a percentile of all `requests` to a percentile of the `correct` replies. Requests without a correct reply
+/// count as slower than all others. If the result is above 100, the percentile falls on one of them.
 pub fn place_among(percent: f64, correct: u64, requests: u64) -> f64 {
     percent * requests as f64 / (correct as f64).max(f64::MIN_POSITIVE)
 }
@@ -130,7 +130,7 @@ pub fn place_among(percent: f64, correct: u64, requests: u64) -> f64 {
 pub const PERCENTILES: [f64; 6] = [50.0, 90.0, 95.0, 99.0, 99.9, 99.99];
 
 impl Figure {
-    /// The percentile that it is; none for the mean and the maximum.
+    /// The percentile; `None` for the mean and the maximum.
     fn percent(self) -> Option<f64> {
         match self {
             Figure::Mean | Figure::Max => None,
@@ -168,8 +168,9 @@ impl Metric {
         })
     }
 
-    /// Its value for a judgement: like [`of`](Self::of), but a request without a right reply counts as slower than any
-    /// limit. So a percentile that such requests reach, and the mean and the maximum with any of them, are infinite.
+    /// The value to compare with a limit. It is like [`of`](Self::of), but a request without a correct reply counts as
+    /// slower than any limit. So a percentile that falls on such a request is infinite. The mean and the maximum are
+    /// infinite if there is any such request.
     pub fn judged(self, row: &Row) -> Option<f64> {
         let (summary, figure) = match self {
             Metric::Intended(figure) => (&row.intended, figure),
@@ -181,7 +182,7 @@ impl Metric {
         }
         let Some(percent) = figure.percent() else { return Some(f64::INFINITY) };
         let place = place_among(percent, row.correct, row.requests);
-        // The curve has a point there; in reports of older versions the next one above is taken.
+        // The curve has a point at this percentile. In reports of older versions, the next higher point is used.
         let found = summary.curve.iter().find(|(share, _)| *share >= place - 1e-6);
         Some(found.map_or(f64::INFINITY, |(_, latency)| *latency))
     }
@@ -201,7 +202,7 @@ impl Metric {
         matches!(self, Metric::Success | Metric::Achieved | Metric::Pace | Metric::PaceMin)
     }
 
-    /// A value of it with its unit.
+    /// Formats a value of this metric, with its unit.
     pub fn show(self, value: f64) -> String {
         use crate::report::format;
         match self.unit() {
@@ -214,7 +215,7 @@ impl Metric {
     }
 }
 
-/// How a measured value is held against a bound.
+/// How a measured value is compared with a bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relation {
     /// `<`
@@ -238,7 +239,7 @@ const RELATIONS: [(&str, Relation); 5] = [
 ];
 
 impl Relation {
-    /// Splits `p99<40ms` at the sign.
+    /// Splits `p99<40ms` at the comparison sign.
     pub fn split(text: &str) -> Option<(&str, Relation, &str)> {
         let at = text.find(['<', '>', '='])?;
         let (name, rest) = text.split_at(at);
@@ -258,7 +259,7 @@ impl Relation {
     }
 }
 
-/// A value of a unit as people type it: `99.5%`, `40ms`, `1s`, `59`; `None` for other text.
+/// Parses a value with its unit, as users type it: `99.5%`, `40ms`, `1s`, `59`. Returns `None` for another text.
 pub fn value(unit: Unit, text: &str) -> Option<f64> {
     let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
     match unit {

@@ -1,4 +1,5 @@
-//! What a request carries: fresh for each, so that a reply which belongs to another request is caught.
+//! The payloads of requests. Each request gets a different payload, so that a reply that belongs to another request is
+//! detected.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,19 +9,20 @@ use std::str::FromStr;
 pub enum Payload {
     /// A random UUID (version 4): 36 characters.
     Uuid,
-    /// So many random letters, digits, `-` and `_`: unreserved in URLs and free of any protocol's separators.
+    /// This number of random letters, digits, `-` and `_`. They need no escaping in URLs, and no protocol separates
+    /// fields with them.
     Bytes(usize),
-    /// The same, each of a random size from the first number to the second.
+    /// Like `Bytes`, but each payload has a random size from the first number to the second.
     Between(usize, usize),
 }
 
-/// Largest payload in bytes.
+/// The largest payload, in bytes.
 pub const LARGEST: usize = 16 * 1024 * 1024;
 
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 impl Payload {
-    /// Length in bytes; the largest one if it varies.
+    /// The length in bytes; the largest length if it varies.
     pub fn size(self) -> usize {
         match self {
             Payload::Uuid => 36,
@@ -28,7 +30,7 @@ impl Payload {
         }
     }
 
-    /// Replaces what `out` holds by a fresh payload.
+    /// Replaces the content of `out` with a new payload.
     pub fn fill(self, random: &mut fastrand::Rng, out: &mut Vec<u8>) {
         out.clear();
         match self {
@@ -70,7 +72,7 @@ impl fmt::Display for Payload {
     }
 }
 
-/// Why text names no payload.
+/// The error for a text that is not a payload.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is not a payload; use uuid, a number of bytes from 1 to {LARGEST}, or two such numbers as 1..5000"
@@ -99,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_uuid_has_version_4_and_never_comes_twice() {
+    fn a_uuid_has_version_4_and_is_never_repeated() {
         let mut random = fastrand::Rng::with_seed(1);
         let mut seen = std::collections::HashSet::new();
         let mut out = Vec::new();
@@ -116,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_have_the_size_asked() {
+    fn payloads_have_the_requested_size() {
         let mut random = fastrand::Rng::with_seed(1);
         let mut out = Vec::new();
         for size in [1, 9, 10, 11, 36, 5000] {
@@ -128,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_between_two_are_all_met() {
+    fn all_sizes_of_a_range_occur() {
         let mut random = fastrand::Rng::with_seed(1);
         let mut out = Vec::new();
         let mut seen = std::collections::BTreeSet::new();
@@ -140,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_names_a_payload_is_read_back() {
+    fn payloads_are_read_and_shown() {
         for text in ["uuid", "5000", "1..5000", "7..7"] {
             assert_eq!(text.parse::<Payload>().unwrap().to_string(), text);
         }

@@ -1,4 +1,4 @@
-//! What one run does.
+//! The plan of one run.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::stages::Stages;
 /// The highest rate that is accepted.
 pub const MOST_RATE: f64 = 10_000_000.0;
 
-/// How the gaps between requests of an open load are made.
+/// How the requests of an open load are spread over time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrivals {
@@ -23,23 +23,23 @@ pub enum Arrivals {
 /// What decides when the next request is due.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Load {
-    /// The clock: requests are due at their times, whatever happened to the ones before.
+    /// The clock decides: each request is due at its time, whatever happened to earlier requests.
     Open {
         /// Requests per second over all workers.
         rate: f64,
-        /// How they are spread.
+        /// How the requests are spread over time.
         arrivals: Arrivals,
     },
-    /// The clock, with rates that change.
+    /// The clock decides, with rates that change during the run.
     Stages {
-        /// What they are.
+        /// The rates.
         stages: Stages,
-        /// How requests are spread.
+        /// How the requests are spread over time.
         arrivals: Arrivals,
     },
-    /// The replies: each of this many clients sends its next request after the reply to the last.
+    /// The replies decide: each client sends its next request after the reply to its last one.
     Closed {
-        /// Number of clients over all workers.
+        /// The number of clients over all workers.
         concurrency: usize,
     },
 }
@@ -49,18 +49,20 @@ pub enum Load {
 pub struct Plan {
     /// What decides when requests are due.
     pub load: Load,
-    /// Length of the measured window.
+    /// The length of the window. The window is the part of the run that is measured.
     pub duration: Duration,
-    /// Load before the window that is not measured. Zero is a cold start: the first connection is made by the first
-    /// measured request.
+    /// How long load is sent before the window, without measuring it. Zero means a cold start: the first measured
+    /// request opens the first connection.
     pub warmup: Duration,
-    /// What a request carries.
+    /// The payload of each request.
     pub payload: Payload,
-    /// Threads that send, each with a runtime of its own.
+    /// The number of threads that send, each with its own runtime.
     pub workers: usize,
-    /// The largest number of exchanges under way at a time over all workers; requests that are due beyond it wait, clock running.
+    /// The largest number of requests in flight at a time, over all workers. If more requests are due, they wait, and
+    /// their latency includes the wait.
     pub connections: usize,
-    /// Longest a request may take from its send, and longest the run waits for replies after the window.
+    /// The longest time that a request may take after it was sent, and the longest time that the run waits for replies
+    /// after the window.
     pub timeout: Duration,
 }
 
@@ -81,16 +83,16 @@ impl Default for Plan {
 /// Why a plan cannot be run.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PlanError {
-    /// A rate that is not a positive number.
+    /// The rate is not a positive number, or is too high.
     #[error("a rate of {0} requests/s; give a number above 0 and up to {MOST_RATE}, such as 10 or 0.5")]
     Rate(f64),
-    /// No client at all.
+    /// There are no clients.
     #[error("a concurrency of 0; give at least 1")]
     Concurrency,
-    /// A window of no length.
+    /// The window has no length.
     #[error("a duration of 0; give a time such as 5s or 500ms")]
     Duration,
-    /// A window so short that no request is due in it.
+    /// The window is so short that no second request is due in it.
     #[error("at {rate} requests/s no second request is due within {duration:?}; give a longer duration")]
     TooShort {
         /// Requests per second.
@@ -98,24 +100,24 @@ pub enum PlanError {
         /// The window.
         duration: Duration,
     },
-    /// Stages without a request.
+    /// No request is due in the stages.
     #[error("in the stages {0} no request is due; give a higher rate or a longer time")]
     NoRequests(String),
-    /// No time to answer.
+    /// The timeout is zero.
     #[error("a timeout of 0; give a time such as 10s")]
     Timeout,
-    /// No worker, or more workers than connections.
+    /// There are no workers, or more workers than connections.
     #[error("{workers} workers with {connections} connections; each worker needs at least one connection")]
     Workers {
-        /// Threads.
+        /// The number of threads.
         workers: usize,
-        /// The largest number of exchanges under way.
+        /// The largest number of requests in flight.
         connections: usize,
     },
 }
 
 impl Plan {
-    /// Refuses what cannot be run.
+    /// Checks that the plan can be run.
     pub fn check(&self) -> Result<(), PlanError> {
         if self.duration.is_zero() {
             return Err(PlanError::Duration);

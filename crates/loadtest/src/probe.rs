@@ -1,4 +1,4 @@
-//! A counter that is sampled during the run, and how fast it went.
+//! Samples a counter during a run, and computes how fast it rose.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -10,35 +10,36 @@ use tokio::runtime::Runtime;
 use crate::http::{HttpClient, HttpTarget};
 use crate::target::{Call, Client, Session, Target};
 
-/// Time between two samples.
+/// The time between two samples.
 const PERIOD: Duration = Duration::from_millis(250);
-/// Least time over which a rate is taken; shorter ones would mostly show the sampling's own jitter.
+/// The shortest time over which a rate is computed. Rates over shorter times would mostly show the jitter of the
+/// sampling.
 const WINDOW: Duration = Duration::from_secs(1);
-/// Longest a sample may take.
+/// The longest time that a sample may take.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Reads a counter.
 pub trait Probe: Send + 'static {
-    /// Its value now, or `None` if it cannot be had.
+    /// The counter's present value, or `None` if it cannot be read.
     fn read(&mut self) -> Option<f64>;
 }
 
-/// How fast the counter rose.
+/// How fast the counter rose, per second.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Pace {
-    /// Over the whole run, a second.
+    /// Over the whole run.
     pub mean: f64,
-    /// In the slowest second or so.
+    /// In the slowest period of about one second.
     pub min: f64,
-    /// In the fastest second or so.
+    /// In the fastest period of about one second.
     pub max: f64,
-    /// How often the counter was read.
+    /// How many times the counter was read.
     pub samples: usize,
 }
 
 impl Pace {
-    /// From times and values in order; `None` if there are fewer than two. Where the counter went back (a reset, a
-    /// loaded state) the piece is left out.
+    /// Computes the pace from times and values, in order of time; `None` if there are fewer than two. The time between
+    /// two samples is left out if the counter went back in it, because of a reset or a loaded state.
     pub fn of(samples: &[(Instant, f64)]) -> Option<Pace> {
         let (mut rise, mut time) = (0.0, 0.0);
         for pair in samples.windows(2) {
@@ -57,7 +58,7 @@ impl Pace {
             if samples[to].1 < samples[to - 1].1 {
                 from = to;
             }
-            // The latest start that is far enough back.
+            // `from` becomes the latest sample that is at least `WINDOW` before `to`.
             while from + 1 < to && samples[to].0 - samples[from + 1].0 >= WINDOW {
                 from += 1;
             }
@@ -67,13 +68,14 @@ impl Pace {
                 (min, max) = (min.min(pace), max.max(pace));
             }
         }
-        // A whole run may be shorter than a window, and a counter's step makes short pieces look faster or slower.
+        // The mean must be within the range. Otherwise it may not be, because the run is shorter than `WINDOW`, or
+        // because the counter rises in steps.
         (min, max) = (min.min(mean), max.max(mean));
         Some(Pace { mean, min, max, samples: samples.len() })
     }
 }
 
-/// Reads a probe on a thread of its own until it is stopped.
+/// Samples a probe on a separate thread until it is stopped.
 #[derive(Debug)]
 pub(crate) struct Sampler {
     stop: mpsc::Sender<()>,
@@ -87,7 +89,7 @@ impl std::fmt::Debug for dyn Probe {
 }
 
 impl Sampler {
-    /// Samples from `start` on.
+    /// Starts a sampler that takes its first sample at `start`.
     pub(crate) fn start(mut probe: Box<dyn Probe>, start: Instant) -> Sampler {
         let (stop, stopped) = mpsc::channel();
         let thread = thread::spawn(move || {
@@ -96,12 +98,12 @@ impl Sampler {
             let mut last = false;
             while !last {
                 let wait = next.saturating_duration_since(Instant::now());
-                // Once more at the end, so that the whole run is covered.
+                // The probe is read once more at the end, so that the whole run is covered.
                 last = stopped.recv_timeout(wait) != Err(RecvTimeoutError::Timeout);
                 let before = Instant::now();
                 let value = probe.read();
                 let after = Instant::now();
-                // The value belongs to some time in between.
+                // The counter had this value at some time in between.
                 samples.extend(value.map(|value| (before + (after - before) / 2, value)));
                 next = (next + PERIOD).max(after);
             }
@@ -110,14 +112,14 @@ impl Sampler {
         Sampler { stop, thread }
     }
 
-    /// Ends the sampling; the probe can be used again.
+    /// Ends the sampling. Returns the probe, which can be used again, and the pace.
     pub(crate) fn stop(self) -> Option<(Box<dyn Probe>, Option<Pace>)> {
         let _ = self.stop.send(());
         self.thread.join().ok()
     }
 }
 
-/// A number in a JSON document that an HTTP server gives.
+/// A probe for a number in a JSON document that an HTTP server returns.
 #[derive(Debug)]
 pub struct JsonProbe {
     runtime: Runtime,
@@ -126,10 +128,11 @@ pub struct JsonProbe {
 }
 
 impl JsonProbe {
-    /// `target` is asked for the document. `field` is the number's name, or the names that lead to it joined by dots.
+    /// Creates a probe that gets the document from `target`. `field` is the number's name or, for a nested number, the
+    /// names that lead to it, joined by dots.
     ///
     /// # Errors
-    /// If the system denies an event queue.
+    /// If the system does not provide an event queue.
     pub fn new(target: &HttpTarget, field: &str) -> std::io::Result<JsonProbe> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let client = target.session().client();

@@ -1,6 +1,6 @@
-//! Lists and ranges of rates as people type them.
+//! Parses lists and ranges of rates, as users type them.
 
-/// Why text is not a list of rates.
+/// Why a text is not a list of rates.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RatesError {
     /// A part between commas that is neither a number nor a range.
@@ -21,7 +21,7 @@ pub enum RatesError {
 /// The largest number of rates in a list.
 pub const MOST: usize = 1000;
 
-/// Reads `1,5,10`, `10..100/10` (from, to, step) and `1..1000*2` (from, to, factor), in any combination.
+/// Parses `1,5,10`, `10..100/10` (from, to, step) and `1..1000*2` (from, to, factor), in any combination.
 pub fn parse(text: &str) -> Result<Vec<f64>, RatesError> {
     let mut rates = Vec::new();
     for part in text.split(',').map(str::trim) {

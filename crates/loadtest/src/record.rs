@@ -1,4 +1,4 @@
-//! What happened in an interval: histograms of the clocks, counts, and the texts of the first errors.
+//! The record of an interval: histograms of latencies, counts, and the texts of the first errors.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -7,26 +7,26 @@ use hdrhistogram::Histogram;
 
 use crate::target::{Failure, Trace};
 
-/// Largest latency that is recorded: an hour, in nanoseconds. Larger ones count as this.
+/// The largest latency that is recorded: an hour, in nanoseconds. Larger latencies count as an hour.
 const LONGEST: u64 = 3_600_000_000_000;
 /// The largest number of different error texts that are kept for one interval.
 const TEXTS: usize = 16;
 
-/// A histogram of nanoseconds, exact to one part in a thousand.
+/// A histogram of latencies in nanoseconds, with a precision of one part in a thousand.
 #[derive(Debug, Clone)]
 pub struct Latencies(Histogram<u64>);
 
 impl Default for Latencies {
     fn default() -> Self {
-        // It grows with what is recorded: a record of an interval has five of them.
+        // The histogram grows as needed, so an empty one is small: the record of an interval has five of them.
         Latencies(Histogram::new(3).expect("three digits are allowed"))
     }
 }
 
 impl Latencies {
-    /// Counts one.
+    /// Adds a latency.
     pub fn record(&mut self, latency: Duration) {
-        // It grows as needed, so nothing can lie outside.
+        // The histogram grows as needed, so every latency fits.
         let _ = self.0.record(u64::try_from(latency.as_nanos()).unwrap_or(LONGEST).min(LONGEST));
     }
 
@@ -35,23 +35,23 @@ impl Latencies {
         let _ = self.0.add(&other.0);
     }
 
-    /// How many were counted.
+    /// The number of latencies.
     pub fn count(&self) -> u64 {
         self.0.len()
     }
 
-    /// Milliseconds that `percent` of all did not exceed; 0 without any.
+    /// The milliseconds that `percent` of all latencies did not exceed; 0 without latencies.
     pub fn percentile(&self, percent: f64) -> f64 {
-        // A bucket's upper end may lie above the largest value.
+        // The upper end of a bucket may be above the largest value.
         self.0.value_at_percentile(percent).min(self.0.max()) as f64 / 1e6
     }
 
-    /// Mean in milliseconds, to the nanosecond; 0 without any.
+    /// The mean in milliseconds, rounded to nanoseconds; 0 without latencies.
     pub fn mean(&self) -> f64 {
         self.0.mean().round() / 1e6
     }
 
-    /// Largest in milliseconds, to one part in a thousand; 0 without any.
+    /// The largest latency in milliseconds, with a precision of one part in a thousand; 0 without latencies.
     pub fn max(&self) -> f64 {
         self.0.max() as f64 / 1e6
     }
@@ -65,33 +65,33 @@ impl Latencies {
 /// Counts of requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Right replies.
+    /// Correct replies.
     pub correct: u64,
-    /// Right replies before the window closed.
+    /// Correct replies that arrived before the end of the window, which is the measured part of the run.
     pub in_window: u64,
-    /// Requests without a right reply, by [`Failure::kind`].
+    /// Requests without a correct reply, by [`Failure::kind`].
     pub failures: [u64; Failure::KINDS],
     /// Requests that were due while every connection was busy.
     pub waited: u64,
     /// Connections opened.
     pub connected: u64,
-    /// Further tries of requests that had failed.
+    /// Retries of failed requests.
     pub retries: u64,
     /// Bytes of the requests, where the target reports them.
     pub bytes_sent: u64,
     /// Bytes of the replies, where the target reports them.
     pub bytes_received: u64,
-    /// Requests that were still open when the run was cut short. They are neither right nor wrong.
+    /// Requests that were still open when the run was cut short. They count neither as correct nor as failed.
     pub cut_off: u64,
 }
 
 impl Counts {
-    /// Requests that ended in this interval, rightly or not.
+    /// Requests that ended in this interval, with or without a correct reply.
     pub fn ended(&self) -> u64 {
         self.correct + self.failed()
     }
 
-    /// Requests that ended wrongly.
+    /// Requests that ended without a correct reply.
     pub fn failed(&self) -> u64 {
         self.failures.iter().sum()
     }
@@ -112,28 +112,28 @@ impl Counts {
     }
 }
 
-/// Everything recorded in an interval, of one worker or of several together.
+/// Everything that one worker, or several workers together, recorded in an interval.
 #[derive(Debug, Clone, Default)]
 pub struct Record {
-    /// From the time a request was due to its right reply.
+    /// From the time a request was due to its correct reply.
     pub intended: Latencies,
-    /// From the time a request was sent to its right reply.
+    /// From the time a request was sent to its correct reply.
     pub sent: Latencies,
-    /// How much later than due the tester itself began requests for which a connection was free.
+    /// How late the tester itself began requests for which a connection was free.
     pub late: Latencies,
     /// How long it took to open connections, whatever happened to the requests.
     pub connect: Latencies,
-    /// From the time a request was sent to the first byte of its right reply, where the target reports it.
+    /// From the time a request was sent to the first byte of its correct reply, where the target reports it.
     pub first_byte: Latencies,
     /// How requests ended.
     pub counts: Counts,
-    /// How many replies had which status, right or not.
+    /// The number of replies with each status, correct or not.
     pub statuses: BTreeMap<u16, u64>,
-    /// Error texts and how often each came.
+    /// Error texts, and how many times each occurred.
     pub texts: BTreeMap<String, u64>,
 }
 
-/// One request's end.
+/// The end of a request.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) intended: Instant,
@@ -144,7 +144,7 @@ pub(crate) struct Ended {
 }
 
 impl Record {
-    /// Adds another interval's or worker's.
+    /// Adds the record of another interval or worker.
     pub fn add(&mut self, other: &Record) {
         self.intended.add(&other.intended);
         self.sent.add(&other.sent);

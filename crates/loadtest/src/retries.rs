@@ -1,28 +1,28 @@
-//! When a request that failed is tried again.
+//! Retries of failed requests.
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// The largest number of further tries of a request.
+/// The largest number of retries of a request.
 const MOST: usize = 20;
-/// Longest wait before a further try.
+/// The longest wait before a retry.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// The waits before the further tries of a request, one for each try. Without any, a request is tried once.
+/// The waits before the retries of a request, one for each retry. Without waits, a request is not tried again.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Retries(Vec<Duration>);
 
-/// Text that does not name waits.
+/// The error for a text that is not a list of waits.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is not a list of waits; write the wait before each further try, such as 50ms,100ms (up to {MOST} tries and \
+    "{0:?} is not a list of waits; write the wait before each retry, such as 50ms,100ms (up to {MOST} retries and \
      {LONGEST:?} each)"
 )]
 pub struct RetriesError(String);
 
 impl Retries {
-    /// These waits.
+    /// Retries with these waits.
     pub fn new(waits: impl Into<Vec<Duration>>) -> Retries {
         Retries(waits.into())
     }
@@ -32,7 +32,7 @@ impl Retries {
         &self.0
     }
 
-    /// The time that a request may take with all its tries, when each may take `timeout`.
+    /// The longest time for a request with all of its attempts, if each attempt may take `timeout`.
     pub fn longest(&self, timeout: Duration) -> Duration {
         let tries = u32::try_from(self.0.len()).unwrap_or(u32::MAX).saturating_add(1);
         timeout.saturating_mul(tries).saturating_add(self.0.iter().sum())
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_list_of_waits_is_refused() {
+    fn texts_that_are_not_lists_of_waits_are_refused() {
         let many = ["1ms"; MOST + 1].join(",");
         for text in ["", "soon", "50", "50ms,,1s", "2h", &many] {
             let error = text.parse::<Retries>().unwrap_err().to_string();

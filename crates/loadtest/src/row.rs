@@ -11,56 +11,57 @@ use crate::probe::Pace;
 use crate::record::Latencies;
 use crate::target::Failure;
 
-/// Lateness of the tester, at its 99th percentile, from which on it says so. In milliseconds.
+/// There is a warning about the tester's own lateness if its 99th percentile is more than this, in milliseconds, and
+/// also more than [`LATE_SHARE`] of the latencies.
 pub const LATE: f64 = 1.0;
-/// Share of the 99th percentile of the latencies from which on that lateness matters.
+/// A share of the 99th percentile of the latencies: see [`LATE`].
 pub const LATE_SHARE: f64 = 0.1;
-/// Share of its processor from which on the tester says that it was the limit.
+/// There is a warning that the tester was the limit if it used more than this share of its processor.
 pub const BUSY: f64 = 0.9;
-/// Share of requests that waited for a connection from which on it is said.
+/// There is a warning if more than this share of the requests waited for a connection.
 pub const WAITED: f64 = 0.01;
 
 /// Why a run was made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
-    /// It was requested.
+    /// The command line asked for this run.
     #[default]
     Measure,
     /// To find a limit.
     Search,
-    /// To make sure of a limit.
+    /// To confirm a limit.
     Confirm,
 }
 
-/// One run's figures: a row of the table. Latencies are in milliseconds and of right replies only.
+/// The figures of one run: a row of the table. Latencies are in milliseconds, and only of correct replies.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// Why it was made.
+    /// Why the run was made.
     pub phase: Phase,
-    /// The requested rate, in requests per second; none with a closed load or with stages.
+    /// The requested rate, in requests per second; `None` with a closed load or with stages.
     pub asked: Option<f64>,
-    /// Clients of a closed load.
+    /// The number of clients of a closed load.
     pub concurrency: Option<usize>,
-    /// Rates that changed during the run.
+    /// The stages, if the rate changed during the run.
     #[serde(default)]
     pub stages: Option<String>,
-    /// Length of the window in seconds.
+    /// The length of the window (the measured part of the run) in seconds.
     pub seconds: f64,
-    /// Right replies a second that came before the window closed.
+    /// Correct replies per second that arrived before the end of the window.
     pub achieved: f64,
     /// Requests that were due in the window, without those that were cut off.
     pub requests: u64,
-    /// Right replies, late ones included.
+    /// Correct replies, including those that arrived after the window.
     pub correct: u64,
-    /// Share of right replies in percent.
+    /// The share of correct replies in percent.
     pub success: f64,
-    /// Requests without a right reply, by kind; kinds that did not occur are left out.
+    /// Requests without a correct reply, by kind; kinds that did not occur are left out.
     pub failures: BTreeMap<String, u64>,
-    /// How many replies had which status, right or not, for protocols that have one.
+    /// The number of replies with each status, correct or not, for protocols that have a status.
     #[serde(default)]
     pub statuses: BTreeMap<u16, u64>,
-    /// The errors in words, the first few different ones.
+    /// The texts of the first few different errors, and how many times each occurred.
     pub failure_texts: BTreeMap<String, u64>,
     /// From the intended send time to the reply.
     pub intended: Summary,
@@ -77,26 +78,26 @@ pub struct Row {
     pub bytes: Option<Bytes>,
     /// How late the tester itself began requests for which a connection was free.
     pub late: Summary,
-    /// Share of the processor time it could get that the tester's busiest thread used, waiting not counted.
+    /// The share of the available processor time that the tester's busiest thread used, not counting waiting.
     pub tester_busy: Option<f64>,
     /// Requests for which no connection was free when they were due.
     pub waited: u64,
     /// Connections opened.
     pub connections: u64,
-    /// Further tries of requests that had failed; they are not in `requests`.
+    /// Retries of failed requests; they are not in `requests`.
     #[serde(default)]
     pub retries: u64,
-    /// The largest number of exchanges under way at a time.
+    /// The largest number of requests in flight at a time.
     pub most_in_flight: usize,
     /// How fast the sampled counter rose.
     pub pace: Option<Pace>,
-    /// The run piece by piece.
+    /// The figures of each interval of the run.
     pub series: Vec<Point>,
-    /// What the reader should know about the figures.
+    /// Warnings for the reader about the figures.
     pub warnings: Vec<String>,
     /// Whether the run was stopped before its time.
     pub cut_short: bool,
-    /// Requests that were still open when the run was stopped. They are neither right nor wrong.
+    /// Requests that were still open when the run was stopped. They count neither as correct nor as failed.
     #[serde(default)]
     pub cut_off: u64,
 }
@@ -104,18 +105,18 @@ pub struct Row {
 /// Bytes of all requests of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bytes {
-    /// Of requests.
+    /// The bytes of requests.
     pub sent: u64,
-    /// Of replies.
+    /// The bytes of replies.
     pub received: u64,
 }
 
 /// Latencies in milliseconds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// How many.
+    /// The number of latencies.
     pub count: u64,
-    /// Mean.
+    /// The mean.
     pub mean: f64,
     /// 50 % were not above this.
     pub p50: f64,
@@ -131,34 +132,34 @@ pub struct Summary {
     /// 99.99 % were not above this.
     #[serde(rename = "p99.99")]
     pub p9999: f64,
-    /// Largest.
+    /// The largest latency.
     pub max: f64,
-    /// Pairs of a percentage and the latency that this share did not exceed, for a plot.
+    /// Pairs of a percentage and the latency that this percentage of the latencies did not exceed, for a plot.
     pub curve: Vec<(f64, f64)>,
 }
 
-/// A piece of a run. Requests belong to the piece in which they ended.
+/// The figures of an interval of a run. A request belongs to the interval in which it ended.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// Its end in seconds from the start of the window.
     pub at: f64,
-    /// Right replies a second.
+    /// Correct replies per second.
     pub rate: f64,
     /// The requested rate, in requests per second, if it changed during the run.
     #[serde(default)]
     pub asked: Option<f64>,
-    /// Requests without a right reply.
+    /// Requests without a correct reply.
     pub failures: u64,
-    /// Median from the intended send time, if any right reply came.
+    /// The median of the latencies from the intended send time, if there was a correct reply.
     pub p50: Option<f64>,
-    /// 99th percentile from the intended send time.
+    /// The 99th percentile of these latencies.
     pub p99: Option<f64>,
-    /// Largest from the intended send time.
+    /// The largest of these latencies.
     pub max: Option<f64>,
 }
 
 impl Summary {
-    /// Of a histogram of the right replies to `requests`.
+    /// Summarises the latencies of the correct replies. `requests` is the number of all requests, with or without one.
     pub fn of(latencies: &Latencies, requests: u64) -> Self {
         Summary {
             count: latencies.count(),
@@ -175,8 +176,8 @@ impl Summary {
     }
 }
 
-/// Percentages ever closer to 100, as far as there are values to distinguish them, and where the percentiles of all
-/// `requests` lie.
+/// The points of a plot of percentiles. The percentages come closer and closer to 100, as far as there are enough
+/// latencies to distinguish them. The percentiles of all `requests` are among the points.
 fn curve(latencies: &Latencies, requests: u64) -> Vec<(f64, f64)> {
     if latencies.count() == 0 {
         return Vec::new();
@@ -186,7 +187,7 @@ fn curve(latencies: &Latencies, requests: u64) -> Vec<(f64, f64)> {
     let even = (0..=steps).map(|step| 100.0 * (1.0 - 10f64.powf(-f64::from(step) / 10.0)));
     let of_all = PERCENTILES.map(|percent| place_among(percent, latencies.count(), requests));
     let of_all = of_all.into_iter().filter(|percent| requests > latencies.count() && *percent < 100.0);
-    // Few digits, so that text reads back as the same number.
+    // The percentages have few digits, so that they are the same after they were written as text and read again.
     let mut percents: Vec<_> = even.chain(of_all).map(|percent| (percent * 1e7).round() / 1e7).collect();
     percents.sort_by(f64::total_cmp);
     let mut curve: Vec<_> =
@@ -196,7 +197,7 @@ fn curve(latencies: &Latencies, requests: u64) -> Vec<(f64, f64)> {
 }
 
 impl Point {
-    /// Of an interval.
+    /// The figures of an interval.
     pub fn of(interval: &Interval) -> Self {
         let latencies = &interval.record.intended;
         let some = |value: f64| (latencies.count() > 0).then_some(value);
@@ -213,7 +214,7 @@ impl Point {
 }
 
 impl Row {
-    /// Of a run of `plan`.
+    /// The figures of a run of `plan`.
     pub fn new(plan: &Plan, outcome: &Outcome, phase: Phase) -> Self {
         let counts = &outcome.total.counts;
         let seconds = outcome.window.as_secs_f64();
@@ -269,7 +270,7 @@ impl Row {
         self.late.p99 > LATE && self.late.p99 > LATE_SHARE * self.intended.p99
     }
 
-    /// Share in percent of all requests due for which no connection was free then.
+    /// The percentage of requests for which no connection was free when they were due.
     pub fn waited_share(&self) -> f64 {
         100.0 * self.waited as f64 / (self.requests + self.cut_off).max(1) as f64
     }

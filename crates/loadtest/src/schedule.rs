@@ -1,29 +1,30 @@
-//! When requests are due.
+//! Computes when requests are due.
 
 use std::time::Duration;
 
 use crate::plan::{Arrivals, Load};
 
-/// The times at which one worker's requests are due, counted from the start of the run. A constant rate has no end.
+/// The times at which one worker's requests are due, counted from the start of the run. With a constant rate, they do
+/// not end.
 #[derive(Debug)]
 pub struct Schedule {
     arrivals: Arrivals,
     pieces: Vec<Piece>,
     worker: u64,
     workers: u64,
-    /// Requests given out.
+    /// The number of times that were returned.
     count: u64,
-    /// Requests of all workers before the next one of this worker, with Poisson arrivals.
+    /// With Poisson arrivals: the number of requests of all workers before this worker's next request.
     place: f64,
     random: fastrand::Rng,
 }
 
-/// A part in which the rate is constant or changes evenly.
+/// A part of the schedule in which the rate is constant or changes evenly.
 #[derive(Debug, Clone, Copy)]
 struct Piece {
     /// Its start in seconds.
     start: f64,
-    /// The requests due before it, and those due before its end.
+    /// The number of requests that are due before its start, and before its end.
     before: f64,
     until: f64,
     /// The rate at its start, in requests per second, and by how much it rises per second.
@@ -45,7 +46,7 @@ impl Piece {
 }
 
 impl Schedule {
-    /// The share of worker `worker` out of `workers`. A load with stages begins with `warmup` at its first rate.
+    /// The schedule of worker `worker` out of `workers`. A load with stages begins with `warmup` at its first rate.
     pub fn new(load: &Load, warmup: Duration, worker: usize, workers: usize, random: fastrand::Rng) -> Self {
         let (arrivals, pieces) = match load {
             Load::Open { rate, arrivals } => {
@@ -67,7 +68,7 @@ impl Schedule {
                 });
                 (*arrivals, pieces.collect())
             }
-            // Its requests are due when others are done.
+            // In a closed load, a request is due when the client's last request has ended.
             Load::Closed { .. } => (Arrivals::Constant, Vec::new()),
         };
         Schedule {

@@ -1,10 +1,10 @@
-//! The highest rate that still meets a goal.
+//! Searches for the highest rate that still meets a goal.
 
 use serde::{Deserialize, Serialize};
 
 use crate::row::Phase;
 
-/// How a limit is searched.
+/// How to search for a limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Search {
     /// The first rate tried.
@@ -13,9 +13,9 @@ pub struct Search {
     pub lowest: f64,
     /// Rates above this are not tried.
     pub highest: f64,
-    /// The search ends when the lowest rate that failed is within this factor of the highest that passed.
+    /// The search ends when the lowest rate that failed is within this factor of the highest rate that passed.
     pub precision: f64,
-    /// Runs that must pass in the end, in a row.
+    /// The number of confirmation runs that must pass at the end, one after the other.
     pub confirmations: u32,
 }
 
@@ -30,15 +30,15 @@ impl Default for Search {
 pub struct Limit {
     /// The goal.
     pub goal: String,
-    /// Highest rate that met it in all confirmation runs; none if no rate did.
+    /// The highest rate that met the goal in all confirmation runs; `None` if no rate did.
     pub rate: Option<f64>,
-    /// Lowest rate that missed it, twice; none if none did.
+    /// The lowest rate that missed the goal; `None` if no rate did.
     pub missed_at: Option<f64>,
-    /// What it missed there.
+    /// The conditions that were missed at this rate.
     pub missed: Vec<String>,
-    /// Whether the tester was the limit where the goal was missed: the target may be faster.
+    /// Whether the tester was the limit at this rate. If so, the target may be faster.
     pub tester_limited: bool,
-    /// Confirmation runs that were passed at the rate.
+    /// The number of confirmation runs that passed at `rate`.
     pub confirmations: u32,
     /// Whether the search was stopped before its end.
     pub cut_short: bool,
@@ -47,22 +47,24 @@ pub struct Limit {
 /// How one run of a search ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
-    /// What it missed; nothing if it passed.
+    /// The conditions that the run missed; empty if it passed.
     pub missed: Vec<String>,
     /// Whether the tester was the limit.
     pub tester_limited: bool,
-    /// Whether the whole search shall end now.
+    /// Whether the run was stopped. Then the whole search ends.
     pub stopped: bool,
 }
 
-/// Steps down after a confirmation that failed.
+/// How many times the rate is lowered because a confirmation failed.
 const STEPS_DOWN: u32 = 12;
 
-/// Searches: doubles from the start while runs pass (or halves until one does), halves the gap in between, then confirms.
-/// A run that misses is repeated once, so that one hiccup of the machine does not end the search.
+/// Searches for a limit. Doubles the rate while runs pass (or halves it until a run passes). Then narrows the gap
+/// between the highest rate that passed and the lowest rate that missed the goal, and finally confirms the rate that
+/// passed. A search run that misses the goal is repeated once, so that one hiccup of the machine does not end the
+/// search.
 ///
 /// # Errors
-/// Whatever `trial` fails with.
+/// The errors of `trial`.
 pub fn find<E>(
     search: &Search,
     goal: String,
@@ -126,7 +128,7 @@ struct Finder<'a, E> {
 
 impl<E> Finder<'_, E> {
     fn passes(&mut self, rate: f64, phase: Phase) -> Result<bool, E> {
-        // A confirmation is not given a second chance: it is there to find rates that pass only sometimes.
+        // A confirmation has no second chance, because its purpose is to detect rates that pass only sometimes.
         let chances = if phase == Phase::Confirm { 1 } else { 2 };
         for _ in 0..chances {
             let trial = (self.trial)(rate, phase)?;
@@ -145,7 +147,7 @@ impl<E> Finder<'_, E> {
     }
 }
 
-/// To three digits.
+/// Rounds to three digits.
 fn round(rate: f64) -> f64 {
     let scale = 10f64.powi(2 - rate.log10().floor() as i32);
     (rate * scale).round() / scale
@@ -180,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn one_hiccup_does_not_end_it() {
+    fn one_hiccup_does_not_end_the_search() {
         let mut count = 0;
         let (limit, _) = run(10.0, |rate, phase| {
             count += 1;
@@ -198,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn no_rate_at_all_and_no_limit_at_all() {
+    fn a_goal_that_no_rate_meets_and_a_goal_that_all_rates_meet() {
         let (limit, _) = run(10.0, |_, _| false);
         assert_eq!((limit.rate, limit.missed.len()), (None, 1));
         let (limit, _) = run(10.0, |_, _| true);

@@ -9,7 +9,7 @@ use crate::plan::MOST_RATE;
 /// A part of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stage {
-    /// How long it is.
+    /// The length of the stage.
     pub length: Duration,
     /// Requests per second at its start.
     pub from: f64,
@@ -21,7 +21,7 @@ pub struct Stage {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stages(Vec<Stage>);
 
-/// Text that does not name stages.
+/// The error for a text that is not a list of stages.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is not a stage; write TIME@RATE, or TIME@FROM..TO for a ramp, such as 10s@100,30s@100..1000 (rates up to \
@@ -35,17 +35,17 @@ impl Stages {
         &self.0
     }
 
-    /// How long they are together.
+    /// The length of all stages together.
     pub fn length(&self) -> Duration {
         self.0.iter().map(|stage| stage.length).sum()
     }
 
-    /// Requests in all stages.
+    /// The number of requests in all stages.
     pub fn requests(&self) -> f64 {
         self.0.iter().map(|stage| stage.length.as_secs_f64() * (stage.from + stage.to) / 2.0).sum()
     }
 
-    /// Requests per second at a time from the start; none after the end.
+    /// The rate at a time from the start, in requests per second; `None` after the end.
     pub fn rate_at(&self, time: Duration) -> Option<f64> {
         let mut start = Duration::ZERO;
         for stage in &self.0 {

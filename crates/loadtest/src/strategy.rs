@@ -1,4 +1,4 @@
-//! When connections are opened, shared and closed.
+//! The strategies for using connections.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,9 +10,9 @@ pub enum Strategy {
     Single,
     /// A new connection for each message, closed after it.
     PerRequest,
-    /// Idle connections are kept and used again; as many as are needed at a time.
+    /// Idle connections are kept and used again. There are as many connections as are needed at a time.
     Pool,
-    /// A pool, and further tries after a growing delay. Only for messages that may be repeated.
+    /// A pool that also retries failed messages, with a wait before each retry. Only for messages that may be repeated.
     PoolRetry,
     /// A pool that keeps a connection after it broke, and then tries to connect the same socket again.
     PoolKeepBroken,
@@ -21,7 +21,7 @@ pub enum Strategy {
 }
 
 impl Strategy {
-    /// All of them.
+    /// All strategies.
     pub const ALL: [Strategy; 6] = [
         Strategy::Single,
         Strategy::PerRequest,
@@ -50,7 +50,7 @@ impl fmt::Display for Strategy {
     }
 }
 
-/// Text that is not the name of a strategy.
+/// The error for a text that is not the name of a strategy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a strategy; use single, per-request, pool, pool-retry, pool-keep-broken or mux")]
 pub struct StrategyError(String);

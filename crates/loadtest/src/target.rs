@@ -1,10 +1,10 @@
-//! What a kind of server must offer to be measured.
+//! The traits to implement for a kind of server, so that it can be measured.
 
 use std::fmt;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// A server to be measured, and how to talk to it.
+/// A server to measure, and how to send requests to it.
 pub trait Target: Send + Sync + 'static {
     /// What one worker keeps for one run.
     type Session: Session;
@@ -14,12 +14,12 @@ pub trait Target: Send + Sync + 'static {
     fn session(&self) -> Self::Session;
 }
 
-/// One worker's share of one run: what its clients have in common.
+/// What the clients of one worker share during one run.
 pub trait Session: 'static {
     /// Sends one request at a time.
     type Client: Client;
 
-    /// Makes another client; called when a request is due and all clients are busy.
+    /// Creates another client. It is called when a request is due and all clients are busy.
     fn client(&self) -> Self::Client;
 }
 
@@ -31,12 +31,12 @@ pub trait Client: 'static {
     fn exchange(&mut self, call: &mut Call<'_>) -> impl Future<Output = Result<(), Failure>>;
 }
 
-/// One request under way.
+/// A request in progress.
 #[derive(Debug)]
 pub struct Call<'a> {
     /// What to send.
     pub payload: &'a [u8],
-    /// Where the reply goes.
+    /// The buffer for the reply.
     pub reply: &'a mut Vec<u8>,
     trace: Trace,
 }
@@ -44,15 +44,15 @@ pub struct Call<'a> {
 /// What happened to a request, step by step.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Trace {
-    /// When it was first given to the operating system, if it was.
+    /// When the request was first passed to the operating system, if it was sent.
     pub sent: Option<Instant>,
-    /// When the first byte of the last try's reply came, if one did.
+    /// When the first byte of the reply to the last attempt arrived, if one did.
     pub first_byte: Option<Instant>,
-    /// How long connecting took, if a connection was opened for it.
+    /// How long connecting took, if a connection was opened for the request.
     pub connecting: Option<Duration>,
-    /// Connections opened for it.
+    /// The number of connections that were opened for the request.
     pub connected: u32,
-    /// Further tries after the first.
+    /// The number of retries.
     pub retries: u32,
     /// The reply's status, for protocols that have one.
     pub status: Option<u16>,
@@ -63,40 +63,40 @@ pub struct Trace {
 }
 
 impl<'a> Call<'a> {
-    /// A request that is not sent yet; `reply` is empty.
+    /// A request that is not sent yet. `reply` must be empty.
     pub fn new(payload: &'a [u8], reply: &'a mut Vec<u8>) -> Self {
         Call { payload, reply, trace: Trace::default() }
     }
 
-    /// What happened to it so far.
+    /// What happened to the request so far.
     pub fn trace(&self) -> Trace {
         self.trace
     }
 
-    /// To be called for each connection that was opened, with the time it took where that is known.
+    /// Call this for each connection that was opened, with the time that it took, if that is known.
     pub fn mark_connected(&mut self, took: Option<Duration>) {
         self.trace.connected += 1;
         self.trace.connecting = took.map(|took| took + self.trace.connecting.unwrap_or_default());
     }
 
-    /// To be called right before the request is written. The first call sets [`Trace::sent`].
+    /// Call this right before the request is written. The first call sets [`Trace::sent`].
     pub fn mark_sent(&mut self, bytes: usize) {
         self.trace.sent.get_or_insert_with(Instant::now);
         self.trace.bytes_sent += bytes as u64;
     }
 
-    /// To be called when bytes of the reply came.
+    /// Call this when bytes of the reply have arrived.
     pub fn mark_received(&mut self, bytes: usize) {
         self.trace.first_byte.get_or_insert_with(Instant::now);
         self.trace.bytes_received += bytes as u64;
     }
 
-    /// To be called with the reply's status.
+    /// Call this with the reply's status.
     pub fn mark_status(&mut self, status: u16) {
         self.trace.status = Some(status);
     }
 
-    /// To be called before each try after the first. What was received so far is dropped.
+    /// Call this before each retry. It drops what was received so far.
     pub fn mark_retry(&mut self) {
         self.trace.retries += 1;
         self.trace.first_byte = None;
@@ -108,17 +108,17 @@ impl<'a> Call<'a> {
 /// Why a request did not get a correct reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
-    /// Nothing listens, or the queue for new connections was full.
+    /// No program listens at the address, or its queue for new connections was full.
     Refused,
-    /// The connection broke before the reply was whole.
+    /// The connection broke before the reply was complete.
     Reset,
-    /// No whole reply in time.
+    /// There was no complete reply in time.
     TimedOut,
     /// The server answered with a status other than success.
     Status(u16),
-    /// A reply that is not what it should be.
+    /// The content of the reply is not correct.
     Wrong,
-    /// Never sent: no connection became free before the run was over.
+    /// The request was never sent, because no connection became free before the run was over.
     NotSent,
     /// Anything else, as text.
     Other(String),

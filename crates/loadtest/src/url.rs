@@ -6,39 +6,39 @@ use std::str::FromStr;
 
 use http::Uri;
 
-/// An address, split.
+/// An address, split into its parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Url {
     /// The part before `://`.
     pub scheme: String,
-    /// Name or address, brackets of IPv6 taken off.
+    /// The name or IP address of the host; an IPv6 address is without its brackets.
     pub host: String,
-    /// Port; if none is given, 443 for https and 80 for all others.
+    /// The port. If the address has none, it is 443 for https and 80 for all others.
     pub port: u16,
     /// Everything after the port, at least `/`.
     pub path: String,
 }
 
-/// Why text is not an address, or an address leads nowhere.
+/// Why a text is not an address, or an address cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum UrlError {
-    /// Not of the form.
+    /// The text does not have the form of an address.
     #[error("{0:?} is not an address; use for example http://127.0.0.1:8080/path")]
     Malformed(String),
-    /// A space, control or non-ASCII character.
+    /// The address contains a space, a control character or a non-ASCII character.
     #[error("{0:?} contains a character that is not allowed in an address; write it as %XX")]
     Character(String),
-    /// A user name.
+    /// The address contains a user name.
     #[error(
         "an address cannot have a user name or a password; use --token-file, or --header 'Authorization: ...'"
     )]
     Credentials,
-    /// The name is not known.
+    /// The name of the host cannot be found.
     #[error("the host {host:?} cannot be found; correct the address")]
     Unknown {
-        /// Name that was looked up.
+        /// The name that was looked up.
         host: String,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
 }
@@ -84,7 +84,7 @@ impl Url {
         }
     }
 
-    /// Looks the name up.
+    /// Looks up the host's name.
     pub fn resolve(&self) -> Result<SocketAddr, UrlError> {
         let unknown = |source| UrlError::Unknown { host: self.host.clone(), source };
         let mut found = (self.host.as_str(), self.port).to_socket_addrs().map_err(unknown)?;

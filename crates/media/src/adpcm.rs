@@ -1,14 +1,14 @@
-//! Sound at four bits a sample: IMA ADPCM, as the Interactive Multimedia Association's "Recommended Practices for Enhancing
-//! Digital Audio Compatibility" (1992) define it.
+//! Sound with four bits per sample: IMA ADPCM, as the Interactive Multimedia Association's "Recommended Practices for
+//! Enhancing Digital Audio Compatibility" (1992) define it.
 //!
-//! A message has a header of four bytes a channel: the last sample (`i16`, little-endian), the index of the step, and 0. So each
-//! message can be decoded alone. Then comes a byte for each pair of samples: the left one in the lower four bits, the right one in
-//! the upper four.
+//! A message begins with a header of four bytes per channel: the last sample before the message (`i16`,
+//! little-endian), the index of the step, and 0. Because of the header, each message can be decoded alone. After it,
+//! there is one byte for each pair of samples: the left one in the lower four bits, the right one in the upper four.
 
-/// Left and right.
+/// The number of channels: left and right.
 const CHANNELS: usize = 2;
 
-/// The sizes of steps. Each is about 1.1 times the one before.
+/// The step sizes. Each is about 1.1 times the previous one.
 const STEPS: [i32; 89] = [
     7, 8, 9, 10, 11, 12, 13, 14, 16, 17, 19, 21, 23, 25, 28, 31, 34, 37, 41, 45, 50, 55, 60, 66, 73, 80, 88,
     97, 107, 118, 130, 143, 157, 173, 190, 209, 230, 253, 279, 307, 337, 371, 408, 449, 494, 544, 598, 658,
@@ -17,7 +17,7 @@ const STEPS: [i32; 89] = [
     18500, 20350, 22385, 24623, 27086, 29794, 32767,
 ];
 
-/// How a code changes the index of the step, by its lower three bits.
+/// How much a code changes the index of the step. The lower three bits of the code select the entry.
 const CHANGES: [i32; 8] = [-1, -1, -1, -1, 2, 4, 6, 8];
 
 /// Encodes a stream of pairs of samples.
@@ -28,7 +28,7 @@ pub struct AdpcmEncoder {
 
 #[derive(Debug, Default, Clone, Copy)]
 struct Channel {
-    /// The sample that the decoder has.
+    /// The last sample, as the decoder reconstructs it.
     last: i32,
     /// The index of the step.
     index: i32,
@@ -40,7 +40,7 @@ impl AdpcmEncoder {
         AdpcmEncoder::default()
     }
 
-    /// A message with these samples: left, then right, and so on.
+    /// Encodes these samples as a message. Left and right samples alternate.
     pub fn encode(&mut self, samples: &[i16]) -> Vec<u8> {
         let mut message = Vec::with_capacity(CHANNELS * 4 + samples.len() / CHANNELS);
         for channel in &self.channels {
@@ -75,7 +75,7 @@ impl Channel {
         code
     }
 
-    /// Moves to the sample that a decoder gets from a code.
+    /// Decodes a code to the next sample, and updates the channel.
     fn decode(&mut self, code: u8) -> i16 {
         let step = STEPS[self.index as usize];
         let mut change = step >> 3;
@@ -91,7 +91,7 @@ impl Channel {
     }
 }
 
-/// Decodes a message to pairs of samples; `None` if it is not one.
+/// Decodes a message to pairs of samples; `None` if it is not a valid message.
 pub fn decode(message: &[u8]) -> Option<Vec<i16>> {
     let (head, codes) = message.split_at_checked(CHANNELS * 4)?;
     let mut channels = [Channel::default(); CHANNELS];
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn sound_comes_back_close_to_what_it_was() {
+    fn decoded_sound_is_close_to_the_original() {
         let samples = tones(32_768);
         let mut encoder = AdpcmEncoder::new();
         let mut back = Vec::new();

@@ -1,6 +1,6 @@
 //! The colours that the screens of the consoles show.
 //!
-//! Both formulas are those of the emulator higan. A game's colour has red, green and blue of 0 to 31.
+//! Both formulas come from the emulator higan. In a game's colour, red, green and blue are numbers from 0 to 31.
 
 use std::str::FromStr;
 use std::sync::OnceLock;
@@ -10,22 +10,22 @@ use crate::png::Pixels;
 /// How the colours of a picture are changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColorCorrection {
-    /// As the screen of the first Game Boy Advance shows them: darker and less saturated. Each part is raised to the power 4.0,
-    /// the gamma of that screen; then with red, green and blue from 0 to 1
+    /// The colours that the screen of the first Game Boy Advance shows, which are darker and less saturated. First
+    /// red, green and blue, as numbers from 0 to 1, are raised to the power 4.0, the gamma of that screen. Then
     ///
-    /// - red is (255 red + 50 green) / 255,
-    /// - green is (10 red + 230 green + 30 blue) / 255,
-    /// - blue is (50 red + 10 green + 220 blue) / 255,
+    /// - red becomes (255 red + 50 green) / 255,
+    /// - green becomes (10 red + 230 green + 30 blue) / 255,
+    /// - blue becomes (50 red + 10 green + 220 blue) / 255,
     ///
-    /// and each is raised to the power 1 / 2.2 and multiplied by 255 / 280.
+    /// and each result is raised to the power 1 / 2.2 and multiplied by 255 / 280.
     Gba,
-    /// As the screen of the Game Boy Color shows them: with red, green and blue of 0 to 31
+    /// The colours that the screen of the Game Boy Color shows. With red, green and blue from 0 to 31,
     ///
-    /// - red is 26 red + 4 green + 2 blue,
-    /// - green is 24 green + 8 blue,
-    /// - blue is 6 red + 4 green + 22 blue,
+    /// - red becomes 26 red + 4 green + 2 blue,
+    /// - green becomes 24 green + 8 blue,
+    /// - blue becomes 6 red + 4 green + 22 blue,
     ///
-    /// each cut to at most 960 and divided by 4.
+    /// and each result is limited to 960 and divided by 4.
     Gbc,
 }
 
@@ -46,15 +46,15 @@ impl FromStr for ColorCorrection {
     }
 }
 
-/// Values of red, green and blue in a game's colour.
+/// The number of different values that red, green and blue can have in a game's colour.
 const LEVELS: usize = 32;
 
-/// For each colour of a game what the screen shows.
+/// What the screen shows for each colour of a game.
 type Table = [[u8; 3]; LEVELS * LEVELS * LEVELS];
 
 impl ColorCorrection {
-    /// Changes the colours of a picture. Only the upper five bits of each component are used, because the console's colours
-    /// have no more.
+    /// Changes the colours of a picture. Only the upper five bits of each component are used, because the console's
+    /// colours have no more.
     pub fn apply(self, pixels: &mut Pixels) {
         let table = self.table();
         for pixel in pixels.rgb.as_chunks_mut::<3>().0 {
@@ -125,7 +125,7 @@ mod tests {
         ] {
             assert_eq!(corrected(colors, rgb), shown, "{colors:?} {rgb:?}");
         }
-        // The lower bits do not matter: emulators fill them in differently.
+        // The lower three bits do not matter, because emulators fill them in differently.
         assert_eq!(
             corrected(ColorCorrection::Gba, [0x78, 0x80, 0xF8]),
             corrected(ColorCorrection::Gba, [0x7B, 0x84, 0xFF])

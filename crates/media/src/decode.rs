@@ -3,7 +3,7 @@ use crate::header::{Header, Kind};
 use crate::image::{Image, ImageError};
 use crate::tile::{AREA, Grid, bits};
 
-/// A message that is malformed or does not fit the current picture.
+/// Why a message cannot be decoded: it is malformed, or it does not fit the current picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// The message is too short.
@@ -52,7 +52,7 @@ impl Decoder {
     /// Applies a message.
     ///
     /// # Errors
-    /// If the message is malformed or does not fit. The picture is unchanged then.
+    /// If the message is malformed or does not fit the current picture. In this case, the picture is unchanged.
     pub fn decode(&mut self, message: &[u8]) -> Result<Header, DecodeError> {
         let header = Header::read(message)?;
         if header.kind == Kind::Delta && !self.header.is_some_and(|last| follows(&header, &last)) {
@@ -100,7 +100,7 @@ impl<'a> Body<'a> {
         Ok(Body { colours: colours.as_chunks().0, runs })
     }
 
-    /// Calls `found` with each tile and the palette indexes of its pixels, all of them valid.
+    /// Calls `found` with each tile and the palette indexes of its pixels, which are all valid.
     fn walk(&self, tiles: usize, mut found: impl FnMut(usize, &[u16; AREA])) -> Result<(), DecodeError> {
         let mut bytes = Bytes { rest: self.runs, colours: self.colours.len() };
         let mut tile = 0;
@@ -160,7 +160,7 @@ impl<'a> Bytes<'a> {
         let packed = self.take(bits * 8)?;
         for (pixel, place) in places.iter_mut().enumerate() {
             let at = pixel * bits;
-            let byte = packed.get(at / 8).copied().unwrap_or(0); // there is none if all pixels have one colour
+            let byte = packed.get(at / 8).copied().unwrap_or(0); // `packed` is empty if all pixels have one colour
             let which = usize::from(byte >> (at % 8)) & ((1 << bits) - 1);
             *place = *own.get(which).ok_or(DecodeError::Place)?;
         }

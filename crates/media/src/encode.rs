@@ -12,8 +12,8 @@ pub struct Stamp {
     pub tick: u32,
 }
 
-/// Encodes messages. Between messages it keeps its buffers, but no part of a picture, so one encoder can serve any number of
-/// streams.
+/// Encodes messages. Between messages it keeps its buffers, but no part of a picture, so one encoder can serve any
+/// number of streams.
 #[derive(Debug)]
 pub struct Encoder {
     palette: Palette,
@@ -30,7 +30,7 @@ impl Default for Encoder {
 }
 
 impl Encoder {
-    /// An encoder.
+    /// Creates an encoder.
     pub fn new() -> Encoder {
         Encoder { palette: Palette::new(), tiles: Vec::new(), places: Vec::new() }
     }
@@ -43,8 +43,8 @@ impl Encoder {
         self.message(Kind::Key, 0, image, stamp)
     }
 
-    /// Encodes what changes from `before`, which was drawn at tick `base`, to `image`. If their sizes differ, encodes all of
-    /// `image`.
+    /// Encodes what changes from `before`, which was drawn at tick `base`, to `image`. If their sizes differ, encodes
+    /// all of `image`.
     pub fn delta(&mut self, before: Image, base: u32, image: Image, stamp: Stamp) -> Vec<u8> {
         if !before.same_size(&image) {
             return self.key(image, stamp);
@@ -74,7 +74,7 @@ impl Encoder {
         let mut next = 0;
         let mut places = self.places.iter();
         for run in self.tiles.chunk_by(|tile, after| tile + 1 == *after) {
-            // A picture has less than 65,536 pixels, and so fewer tiles.
+            // A picture has fewer than 65,536 pixels and even fewer tiles, so these numbers fit.
             message.extend(((run[0] - next) as u16).to_le_bytes());
             message.extend((run.len() as u16).to_le_bytes());
             for places in places.by_ref().take(run.len()) {

@@ -10,7 +10,7 @@ const VERSION: u8 = 1;
 pub enum Kind {
     /// A whole picture.
     Key = 1,
-    /// The tiles that differ from the picture before.
+    /// The tiles that differ from an earlier picture.
     Delta = 2,
 }
 
@@ -19,9 +19,9 @@ pub enum Kind {
 pub struct Header {
     /// Whether the message contains a whole picture.
     pub kind: Kind,
-    /// In pixels.
+    /// The width in pixels.
     pub width: u16,
-    /// In pixels.
+    /// The height in pixels.
     pub height: u16,
     /// The number of colours in the message's palette.
     pub colours: u16,
@@ -34,7 +34,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// In bytes.
+    /// The length of a header in bytes.
     pub const LEN: usize = 20;
 
     /// Appends the header.

@@ -1,5 +1,5 @@
-/// The largest number of pixels in a picture: a palette index has 16 bits. The largest picture of mGBA, a Super Game Boy's
-/// with its border, has 256 × 224 = 57,344.
+/// The largest number of pixels in a picture, because a palette index has 16 bits. mGBA's largest picture, that of a
+/// Super Game Boy with its border, has 256 × 224 = 57,344 pixels.
 pub const MAX_PIXELS: u32 = 65_535;
 
 /// A picture's pixels: three bytes each, red, green and blue, in rows from the top without gaps.
@@ -10,18 +10,18 @@ pub struct Image<'a> {
     pixels: &'a [u8],
 }
 
-/// A size or a number of bytes that no picture has.
+/// Why a size, or a number of bytes, is not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ImageError {
-    /// No pixels or too many.
+    /// The picture would have no pixels or too many.
     #[error("a picture of {0} × {1} pixels; 1 to {MAX_PIXELS} pixels are accepted")]
     Size(u32, u32),
     /// The number of bytes does not match the size.
     #[error("{bytes} bytes for a picture of {width} × {height} pixels, which has three bytes each")]
     Bytes {
-        /// In pixels.
+        /// The width in pixels.
         width: u32,
-        /// In pixels.
+        /// The height in pixels.
         height: u32,
         /// The number of bytes.
         bytes: usize,
@@ -38,16 +38,16 @@ impl<'a> Image<'a> {
         if pixels.len() != count * 3 {
             return Err(ImageError::Bytes { width, height, bytes: pixels.len() });
         }
-        // Neither can exceed MAX_PIXELS, so both fit.
+        // Neither number can exceed MAX_PIXELS, so both fit into 16 bits.
         Ok(Image { width: width as u16, height: height as u16, pixels })
     }
 
-    /// In pixels.
+    /// The width in pixels.
     pub fn width(&self) -> u16 {
         self.width
     }
 
-    /// In pixels.
+    /// The height in pixels.
     pub fn height(&self) -> u16 {
         self.height
     }
@@ -63,7 +63,7 @@ impl<'a> Image<'a> {
     }
 }
 
-/// An owned picture that is checked once. `pixels` must return the same bytes each time.
+/// An owned picture, whose size is checked only once. So `pixels.as_ref()` must return the same bytes each time.
 #[derive(Debug, Clone)]
 pub struct Checked<P> {
     width: u16,
@@ -75,7 +75,7 @@ impl<P: AsRef<[u8]>> Checked<P> {
     /// A picture of `width` × `height` pixels.
     ///
     /// # Errors
-    /// Those of [`Image::new`].
+    /// The same as for [`Image::new`].
     pub fn new(width: u32, height: u32, pixels: P) -> Result<Checked<P>, ImageError> {
         let Image { width, height, .. } = Image::new(width, height, pixels.as_ref())?;
         Ok(Checked { width, height, pixels })

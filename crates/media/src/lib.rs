@@ -1,14 +1,14 @@
-//! Encodes and decodes pictures, and makes sound smaller. No I/O, and nothing in here waits.
+//! Encodes and decodes pictures, and compresses sound. Does no I/O and never waits.
 //!
-//! The stream that `docs/video.md` describes, one message per picture:
+//! The stream format that `docs/video.md` describes, with one message per picture:
 //!
 //! - [`Image`]: a picture's pixels, borrowed and checked;
 //! - [`Encoder`]: encodes whole pictures, or the difference from an earlier one;
 //! - [`Decoder`]: decodes the messages, and rejects malformed ones;
 //! - `header`, `tile` and `palette`: the parts of a message.
 //!
-//! Whole pictures in common formats: [`png`] encodes and decodes, [`jpeg`] encodes. [`Transform`] cuts and scales them, and
-//! [`ColorCorrection`] gives them the colours of a screen. [`adpcm`] encodes sound.
+//! Whole pictures in common formats: [`png`] encodes and decodes, [`jpeg`] encodes. [`Transform`] crops and scales
+//! them, and [`ColorCorrection`] gives them the colours of a screen. [`adpcm`] encodes sound.
 
 pub mod adpcm;
 mod colors;

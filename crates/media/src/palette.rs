@@ -4,11 +4,11 @@ const SLOTS: usize = 1 << 17;
 /// The colours of a message, each with its index.
 #[derive(Debug)]
 pub(crate) struct Palette {
-    /// In order of first use.
+    /// The colours, in the order of their first use.
     colours: Vec<[u8; 3]>,
     /// A hash table with open addressing: an index into `colours` plus one, or 0 for a free slot.
     slots: Box<[u16]>,
-    /// The used slots, for `clear`.
+    /// The positions of the used slots, so that `clear` can empty them quickly.
     taken: Vec<u32>,
 }
 
@@ -28,7 +28,8 @@ impl Palette {
         &self.colours
     }
 
-    /// The index of `colour`, which is added if it is new. A picture has at most 65,535 pixels, so an index plus one fits.
+    /// The index of `colour`, which is added if it is new. A picture has at most 65,535 pixels, so an index plus one
+    /// fits.
     pub fn place(&mut self, colour: [u8; 3]) -> u16 {
         let [red, green, blue] = colour.map(u32::from);
         let hash = (red << 16 | green << 8 | blue).wrapping_mul(0x9E37_79B1);

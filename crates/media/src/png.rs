@@ -9,15 +9,15 @@ use crate::image::{Image, ImageError, checked_size};
 /// The pixels of a PNG file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pixels {
-    /// In pixels.
+    /// The width in pixels.
     pub width: u32,
-    /// In pixels.
+    /// The height in pixels.
     pub height: u32,
-    /// Three bytes each, as in an [`Image`].
+    /// Three bytes per pixel, as in an [`Image`].
     pub rgb: Vec<u8>,
 }
 
-/// A file that cannot be read as a picture.
+/// Why a file cannot be read as a picture.
 #[derive(Debug, thiserror::Error)]
 pub enum PngError {
     /// The file is not a PNG, or it is damaged.
@@ -28,14 +28,14 @@ pub enum PngError {
     Size(#[from] ImageError),
 }
 
-/// Encodes a picture as a PNG file: fast rather than small, and in true colour like mGBA's own, which every program can
-/// read.
+/// Encodes a picture as a PNG file. The compression is fast, but not the best possible. The file is in true colour like
+/// mGBA's screenshots, which every program can read.
 pub fn encode(image: Image) -> Vec<u8> {
     encode_rgb(image.width().into(), image.height().into(), image.pixels())
 }
 
 impl Pixels {
-    /// Encodes them as [`encode`] does. They may be more than an [`Image`] has.
+    /// Encodes the pixels like [`encode`]. There may be more of them than an [`Image`] can have.
     pub fn encode(&self) -> Vec<u8> {
         encode_rgb(self.width, self.height, &self.rgb)
     }

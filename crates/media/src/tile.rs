@@ -7,7 +7,7 @@ pub(crate) const AREA: usize = SIDE * SIDE;
 /// The largest number of colours in a tile with its own list.
 pub(crate) const MAX_OWN: usize = 16;
 
-/// The bits per pixel in a tile with a list of `colours` colours.
+/// The bits per pixel in a tile with a list of `colours` colours; `None` if no list can have this number of colours.
 pub(crate) fn bits(colours: usize) -> Option<usize> {
     match colours {
         1 => Some(0),
@@ -23,6 +23,7 @@ pub(crate) fn bits(colours: usize) -> Option<usize> {
 pub(crate) struct Grid {
     width: usize,
     height: usize,
+    /// The number of tiles in a row.
     across: usize,
 }
 

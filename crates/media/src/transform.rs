@@ -1,4 +1,4 @@
-//! Parts of pictures, larger and smaller ones, and ones with the colours of a screen.
+//! Crops pictures, scales them, and gives them the colours of a console's screen.
 
 use crate::colors::ColorCorrection;
 use crate::png::Pixels;
@@ -6,23 +6,23 @@ use crate::png::Pixels;
 /// The scales that are accepted.
 pub const SCALES: [f64; 6] = [0.25, 0.5, 1.0, 2.0, 3.0, 4.0];
 
-/// A part of a picture, or a scale, that is not accepted.
+/// Why a transform cannot be applied.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum TransformError {
-    /// None of [`SCALES`].
+    /// The scale is not one of [`SCALES`].
     #[error("scale is {0}; use 0.25, 0.5, 1, 2, 3 or 4")]
     Scale(f64),
-    /// A part without pixels.
+    /// The part to cut out has no pixels.
     #[error("crop is {0} by {1} pixels; use [x, y, width, height]")]
     Empty(u32, u32),
-    /// A part that is not in the picture.
+    /// The part to cut out is not inside the picture.
     #[error("crop is {crop:?}; it must lie in the picture of {width} by {height} pixels")]
     Outside {
         /// x, y, width and height of the part.
         crop: [u32; 4],
-        /// Of the picture.
+        /// The picture's width.
         width: u32,
-        /// Of the picture.
+        /// The picture's height.
         height: u32,
     },
 }
@@ -30,21 +30,21 @@ pub enum TransformError {
 /// What to do with a picture: first cut a part out of it, then change its colours, then scale it.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Transform {
-    /// x, y, width and height in pixels.
+    /// The part to cut out: x, y, width and height in pixels.
     pub crop: Option<[u32; 4]>,
-    /// The colours of which screen it gets.
+    /// The screen whose colours the picture gets.
     pub colors: Option<ColorCorrection>,
     /// One of [`SCALES`].
     pub scale: Option<f64>,
 }
 
 impl Transform {
-    /// Whether a picture does not change.
+    /// Whether the transform leaves every picture unchanged.
     pub fn is_identity(&self) -> bool {
         self.crop.is_none() && self.colors.is_none() && self.scale.is_none_or(|scale| scale == 1.0)
     }
 
-    /// Refuses what no picture can be turned into.
+    /// Checks everything that does not depend on the picture.
     ///
     /// # Errors
     /// If the scale is not accepted, or the part has no pixels.
@@ -62,7 +62,7 @@ impl Transform {
         Ok(())
     }
 
-    /// The picture after that.
+    /// Applies the transform to a picture.
     ///
     /// # Errors
     /// As for [`check`](Transform::check), and if the part is not in the picture.
@@ -95,7 +95,7 @@ fn cropped(pixels: &Pixels, crop: [u32; 4]) -> Result<Pixels, TransformError> {
     Ok(Pixels { width, height, rgb })
 }
 
-/// Larger by repeated pixels, smaller by the mean of pixels.
+/// Scales a picture. Pixels are repeated in a larger picture, and averaged in a smaller one.
 fn scaled(pixels: &Pixels, scale: f64) -> Pixels {
     let (full_width, full_height) = (pixels.width as usize, pixels.height as usize);
     let size = |length: usize| ((length as f64 * scale) as usize).max(1);
@@ -129,7 +129,7 @@ fn scaled(pixels: &Pixels, scale: f64) -> Pixels {
 mod tests {
     use super::*;
 
-    /// A picture of 4 by 2 pixels, each with its own red.
+    /// A picture of 4 by 2 pixels, each with a different value of red.
     fn sample() -> Pixels {
         let rgb = (0..8).flat_map(|index| [index * 10, 0, 200]).collect();
         Pixels { width: 4, height: 2, rgb }
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crop_has_the_pixels_of_its_place() {
+    fn a_crop_has_the_pixels_at_its_position() {
         let crop = Transform { crop: Some([1, 1, 2, 1]), ..Transform::default() };
         let pixels = crop.apply(sample()).unwrap();
         assert_eq!((pixels.width, pixels.height, red(&pixels)), (2, 1, vec![50, 60]));
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_in_the_picture_is_refused() {
+    fn invalid_crops_and_scales_are_refused() {
         for (crop, scale, says) in [
             (Some([3, 0, 2, 1]), None, "4 by 2 pixels"),
             (Some([0, u32::MAX, 1, 1]), None, "4 by 2 pixels"),

@@ -5,9 +5,10 @@
 /// The text of the script.
 pub const SCRIPT: &str = include_str!(concat!(env!("OUT_DIR"), "/framewire.lua"));
 
-/// The file that the build wrote it to, for tests that have an emulator load it.
+/// The path of the script, for tests in which an emulator loads it. The build wrote the file there.
 pub const PATH: &str = concat!(env!("OUT_DIR"), "/framewire.lua");
 
-/// The part of the script that runs Lua code for a client, for embedded cores: a chunk that returns a function from the code to the
-/// reply as JSON, or to nil and what is wrong with the code.
+/// The part of the script that runs Lua code for a client; embedded cores use it too. It is a Lua chunk that returns a
+/// function. The function takes the client's code, and returns the reply as JSON, or nil and what is wrong with the
+/// code.
 pub const EVALUATOR: &str = include_str!("../../../lua/src/evaluate.lua");

@@ -9,15 +9,16 @@ use crate::game::Owner;
 use crate::memory_map::Rom;
 use crate::{Game, SymbolError, Symbols};
 
-/// The symbol files of one emulator. The names of a file belong to one game and are used while the emulator has that
-/// game.
+/// The symbol files of one emulator. The names in a file belong to one game, and are used only while the emulator runs
+/// that game.
 ///
-/// A memory map says which game it belongs to. Any other file belongs to the first game that the emulator reports. A
-/// ROM that was built again, with the same title and code, is the same game. Its files are read again if they changed.
+/// A memory map can name its game. A file that names no game belongs to the first game that the emulator reports. A
+/// rebuilt ROM with the same title and code counts as the same game; if its symbol files have changed, they are read
+/// again.
 #[derive(Debug, Default)]
 pub struct SymbolFiles {
     files: Mutex<Vec<File>>,
-    /// The names for the latest game. This is not locked while files are read.
+    /// The names for the latest game. This lock is not held while files are being read.
     current: RwLock<Option<Current>>,
 }
 
@@ -30,11 +31,12 @@ struct Current {
 
 #[derive(Debug)]
 struct File {
-    /// `None` for a memory map that is built in.
+    /// The path of the file; `None` for a memory map that is built in.
     path: Option<PathBuf>,
     /// When the file was last written.
     modified: Option<SystemTime>,
     symbols: Arc<Symbols>,
+    /// The game that the file belongs to.
     owner: Owner,
 }
 
@@ -42,7 +44,7 @@ impl SymbolFiles {
     /// Adds the symbols of a file. If two files of a game have the same name, the first file wins.
     ///
     /// # Errors
-    /// If the file cannot be read, or holds no symbols.
+    /// If the file cannot be read, or contains no symbols.
     pub fn load(&mut self, path: &Path) -> Result<(), SymbolError> {
         self.add(File::read(path)?);
         Ok(())
@@ -64,8 +66,8 @@ impl SymbolFiles {
         *self.current.get_mut() = None;
     }
 
-    /// The names for the game with this checksum, if no file has to be read for that. Without a checksum, the names for
-    /// the latest game.
+    /// The names for the game with this checksum. Without a checksum, the names for the latest game. `None` if
+    /// [`read_for`](SymbolFiles::read_for) has to find the names first.
     pub fn ready(&self, checksum: Option<u32>) -> Option<Arc<Symbols>> {
         let current = self.current.read();
         let current = current.as_ref()?;
@@ -73,12 +75,12 @@ impl SymbolFiles {
         if is_current { Some(current.symbols.clone()) } else { None }
     }
 
-    /// The names for this game. Without a game, the names for the latest one; before the first game, all names. Reads
-    /// files again that have changed, which takes a while.
+    /// The names for this game. If `game` is `None`, the names for the latest game or, before the first game, all
+    /// names. Reads files that have changed again, which takes a while.
     pub fn read_for(&self, game: Option<&Game>) -> Arc<Symbols> {
         let files = &mut *self.files.lock();
         let checksum = game.map(|game| game.checksum);
-        // Another request may have read the files since this one asked.
+        // Another request may have read the files while this one waited for the lock.
         if let Some(ready) = self.ready(checksum) {
             return ready;
         }
@@ -91,7 +93,7 @@ impl SymbolFiles {
     }
 }
 
-/// The names for a game that the emulator has loaded just now.
+/// The names for a game that the emulator has just loaded.
 fn for_game(files: &mut [File], game: &Game) -> Arc<Symbols> {
     for file in files.iter_mut() {
         file.update(game);
@@ -103,8 +105,8 @@ fn for_game(files: &mut [File], game: &Game) -> Arc<Symbols> {
     let mut games: Vec<String> = others.iter().map(|file| file.owner.to_string()).collect();
     games.dedup();
     Arc::new(Symbols::none(format!(
-        "the symbols are for another game: {}; the game now is {game}. They return with their game; a memory map names \
-         its game in [rom]",
+        "the symbols are for another game: {}; the game now is {game}. The symbols can be used when their game is loaded; \
+         a memory map names its game in [rom]",
         games.join(", ")
     )))
 }
@@ -137,7 +139,8 @@ impl File {
         Ok(File::new(Some(path.to_owned()), symbols, rom))
     }
 
-    /// Called when the emulator has a game that it did not have before: another one, or the same one built again.
+    /// Called when the emulator has loaded a game: another game, or a rebuilt ROM of the same game. Finds out whether
+    /// the file belongs to this game, and if so, reads the file again if it has changed.
     fn update(&mut self, game: &Game) {
         let changed = self.path.as_deref().is_some_and(|path| modified(path) != self.modified);
         if self.owner == Owner::First || changed && (self.owner.is(game) || game.is_nameless()) {
@@ -179,7 +182,7 @@ mod tests {
         files.read_for(Some(game)).find(name).ok().map(|symbol| symbol.address)
     }
 
-    /// Writes a file with another modification time than before.
+    /// Writes a file and sets its modification time to `age` seconds ago.
     fn write(path: &Path, text: &str, age: u64) {
         fs::write(path, text).unwrap();
         let time = SystemTime::now() - Duration::from_secs(age);
@@ -187,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_a_game_are_used_only_while_the_emulator_has_it() {
+    fn names_of_a_game_are_used_only_while_the_emulator_runs_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.sym");
         write(&path, "02000044 score\n", 100);
@@ -201,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rom_built_again_keeps_its_names_and_its_file_is_read_again() {
+    fn a_rebuilt_rom_keeps_its_names_and_a_changed_file_is_read_again() {
         let folder = tempfile::tempdir().unwrap();
         for (title, code) in [("ONE", "A"), ("", "")] {
             let path = folder.path().join("a.sym");
@@ -209,7 +212,7 @@ mod tests {
             let mut files = SymbolFiles::default();
             files.load(&path).unwrap();
             assert_eq!(address(&files, &game(title, code, 1), "score"), Some(0x0200_0044));
-            // An unchanged file belongs only to a game of the same name.
+            // A rebuilt ROM without a title and a code is recognised only if the symbol file has changed.
             let kept = (!title.is_empty()).then_some(0x0200_0044);
             assert_eq!(address(&files, &game(title, code, 2), "score"), kept);
             write(&path, "02000048 score\n", 50);
@@ -244,12 +247,12 @@ mod tests {
             write(&folder.path().join(name), text, 100);
             files.load(&folder.path().join(name)).unwrap();
         }
-        assert!(files.ready(None).is_none(), "nothing was put together yet");
+        assert!(files.ready(None).is_none(), "the names were not joined yet");
         let all = files.read_for(None);
         assert!(all.find("score").is_ok() && all.find("lives").is_ok());
         assert!(Arc::ptr_eq(&all, &files.ready(None).unwrap()));
         assert!(Arc::ptr_eq(&all, &files.read_for(None)));
-        // The game is known, and then the connection to it is lost.
+        // First the game is known. Then the connection to the emulator is lost, and there is no checksum.
         assert!(files.ready(Some(1)).is_none());
         let ours = files.read_for(Some(&game("ONE", "A", 1)));
         for checksum in [Some(1), None] {
@@ -262,7 +265,7 @@ mod tests {
         let mut files = SymbolFiles::default();
         files.add_memory_map("[[field]]\nname = \"score\"\naddress = 1\ntype = \"u8\"\n").unwrap();
         files.read_for(Some(&game("ONE", "A", 1)));
-        // As long as files are read they are locked.
+        // The files are locked while they are being read.
         let reading = files.files.lock();
         assert!(files.ready(Some(1)).is_some());
         assert!(files.ready(Some(2)).is_none());

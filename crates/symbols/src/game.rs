@@ -7,7 +7,7 @@ use crate::memory_map::Rom;
 pub struct Game {
     /// Its title; empty if it has none.
     pub title: String,
-    /// Its code, with or without the console before it; empty if it has none.
+    /// Its code, which may begin with the console, as in `AGB-XFWE`; empty if it has none.
     pub code: String,
     /// The CRC-32 of its ROM.
     pub checksum: u32,
@@ -30,16 +30,16 @@ impl fmt::Display for Game {
 /// Which game a symbol file belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// The first game that the emulator reports. No game was reported yet.
+    /// The first game that the emulator will report. No game has been reported yet.
     First,
-    /// The game that the emulator had when the file was first used.
+    /// The game that the emulator was running when the file was first used.
     Reported(Game),
     /// The game that the file itself names.
     Named(Rom),
 }
 
 impl Owner {
-    /// Whether `game` is this one.
+    /// Whether `game` is the owner.
     pub(crate) fn is(&self, game: &Game) -> bool {
         match self {
             Owner::First => false,

@@ -1,4 +1,4 @@
-//! Names for addresses: a request can say `score` where it could give an address.
+//! Names for addresses: a request can use a name, such as `score`, instead of an address.
 //!
 //! - [`SymbolFiles`]: the symbol files of one emulator, each with the game that it belongs to;
 //! - [`Symbols`]: the names for one game;

@@ -1,12 +1,15 @@
 //! The link map of GNU ld (`-Map`), which lists the address of each symbol.
 //!
-//! A symbol has a line `ADDRESS NAME`. A `static` variable has no such line; with `-fdata-sections` it has a section of its
-//! own, `.bss.NAME ADDRESS SIZE FILE`. After a long name, ld puts the rest on the next line.
+//! A global symbol has a line `ADDRESS NAME`. A `static` variable has no such line. But if the program was compiled
+//! with `-fdata-sections`, the variable has its own section, with a line `.bss.NAME ADDRESS SIZE FILE`. If the name is
+//! long, ld puts the rest of this line on the next line.
 
-/// The map follows this line. Before it come the sections that ld discarded.
+/// The map begins after this line. The part before it lists the sections that ld discarded, which are not in the
+/// program.
 const BEGIN: &str = "Linker script and memory map";
 
-/// Sections whose names end in that of a variable or function.
+/// The prefixes of sections with one variable or function. The rest of the section's name is the name of that variable
+/// or function.
 const SECTIONS: [&str; 7] = [".bss.", ".data.", ".rodata.", ".text.", ".iwram.", ".ewram.", ".sbss."];
 
 /// Whether a text is a link map.
@@ -14,13 +17,13 @@ pub(crate) fn is_link_map(text: &str) -> bool {
     text.contains(BEGIN)
 }
 
-/// The symbols. Those with their own lines come first.
+/// The symbols of a link map: first those with a line `ADDRESS NAME`, then those that have their own section.
 pub(crate) fn symbols(text: &str) -> impl Iterator<Item = (&str, u32)> {
     let map = text.split_once(BEGIN).map_or("", |(_, map)| map);
     map.lines().filter_map(symbol).chain(sections(map))
 }
 
-/// `                0x02000044                score`, possibly followed by `= .`.
+/// Parses a line such as `                0x02000044                score`, which may end with `= .`.
 fn symbol(line: &str) -> Option<(&str, u32)> {
     let mut words = line.split_whitespace();
     let address = address(words.next()?)?;

@@ -22,7 +22,7 @@ struct Map {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct Rom {
     pub(crate) title: Option<String>,
-    /// With the console before it, as mGBA 0.10 reports it, or without.
+    /// The game code. It may begin with the console, as in `AGB-XFWE`, which is how mGBA 0.10 reports it.
     pub(crate) code: Option<String>,
     /// The CRC-32 of the ROM.
     pub(crate) checksum: Option<u32>,
@@ -37,7 +37,7 @@ struct Field {
     doc: Option<String>,
 }
 
-/// A number, or an expression such as `u32[0x03005D8C] + 4`.
+/// An address: a number, or an expression such as `u32[0x03005D8C] + 4`.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Address {
@@ -69,9 +69,9 @@ impl<'de> Deserialize<'de> for FieldType {
 
 /// A memory map.
 pub(crate) struct MemoryMap {
-    /// The plain fields by name.
+    /// The fields that are plain numbers at fixed addresses, by name.
     pub(crate) fields: Vec<(String, Entry)>,
-    /// The other ones.
+    /// The other fields.
     others: Vec<Field>,
     structures: Structures,
     /// The game that it names, if any.
@@ -105,7 +105,8 @@ pub(crate) fn read(text: &str) -> Result<MemoryMap, Box<toml::de::Error>> {
 }
 
 impl MemoryMap {
-    /// The fields that are not plain: their descriptions by name, and what their paths stand for. Pointers may use `names`.
+    /// The fields that are not plain numbers at fixed addresses. Their addresses may be expressions with names from
+    /// `names`.
     pub(crate) fn variables(self, names: &dyn Names) -> Result<Variables, Box<toml::de::Error>> {
         let mut all = Variables::default();
         for Field { name, address, kind, doc } in self.others {
@@ -129,16 +130,17 @@ impl MemoryMap {
     }
 }
 
-/// The fields of memory maps that are not plain.
+/// The fields of memory maps that are not plain numbers at fixed addresses.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Variables {
+    /// The fields by name.
     pub(crate) described: BTreeMap<String, Described>,
-    /// By paths such as `party[].hp`.
+    /// What expressions can refer to, by paths such as `party[].hp`.
     pub(crate) paths: BTreeMap<String, Variable>,
 }
 
 impl Variables {
-    /// Adds those of `others`, except for names that are known already.
+    /// Adds the fields of `others`, except for names that are already known.
     pub(crate) fn add(&mut self, others: &Variables) {
         for (name, described) in &others.described {
             self.described.entry(name.clone()).or_insert_with(|| described.clone());

@@ -1,20 +1,21 @@
-//! Structures, arrays of them, and memory that pointers lead to: what memory maps describe beyond plain fields.
+//! The variables of memory maps that are not plain numbers at fixed addresses: structures and their arrays, numbers in
+//! special formats, and variables at an address that a pointer in memory contains.
 
 use std::collections::BTreeMap;
 
 use framewire_expression::{Code, Format, Type, Variable};
 
-/// Deepest structure within structures. This also finds structures that hold themselves.
+/// The deepest nesting of structures. This limit also detects a structure that contains itself.
 const MAX_DEPTH: usize = 8;
 
 /// The type of a field: numbers, or a structure by its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FieldType {
-    /// As it is written, without the count.
+    /// The type as the memory map writes it, without the count.
     pub(crate) name: String,
-    /// The number, if it is one.
+    /// The type and format of the number; `None` for a structure.
     pub(crate) number: Option<(Type, Format)>,
-    /// How many there are in a row; `None` for one that has no index.
+    /// The number of elements of an array; `None` if the field is not an array.
     pub(crate) count: Option<u32>,
 }
 
@@ -35,7 +36,8 @@ impl FieldType {
     }
 }
 
-/// The number of this type: `u16`, `u16:4..7` for bits, `u16/256` for fixed point, `bcd16`, `f32`.
+/// Parses the type of a number: `u16`, `u16:4..7` for bits, `u16/256` for fixed point, `bcd16`, `f32`. Returns `None`
+/// for other names, which may be structures.
 fn number(name: &str) -> Result<Option<(Type, Format)>, String> {
     if let Some(kind) = Type::named(name) {
         return Ok(Some((kind, Format::Plain)));
@@ -80,10 +82,10 @@ pub(crate) struct Structure {
 pub struct StructureField {
     /// Its name, such as `hp`.
     pub name: String,
-    /// Bytes from the beginning of the structure.
+    /// The field's offset in the structure, in bytes.
     pub offset: u32,
     pub(crate) kind: FieldType,
-    /// What it means, if the file says so.
+    /// The field's description, if the file has one.
     pub doc: Option<String>,
 }
 
@@ -93,23 +95,23 @@ impl StructureField {
         &self.kind.name
     }
 
-    /// How many there are in a row.
+    /// The number of elements; 1 if the field is not an array.
     pub fn count(&self) -> u32 {
         self.kind.count.unwrap_or(1)
     }
 }
 
-/// A variable of a memory map that is not a plain field.
+/// A variable of a memory map that is not a plain number at a fixed address.
 #[derive(Debug, Clone)]
 pub struct Described {
-    /// Its bus address, if that is known beforehand.
+    /// Its bus address, if the address is fixed.
     pub address: Option<u32>,
-    /// The expression for its address, if it is not.
+    /// The expression for its address, if the address is not fixed.
     pub pointer: Option<String>,
     pub(crate) kind: FieldType,
-    /// Bytes of an element.
+    /// The size of an element in bytes.
     pub size: u32,
-    /// What it means, if the file says so.
+    /// The variable's description, if the file has one.
     pub doc: Option<String>,
     /// Its fields, if it is a structure.
     pub fields: Vec<StructureField>,
@@ -121,7 +123,7 @@ impl Described {
         &self.kind.name
     }
 
-    /// How many there are in a row.
+    /// The number of elements; 1 if the variable is not an array.
     pub fn count(&self) -> u32 {
         self.kind.count.unwrap_or(1)
     }
@@ -130,7 +132,7 @@ impl Described {
 /// The structures of a memory map by name.
 pub(crate) type Structures = BTreeMap<String, Structure>;
 
-/// Bytes of an element of this type.
+/// The size in bytes of one element of this type.
 ///
 /// # Errors
 /// If there is no such type.
@@ -146,10 +148,11 @@ pub(crate) fn size_of(kind: &FieldType, structures: &Structures) -> Result<u32, 
     }
 }
 
-/// Adds the paths of a variable: its own, and those of its fields.
+/// Adds the paths of a variable and of its fields, such as `party[]` and `party[].hp`, to `paths`. `dimensions` has
+/// the count and the element size of each array on the path.
 ///
 /// # Errors
-/// If a type is not known, or structures are too deep.
+/// If a type is not known, or structures are nested too deeply.
 pub(crate) fn add_paths(
     path: &str,
     base: Code,

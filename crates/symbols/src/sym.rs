@@ -2,13 +2,13 @@
 //!
 //! | program | a line | other lines |
 //! | --- | --- | --- |
-//! | no$gba (GBATEK, "no$gba symbol files"), armips | `02000044 score` | `08000100 .thumb` and similar: what the memory holds |
+//! | no$gba (GBATEK, "no$gba symbol files"), armips | `02000044 score` | `08000100 .thumb` and similar: what the memory contains |
 //! | RGBDS (`man 5 rgbds`, "sym") | `00:c044 wScore`, `BOOT:0000 Start` | comments after `;` |
 //! | WLA DX | `00:c044 score` under `[labels]` | sections `[definitions]`, `[source files]`, … |
 //!
 //! A bank before the address is ignored: the bus shows one bank at a time.
 
-/// The symbols of a file, in its order.
+/// The symbols of a file, in the order of the file.
 pub(crate) fn symbols(text: &str) -> impl Iterator<Item = (&str, u32)> {
     let mut labels = true;
     text.lines().filter_map(move |line| {
@@ -24,7 +24,7 @@ pub(crate) fn symbols(text: &str) -> impl Iterator<Item = (&str, u32)> {
 fn symbol(line: &str) -> Option<(&str, u32)> {
     let (address, name) = line.split_once(char::is_whitespace)?;
     let name = name.split_whitespace().next()?;
-    // no$gba describes the memory with these.
+    // no$gba uses these names to say what the memory at an address contains.
     let is_description = [".arm", ".thumb", ".byt", ".wrd", ".dbl", ".asc", ".pool"]
         .iter()
         .any(|word| name.strip_prefix(word).is_some_and(|rest| rest.is_empty() || rest.starts_with(':')));

@@ -10,14 +10,14 @@ use crate::memory_map::{Rom, Variables};
 use crate::{Described, TextTable, decode_text};
 use crate::{link_map, memory_map, sym};
 
-/// Largest symbol file in bytes.
+/// The size of the largest symbol file, in bytes.
 const MAX_FILE: u64 = 64 * 1024 * 1024;
 
 /// Names and the bus addresses that they stand for.
 #[derive(Debug, Clone, Default)]
 pub struct Symbols {
     by_name: BTreeMap<String, Entry>,
-    /// Structures, arrays of them, and memory that pointers lead to.
+    /// The variables that are not plain numbers at fixed addresses, such as structures.
     variables: Variables,
     /// The characters of the game's texts.
     text: Option<Arc<TextTable>>,
@@ -30,7 +30,7 @@ pub struct Symbols {
 pub struct Entry {
     /// Address, type and count.
     pub symbol: Symbol,
-    /// What it means, if the file says so.
+    /// The symbol's description, if the file has one.
     pub doc: Option<String>,
 }
 
@@ -52,25 +52,25 @@ pub enum SymbolError {
     /// The file is too large for a symbol file.
     #[error("the symbol file {0} is larger than {MAX_FILE} bytes")]
     TooLarge(PathBuf),
-    /// The file holds no symbols.
+    /// The file contains no symbols.
     #[error(
         "no symbols found in {0}; use a symbol file of no$gba, RGBDS or WLA DX (.sym), a link map of GNU ld (.map), \
          a memory map like the demo game's (.toml), or a character table (.tbl)"
     )]
     Nothing(PathBuf),
-    /// It is not a character table.
+    /// The file's name ends in `.tbl`, but it is not a character table.
     #[error("{0} is not a character table: {1}")]
     Text(PathBuf, String),
-    /// It is a TOML file, but not a memory map.
+    /// The file's name ends in `.toml`, but it is not a memory map.
     #[error("{0} is not a memory map")]
     MemoryMap(PathBuf, #[source] Box<toml::de::Error>),
 }
 
 impl Symbols {
-    /// Adds the symbols of a file, except for names that are known already. Returns the game that the file names.
+    /// Adds the symbols of a file, except for names that are already known. Returns the game that the file names.
     ///
     /// # Errors
-    /// If the file cannot be read, or holds no symbols.
+    /// If the file cannot be read, or contains no symbols.
     pub(crate) fn load(&mut self, path: &Path) -> Result<Option<Rom>, SymbolError> {
         let read = |error| SymbolError::Read(path.to_owned(), error);
         if std::fs::metadata(path).map_err(read)?.len() > MAX_FILE {
@@ -120,7 +120,7 @@ impl Symbols {
         Symbols { unavailable: Some(why), ..Symbols::default() }
     }
 
-    /// Adds the symbols of `others`, except for names that are known already.
+    /// Adds the symbols of `others`, except for names that are already known.
     pub(crate) fn add(&mut self, others: &Symbols) {
         for (name, entry) in &others.by_name {
             self.by_name.entry(name.clone()).or_insert_with(|| entry.clone());
@@ -136,10 +136,10 @@ impl Symbols {
         self.text.as_ref()
     }
 
-    /// The bytes of a text in memory: by the character table, or else in UTF-8.
+    /// Encodes a text for memory: with the character table, or else as UTF-8.
     ///
     /// # Errors
-    /// The first character that the table lacks.
+    /// If the character table lacks a character. The error names the first such character.
     pub fn encode_text(&self, text: &str) -> Result<Vec<u8>, String> {
         match &self.text {
             Some(table) => table.encode(text),
@@ -147,12 +147,12 @@ impl Symbols {
         }
     }
 
-    /// The text of bytes in memory: by the character table, or else in UTF-8 up to a byte that is 0.
+    /// Decodes a text in memory: with the character table, or else as UTF-8 up to the first byte that is 0.
     pub fn decode_text(&self, bytes: &[u8]) -> String {
         decode_text(self.text.as_deref(), bytes)
     }
 
-    /// Why there are no names, if the files belong to another game. Errors about names that are not found quote this.
+    /// Why there are no names, if the files belong to another game. Errors about unknown names quote this reason.
     pub fn unavailable(&self) -> Option<&str> {
         self.unavailable.as_deref()
     }
@@ -169,12 +169,12 @@ impl Symbols {
         self.by_name.iter().map(|(name, entry)| (name.as_str(), entry))
     }
 
-    /// Structures, arrays of them, and what pointers lead to, in the order of their names.
+    /// The variables that are not plain numbers at fixed addresses, in the order of their names.
     pub fn variables(&self) -> impl Iterator<Item = (&str, &Described)> {
         self.variables.described.iter().map(|(name, described)| (name.as_str(), described))
     }
 
-    /// The names of those of these addresses that have one: `score`, or `presses[3]` for an element.
+    /// The names of these addresses: `score`, or `presses[3]` for an element. Addresses without a name are left out.
     pub fn names_of(&self, addresses: &[u32]) -> BTreeMap<u32, String> {
         let mut names: BTreeMap<u32, Option<String>> =
             addresses.iter().map(|address| (*address, None)).collect();
@@ -194,8 +194,8 @@ impl Symbols {
         names.into_iter().filter_map(|(address, name)| Some((address, name?))).collect()
     }
 
-    /// The location that a text names: a number in decimal, or in hex after `0x`; or a name, followed by nothing, by
-    /// `+OFFSET` or `-OFFSET` in bytes, or by `[INDEX]`.
+    /// Parses a location. It is a number in decimal, or in hex after `0x`, or else a name. `+OFFSET` or `-OFFSET` in
+    /// bytes, or `[INDEX]`, may follow a name.
     ///
     /// # Errors
     /// A sentence that says what is wrong and what is accepted.
@@ -219,7 +219,7 @@ impl Symbols {
         }
     }
 
-    /// The known name that is most like this one, if it is like enough to suggest it.
+    /// The known name that is most similar to this one, if it is similar enough to be suggested.
     fn similar(&self, name: &str) -> Option<&str> {
         const DIFFERENT: usize = 3;
         let most = (name.chars().count() / 3).clamp(1, DIFFERENT);
@@ -229,8 +229,8 @@ impl Symbols {
         distances.min().filter(|(distance, _)| *distance <= most).map(|(_, known)| known)
     }
 
-    /// The known names next to this one in their order: at most 1024 before it and 1024 after it. A comparison with all
-    /// names of a large file would block a network thread.
+    /// The known names next to this one in alphabetical order: at most 1024 before it and 1024 after it. A comparison
+    /// with all names of a large file would block a network thread for too long.
     fn neighbours(&self, name: &str) -> impl Iterator<Item = &str> {
         const EACH_WAY: usize = 1024;
         let after = (Bound::Included(name), Bound::Unbounded);
@@ -267,7 +267,7 @@ impl Names for Symbols {
     }
 }
 
-/// `NAME[INDEX]`.
+/// The location of `NAME[INDEX]`.
 fn element(text: &str, symbol: Symbol, index: &str) -> Result<Location, String> {
     let count = symbol.count;
     let index = lua_integer(index).and_then(|index| u32::try_from(index).ok()).filter(|index| *index < count);
@@ -280,7 +280,7 @@ fn element(text: &str, symbol: Symbol, index: &str) -> Result<Location, String> 
     Ok(Location { address: symbol.address.wrapping_add(index * u32::from(kind.size())), kind: Some(kind) })
 }
 
-/// `NAME+OFFSET` or `NAME-OFFSET`.
+/// The location of `NAME+OFFSET` or `NAME-OFFSET`.
 fn with_offset(text: &str, symbol: Symbol, offset: &str) -> Result<Location, String> {
     let (sign, digits) = offset.split_at(1);
     let digits = digits.trim_start();
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_types_and_pointers_are_named() {
+    fn errors_name_wrong_types_and_pointers() {
         let field = |address: &str, kind: &str| {
             format!("[[field]]\nname = \"x\"\naddress = {address}\ntype = \"{kind}\"\n")
         };
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_compared_with_few_of_many() {
+    fn an_unknown_name_is_compared_with_its_neighbours_only() {
         let mut symbols = Symbols::default();
         let names: Vec<String> = (0..500_000).map(|number| format!("gSymbolOfAGame{number:06}")).collect();
         symbols.add_all(names.iter().map(|name| (name.as_str(), 0)));

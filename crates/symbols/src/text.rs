@@ -2,27 +2,28 @@
 
 use std::collections::HashMap;
 
-/// Longest sequence of bytes of a character.
+/// The largest number of bytes of an entry.
 const MAX_BYTES: usize = 4;
 
-/// Which bytes stand for which characters.
+/// A character table: which bytes stand for which characters.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TextTable {
+    /// The text of each entry, by its bytes.
     characters: HashMap<Vec<u8>, String>,
-    /// By their text.
+    /// The bytes of each entry, by its text.
     bytes: HashMap<String, Vec<u8>>,
     /// The bytes after which a text ends.
     ends: Vec<Vec<u8>>,
-    /// Characters of the longest text of an entry.
+    /// The number of characters in the longest text of an entry.
     longest: usize,
 }
 
 impl TextTable {
-    /// Reads a table: lines such as `41=A`; `/FF` for the bytes that end a text; `*FE` for a new line. Other lines that are
-    /// empty, or begin with `#`, `;` or `@`, are ignored.
+    /// Parses a table. It has lines such as `41=A`, `/FF` for the bytes that end a text, and `*FE` for a line break in
+    /// a text. Empty lines, and lines that begin with `#`, `;` or `@`, are ignored.
     ///
     /// # Errors
-    /// The number of a line, and what is wrong there.
+    /// If the table has no entries, or a line is wrong. The error names the line.
     pub fn parse(text: &str) -> Result<TextTable, String> {
         let mut table = TextTable::default();
         for (index, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
@@ -60,10 +61,10 @@ impl TextTable {
         Ok(())
     }
 
-    /// The bytes of a text. Of entries that begin alike, the longest is used.
+    /// The bytes of a text. Where several entries match, the longest one is used.
     ///
     /// # Errors
-    /// The first character that has no entry.
+    /// If a character has no entry. The error names the first such character.
     pub fn encode(&self, text: &str) -> Result<Vec<u8>, String> {
         let mut bytes = Vec::new();
         let mut rest = text;
@@ -98,7 +99,7 @@ impl TextTable {
     }
 }
 
-/// The text of bytes in memory: by a character table, or else in UTF-8 up to a byte that is 0.
+/// Decodes a text in memory: with a character table, or else as UTF-8 up to the first byte that is 0.
 pub fn decode_text(table: Option<&TextTable>, bytes: &[u8]) -> String {
     if let Some(table) = table {
         return table.decode(bytes);
@@ -121,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_written_and_read_with_a_table() {
+    fn texts_are_encoded_and_decoded_with_a_table() {
         let table =
             TextTable::parse("# letters\n80=A\r\n81=B\n8200=か\n83=the\n84=t\n00= \n*FE\n/FF\n").unwrap();
         assert_eq!(table.encode("theA t\n"), Ok(vec![0x83, 0x80, 0, 0x84, 0xFE]));
@@ -130,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_lines_are_named() {
+    fn errors_name_the_wrong_line() {
         for (text, says) in [
             ("80=A\nxy=B", "line 2"),
             ("8=A", "line 1"),

@@ -1,10 +1,10 @@
-//! What the machine can do without environments: bare cores that run the same frames and draw the same ones, on all
-//! processors. `python/benches/envs.py` compares environments with it.
+//! Measures how many frames per second this machine can run without environments. Bare cores run and draw the same
+//! frames as environments, on several threads. `python/benches/envs.py` compares environments with this program.
 //!
 //!     bare ROM CORES THREADS FRAME_SKIP SECONDS    prints frames per second
 //!
-//! With FRAME_SKIP 4, each core runs four frames, of which the last is drawn, before the next core does. Sound is mixed, as
-//! libmgba does by itself.
+//! With FRAME_SKIP 4, each core runs four frames, of which the last is drawn, before the next core runs. Sound is
+//! mixed, which is libmgba's default.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use framewire_libmgba::Core;
 
 const USAGE: &str = "usage: bare ROM CORES THREADS FRAME_SKIP SECONDS";
 
-/// Frames that are run before the measurement: the demo game then plays.
+/// The number of frames that are run before the measurement, so that the demo game has started.
 const WARM_UP: u32 = 120;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,5 +1,5 @@
-/// Where a vector writes its results: slices with the values of each environment one after another. The caller owns the
-/// memory.
+/// The memory into which a vector writes its results. Each slice has the values of all environments, one environment
+/// after the other. The caller owns the memory.
 #[derive(Debug)]
 pub struct Batch<'a> {
     /// Observed pictures, [`Task::screen_len`](crate::Task::screen_len) bytes each.
@@ -8,22 +8,23 @@ pub struct Batch<'a> {
     pub memory: &'a mut [f32],
     /// Rewards of the step.
     pub rewards: &'a mut [f64],
-    /// Whether the episode ended.
+    /// Whether the episode has ended.
     pub terminated: &'a mut [bool],
-    /// Whether the episode was cut off.
+    /// Whether the episode has been cut off.
     pub truncated: &'a mut [bool],
-    /// Values of the scenario's `info`, in its order; NaN for one without a value.
+    /// Values of the scenario's `info`, in the order of the scenario; NaN for a formula without a value.
     pub info: &'a mut [f64],
-    /// As `screens`, for the last observation of episodes that ended and were reset in the same step. Other rows are
-    /// unchanged. Empty unless the vector resets so.
+    /// Like `screens`, for the last observation of each episode that ended and was reset in the same step. Rows of
+    /// other environments are unchanged. Empty unless the vector uses
+    /// [`Autoreset::SameStep`](crate::Autoreset::SameStep).
     pub final_screens: &'a mut [u8],
-    /// As `memory`, likewise.
+    /// Like `final_screens`, for the observed memory.
     pub final_memory: &'a mut [f32],
-    /// As `info`, likewise.
+    /// Like `final_screens`, for the values of `info`.
     pub final_info: &'a mut [f64],
 }
 
-/// The values of one environment.
+/// The part of a batch for one environment.
 pub(crate) struct Row<'a> {
     pub(crate) screen: &'a mut [u8],
     pub(crate) memory: &'a mut [f32],
@@ -38,6 +39,7 @@ pub(crate) struct Row<'a> {
 
 /// A row with its own memory.
 pub(crate) struct OwnedRow {
+    // Each array has the values after the step, and those at the end of an episode that was reset in the same step.
     screens: [Vec<u8>; 2],
     memory: [Vec<f32>; 2],
     info: [Vec<f64>; 2],
@@ -47,7 +49,7 @@ pub(crate) struct OwnedRow {
 }
 
 impl OwnedRow {
-    /// A row of these numbers of values; with `finals`, also for the last observation of an episode.
+    /// A row for these numbers of values. With `finals`, it also has memory for the last observation of an episode.
     pub(crate) fn new(screen: usize, memory: usize, info: usize, finals: bool) -> OwnedRow {
         let kept = |count: usize| if finals { count } else { 0 };
         OwnedRow {
@@ -77,7 +79,7 @@ impl OwnedRow {
         }
     }
 
-    /// Copies it to a row of the same numbers of values.
+    /// Copies the values to a row of the same size.
     pub(crate) fn copy_to(&self, row: &mut Row<'_>) {
         row.screen.copy_from_slice(&self.screens[0]);
         row.final_screen.copy_from_slice(&self.screens[1]);
@@ -101,7 +103,7 @@ fn take<'a, T>(slice: &mut &'a mut [T], count: usize) -> &'a mut [T] {
 }
 
 impl<'a> Batch<'a> {
-    /// One row per environment, of these numbers of values.
+    /// Splits the batch into one row per environment, with these numbers of values.
     pub(crate) fn rows(self, screen: usize, memory: usize, info: usize) -> Vec<Row<'a>> {
         let Batch {
             mut screens,

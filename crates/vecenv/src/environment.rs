@@ -18,30 +18,32 @@ use crate::task::{Evaluated, Reading, STATE_FLAGS, Task};
 pub(crate) struct Environment {
     task: Arc<Task>,
     core: Core,
-    /// How many of the last frames of a step are drawn.
+    /// The number of frames at the end of each step that are drawn.
     drawn: u32,
     random: ChaCha8Rng,
-    /// The keys of the frame before, which a sticky frame repeats.
+    /// The keys of the previous frame. A frame repeats them with the probability `sticky` of the scenario.
     keys: u16,
-    /// Frames of the episode.
+    /// The number of frames since the start of the episode.
     frames: u32,
     /// The sum of the episode's rewards.
     earned: f64,
-    /// The episode has ended.
+    /// Whether the episode has ended.
     over: bool,
     pictures: Option<Pictures>,
+    // What each formula remembers of earlier frames.
     reward: History,
     terminated: History,
     truncated: History,
     info: Vec<History>,
     observed: Vec<History>,
-    /// Numbers and bytes from memory, kept to allocate once.
+    // Buffers for numbers and bytes from memory, kept so that they are allocated only once.
     values: Vec<i64>,
     bytes: Vec<u8>,
 }
 
 impl Environment {
-    /// `renders` draws the last frame of each step even if the picture is not observed.
+    /// Creates an environment. With `renders`, the last frame of each step is drawn even if the picture is not
+    /// observed.
     pub(crate) fn new(task: &Arc<Task>, seed: u64, renders: bool) -> Result<Environment, Error> {
         // With `max` 2, the frame before the last one is drawn as well.
         let drawn = task.layout.as_ref().map_or(u32::from(renders), |layout| layout.max);
@@ -65,17 +67,17 @@ impl Environment {
         })
     }
 
-    /// Whether its episode has ended, so that it has to be reset.
+    /// Whether the episode has ended, so that the environment must be reset.
     pub(crate) fn is_over(&self) -> bool {
         self.over
     }
 
-    /// Random numbers come from this seed from now on.
+    /// Starts the random numbers again, from this seed.
     pub(crate) fn seed(&mut self, seed: u64) {
         self.random = ChaCha8Rng::seed_from_u64(seed);
     }
 
-    /// Begins an episode at its start, without an observation.
+    /// Begins an episode, without random frames at its start and without an observation.
     pub(crate) fn begin(&mut self) -> Result<(), Error> {
         self.core.load_state(&self.task.start, STATE_FLAGS)?;
         self.keys = 0;
@@ -86,7 +88,7 @@ impl Environment {
             history.clear();
         }
         self.pictures.clone_from(&self.task.start_pictures);
-        // The formulas see the first frame, so that a `delta` of the next one has something to compare with.
+        // The formulas are evaluated now, so that a `delta` in the next frame has a value to compare with.
         self.evaluate();
         Ok(())
     }
@@ -119,7 +121,7 @@ impl Environment {
         }
     }
 
-    /// Plays the frames of a step with these keys held, and writes its results.
+    /// Plays the frames of a step with these keys held, and writes the results of the step.
     pub(crate) fn step(&mut self, keys: u16, row: &mut Row<'_>) {
         let task = self.task.clone();
         let scenario = &task.scenario;
@@ -166,8 +168,8 @@ impl Environment {
         }
     }
 
-    /// Evaluates what depends on every frame: the reward, and whether the episode has ended or is cut off. A formula
-    /// without a value counts as 0.
+    /// Evaluates the formulas that need every frame: the reward, and the conditions on which the episode ends or is
+    /// cut off. A formula without a value counts as 0.
     fn evaluate(&mut self) -> (f64, bool, bool) {
         let Environment { task, core, values, reward, terminated, truncated, .. } = self;
         let mut number = |evaluated: &Option<Evaluated>, history: &mut History| {
@@ -179,7 +181,7 @@ impl Environment {
         (reward, terminated, truncated)
     }
 
-    /// Writes the observation and the values that come with it.
+    /// Writes the observation, and the values of `info`.
     fn observe(&mut self, screen: &mut [u8], memory: &mut [f32], info: &mut [f64]) {
         if let Some(pictures) = &self.pictures {
             let [older, newer] = pictures.observation();
@@ -219,7 +221,7 @@ impl Environment {
         self.over = terminated || truncated || self.task.scenario.max_frames == Some(self.frames);
     }
 
-    /// Frames of the episode.
+    /// The number of frames since the start of the episode.
     pub(crate) fn frames(&self) -> u32 {
         self.frames
     }
@@ -229,7 +231,7 @@ impl Environment {
         self.earned
     }
 
-    /// The value of a formula here; `None` if it has none.
+    /// The value of a formula in the present frame; `None` if the formula has no value.
     pub(crate) fn value(&mut self, evaluated: &Evaluated, history: &mut History) -> Option<Number> {
         value(&mut self.core, &mut self.values, evaluated, history)
     }
@@ -239,7 +241,7 @@ impl Environment {
         ends.into_iter().chain(&mut self.info).chain(&mut self.observed)
     }
 
-    /// Everything that the next steps depend on, compressed.
+    /// Saves everything that the next steps depend on, in compressed form.
     pub(crate) fn save(&mut self) -> Result<Vec<u8>, Error> {
         let machine = self.core.save_state(STATE_FLAGS)?;
         let pictures = self.pictures.as_ref().map(Pictures::parts);
@@ -257,7 +259,7 @@ impl Environment {
         Ok(saved.encode())
     }
 
-    /// Continues from what [`save`](Environment::save) returned. After an error nothing was changed.
+    /// Continues from a state that [`save`](Environment::save) returned. If it fails, nothing is changed.
     pub(crate) fn restore(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let saved = Saved::decode(bytes).map_err(Error::State)?;
         let own = &self.task.scenario.name;
@@ -298,8 +300,9 @@ impl Environment {
             Platform::Gba => &[0x130..0x1F0, 0x370..0x3D0],
             Platform::Gb => &[0x48..0xB4, 0x1D8..0x260],
         };
-        // libmgba 0.10.5 does not restore the timing of all sound channels exactly. After a state was loaded, these parts can
-        // differ from those of a console that ran through, while everything that a game can see is equal.
+        // libmgba 0.10.5 does not restore the timing of all sound channels exactly. After a state is loaded, these
+        // parts can differ from those of a console that ran without interruption, but everything that a game can see
+        // is equal.
         for range in sound {
             if let Some(bytes) = state.get_mut(range.clone()) {
                 bytes.fill(0);
@@ -313,9 +316,9 @@ impl Environment {
     }
 }
 
-/// Whether something of this probability happens.
+/// Returns true with this probability.
 pub(crate) fn chance(random: &mut ChaCha8Rng, probability: f64) -> bool {
-    // 53 random bits, as many as a number from 0 to 1 has.
+    // 53 random bits: the precision of an `f64`.
     ((random.next_u64() >> 11) as f64 / (1u64 << 53) as f64) < probability
 }
 

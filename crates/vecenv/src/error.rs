@@ -20,7 +20,7 @@ pub enum Error {
     /// The scenario does not fit this console or game.
     #[error("scenario {scenario}: {message}")]
     Scenario {
-        /// Its name.
+        /// The scenario's name.
         scenario: String,
         /// What does not fit, and what is accepted.
         message: String,

@@ -1,15 +1,16 @@
 //! Vectors of environments for reinforcement learning: many embedded cores in one process, on a pool of threads.
 //!
-//! A [`Task`] is a scenario of a game file made ready to run: its ROM, its start, and the shapes of its observations. A
-//! [`VectorEnv`] runs many environments of one task. All frames of a step run on one core before the next core, so that its
-//! memory stays in the processor's cache. Only frames that are observed are drawn. Rewards and ends are evaluated after each
-//! frame, also after those that a step skips. One seed and one list of actions give the same states and observations on
-//! every machine, with any number of threads.
+//! A [`Task`] is a scenario of a game file that is ready to run: its ROM, its start, and the shapes of its
+//! observations. A [`VectorEnv`] runs many environments of one task. A thread runs all frames of a step on one core
+//! before it continues with the next core, so that the core's memory stays in the processor's cache. Only frames that
+//! are observed are drawn. Rewards, and the conditions on which episodes end, are evaluated after each frame, also
+//! after frames that are not observed. The same seeds and actions give the same states and observations on every
+//! machine, with any number of threads.
 //!
 //! - [`Task`]: what all environments share, and the shapes of observations;
-//! - [`VectorEnv`]: the environments; [`Autoreset`]: what follows the end of an episode;
+//! - [`VectorEnv`]: the environments; [`Autoreset`]: what happens after the end of an episode;
 //! - [`Explorer`]: plays many branches from saved states, for searches;
-//! - [`Batch`]: where a step writes its results;
+//! - [`Batch`]: the memory into which a step writes its results;
 //! - [`Error`]: why something cannot be done.
 
 mod batch;

@@ -1,9 +1,9 @@
-//! Reads numbers from a core's memory, fast.
+//! Reads numbers from a core's memory quickly.
 
 use framewire_expression::{Place, Range};
 use framewire_libmgba::{Core, Platform};
 
-/// The places of formulas, resolved for one game.
+/// The numbers in memory that formulas need (their places), resolved for one game.
 #[derive(Debug, Clone)]
 pub struct Memory {
     places: Vec<Resolved>,
@@ -17,16 +17,11 @@ struct Resolved {
 
 #[derive(Debug, Clone, Copy)]
 enum Source {
-    /// The bytes of a domain from this offset on, which nothing but the processor changes. No access on the bus is needed.
-    Bytes {
-        domain: usize,
-        offset: usize,
-    },
-    /// A domain that has banks or other effects.
-    Domain {
-        domain: usize,
-        offset: u32,
-    },
+    /// Plain memory without banks and side effects: the bytes of a domain from this offset. They are copied directly.
+    Bytes { domain: usize, offset: usize },
+    /// A memory domain that may have banks or side effects. libmgba reads it.
+    Domain { domain: usize, offset: u32 },
+    /// An address on the bus.
     Bus(u32),
 }
 
@@ -43,7 +38,7 @@ impl Memory {
         Ok(Memory { places: places.collect::<Result<_, String>>()? })
     }
 
-    /// The numbers at the places, in their order.
+    /// Reads the numbers at the places into `values`, in order.
     pub fn read(&self, core: &mut Core, values: &mut Vec<i64>) {
         values.clear();
         for Resolved { place, source } in &self.places {
@@ -89,7 +84,7 @@ fn source(core: &Core, domain: Option<&str>, address: u32, len: usize) -> Result
         return Ok(Source::Domain { domain, offset: address });
     }
     if core.platform() == Platform::Gba {
-        // The GBA's working memory has no banks and no effects.
+        // The GBA's working memory has no banks, and reading it has no side effects.
         let found = core.domains().iter().position(|domain| {
             matches!(domain.name.as_str(), "wram" | "iwram")
                 && domain.base <= address
@@ -113,7 +108,7 @@ fn read_bytes(core: &mut Core, source: Source, bytes: &mut [u8]) {
             }
         }
         Source::Domain { domain, offset } => {
-            // The domain was found when the place was resolved.
+            // This does not fail, because the domain was found when the place was resolved.
             if core.domain_read_into(domain, offset, bytes).is_err() {
                 bytes.fill(0);
             }

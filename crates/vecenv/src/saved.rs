@@ -1,4 +1,4 @@
-//! The bytes of an environment's state.
+//! The format of an environment's saved state.
 
 use std::io::{Read, Write};
 
@@ -11,10 +11,10 @@ use framewire_protocol::wire::{Reader, Wire};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-/// What a state begins with; the digit is the version of the format.
+/// The first bytes of a state; the digit is the version of the format.
 const MAGIC: &[u8; 4] = b"FWE2";
 
-/// The most bytes of a state that is not compressed, so that a damaged one does not fill the memory.
+/// The largest size of a decompressed state in bytes, so that a damaged state cannot fill the memory.
 const MAX_BYTES: u64 = 16 << 20;
 
 /// Everything that the next steps of an environment depend on.
@@ -26,9 +26,9 @@ pub(crate) struct Saved {
     pub(crate) keys: u16,
     pub(crate) over: bool,
     pub(crate) random: ChaCha8Rng,
-    /// What each formula remembers.
+    /// What each formula remembers of earlier frames.
     pub(crate) histories: Vec<Vec<Number>>,
-    /// The two newest pictures, the newest one in its size as observed, and the observed steps.
+    /// The two newest pictures, the newest one in the size of the observation, and the pictures of the observed steps.
     pub(crate) pictures: Option<[Vec<u8>; 4]>,
     /// The console's state, in mGBA's format.
     pub(crate) machine: Vec<u8>,
@@ -61,12 +61,11 @@ impl Saved {
         encoder.finish().unwrap_or_default()
     }
 
-    /// Reads what `encode` wrote. The error is a sentence.
+    /// Reads the bytes that [`encode`](Saved::encode) returned. The error is a sentence.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Saved, String> {
         let Some(compressed) = bytes.strip_prefix(MAGIC) else {
-            return Err(
-                "this is not the state of an environment, or of another version of Framewire".to_owned()
-            );
+            return Err("this is not the state of an environment, or another version of Framewire saved it"
+                .to_owned());
         };
         let mut out = Vec::new();
         ZlibDecoder::new(compressed)

@@ -1,12 +1,13 @@
-//! From the console's picture to an observation: crop, luminance, the greatest of two frames, size, stack.
+//! Makes an observation from the console's pictures: crops them, computes luminance, takes the maximum of two frames,
+//! resizes the result, and stacks the pictures of several steps.
 //!
-//! All arithmetic is on whole numbers, so that observations are equal on every machine.
+//! All arithmetic uses integers, so that observations are equal on every machine.
 
 use framewire_game::Screen;
 use framewire_libmgba::Frame;
 use pulp::{Arch, NullaryFnOnce};
 
-/// What the observation of the picture looks like.
+/// How an observation is made from pictures.
 #[derive(Debug, Clone)]
 pub(crate) struct Layout {
     /// x, y, width and height of the observed part.
@@ -25,7 +26,8 @@ pub(crate) struct Layout {
     simd: Arch,
 }
 
-/// The pixels of one axis that a pixel of the observation covers, and how much of each it covers.
+/// The source pixels, along one axis, that a pixel of the observation covers. The weights say how much of each it
+/// covers.
 #[derive(Debug, Clone)]
 struct Covered {
     first: usize,
@@ -36,7 +38,7 @@ impl Layout {
     /// The layout for pictures of this size.
     ///
     /// # Errors
-    /// If the part is not within the picture.
+    /// If the observed part is not within the picture.
     pub(crate) fn new(screen: &Screen, width: u32, height: u32) -> Result<Layout, String> {
         let [x, y, part_width, part_height] = screen.crop.unwrap_or([0, 0, width, height]);
         let is_within =
@@ -74,7 +76,7 @@ impl Layout {
         shape
     }
 
-    /// Values of a row of the part.
+    /// The number of values in a row of the observed part.
     fn row_len(&self) -> usize {
         self.part[2] * self.channels
     }
@@ -94,17 +96,18 @@ impl Layout {
         }
     }
 
-    /// Values of the whole observation.
+    /// The number of values in the whole observation.
     pub(crate) fn len(&self) -> usize {
         self.step_len() * self.stack
     }
 }
 
-/// For each of `to` pixels, which of `from` pixels it covers. The weights of a pixel add up to `from`.
+/// For each of `to` pixels of the observation, which of `from` source pixels it covers. The weights of a pixel add up
+/// to `from`.
 fn sources(from: u32, to: u32) -> Vec<Covered> {
     let (from, to) = (from as usize, to as usize);
     let source = |pixel: usize| {
-        // In units of 1 / to of a source pixel.
+        // Positions are in units of 1 / `to` of a source pixel.
         let (start, end) = (pixel * from, (pixel + 1) * from);
         let first = start / to;
         let last = (end - 1) / to;
@@ -114,11 +117,13 @@ fn sources(from: u32, to: u32) -> Vec<Covered> {
     (0..to).map(source).collect()
 }
 
-/// The sources of all pixels of a row, each with the same number of weights, so that the compiler can unroll the loop over them.
+/// What all pixels of a row cover, as with [`Covered`]. Here, all pixels have the same number of weights, so that the
+/// compiler can unroll the loop over the weights.
 #[derive(Debug, Clone)]
 struct Taps {
-    /// Weights of each pixel. Those beyond its last source pixel are 0.
+    /// The number of weights of each pixel. Weights after the last source pixel that it covers are 0.
     each: usize,
+    /// The first source pixel of each pixel.
     first: Vec<usize>,
     weights: Vec<u32>,
 }
@@ -133,8 +138,8 @@ impl Taps {
         Taps { each, first: sources.iter().map(|source| source.first).collect(), weights: weights.collect() }
     }
 
-    /// Writes the mean of the source pixels of each pixel. `sums` has `channels` values for each source pixel, and after them
-    /// some for the weights that are 0.
+    /// Writes each pixel: the mean of the source pixels that it covers. `sums` has `channels` values for each source
+    /// pixel. After them, it has unused values, which the weights of 0 are multiplied with.
     #[inline(always)]
     fn write(&self, sums: &[u16], channels: usize, mean: Divisor, to: &mut [u8]) {
         match self.each {
@@ -176,7 +181,7 @@ fn write_pixel(sums: &[u16], weights: &[u32], channels: usize, mean: Divisor, to
     }
 }
 
-/// Divides by one number, by a multiplication.
+/// Divides by a fixed number, by means of a multiplication.
 #[derive(Debug, Clone, Copy)]
 struct Divisor {
     half: u32,
@@ -184,7 +189,8 @@ struct Divisor {
 }
 
 impl Divisor {
-    /// With this many bits after the point, `sum * reciprocal` is exact for sums of 24 bits and divisors of 16 bits.
+    /// The number of fraction bits in `reciprocal`. With it, division is exact for sums of 24 bits and divisors of 16
+    /// bits.
     const BITS: u32 = 44;
 
     fn new(divisor: u32) -> Divisor {
@@ -206,18 +212,18 @@ pub(crate) struct Pictures {
     /// With `max` 1, the newest picture in the size of the observation; otherwise empty.
     image: Vec<u8>,
     buffers: Buffers,
-    /// The last steps, as a ring.
+    /// The pictures of the last steps, as a ring buffer.
     steps: Vec<u8>,
-    /// Where the oldest step is in `steps`.
+    /// The position of the oldest step in `steps`.
     oldest: usize,
 }
 
-/// Memory of [`resize`], kept to allocate once.
+/// Buffers for [`resize`], kept so that they are allocated only once.
 #[derive(Debug, Clone)]
 struct Buffers {
     /// One row of the observed part.
     row: Vec<u8>,
-    /// One row of sums over source rows, and then room for weights that are 0.
+    /// One row of weighted sums over source rows, and then unused values for the weights that are 0.
     sums: Vec<u16>,
 }
 
@@ -234,12 +240,12 @@ impl Pictures {
         }
     }
 
-    /// Takes a picture that was drawn.
+    /// Takes a picture that the core has drawn.
     pub(crate) fn take(&mut self, layout: &Layout, frame: Frame<'_>) {
         layout.simd.dispatch(Take { pictures: self, layout, frame });
     }
 
-    /// Ends a step: its observation is the newest picture, or with `maximum` the greatest values of the newest two.
+    /// Ends a step. Its picture is the newest one or, with `maximum`, the maximum of the newest two.
     pub(crate) fn end_step(&mut self, layout: &Layout, maximum: bool) {
         layout.simd.dispatch(EndStep { pictures: self, layout, maximum });
     }
@@ -249,13 +255,14 @@ impl Pictures {
         (0..layout.stack).for_each(|_| self.end_step(layout, false));
     }
 
-    /// The two newest pictures, the newest one in its size as observed, and the steps, to be saved.
+    /// The parts for a saved state: the two newest pictures, the newest one in the size of the observation, and the
+    /// steps.
     pub(crate) fn parts(&self) -> [Vec<u8>; 4] {
         let steps = self.observation().concat();
         [self.newest.clone(), self.before.clone(), self.image.clone(), steps]
     }
 
-    /// Replaces them by saved ones. Returns whether their sizes fit; if not, nothing was changed.
+    /// Replaces the parts with saved ones. Returns whether the sizes fit; if they do not, nothing is changed.
     pub(crate) fn set_parts(&mut self, parts: [Vec<u8>; 4]) -> bool {
         let own = [&self.newest, &self.before, &self.image, &self.steps];
         let fits = own.iter().zip(&parts).all(|(own, new)| own.len() == new.len());
@@ -266,15 +273,16 @@ impl Pictures {
         fits
     }
 
-    /// The observation, in two pieces: the oldest steps are in the first.
+    /// The observation, in two pieces. The first piece has the older steps.
     pub(crate) fn observation(&self) -> [&[u8]; 2] {
         let (newer, older) = self.steps.split_at(self.oldest);
         [older, newer]
     }
 }
 
-/// [`Pictures::take`] for the processor's vector instructions. Here and below, `inline(always)` compiles the loops for these
-/// instructions, too. A closure may be compiled on its own, for the instructions that every processor has.
+/// [`Pictures::take`], compiled for this processor's vector instructions. Because of `inline(always)`, here and below,
+/// the loops are compiled for these instructions, too. A closure would not do: it may be compiled separately, for the
+/// instructions that every processor has.
 struct Take<'a> {
     pictures: &'a mut Pictures,
     layout: &'a Layout,
@@ -299,7 +307,7 @@ impl NullaryFnOnce for Take<'_> {
     }
 }
 
-/// [`Pictures::end_step`], likewise.
+/// [`Pictures::end_step`], compiled in the same way.
 struct EndStep<'a> {
     pictures: &'a mut Pictures,
     layout: &'a Layout,
@@ -327,11 +335,11 @@ impl NullaryFnOnce for EndStep<'_> {
 
 /// The observed part of a picture.
 trait Part {
-    /// Writes a row of it, [`Layout::row_len`] values.
+    /// Copies row `at` of the part, which has [`Layout::row_len`] values, to `to`.
     fn read(&self, at: usize, to: &mut [u8]);
 }
 
-/// Of a picture of 4 bytes a pixel.
+/// The observed part of a picture that the core has drawn, which has 4 bytes per pixel.
 struct Drawn<'a> {
     frame: Frame<'a>,
     layout: &'a Layout,
@@ -354,7 +362,7 @@ impl Part for Drawn<'_> {
     }
 }
 
-/// The greatest values of two pictures.
+/// The maximum of the observed parts of two pictures.
 struct Greatest<'a> {
     newest: &'a [u8],
     before: &'a [u8],
@@ -372,14 +380,15 @@ impl Part for Greatest<'_> {
     }
 }
 
-/// ITU-R BT.601's weights, in 256ths. The compiler makes faster vectors of 32-bit numbers here than of 16-bit ones.
+/// The luminance of a pixel, with the weights of ITU-R BT.601 in 256ths. The compiler generates faster vector code
+/// here with 32-bit numbers than with 16-bit numbers.
 #[inline(always)]
 fn luminance(pixel: u32) -> u8 {
     let [red, green, blue] = [pixel, pixel >> 8, pixel >> 16].map(|channel| channel & 0xFF);
     ((77 * red + 150 * green + 29 * blue + 128) >> 8) as u8
 }
 
-/// Writes a part in the layout's size. Each pixel is the mean of those that it covers, rounded.
+/// Writes a part in the size of the observation. Each pixel is the rounded mean of the source pixels that it covers.
 #[inline(always)]
 fn resize(layout: &Layout, part: &impl Part, buffers: &mut Buffers, to: &mut [u8]) {
     let [_, _, width, height] = layout.part;
@@ -394,11 +403,11 @@ fn resize(layout: &Layout, part: &impl Part, buffers: &mut Buffers, to: &mut [u8
     let Buffers { row: values, sums } = buffers;
     let mut known = None;
     for (source, to) in layout.rows.iter().zip(rows) {
-        // At most 255 times the height, which is at most 224.
+        // A sum is at most 255 times the height, which is at most 224. So it fits into 16 bits.
         let sums_of_row = &mut sums[..layout.row_len()];
         sums_of_row.fill(0);
         for (at, weight) in (source.first..).zip(&source.weights) {
-            // Two rows of the result may share one.
+            // Two rows of the result may share a source row; `values` still has it then.
             if known.replace(at) != Some(at) {
                 part.read(at, values);
             }
@@ -425,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pixel_is_the_mean_of_those_that_it_covers() {
+    fn a_pixel_is_the_mean_of_the_source_pixels_that_it_covers() {
         assert_eq!(resized(&layout([1, 1], true, 2, 2), &[0, 10, 20, 30]), [15]);
         assert_eq!(resized(&layout([2, 1], true, 3, 1), &[0, 90, 255]), [30, 200]);
         assert_eq!(resized(&layout([1, 1], false, 2, 1), &[0, 1, 2, 10, 21, 32]), [5, 11, 17]);
@@ -433,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn one_colour_stays_that_colour_in_every_size() {
+    fn a_uniform_colour_is_kept_in_every_size() {
         for (width, height, size) in [(240, 160, [84, 84]), (160, 144, [84, 84]), (256, 224, [97, 61])] {
             let layout = layout(size, true, width, height);
             for value in [0, 1, 127, 255] {

@@ -1,4 +1,4 @@
-//! Many branches from saved states, for searches.
+//! Plays many branches for searches. A branch begins at a saved state and plays a list of actions.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -19,70 +19,72 @@ use crate::error::Error;
 use crate::memory::Memory;
 use crate::task::{Evaluated, Task};
 
-/// The most steps of one branch.
+/// The largest number of steps in one branch.
 const MAX_STEPS: u32 = 1_000_000;
 
-/// What a search looks for: formulas over memory. Functions that remember earlier frames are not accepted in them, as
-/// branches begin anywhere.
+/// What a search looks for, as formulas over memory. Functions that remember earlier frames are not accepted, because a
+/// branch can begin at any state.
 #[derive(Debug, Clone, Default)]
 pub struct Goals {
-    /// How good a state is; greater is better. `None` is the sum of the scenario's rewards.
+    /// How good a state is; greater is better. `None` means the sum of the scenario's rewards.
     pub score: Option<String>,
-    /// A branch that reaches a frame in which this is not 0 has found a solution.
+    /// A branch that reaches a frame in which this formula is not 0 has found a solution.
     pub goal: Option<String>,
-    /// States with the same values of these, rounded down, belong to the same cell.
+    /// States in which these formulas have the same values, rounded down, belong to the same cell. Only the best known
+    /// state of a cell matters to the search.
     pub cell: Vec<String>,
 }
 
 /// A branch to play.
 #[derive(Debug, Clone)]
 pub struct Job {
-    /// Where it begins: what [`Explorer::start`] or an earlier branch returned.
+    /// The state at which the branch begins, from [`Explorer::start`] or from an earlier branch.
     pub state: Arc<[u8]>,
-    /// What to play.
+    /// The actions to play.
     pub plan: Plan,
-    /// Whether to return the state at its end.
+    /// Whether to return the state at the end of the branch.
     pub keep: bool,
-    /// Whether to return states in new or better cells.
+    /// Whether to return states in new cells, and states that are better than the best known state of their cell.
     pub find: bool,
 }
 
 /// The actions of a branch.
 #[derive(Debug, Clone)]
 pub enum Plan {
-    /// These, as [`Task::keys`] takes them.
+    /// These actions, in the form that [`Task::keys`] accepts.
     Actions(Vec<i64>),
-    /// Random ones.
+    /// Random actions.
     Random {
-        /// Decides them.
+        /// The seed of the random numbers.
         seed: u64,
-        /// How many.
+        /// The number of steps.
         steps: u32,
-        /// The probability that a step repeats the action of the one before.
+        /// The probability that a step repeats the action of the previous step.
         repeat: f64,
     },
 }
 
-/// What a branch did.
+/// The result of a branch.
 #[derive(Debug, Clone)]
 pub struct Rollout {
-    /// The actions that were played. It ends early with the episode or at the goal.
+    /// The actions that were played. A branch ends early if the episode ends or the goal is reached.
     pub actions: Vec<i64>,
-    /// The frames of the last action; fewer than the others at the goal or the end of the episode.
+    /// The number of frames of the last action. It is smaller than for other actions if the branch ended during this
+    /// action.
     pub last_frames: u32,
     /// Frames since the start of the episode.
     pub frames: u32,
-    /// The score at its end.
+    /// The score at the end of the branch.
     pub score: f64,
-    /// Whether it reached the goal.
+    /// Whether the branch reached the goal.
     pub reached: bool,
-    /// Whether its episode has ended without reaching the goal.
+    /// Whether the episode has ended without reaching the goal.
     pub over: bool,
     /// States in new cells, or better ones in known cells, in the order of their steps.
     pub found: Vec<Found>,
-    /// The state at its end, if the job asked for it and the episode has not ended.
+    /// The state at the end of the branch, if the job asked for it and the episode has not ended.
     pub state: Option<Vec<u8>>,
-    /// SHA-256 of the console's state at its end, without the sound unit.
+    /// SHA-256 of the console's state at the end of the branch, without the sound unit.
     pub hash: [u8; 32],
 }
 
@@ -95,7 +97,7 @@ pub struct Found {
     pub score: f64,
     /// Frames since the start of the episode.
     pub frames: u32,
-    /// How many of the branch's actions lead to it.
+    /// The number of the branch's actions that lead to it.
     pub steps: usize,
     /// The state.
     pub state: Vec<u8>,
@@ -109,7 +111,7 @@ struct Best {
 }
 
 impl Best {
-    /// Whether it is better than another one: a greater score, or the same in fewer frames.
+    /// Whether it is better than another one: a greater score, or the same score in fewer frames.
     fn beats(self, other: Option<Best>) -> bool {
         match other {
             None => true,
@@ -120,9 +122,9 @@ impl Best {
     }
 }
 
-/// Plays branches of one scenario on a pool of threads. The results of a branch depend on its job alone, and on the cells
-/// that are known when it begins. Branches have no random frames at the start and no sticky actions, whatever the scenario
-/// says, so that their inputs can be replayed.
+/// Plays branches of one scenario on a pool of threads. The results of a branch depend only on its job and on the
+/// cells that are known when it begins. Branches have no random frames at the start and no sticky actions, even if the
+/// scenario has them, so that their inputs can be replayed.
 pub struct Explorer {
     task: Arc<Task>,
     pool: ThreadPool,
@@ -136,10 +138,10 @@ pub struct Explorer {
 }
 
 impl Explorer {
-    /// Makes a scenario of a game file ready. `threads` 0 is one per processor.
+    /// Prepares a scenario of a game file. If `threads` is 0, there is one thread per processor.
     ///
     /// # Errors
-    /// Those of [`Task::new`], and if a formula of `goals` is not accepted.
+    /// The same as for [`Task::new`]; also if a formula of `goals` is not accepted.
     pub fn new(
         file: &GameFile,
         scenario: Option<&str>,
@@ -192,17 +194,18 @@ impl Explorer {
         self.start.clone()
     }
 
-    /// What the branches play.
+    /// The task that the branches play.
     pub fn task(&self) -> &Task {
         &self.task
     }
 
-    /// How many actions there are to choose from; of a mask of buttons, all masks.
+    /// The number of different actions. If actions are masks of buttons, this is the number of masks.
     pub fn actions(&self) -> i64 {
         self.task.actions()
     }
 
-    /// States of this cell are only returned if they are better than this: a greater score, or the same in fewer frames.
+    /// Adds a known state of a cell. From now on, states of this cell are returned only if they are better: if they
+    /// have a greater score, or the same score in fewer frames.
     pub fn learn(&mut self, cell: Vec<i64>, score: f64, frames: u32) {
         let best = Best { score, frames };
         if best.beats(self.known.get(&cell).copied()) {
@@ -218,7 +221,7 @@ impl Explorer {
     /// Plays branches at the same time. The results are in the order of the jobs.
     ///
     /// # Errors
-    /// If a job's actions or state are not accepted. Nothing is returned then.
+    /// If a job's actions or state are not accepted. In this case, no branch is returned.
     pub fn run(&self, jobs: &[Job]) -> Result<Vec<Rollout>, Error> {
         for job in jobs {
             self.check(&job.plan)?;
@@ -264,7 +267,7 @@ impl Explorer {
         let skip = self.task.scenario().frame_skip;
         let mut actions = Vec::new();
         let mut found: Vec<Found> = Vec::new();
-        let mut places: HashMap<Vec<i64>, usize> = HashMap::new();
+        let mut indexes: HashMap<Vec<i64>, usize> = HashMap::new();
         let (mut reached, mut last_frames) = (false, 0);
         for action in ActionsOf::new(&job.plan, self.actions()) {
             let keys = self.task.keys(action)?;
@@ -283,7 +286,7 @@ impl Explorer {
             }
             let (cell, score) = (self.cell_of(environment), self.score_of(environment));
             let best = Best { score, frames: environment.frames() };
-            let earlier = places.get(&cell).copied();
+            let earlier = indexes.get(&cell).copied();
             let known = match earlier {
                 Some(index) => Some(Best { score: found[index].score, frames: found[index].frames }),
                 None => self.known.get(&cell).copied(),
@@ -296,7 +299,7 @@ impl Explorer {
             match earlier {
                 Some(index) => found[index] = here,
                 None => {
-                    places.insert(cell, found.len());
+                    indexes.insert(cell, found.len());
                     found.push(here);
                 }
             }
@@ -323,7 +326,7 @@ impl Explorer {
         }
     }
 
-    /// The score here. A formula without a value counts as 0.
+    /// The score in the present frame. A formula without a value counts as 0.
     fn score_of(&self, environment: &mut Environment) -> f64 {
         match &self.score {
             Some(score) => number(environment, score).map_or(0.0, Number::as_f64),
@@ -339,8 +342,8 @@ impl Explorer {
         self.cell.iter().map(|part| number(environment, part).map_or(i64::MIN, whole)).collect()
     }
 
-    /// SHA-256 of the ROM, the scenario's start and the keys of its actions: branches of explorers with the same
-    /// fingerprint can be mixed.
+    /// SHA-256 of the state in which episodes begin, the number of frames in a step, and the keys of the actions. If
+    /// two explorers have the same fingerprint, one can continue the other's branches.
     pub fn fingerprint(&self) -> [u8; 32] {
         let mut hash = Sha256::new();
         hash.update(&self.task.start);
@@ -349,7 +352,7 @@ impl Explorer {
         hash.finalize().into()
     }
 
-    /// Names of the keys of an action, joined by `+`; `.` without keys.
+    /// The names of an action's keys, joined by `+`; `.` if the action has no keys.
     ///
     /// # Errors
     /// If there is no such action.

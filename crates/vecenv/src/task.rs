@@ -9,13 +9,14 @@ use crate::error::Error;
 use crate::memory::{Bytes, Memory};
 use crate::screen::{Layout, Pictures};
 
-/// The clock of a cartridge starts here in each episode: 2000-01-01 00:00 UTC. So episodes do not depend on the day.
+/// The time at which a cartridge's clock starts in each episode: 2000-01-01 00:00 UTC. It is fixed, so episodes do not
+/// depend on the present time.
 const CLOCK: Time = Time { unix_ms: 946_684_800_000, zone: Some(0) };
 
-/// The flags of the state at the start of an episode: it includes the battery save and the cartridge's clock.
+/// The flags for saving and loading states: a state includes the battery save and the cartridge's clock.
 pub(crate) const STATE_FLAGS: u32 = flags::SAVEDATA | flags::RTC;
 
-/// A scenario made ready to run on a ROM. All environments of a vector share it.
+/// A scenario that is ready to run on a ROM. All environments of a vector share it.
 #[derive(Debug)]
 pub struct Task {
     pub(crate) rom: PathBuf,
@@ -31,7 +32,7 @@ pub struct Task {
     pub(crate) start_pictures: Option<Pictures>,
 }
 
-/// A formula, and where the numbers that it needs are.
+/// A formula, and the memory that it reads.
 #[derive(Debug)]
 pub(crate) struct Evaluated {
     pub(crate) formula: Formula,
@@ -46,8 +47,8 @@ pub(crate) enum Reading {
 }
 
 impl Task {
-    /// Prepares the scenario with this name, or the only one of the game file if there is no name. `rom` replaces the path in
-    /// the file.
+    /// Prepares the scenario with this name, or the only one of the game file if there is no name. `rom` replaces the
+    /// path in the file.
     ///
     /// # Errors
     /// If the ROM is missing, if it is not the ROM of the game file, or if the scenario does not fit its console.
@@ -119,18 +120,18 @@ impl Task {
         &self.start
     }
 
-    /// The shape of the array of bytes that holds the observed picture: [stacked frames,] rows, columns[, colours]. `None` if the
-    /// picture is not observed.
+    /// The shape of the array of bytes that holds the observed picture: [stacked frames,] rows, columns[, colours].
+    /// `None` if the picture is not observed.
     pub fn screen_shape(&self) -> Option<Vec<usize>> {
         self.layout.as_ref().map(Layout::shape)
     }
 
-    /// Values of the observed picture; 0 if it is not observed.
+    /// The number of values in the observed picture; 0 if the picture is not observed.
     pub fn screen_len(&self) -> usize {
         self.layout.as_ref().map_or(0, Layout::len)
     }
 
-    /// How many numbers of memory are observed.
+    /// The number of observed numbers from memory.
     pub fn memory_len(&self) -> usize {
         self.scenario.memory.iter().map(Observed::len).sum()
     }
@@ -140,7 +141,7 @@ impl Task {
         self.info.iter().map(|(name, _)| name.as_str())
     }
 
-    /// How many actions there are. [`keys`](Task::keys) accepts the numbers below this.
+    /// The number of different actions. [`keys`](Task::keys) accepts the numbers below it, from 0.
     pub(crate) fn actions(&self) -> i64 {
         match &self.scenario.actions {
             Actions::List(list) => list.len() as i64,
@@ -204,7 +205,7 @@ fn begin(core: &mut Core, start: &Start) -> Result<(), Error> {
             core.load_state(&state, STATE_FLAGS)?;
         }
     }
-    // Neither a state nor a console that was just switched on has a picture.
+    // There is no picture directly after a state was loaded or the console was switched on. So one frame is run.
     core.set_keys(0);
     core.run_frame();
     Ok(())

@@ -10,31 +10,32 @@ use crate::environment::Environment;
 use crate::error::Error;
 use crate::task::Task;
 
-/// The most environments of a vector.
+/// The largest number of environments in a vector.
 const MAX_ENVS: usize = 65_536;
 
-/// What follows the end of an episode, as in Gymnasium.
+/// What happens after the end of an episode. The names are those of Gymnasium.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Autoreset {
     /// The next step resets the environment. Its action is ignored, and its reward is 0.
     #[default]
     NextStep,
-    /// The same step resets it. The last observation of the episode goes to the batch's `final_` slices.
+    /// The same step resets the environment. The last observation of the episode goes to the batch's `final_` slices.
     SameStep,
-    /// Nothing: it has to be reset by [`VectorEnv::reset`].
+    /// The environment is not reset automatically; call [`VectorEnv::reset`].
     Disabled,
 }
 
-/// How a vector runs.
+/// The options of a vector.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// How many environments; at least 1.
+    /// The number of environments; at least 1.
     pub envs: usize,
-    /// Threads that run them; 0 is one per processor.
+    /// The number of threads that run the environments; 0 means one per processor.
     pub threads: usize,
-    /// What follows the end of an episode.
+    /// What happens after the end of an episode.
     pub autoreset: Autoreset,
-    /// Whether each step draws its last frame even if the picture is not observed, for [`VectorEnv::with_core`].
+    /// Whether each step draws its last frame even if the picture is not observed, so that [`VectorEnv::with_core`] can
+    /// read it.
     pub renders: bool,
 }
 
@@ -44,14 +45,15 @@ pub struct VectorEnv {
     envs: Vec<Arc<Mutex<Environment>>>,
     pool: ThreadPool,
     autoreset: Autoreset,
-    /// Which environments play a step of [`send`](VectorEnv::send).
+    /// Whether each environment has a step of [`send`](VectorEnv::send) whose result was not taken yet.
     is_sent: Vec<bool>,
-    /// Whether the episode of an environment has ended, known also while it plays a step.
+    /// Whether the episode of each environment has ended. It can be read while the environment is locked for a step.
     is_over: Vec<bool>,
+    /// The channel for the results of [`send`](VectorEnv::send).
     done: (Sender<Sent>, Receiver<Sent>),
 }
 
-/// A step of [`VectorEnv::send`] that was played.
+/// The result of a step of [`VectorEnv::send`].
 struct Sent {
     index: usize,
     row: OwnedRow,
@@ -60,10 +62,10 @@ struct Sent {
 }
 
 impl VectorEnv {
-    /// Starts the environments. They have to be [`reset`](VectorEnv::reset) before the first step.
+    /// Starts the environments. They must be [`reset`](VectorEnv::reset) before the first step.
     ///
     /// # Errors
-    /// If the numbers of `options` are not accepted, or a core cannot be made.
+    /// If the numbers in `options` are not accepted, or a core cannot be created.
     pub fn new(task: Task, options: &Options) -> Result<VectorEnv, Error> {
         let Options { envs, threads, autoreset, renders } = *options;
         if !(1..=MAX_ENVS).contains(&envs) {
@@ -82,26 +84,26 @@ impl VectorEnv {
         Ok(VectorEnv { task, envs, pool, autoreset, is_sent, is_over, done: channel() })
     }
 
-    /// What the environments run.
+    /// The task that the environments run.
     pub fn task(&self) -> &Task {
         &self.task
     }
 
-    /// How many environments there are.
+    /// The number of environments.
     pub fn len(&self) -> usize {
         self.envs.len()
     }
 
-    /// Whether there are no environments. There always are.
+    /// Whether there are no environments, which is never the case.
     pub fn is_empty(&self) -> bool {
         self.envs.is_empty()
     }
 
-    /// Begins an episode in each environment for which `mask` is true, or in all. A seed replaces the random numbers of its
-    /// environment. Rows of other environments are unchanged.
+    /// Begins an episode in each environment for which `mask` is true or, without a mask, in all environments. If an
+    /// environment has a seed, its random numbers start again from it. Rows of other environments are unchanged.
     ///
     /// # Errors
-    /// If the lengths do not fit, or a core does not take its state.
+    /// If the lengths do not fit, or a core cannot load its state.
     pub fn reset(
         &mut self,
         seeds: &[Option<u64>],
@@ -135,11 +137,11 @@ impl VectorEnv {
         })
     }
 
-    /// Plays a step in each environment: the action of each, as [`Task::keys`] takes it.
+    /// Plays a step in each environment. There is one action per environment, in the form that [`Task::keys`] accepts.
     ///
     /// # Errors
-    /// If the lengths do not fit, there is no such action, or an episode has ended and nothing resets it. Then no
-    /// environment has done anything.
+    /// If the lengths do not fit, there is no such action, or an episode has ended and there is no automatic reset. In
+    /// these cases, no environment has played a step.
     pub fn step(&mut self, actions: &[i64], batch: Batch<'_>) -> Result<(), Error> {
         self.fits("actions", actions.len())?;
         let keys = actions.iter().map(|action| self.task.keys(*action)).collect::<Result<Vec<u16>, _>>()?;
@@ -149,7 +151,7 @@ impl VectorEnv {
         let autoreset = self.autoreset;
         let all = self.envs.iter().zip(&mut self.is_over).zip(rows).zip(keys);
         if self.envs.len() == 1 {
-            // Another thread would only cost the time to wake it.
+            // For a single environment, another thread would only cost the time to wake it.
             let mut all = all;
             return all.try_for_each(|(((env, is_over), mut row), keys)| {
                 advance(&mut env.lock(), keys, autoreset, &mut row, is_over)
@@ -163,12 +165,12 @@ impl VectorEnv {
         })
     }
 
-    /// Begins a step in some environments, and returns at once: the action of each environment of `envs`. Their results come
-    /// from [`recv`](VectorEnv::recv).
+    /// Begins a step in each environment of `envs`, with one action each, and returns at once.
+    /// [`recv`](VectorEnv::recv) returns the results.
     ///
     /// # Errors
-    /// If there is no such environment or action, an environment plays a step already, or its episode has ended and nothing
-    /// resets it. Then no step was begun.
+    /// If there is no such environment or action, an environment is already playing a step, or its episode has ended
+    /// and there is no automatic reset. In these cases, no step has begun.
     pub fn send(&mut self, envs: &[usize], actions: &[i64]) -> Result<(), Error> {
         if envs.len() != actions.len() {
             let (envs, actions) = (envs.len(), actions.len());
@@ -199,23 +201,23 @@ impl VectorEnv {
                 let mut row = OwnedRow::new(task.screen_len(), task.memory_len(), task.info.len(), finals);
                 let mut is_over = false;
                 let result = advance(&mut env.lock(), keys, autoreset, &mut row.row(), &mut is_over);
-                // It fails only after the vector is gone.
+                // Sending fails only if the vector was dropped.
                 let _ = done.send(Sent { index, row, is_over, result });
             });
         }
         Ok(())
     }
 
-    /// How many steps of [`send`](VectorEnv::send) have results that were not taken, or will have.
+    /// The number of steps of [`send`](VectorEnv::send) whose results were not taken yet, finished or not.
     pub fn under_way(&self) -> usize {
         self.is_sent.iter().filter(|is_sent| **is_sent).count()
     }
 
-    /// Waits for the steps of `count` environments, those that are done first, and writes their results into a batch of that
-    /// size. Returns the numbers of the environments, in the order of the rows.
+    /// Waits until `count` steps of [`send`](VectorEnv::send) are finished, and writes their results into a batch of
+    /// that size, in the order in which they finish. Returns the index of the environment of each row.
     ///
     /// # Errors
-    /// If fewer steps are under way, or an environment cannot be reset.
+    /// If there are fewer steps whose results were not taken yet, or an environment cannot be reset.
     pub fn recv(&mut self, count: usize, batch: Batch<'_>) -> Result<Vec<usize>, Error> {
         let under_way = self.under_way();
         if count > under_way {
@@ -262,7 +264,7 @@ impl VectorEnv {
         Error::Argument(format!("there is no environment {index}; use a number below {count}"))
     }
 
-    /// SHA-256 of the state of each console, without the sound unit: libmgba does not restore all of that exactly.
+    /// SHA-256 of the state of each console, without the sound unit, which libmgba does not restore exactly.
     ///
     /// # Errors
     /// If a state cannot be saved.
@@ -284,11 +286,12 @@ impl VectorEnv {
         })
     }
 
-    /// Continues environments from states that [`save`](VectorEnv::save) returned. Those with `None` stay as they are.
+    /// Continues environments from states that [`save`](VectorEnv::save) returned. Environments with `None` are not
+    /// changed.
     ///
     /// # Errors
-    /// If the length does not fit, or a state is damaged or of another scenario. That environment is unchanged; others may
-    /// have taken their states.
+    /// If the length does not fit, or a state is damaged or of another scenario. Then the environment with this state
+    /// is unchanged, but others may already have loaded their states.
     pub fn restore(&mut self, states: &[Option<&[u8]>]) -> Result<(), Error> {
         self.fits("states", states.len())?;
         self.check_idle()?;
@@ -327,7 +330,7 @@ impl VectorEnv {
         Err(Error::Argument(format!("{name} has {len} values for {count} environments; give one for each")))
     }
 
-    /// The rows of a batch of this many environments.
+    /// Checks the lengths of a batch for `count` environments, and splits it into rows.
     fn rows<'a>(&self, batch: Batch<'a>, count: usize) -> Result<Vec<Row<'a>>, Error> {
         let (screen, memory, info) = (self.task.screen_len(), self.task.memory_len(), self.task.info.len());
         let finals = if self.autoreset == Autoreset::SameStep { count } else { 0 };
@@ -352,7 +355,7 @@ impl VectorEnv {
     }
 }
 
-/// One step of one environment, with what follows the end of an episode. Writes whether the episode has ended.
+/// Plays one step of one environment, including the automatic reset. Writes to `is_over` whether the episode has ended.
 fn advance(
     env: &mut Environment,
     keys: u16,

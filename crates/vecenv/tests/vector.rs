@@ -1,4 +1,4 @@
-//! Vectors of environments on the demo game.
+//! Tests vectors of environments with the demo game.
 
 use std::path::Path;
 
@@ -164,14 +164,14 @@ fn observations_and_states_are_equal_with_any_number_of_threads() {
 }
 
 #[test]
-fn rewards_are_the_score_and_episodes_end() {
+fn rewards_add_up_to_the_score_and_episodes_end() {
     let (mut vector, mut arrays) = vector("play", 2, 2, Autoreset::Disabled);
     let mut score = arrays.info[1];
     let first = score;
     for step in 0.. {
         vector.step(&[0, 0], arrays.batch()).unwrap();
         score += arrays.rewards[0];
-        assert_eq!(score, arrays.info[1], "the rewards are what the score gained");
+        assert_eq!(score, arrays.info[1], "the rewards add up to the score");
         if arrays.terminated[0] || arrays.truncated[0] {
             assert!(step > 10);
             break;
@@ -181,7 +181,7 @@ fn rewards_are_the_score_and_episodes_end() {
     let before = vector.hashes().unwrap();
     let said = vector.step(&[0, 0], arrays.batch()).unwrap_err().to_string();
     assert!(said.contains("has ended; reset it first"), "{said}");
-    assert_eq!(vector.hashes().unwrap(), before, "nothing has been done");
+    assert_eq!(vector.hashes().unwrap(), before, "nothing has changed");
     // Only the first environment is reset.
     vector.reset(&[None, None], Some(&[true, false]), arrays.batch()).unwrap();
     let after = vector.hashes().unwrap();
@@ -204,7 +204,7 @@ fn a_reset_in_the_same_step_keeps_the_last_observation() {
     assert_eq!(same_arrays.finals.0, next_arrays.screens);
     assert_eq!(same_arrays.finals.1, next_arrays.memory);
     assert_eq!(same_arrays.screens, first.screens);
-    // The other one is reset by its next step, whatever the action.
+    // The other vector resets its environment in the next step and ignores the action.
     next.step(&[3], next_arrays.batch()).unwrap();
     assert_eq!(next_arrays.screens, first.screens);
     assert_eq!((next_arrays.rewards[0], next_arrays.terminated[0]), (0.0, false));
@@ -212,7 +212,7 @@ fn a_reset_in_the_same_step_keeps_the_last_observation() {
 }
 
 #[test]
-fn an_action_that_there_is_not_changes_nothing() {
+fn an_unknown_action_changes_nothing() {
     let (mut vector, mut arrays) = vector("play", 2, 2, Autoreset::NextStep);
     let before = vector.hashes().unwrap();
     for (actions, message) in

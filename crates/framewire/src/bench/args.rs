@@ -13,8 +13,9 @@ use framewire_loadtest::{Arrivals, Check, Load, Plan, Retries, Strategy, rates};
 /// What to measure and how.
 #[derive(Debug, clap::Args)]
 pub struct RunArgs {
-    /// What to measure: http://HOST:PORT/PATH or https:// (`{}` in it is a place for the message; /mgbaendpoint alone gets
-    /// `?message={}`), link://HOST:PORT (the script, binary frames), marker://HOST:PORT (the script, text), or embedded
+    /// What to measure: http://HOST:PORT/PATH or https:// (`{}` in it stands for the message; /mgbaendpoint alone
+    /// gets `?message={}`), link://HOST:PORT (the script, binary frames), marker://HOST:PORT (the script, text), or
+    /// embedded
     #[arg(value_name = "TARGET")]
     pub target: Option<String>,
 
@@ -33,7 +34,8 @@ pub struct RunArgs {
     /// Length of a run
     #[arg(short, long, value_name = "TIME", default_value = "10s", value_parser = humantime::parse_duration, help_heading = "Load")]
     pub duration: Duration,
-    /// Send load for this time before each run, without measuring it; otherwise the first measured request opens a connection
+    /// Send load for this time before each run, without measuring it; otherwise the first measured request opens a
+    /// connection
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = humantime::parse_duration, help_heading = "Load")]
     pub warmup: Duration,
     /// Wait between two runs
@@ -49,7 +51,7 @@ pub struct RunArgs {
     /// Add a header line, 'Name: value'; can be repeated
     #[arg(long = "header", short = 'H', value_name = "LINE", value_parser = request::header, help_heading = "Request (http:// and https://)")]
     pub headers: Vec<(HeaderName, HeaderValue)>,
-    /// The body, or @FILE with the body; `{}` is a place for the message (`{{}}` means `{}` itself)
+    /// The body, or @FILE with the body; `{}` stands for the message (`{{}}` means `{}` itself)
     #[arg(long, value_name = "TEXT|@FILE", help_heading = "Request (http:// and https://)")]
     pub body: Option<String>,
     /// A TOML file with several requests and their weights, instead of a path, --method and --body
@@ -58,8 +60,8 @@ pub struct RunArgs {
     /// Send the token in this file: Authorization: Bearer TOKEN
     #[arg(long, value_name = "FILE", help_heading = "Request (http:// and https://)")]
     pub token_file: Option<PathBuf>,
-    /// Which replies are correct: echo (equal to the message), status (200 to 299), status=404, equals=TEXT, contains=TEXT
-    /// (or @FILE), or none (all of them) [default: echo if the message is sent, else status]
+    /// Which replies are correct: echo (equal to the message), status (200 to 299), status=404, equals=TEXT,
+    /// contains=TEXT (or @FILE), or none (all of them) [default: echo if the message is sent, else status]
     #[arg(long, value_name = "CHECK", help_heading = "Request (http:// and https://)")]
     pub check: Option<Check>,
 
@@ -107,11 +109,12 @@ pub struct RunArgs {
     /// Longest wait for a reply
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = humantime::parse_duration, help_heading = "Client")]
     pub timeout: Duration,
-    /// marker://: send only the message instead of framewire.echo,MESSAGE, for scripts that return whatever they receive
+    /// marker://: send only the message instead of framewire.echo,MESSAGE, for scripts that return whatever they
+    /// receive
     #[arg(long, help_heading = "Client")]
     pub raw: bool,
-    /// marker://: send only the message, without an end mark, and use the result of one read of at most 1,024 bytes as the
-    /// reply, to show what happens to longer messages
+    /// marker://: send only the message, without an end mark, and use the result of one read of at most 1,024 bytes as
+    /// the reply, to show what happens to longer messages
     #[arg(long, conflicts_with = "raw", help_heading = "Client")]
     pub unframed: bool,
     /// Do not check before the first run whether the target accepts connections
@@ -167,7 +170,7 @@ impl RunArgs {
         )
     }
 
-    /// The first given option that is for HTTP servers only.
+    /// The first option on the command line that is only for HTTP servers, if there is one.
     pub fn http_option(&self) -> Option<&'static str> {
         let given = [
             ("--method", self.method.is_some()),
@@ -207,7 +210,7 @@ impl RunArgs {
         loads.into_iter().map(plan).collect()
     }
 
-    /// The requested search.
+    /// The search of `--find-limit` with its goal, if it was requested.
     pub fn search(&self) -> anyhow::Result<Option<(Search, Goal)>> {
         if !self.find_limit {
             return Ok(None);
@@ -215,7 +218,7 @@ impl RunArgs {
         let [start] = self.rates.0[..] else {
             bail!("--find-limit begins at one rate; give one with --rates, such as --rates 10");
         };
-        // A run must hold at least two requests.
+        // A run must contain at least two requests.
         let lowest = 2.0 / self.duration.as_secs_f64();
         let search = Search { start: start.max(lowest), lowest, ..Search::default() };
         Ok(self.goal.clone().map(|goal| (search, goal)))

@@ -1,4 +1,4 @@
-//! `framewire bench compare`: two reports side by side.
+//! `framewire bench compare`: compares two reports.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -48,7 +48,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut broken: Vec<_> =
         matched.pairs.iter().flat_map(|pair| rules.iter().filter_map(|rule| pair.fails(rule))).collect();
     if !rules.is_empty() {
-        // A rule must not pass because the row that breaks it is gone.
+        // A rule must not pass only because the second report lacks the row that would break it.
         let gone = matched.only_before.iter();
         broken.extend(gone.map(|row| format!("{}: the second report does not have this load", row.load())));
     }

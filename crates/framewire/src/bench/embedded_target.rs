@@ -10,7 +10,7 @@ use framewire_protocol::{Op, Value};
 
 use super::args::RunArgs;
 
-/// A core in this process that sends messages back through its thread.
+/// An embedded core as a target: the core's thread sends each message back.
 #[derive(Clone)]
 pub struct EmbeddedTarget {
     emulator: Arc<Embedded>,
@@ -45,12 +45,12 @@ impl EmbeddedTarget {
         Ok(EmbeddedTarget { emulator: Arc::new(emulator), timeout: args.timeout, check })
     }
 
-    /// Which answers are right.
+    /// Which replies are correct.
     pub fn check(&self) -> &Check {
         &self.check
     }
 
-    /// Frames finished since the last reset.
+    /// The number of frames that the core has finished since its last reset.
     pub fn frame(&self) -> u32 {
         self.emulator.state().frame
     }

@@ -1,4 +1,5 @@
-//! The emulator's frame counter during a run, so that each row says whether the emulation held its rate.
+//! Reads the emulator's frame counter during a run, so that each row of the report shows whether the emulator kept its
+//! speed.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -14,12 +15,12 @@ use framewire_protocol::{Decoder, Frame, Hello, marker};
 use super::args::RunArgs;
 use super::target::Measured;
 
-/// Where our server gives the emulator's state.
+/// The path at which Framewire's server returns the emulator's state.
 const STATE: &str = "/v1/emulator";
-/// Longest wait for a script's answer: it answers at its next frame, if it is not paused.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// The longest wait for a script's answer. The script answers in the next frame, unless the emulator is paused.
+const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The requested probe, and what it counts; none if the target offers none.
+/// The probe that the command line asks for, and the unit of its counter. `None` if the target has no counter.
 pub fn probe(args: &RunArgs, measured: &Measured) -> anyhow::Result<Option<(Box<dyn Probe>, String)>> {
     let mut probe: Box<dyn Probe> = match args.emulator.as_str() {
         "none" => return Ok(None),
@@ -44,7 +45,7 @@ pub fn probe(args: &RunArgs, measured: &Measured) -> anyhow::Result<Option<(Box<
             Box::new(probe)
         }
     };
-    // A target that does not answer now is not asked again.
+    // If the target does not answer now, the counter is not sampled during the runs.
     Ok(probe
         .read()
         .map(|_| (probe, if args.counter == "frame" { "frames" } else { &args.counter }.to_owned())))
@@ -72,7 +73,7 @@ impl Probe for CoreProbe {
     }
 }
 
-/// Pings Framewire's script on a connection of its own; the pong carries the frame.
+/// Sends pings to Framewire's script on a separate connection. Each pong contains the frame number.
 struct ScriptProbe {
     address: String,
     connection: Option<(TcpStream, Decoder)>,
@@ -116,10 +117,10 @@ impl ScriptProbe {
 fn connect(address: &str) -> Option<(TcpStream, Decoder)> {
     let mut stream = TcpStream::connect(address).ok()?;
     stream.set_nodelay(true).ok()?;
-    stream.set_read_timeout(Some(PATIENCE)).ok()?;
-    stream.set_write_timeout(Some(PATIENCE)).ok()?;
+    stream.set_read_timeout(Some(TIMEOUT)).ok()?;
+    stream.set_write_timeout(Some(TIMEOUT)).ok()?;
     stream.write_all(Hello::new(fastrand::u64(..)).to_message().as_bytes()).ok()?;
-    // A byte at a time: what follows the welcome is for the decoder.
+    // The welcome is read byte by byte, because the bytes after it belong to the decoder.
     let (mut welcome, mut byte) = (Vec::new(), [0]);
     while !welcome.ends_with(marker::END.as_bytes()) {
         stream.read_exact(&mut byte).ok()?;

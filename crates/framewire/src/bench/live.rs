@@ -11,7 +11,7 @@ use framewire_loadtest::row::Row;
 use framewire_loadtest::{Load, Plan};
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Pieces in the small plot.
+/// The number of intervals in the small plot.
 const WIDTH: usize = 50;
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
@@ -20,10 +20,11 @@ pub struct Live {
     view: View,
     name: String,
     duration: Duration,
-    /// Since the figures were shown last.
+    /// What was measured since the figures were last shown.
     recent: Record,
+    /// The time since the figures were last shown.
     since: Duration,
-    /// 99th percentiles of the last pieces, in milliseconds.
+    /// The 99th percentile of each of the last intervals, in milliseconds; `None` for an interval without replies.
     plot: VecDeque<Option<f64>>,
     failures: u64,
 }
@@ -35,7 +36,7 @@ enum View {
 }
 
 impl Live {
-    /// Begins the view of a run; `place` says which it is.
+    /// Begins the view of a run. `place` says which run it is, such as `2/5`.
     pub fn start(plan: &Plan, place: &str, quiet: bool) -> Live {
         let load = match &plan.load {
             Load::Open { rate: asked, .. } => format!("{}/s", rate(*asked)),
@@ -65,7 +66,7 @@ impl Live {
         }
     }
 
-    /// Takes an interval.
+    /// Adds an interval, and shows new figures once a second.
     pub fn show(&mut self, interval: &Interval) {
         if matches!(self.view, View::None) {
             return;
@@ -87,7 +88,7 @@ impl Live {
         }
     }
 
-    /// The last second's figures.
+    /// Shows the figures of the last second.
     fn print(&mut self, at: Duration) {
         let (recent, since) = (std::mem::take(&mut self.recent), std::mem::take(&mut self.since));
         let latencies = &recent.intended;
@@ -134,7 +135,7 @@ impl Live {
     }
 }
 
-/// A small plot of magnitudes, lowest to highest.
+/// A small plot with a logarithmic scale, from the lowest value to the highest.
 fn sparkline(values: &VecDeque<Option<f64>>) -> String {
     let logs = || values.iter().flatten().map(|value| value.max(0.001).ln());
     let (low, high) = (logs().fold(f64::INFINITY, f64::min), logs().fold(f64::NEG_INFINITY, f64::max));

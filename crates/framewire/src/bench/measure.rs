@@ -13,7 +13,7 @@ use super::live::Live;
 use super::output::Output;
 use super::target::Measured;
 
-/// A measurement under way.
+/// A measurement in progress.
 pub struct Bench {
     /// What is measured.
     pub measured: Measured,
@@ -21,11 +21,11 @@ pub struct Bench {
     pub probe: Option<Box<dyn Probe>>,
     /// Ends the measurement early.
     pub stop: Stop,
-    /// What is written.
+    /// The files to write at the end.
     pub output: Output,
-    /// What was measured so far.
+    /// The results so far.
     pub report: Report,
-    /// Wait between two runs.
+    /// The pause between two runs.
     pub rest: Duration,
 }
 
@@ -81,7 +81,7 @@ impl Bench {
                 output.interval(&tag, start, interval);
                 live.show(interval);
             })
-            .context("the system denies a thread or an event queue to the tester")?;
+            .context("the system did not provide a thread or an event queue for the load tester")?;
         let row = Row::new(plan, &outcome, phase);
         live.finish(&row);
         self.report.rows.push(row);

@@ -1,10 +1,11 @@
 //! `framewire bench`: measures a server, an emulator's script or the embedded core under load.
 //!
 //! - [`args`]: the command line, and the plans that it describes;
-//! - [`target`]: the target of an address; [`script`] and [`embedded_target`]: how scripts and cores are measured;
-//! - [`emulator`]: the frame counter during a run;
-//! - [`measure`]: the runs, one after the other, or the search for a limit;
-//! - [`live`]: what is shown during a run; [`output`]: what is written at the end;
+//! - [`target`]: the target that the command line names; [`script`] and [`embedded_target`]: how scripts and cores are
+//!   measured;
+//! - [`emulator`]: reads the emulator's frame counter during a run;
+//! - [`measure`]: performs the runs one after the other, or searches for a limit;
+//! - [`live`]: shows the progress of a run; [`output`]: writes files at the end;
 //! - [`compare`]: `framewire bench compare`.
 
 mod args;
@@ -29,7 +30,7 @@ use measure::Bench;
 use output::Output;
 use target::Measured;
 
-/// Exit code of a run that was stopped by a signal.
+/// The exit code if a signal stopped the measurement.
 const STOPPED: u8 = 130;
 
 /// Arguments of `framewire bench`.
@@ -48,10 +49,10 @@ enum Command {
     Compare(compare::Args),
 }
 
-/// Runs it.
+/// Runs `framewire bench`.
 ///
 /// # Errors
-/// If the command line asks for something that is not possible. Then nothing was measured.
+/// If the command line asks for something that is not possible. In this case, nothing was measured.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.command {
         Some(Command::Compare(args)) => compare::run(&args),
@@ -73,7 +74,7 @@ fn bench(args: &args::RunArgs) -> anyhow::Result<ExitCode> {
     }
     let (probe, counter) = emulator::probe(args, &measured)?.unzip();
     if stop.stopped() {
-        // Nothing was measured; the last report stays.
+        // Nothing was measured, so the files of an earlier report stay.
         return Ok(ExitCode::from(STOPPED));
     }
 
@@ -96,14 +97,14 @@ fn bench(args: &args::RunArgs) -> anyhow::Result<ExitCode> {
     Ok(if report.cut_short { ExitCode::from(STOPPED) } else { code })
 }
 
-/// The command line, without the folders of the program and of files, which say nothing to a reader elsewhere, and without
-/// secrets in headers.
+/// The command line for the report, without secrets in headers. It also leaves out the folders of the program and of
+/// files, which mean nothing on another machine.
 fn command_line() -> Vec<String> {
     let words = std::env::args().skip(1).map(|word| without_secret(&without_folder(&word)));
     std::iter::once("framewire".to_owned()).chain(words).collect()
 }
 
-/// An absolute path without its folder, also after `--option=`; other words unchanged.
+/// Removes the folder from an absolute path, also after `--option=`. Returns other words unchanged.
 fn without_folder(word: &str) -> String {
     let (option, value) = match word.split_once('=') {
         Some((option, value)) if option.starts_with('-') => (format!("{option}="), value),
@@ -114,7 +115,7 @@ fn without_folder(word: &str) -> String {
     name.map_or(word.to_owned(), |name| format!("{option}{}", name.to_string_lossy()))
 }
 
-/// A header line with a secret, without its value; other words unchanged.
+/// Removes the value from a header line that contains a secret. Returns other words unchanged.
 fn without_secret(word: &str) -> String {
     const SECRET: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "x-api-key"];
     let Some((name, _)) = word.split_once(':') else { return word.to_owned() };
@@ -126,7 +127,7 @@ fn without_secret(word: &str) -> String {
     }
 }
 
-/// The first signal ends the run and prints its results, the second ends the program at once.
+/// Makes the first signal end the run, so that its results are printed, and the second signal end the program at once.
 fn stop_on_signals(stop: &Stop) -> anyhow::Result<()> {
     let stop = stop.clone();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -134,7 +135,9 @@ fn stop_on_signals(stop: &Stop) -> anyhow::Result<()> {
     std::thread::spawn(move || {
         runtime.block_on(async {
             let name = signal.await;
-            eprintln!("{name}: ending early with what was measured; once more to end at once");
+            eprintln!(
+                "{name}: ending early and reporting what was measured; repeat the signal to end at once"
+            );
             stop.stop();
             if let Ok(again) = crate::process::stop() {
                 again.await;

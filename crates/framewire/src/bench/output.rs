@@ -10,7 +10,7 @@ use framewire_loadtest::report::{Report, export, html};
 
 use super::args::RunArgs;
 
-/// Writes a report as text.
+/// Formats a report as text.
 type Text = fn(&Report) -> String;
 
 /// The requested files. They are written after all measurements, so an existing file stays complete until then.
@@ -24,7 +24,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// Refuses files that cannot be written, and one file for two outputs.
+    /// Checks that all files can be written, and that no file is named for two outputs.
     pub fn prepare(args: &RunArgs, started: SystemTime) -> anyhow::Result<Output> {
         let texts: [(_, _, Text); 4] = [
             ("--json", &args.json, Report::to_json),
@@ -49,7 +49,7 @@ impl Output {
         Ok(Output { texts: texts.collect(), hdr, started, quiet: args.quiet })
     }
 
-    /// Whether only the result is shown.
+    /// Whether `--quiet` is set: only the result is shown.
     pub fn quiet(&self) -> bool {
         self.quiet
     }
@@ -59,7 +59,7 @@ impl Output {
         self.started.elapsed().unwrap_or_default()
     }
 
-    /// Notes an interval of the run `tag` whose window began at `start`.
+    /// Adds an interval of the run `tag` to the HDR log. The measurement of this run began at `start`.
     pub fn interval(&self, tag: &str, start: Duration, interval: &Interval) {
         if let Some((log, _)) = &self.hdr {
             log.add(tag, start, interval);

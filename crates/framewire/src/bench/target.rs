@@ -17,8 +17,8 @@ use super::args::RunArgs;
 use super::script::{Dialect, Options, ScriptTarget};
 
 /// How long the check before the first run waits for the target.
-const PATIENCE: Duration = Duration::from_secs(3);
-/// The path that gets the message without a place for it, as in the study of 2025.
+const TIMEOUT: Duration = Duration::from_secs(3);
+/// The path that gets the message even if it has no `{}` for it. It is the endpoint of the study of 2025.
 const ECHO: &str = "/mgbaendpoint";
 
 type Headers = Vec<(HeaderName, HeaderValue)>;
@@ -29,7 +29,7 @@ pub enum Measured {
     Http(Box<Http>),
     /// A script in an emulator.
     Script {
-        /// Where.
+        /// The script's address.
         url: Url,
         /// The target itself.
         target: Arc<ScriptTarget>,
@@ -41,22 +41,23 @@ pub enum Measured {
 
 /// An HTTP server.
 pub struct Http {
-    /// Where.
+    /// The server's address.
     url: Url,
-    /// How its connections are used.
+    /// How connections are used.
     strategy: Strategy,
     /// The target itself.
     target: Arc<HttpTarget>,
-    /// What it is sent.
+    /// The requests that the server gets.
     requests: Vec<Request>,
-    /// How it is reached.
+    /// How to connect to the server.
     options: HttpOptions,
-    /// What all requests have in common.
+    /// The headers that all requests have.
     headers: Headers,
 }
 
 impl Http {
-    /// A target for one more request: `GET` of `url`. The same server gets the headers of the other requests.
+    /// A target for another request: `GET` of `url`. If `url` is on the same server, the request has the headers of
+    /// the other requests.
     pub fn with_path(&self, url: &Url) -> anyhow::Result<HttpTarget> {
         let same = url.authority() == self.url.authority();
         let headers = if same { self.headers.clone() } else { Vec::new() };
@@ -65,14 +66,14 @@ impl Http {
         Ok(HttpTarget::new(url, &[Request { headers, ..Request::get(&url.path) }], &options)?)
     }
 
-    /// Its state, where Framewire's server has it.
+    /// A target for the state of the emulator, which Framewire's server returns at `path`.
     pub fn state(&self, path: &str) -> anyhow::Result<HttpTarget> {
         self.with_path(&Url { path: path.to_owned(), ..self.url.clone() })
     }
 }
 
 impl Measured {
-    /// The target that the command line names. Does not connect.
+    /// The target that the command line names. It does not connect yet.
     pub fn new(args: &RunArgs) -> anyhow::Result<Measured> {
         let text = args.target()?;
         if text == "embedded" {
@@ -91,7 +92,7 @@ impl Measured {
                 let strategy = args.strategy.unwrap_or(Strategy::Mux);
                 ensure!(
                     !args.nagle || strategy != Strategy::Mux,
-                    "--nagle cannot be had on a link, which sends at once; use marker://, or another --strategy than mux"
+                    "--nagle does not work on a link, which sends at once; use marker://, or another --strategy than mux"
                 );
                 script(url, Dialect::Binary, strategy, args)
             }
@@ -114,7 +115,7 @@ impl Measured {
         }
     }
 
-    /// Fits a plan to the strategy.
+    /// Adapts a plan to the target and its strategy.
     pub fn fit(&self, mut plan: Plan) -> anyhow::Result<Plan> {
         match self {
             Measured::Http(http) => {
@@ -138,7 +139,7 @@ impl Measured {
         Ok(plan)
     }
 
-    /// Refuses a target that does not accept connections.
+    /// Checks that the target accepts connections.
     pub fn check(&self) -> anyhow::Result<()> {
         let (url, advice) = match self {
             Measured::Http(http) => {
@@ -147,7 +148,7 @@ impl Measured {
                 } else {
                     "start the server first (`framewire serve`), or correct the address"
                 };
-                return http.target.reach(PATIENCE).with_context(|| unreachable(&http.url, advice));
+                return http.target.reach(TIMEOUT).with_context(|| unreachable(&http.url, advice));
             }
             Measured::Script { url, .. } => (
                 url,
@@ -159,12 +160,12 @@ impl Measured {
         let attempt = || -> io::Result<()> {
             let address = (url.host.as_str(), url.port).to_socket_addrs()?.next();
             let address = address.ok_or(io::ErrorKind::NotFound)?;
-            TcpStream::connect_timeout(&address, PATIENCE).map(drop)
+            TcpStream::connect_timeout(&address, TIMEOUT).map(drop)
         };
         attempt().with_context(|| unreachable(url, advice))
     }
 
-    /// Does one run.
+    /// Performs one run.
     pub fn run(
         &self,
         plan: &Plan,
@@ -180,7 +181,7 @@ impl Measured {
         }
     }
 
-    /// What the report says about it. `counter` is what the sampled counter counts.
+    /// What the report says about the target. `counter` is the unit of the sampled counter, such as `frames`.
     pub fn info(&self, counter: Option<String>) -> TargetInfo {
         match self {
             Measured::Http(http) => {
@@ -261,7 +262,7 @@ fn http(url: Url, args: &RunArgs) -> anyhow::Result<Measured> {
     Ok(Measured::Http(Box::new(Http { url, strategy, target, requests, options, headers })))
 }
 
-/// The headers of the command line, and the token.
+/// The headers of the command line, and a header with the token of `--token-file`.
 fn headers(args: &RunArgs) -> anyhow::Result<Headers> {
     let mut headers = args.headers.clone();
     if let Some(path) = &args.token_file {
@@ -276,15 +277,15 @@ fn headers(args: &RunArgs) -> anyhow::Result<Headers> {
     Ok(headers)
 }
 
-/// The request of the command line.
+/// The request that the command line describes.
 fn one_request(url: &Url, headers: &Headers, args: &RunArgs) -> anyhow::Result<Request> {
     let mut path = url.path.clone();
     if path == ECHO && args.method.is_none() && args.body.is_none() {
         path += "?message={}";
     }
     let body = args.body.as_deref().map(|text| request::body(text, Path::new(""))).transpose()?;
-    let unnamed = if body.is_some() { Method::POST } else { Method::GET };
-    let method = args.method.clone().unwrap_or(unnamed);
+    let default = if body.is_some() { Method::POST } else { Method::GET };
+    let method = args.method.clone().unwrap_or(default);
     let mut request = Request { method, headers: headers.clone(), body, ..Request::get(&path) };
     if request.has_place() {
         request.check = Check::Echo;

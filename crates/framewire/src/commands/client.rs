@@ -17,27 +17,27 @@ use ureq::{Body, Error, Timeout};
 use super::Failure;
 use crate::output;
 
-/// Longer than the server lets a request wait for the emulator.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// The longest time to connect.
+/// The usual timeout of a request: longer than the server lets a request wait for the emulator.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// The timeout for connecting.
 const CONNECT: Duration = Duration::from_secs(5);
-/// More than the largest savestate and picture.
+/// The largest reply in bytes: more than the largest savestate or picture.
 const LARGEST: u64 = 64 << 20;
-/// Pauses before a request is sent again. They are long enough for a server to be started again.
+/// The pauses before each retry of a request. Together, they give a server enough time to restart.
 const PAUSES: [Duration; 4] = [
     Duration::from_millis(100),
     Duration::from_millis(400),
     Duration::from_millis(1000),
     Duration::from_millis(2000),
 ];
-/// The characters that a part of a path or a query may have unescaped.
-const PLAIN: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+/// The characters that must be escaped in a part of a path or a query.
+const ESCAPED: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// The address of a server, and what it requires.
+/// How to reach an emulator: the address of its server, and what the server requires.
 pub struct Address {
-    /// Without a slash at its end.
+    /// The server's URL, without a slash at its end.
     pub url: String,
-    /// The emulator, if not the first.
+    /// The name of the emulator, or `None` for the server's first one.
     pub emulator: Option<String>,
     /// The secret that the server requires.
     pub token: Option<String>,
@@ -51,11 +51,11 @@ pub struct Client {
     address: Address,
 }
 
-/// A reply whose status says that the request was performed.
+/// A reply with a status that means success.
 #[derive(Default)]
 pub struct Reply {
     headers: HeaderMap,
-    /// Its bytes.
+    /// The body.
     pub body: Vec<u8>,
 }
 
@@ -70,11 +70,11 @@ impl Reply {
         self.headers.get(header)?.to_str().ok()?.parse().ok()
     }
 
-    /// The body.
+    /// The body, parsed as JSON.
     pub fn json(&self) -> Result<Value, Failure> {
         serde_json::from_slice(&self.body).map_err(|error| {
             Failure::Connection(format!(
-                "the server's reply is not JSON ({error}); is it a Framewire? `framewire doctor` says what is there"
+                "the server's reply is not JSON ({error}); is it a Framewire server? `framewire doctor` says what is there"
             ))
         })
     }
@@ -89,11 +89,12 @@ struct Draft<'a> {
     content_type: &'static str,
     /// The longest time until the reply is complete; `None` for a stream.
     limit: Option<Duration>,
+    /// The idempotency key, if there is one.
     key: Option<String>,
 }
 
 impl Client {
-    /// Does not connect yet.
+    /// Creates a client. It does not connect yet.
     ///
     /// # Errors
     /// If the certificate cannot be read.
@@ -109,7 +110,7 @@ impl Client {
             .tls_config(tls.build())
             .http_status_as_error(false)
             .max_redirects(0)
-            // A proxy does not reach a server on this machine.
+            // A proxy cannot reach a server on this machine.
             .proxy(None)
             .timeout_connect(Some(CONNECT));
         Ok(Client { agent: config.build().into(), address })
@@ -120,17 +121,17 @@ impl Client {
         &self.address.url
     }
 
-    /// What names the emulator in a query; empty for the first.
+    /// The query parameter that names the emulator; empty for the first emulator.
     fn emulator(&self) -> String {
         self.address.emulator.as_deref().map_or_else(String::new, |name| format!("emulator={}", encode(name)))
     }
 
-    /// Reads something.
+    /// Sends a `GET`, and sends it again if the connection breaks.
     pub fn get(&self, target: &str) -> Result<Reply, Failure> {
-        self.get_within(target, PATIENCE)
+        self.get_within(target, TIMEOUT)
     }
 
-    /// Reads something, with another limit.
+    /// Like [`Client::get`], with another timeout.
     pub fn get_within(&self, target: &str, limit: Duration) -> Result<Reply, Failure> {
         let draft = self.draft(Method::GET, target, b"", Some(limit));
         self.complete(self.send(&draft)?)
@@ -146,12 +147,13 @@ impl Client {
         Ok(response.into_body().into_reader())
     }
 
-    /// Changes something, at most once.
+    /// Sends a request that changes something, and sends it again if the connection breaks. The server performs it at
+    /// most once.
     pub fn change(&self, method: &str, target: &str, json: &str) -> Result<Reply, Failure> {
-        self.change_within(method, target, json, PATIENCE)
+        self.change_within(method, target, json, TIMEOUT)
     }
 
-    /// Like [`Client::change`], with another limit.
+    /// Like [`Client::change`], with another timeout.
     pub fn change_within(
         &self,
         method: &str,
@@ -162,7 +164,7 @@ impl Client {
         self.change_once(method, target, json, limit, None)
     }
 
-    /// Like [`Client::change_within`], under this key if there is one.
+    /// Like [`Client::change_within`], with the idempotency key `key` if there is one, or else with a new key.
     pub fn change_once(
         &self,
         method: &str,
@@ -175,13 +177,13 @@ impl Client {
         self.change_by(Draft { key, ..draft })
     }
 
-    /// Changes something with bytes.
+    /// Like [`Client::change`], but the body is bytes instead of JSON.
     pub fn upload(&self, method: &str, target: &str, bytes: &[u8]) -> Result<Reply, Failure> {
-        let draft = self.draft(method_named(method), target, bytes, Some(PATIENCE));
+        let draft = self.draft(method_named(method), target, bytes, Some(TIMEOUT));
         self.change_by(Draft { content_type: "application/octet-stream", ..draft })
     }
 
-    /// Sends a `POST` that changes nothing. It is not sent again. Returns `None` if the limit has passed.
+    /// Sends a `POST` that changes nothing. It is not sent again. Returns `None` if there is no reply within `limit`.
     pub fn ask(&self, target: &str, json: &str, limit: Option<Duration>) -> Result<Option<Reply>, Failure> {
         let draft = self.draft(Method::POST, target, json.as_bytes(), limit);
         match self.send_once(&draft) {
@@ -201,12 +203,13 @@ impl Client {
         Draft { method, target, body, content_type: "application/json", limit, key: None }
     }
 
-    /// Performs a change with a key, a new one if it has none, so that it can be sent again if the connection breaks.
+    /// Sends a request with its idempotency key, or with a new one, so that it can be sent again if the connection
+    /// breaks.
     fn change_by(&self, mut draft: Draft<'_>) -> Result<Reply, Failure> {
         draft.key.get_or_insert_with(|| format!("{:032x}", fastrand::u128(..)));
         let response = self.send(&draft)?;
         if response.status() == 501 {
-            // mGBA-http's script remembers no keys. Nothing was done, so the request may be sent without one.
+            // mGBA-http's script cannot remember keys. The request was not performed, so it may be sent without a key.
             let draft = Draft { key: None, ..draft };
             let response = self.send_once(&draft).map_err(|error| self.broken(&draft, &error))?;
             return self.complete(response);
@@ -214,7 +217,8 @@ impl Client {
         self.complete(response)
     }
 
-    /// Sends a request, again if the connection breaks. It must be safe to send it again.
+    /// Sends a request, and sends it again if the connection breaks. Use this only for a request that may be sent
+    /// twice.
     fn send(&self, draft: &Draft<'_>) -> Result<Response<Body>, Failure> {
         let mut result = self.send_once(draft);
         if let Err(error) = &result
@@ -256,7 +260,7 @@ impl Client {
         self.agent.run(self.agent.configure_request(request).timeout_global(draft.limit).build())
     }
 
-    /// The whole reply, or what the server says about the error.
+    /// Reads the whole reply. Returns the server's error if the request failed.
     fn complete(&self, response: Response<Body>) -> Result<Reply, Failure> {
         let (parts, mut body) = response.into_parts();
         let body = body.with_config().limit(LARGEST).read_to_vec().map_err(|error| {
@@ -269,7 +273,7 @@ impl Client {
         Err(self.failed(parts.status.as_u16(), &body))
     }
 
-    /// The error that a reply with this status stands for.
+    /// The error for a reply with this status.
     fn failed(&self, status: u16, body: &[u8]) -> Failure {
         let problem: Option<Value> = serde_json::from_slice(body).ok();
         let detail = problem.as_ref().and_then(|problem| problem.get("detail")).and_then(Value::as_str);
@@ -277,7 +281,7 @@ impl Client {
             let text = String::from_utf8_lossy(body);
             let text: String = text.trim().chars().take(300).collect();
             return Failure::Connection(format!(
-                "the server at {} replied with status {status}, not as a Framewire does: {text}\n  `framewire doctor` \
+                "the server at {} replied with status {status}, unlike a Framewire server: {text}\n  `framewire doctor` \
                  says what is there",
                 self.url()
             ));
@@ -285,7 +289,7 @@ impl Client {
         refused(status, detail)
     }
 
-    /// Whether no server has seen any of the request.
+    /// Whether the error shows that no part of the request has reached a server.
     fn never_sent(&self, error: &Error) -> bool {
         match error {
             error if is_about_tls(error) => true,
@@ -310,7 +314,7 @@ impl Client {
         (host, 0).to_socket_addrs().is_ok_and(|mut addresses| addresses.next().is_some())
     }
 
-    /// The error that a broken connection stands for.
+    /// The error for a connection that broke or could not be opened.
     fn broken(&self, draft: &Draft<'_>, error: &Error) -> Failure {
         let url = self.url();
         let why = match error {
@@ -322,7 +326,7 @@ impl Client {
                 "no reply from {url} to {} {} within {} s",
                 draft.method,
                 draft.target,
-                draft.limit.unwrap_or(PATIENCE).as_secs()
+                draft.limit.unwrap_or(TIMEOUT).as_secs()
             ),
             error if is_about_tls(error) => format!(
                 "no secure connection to {url}: {why}\n  name the server's certificate with --cacert FILE"
@@ -336,7 +340,7 @@ impl Client {
     }
 }
 
-/// What the server refused with this status, and why.
+/// The error for a request that a server refused with this status, for the reason `detail`.
 pub fn refused(status: u16, detail: &str) -> Failure {
     match status {
         400 | 404 | 413 | 422 => Failure::Input(detail.to_owned()),
@@ -347,7 +351,7 @@ pub fn refused(status: u16, detail: &str) -> Failure {
     }
 }
 
-/// Whether the two sides do not agree on TLS, or a certificate is not trusted.
+/// Whether the error is about TLS, such as a certificate that is not trusted.
 fn is_about_tls(error: &Error) -> bool {
     match error {
         Error::Rustls(_) | Error::Tls(_) => true,
@@ -360,9 +364,9 @@ fn method_named(name: &str) -> Method {
     if name == "PUT" { Method::PUT } else { Method::POST }
 }
 
-/// A text as part of a path or a query.
+/// Escapes a text for a part of a path or a query.
 pub fn encode(text: &str) -> String {
-    utf8_percent_encode(text, &PLAIN).to_string()
+    utf8_percent_encode(text, &ESCAPED).to_string()
 }
 
 fn certificates(file: &Path) -> Result<Vec<Certificate<'static>>, Failure> {

@@ -16,9 +16,9 @@ use super::client::encode;
 use super::server::ServerArgs;
 use crate::{Cli, output};
 
-/// A person waits for the names at the prompt.
-const PATIENCE: Duration = Duration::from_millis(400);
-/// The variable by which a shell's script asks for candidates.
+/// The timeout of the request for names. It is short, because the user is waiting at the prompt.
+const TIMEOUT: Duration = Duration::from_millis(400);
+/// The environment variable that a shell's completion script sets to ask for candidates.
 const VARIABLE: &str = "COMPLETE";
 
 /// Arguments of `framewire completions`.
@@ -47,7 +47,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Answers a shell's script and ends the process, if it is one that asks.
+/// If a shell's completion script started this process, prints the candidates and ends the process.
 pub fn answer() {
     CompleteEnv::with_factory(Cli::command).var(VARIABLE).complete();
 }
@@ -73,7 +73,7 @@ fn is_in_name(char: char) -> bool {
     char.is_alphanumeric() || "_.$@".contains(char)
 }
 
-/// The symbols that begin with a word, each after `before`. A server that does not answer gives none.
+/// The server's symbols that begin with `word`, each with `before` in front of it. Empty if the server does not answer.
 fn candidates(word: &OsStr, before: &str) -> Vec<CompletionCandidate> {
     let Some(word) = word.to_str() else { return Vec::new() };
     let Ok(list) = ask(word) else { return Vec::new() };
@@ -88,7 +88,7 @@ fn candidates(word: &OsStr, before: &str) -> Vec<CompletionCandidate> {
 
 fn ask(word: &str) -> Result<Value, Failure> {
     let client = server().map_or_else(|| Err(Failure::Closed), |server| server.client())?;
-    client.get_within(&format!("/v1/symbols?contains={}", encode(word)), PATIENCE)?.json()
+    client.get_within(&format!("/v1/symbols?contains={}", encode(word)), TIMEOUT)?.json()
 }
 
 /// The server that the unfinished command line names.

@@ -1,4 +1,5 @@
-//! `--rom`: a game in this process for one command, through the same HTTP API as a server's.
+//! `--rom`: runs a game in this process for one command. The command uses the game through the HTTP API, as on a
+//! server.
 
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
@@ -20,19 +21,19 @@ use super::client::{Address, Client, refused};
 use super::{Failure, field, state};
 use crate::{choose, output, symbols};
 
-/// The largest number of frames of one `advance`.
+/// The largest number of frames in one `advance` request.
 const FRAMES: u64 = 3600;
-/// Longer than the server lets a request wait.
-const PATIENCE: Duration = Duration::from_secs(300);
-/// How long the server gives the core for a request: at least as long as [`FRAMES`] take on a slow machine.
+/// The timeout of an `advance` request: longer than the server lets a request wait.
+const TIMEOUT: Duration = Duration::from_secs(300);
+/// How long the server waits for the core: at least as long as [`FRAMES`] frames take on a slow machine.
 const DEADLINE: Duration = Duration::from_secs(120);
 
 /// The arguments that start a game.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "A game in place of a server")]
 pub struct GameArgs {
-    /// Start this ROM for this command only, without a window, in place of using a server; its battery save is neither read
-    /// nor written
+    /// Start this ROM for this command only, without a window, instead of using a server; its battery save is neither
+    /// read nor written
     #[arg(long, value_name = "FILE")]
     rom: Option<PathBuf>,
     /// Read names of addresses from this .sym, .map, .toml or .tbl file; can be repeated
@@ -49,9 +50,9 @@ pub struct GameArgs {
     keys: Option<String>,
 }
 
-/// A game that is paused, and its server. Both end with this process.
+/// A game, which is paused at first, and its server. Both end with this process.
 pub struct Game {
-    /// Runs the server. It is there until this is dropped.
+    /// Runs the server. `None` only during the drop.
     runtime: Option<Runtime>,
     address: SocketAddr,
     token: Token,
@@ -68,7 +69,8 @@ impl GameArgs {
             .map_err(|error| Failure::Input(format!("--rom: {}", output::causes_in_a_line(&error))))?;
         let symbols = self.names(bytes == choose::DEMO_ROM)?;
         let config = Config {
-            // As bytes, so that the save file is not used. They live as long as the process.
+            // Passed as bytes, so that the save file is not used. The bytes are leaked: the core needs them until the
+            // end.
             rom: Rom::Bytes(bytes.leak()),
             speed: Speed::Unlimited,
             paused: true,
@@ -79,7 +81,7 @@ impl GameArgs {
             console: || Box::new(|_, _: &str| {}),
         };
         let core = Embedded::start(config).map_err(|error| {
-            // The error of the file names it; that of its bytes does not.
+            // An error about the file contains its path; an error about the bytes does not.
             let why = match Core::open(rom) {
                 Err(error) => output::causes_in_a_line(&error),
                 Ok(_) => format!("{}: {}", rom.display(), output::causes_in_a_line(&error)),
@@ -109,7 +111,7 @@ impl GameArgs {
         Ok(symbols)
     }
 
-    /// Brings the game to where the command begins.
+    /// Brings the game to the point where the command begins: loads the state, runs frames and plays keys.
     ///
     /// # Errors
     /// If the state or the keys cannot be used.
@@ -125,7 +127,7 @@ impl GameArgs {
     }
 }
 
-/// Serves the core to this process only, which has the token.
+/// Starts a server for the core. Only this process has the server's token.
 fn serve(core: Embedded, symbols: SymbolFiles) -> anyhow::Result<Game> {
     let token = Token::random()?;
     let served = Served::new("rom", Arc::new(core)).with_symbols(Arc::new(symbols));
@@ -143,7 +145,7 @@ fn serve(core: Embedded, symbols: SymbolFiles) -> anyhow::Result<Game> {
 }
 
 impl Game {
-    /// A client for it.
+    /// A client of the game's server.
     pub fn client(&self) -> Result<Client, Failure> {
         Client::new(Address {
             url: format!("http://{}", self.address),
@@ -153,16 +155,17 @@ impl Game {
         })
     }
 
-    /// Lets the game run until a condition of `/v1/wait` is true, for `limit` at most; `None` if it is over. No frame runs
-    /// before the wait has begun.
+    /// Runs the game until a condition of `/v1/wait` is true. Returns `None` if that takes longer than `limit`. No
+    /// frame runs before the wait has begun.
     pub fn wait(&self, condition: &Value, limit: Option<Duration>) -> Result<Option<Value>, Failure> {
         let broken = |error: &(dyn std::error::Error + 'static)| {
             Failure::Connection(format!("the game ended: {}", output::causes_in_a_line(error)))
         };
-        // The server reads the names on their first use. The wait must not stop for that: the next request would overtake it.
+        // The server reads the symbol files when it first needs a symbol. If the wait had to read them, the request to
+        // resume would overtake it. This request makes the server read them now.
         self.client()?.get("/v1/symbols?contains=frame")?;
         let mut socket = self.socket().map_err(|error| broken(error.as_ref()))?;
-        // One message: the emulator gets the requests of an array in their order.
+        // Both requests are in one array, because the emulator gets the requests of an array in order.
         let requests = json!([
             {"jsonrpc": "2.0", "id": 1, "method": "wait", "params": condition},
             {"jsonrpc": "2.0", "id": 2, "method": "v1.resume"},
@@ -197,7 +200,7 @@ impl Game {
         Ok(tungstenite::client(request, TcpStream::connect(self.address)?)?.0)
     }
 
-    /// The result of the first of some replies.
+    /// The result of the first reply in an array, or of a single reply.
     fn first(text: &str) -> Result<Value, Failure> {
         let replies: Value = serde_json::from_str(text).unwrap_or_default();
         let reply = replies.get(0).cloned().unwrap_or(replies);
@@ -212,7 +215,7 @@ impl Game {
 
 impl Drop for Game {
     fn drop(&mut self) {
-        // A client that gave up may still wait; do not wait for it.
+        // A request may still be waiting, because `wait` gave up on it; do not wait for that request.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
@@ -229,13 +232,13 @@ fn advance(client: &Client, frames: u64) -> Result<(), Failure> {
     let mut left = frames;
     while left > 0 {
         let some = left.min(FRAMES);
-        client.change_within("POST", "/v1/advance", &json!({"frames": some}).to_string(), PATIENCE)?;
+        client.change_within("POST", "/v1/advance", &json!({"frames": some}).to_string(), TIMEOUT)?;
         left -= some;
     }
     Ok(())
 }
 
-/// Plays keys and runs the frames that they take, with those at the end in which no key is held. Returns the reply of
+/// Plays keys and runs all frames of the sequence, including frames without keys at its end. Returns the reply of
 /// `POST /v1/input`.
 pub fn play(client: &Client, sequence: &str) -> Result<Value, Failure> {
     let body = json!({"sequence": sequence}).to_string();
@@ -244,7 +247,7 @@ pub fn play(client: &Client, sequence: &str) -> Result<Value, Failure> {
     Ok(reply)
 }
 
-/// The frames of a sequence that the server accepted.
+/// The number of frames of a sequence that the server has accepted.
 fn frames(sequence: &str) -> u64 {
     let frames = |press: &str| press.split_once(':').map_or(Some(1), |(_, frames)| frames.parse().ok());
     sequence.split_whitespace().filter_map(frames).sum()

@@ -1,5 +1,5 @@
-//! The one-shot commands: each does one thing in an emulator and ends. They are clients of the HTTP API, of a server that
-//! runs already or, with `--rom`, of one in this process.
+//! The one-shot commands: each does one thing in an emulator and ends. They are clients of the HTTP API: of a server
+//! that is already running or, with `--rom`, of a server in this process.
 
 pub mod client;
 pub mod complete;
@@ -29,7 +29,7 @@ pub enum Failure {
     /// The server or the emulator refused the request, or a condition did not become true.
     #[error("{0}")]
     Refused(String),
-    /// The command line has something that cannot be used.
+    /// Something on the command line cannot be used.
     #[error("{0}")]
     Input(String),
     /// There is no server, or the connection to it broke.
@@ -55,7 +55,7 @@ impl Failure {
 pub const EXIT_CODES: &str = "\
 Exit codes: 0 done, 1 not possible or the condition is not true, 2 wrong input, 3 no server or no connection.";
 
-/// The exit code of a command. Prints why it failed.
+/// The exit code of a command. If the command failed, prints why.
 pub fn end(result: Result<(), Failure>) -> anyhow::Result<ExitCode> {
     Ok(match result {
         Ok(()) | Err(Failure::Closed) => ExitCode::SUCCESS,
@@ -81,11 +81,11 @@ fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
     }
 }
 
-/// A field of a reply that every reply of this kind has.
+/// A field that the reply must have.
 fn field<'a>(reply: &'a Value, name: &str) -> Result<&'a Value, Failure> {
     reply.get(name).ok_or_else(|| {
         Failure::Connection(format!(
-            "the server's reply has no field {name}: {reply}; is it a Framewire of this version ({})?",
+            "the server's reply has no field {name}: {reply}; is it a Framewire server of this version ({})?",
             env!("CARGO_PKG_VERSION")
         ))
     })

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::server::ServerArgs;
 use super::{EXIT_CODES, Failure, end, field, print};
 
-/// The server itself limits how long it waits for the keys; this is longer.
-const PATIENCE: Duration = Duration::from_secs(3700);
+/// The timeout of the request: longer than the server itself waits for the keys.
+const TIMEOUT: Duration = Duration::from_secs(3700);
 
 /// Arguments of `framewire press`.
 #[derive(Debug, clap::Args)]
@@ -49,7 +49,7 @@ fn press(args: &Args) -> Result<(), Failure> {
     }
     let target = if args.no_wait { "/v1/input" } else { "/v1/input?wait=true" };
     let body = json!({"sequence": sequence}).to_string();
-    let reply = session.client.change_within("POST", target, &body, PATIENCE)?.json()?;
+    let reply = session.client.change_within("POST", target, &body, TIMEOUT)?.json()?;
     show(args, &reply)?;
     if args.no_wait {
         return Ok(());

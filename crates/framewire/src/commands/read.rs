@@ -8,7 +8,7 @@ use super::client::encode;
 use super::server::ServerArgs;
 use super::{EXIT_CODES, Failure, complete, end, field, print};
 
-/// A number in memory.
+/// The type of a number in memory.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 pub enum NumberType {
     U8,
@@ -20,7 +20,7 @@ pub enum NumberType {
 }
 
 impl NumberType {
-    /// Its name in the HTTP API.
+    /// The type's name in the HTTP API.
     pub fn name(self) -> &'static str {
         match self {
             NumberType::U8 => "u8",
@@ -41,7 +41,8 @@ Examples:
   framewire read 0x03005D8C --type u32
   framewire read bricks --length 70
 
-One address prints its value. Several addresses print a line each, with the address and the value. All are read in the same frame.
+For one address, the command prints the value. For several addresses, it prints a line each, with the address and the value. All \
+values are read in the same frame.
 
 {EXIT_CODES}"))]
 pub struct Args {
@@ -61,7 +62,7 @@ pub struct Args {
     server: ServerArgs,
 }
 
-/// Prints what is in memory.
+/// Reads memory and prints it.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     end(read(args))
 }
@@ -91,7 +92,7 @@ fn read(args: &Args) -> Result<(), Failure> {
         .try_for_each(|(address, value): (&String, &Value)| print(format_args!("{address} {value}")))
 }
 
-/// The path and query to read with.
+/// The path and query of the request.
 fn target(args: &Args) -> String {
     let mut query: Vec<String> = Vec::new();
     let path = match args.addresses.as_slice() {

@@ -1,4 +1,4 @@
-//! The arguments that say which server a command talks to.
+//! The arguments that say which server a command uses.
 
 use std::path::{Path, PathBuf};
 
@@ -11,10 +11,10 @@ use super::client::{Address, Client};
 use super::game::{Game, GameArgs};
 use crate::output;
 
-/// A variable with a token, for machines where a file is inconvenient.
+/// The environment variable for the token, for machines where a file is inconvenient.
 const TOKEN: &str = "FRAMEWIRE_TOKEN";
 
-/// The arguments of every command.
+/// The arguments that all one-shot commands have.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Server and output")]
 pub struct ServerArgs {
@@ -38,17 +38,18 @@ pub struct ServerArgs {
     game: GameArgs,
 }
 
-/// A server to talk to, and the emulator in this process if there is one.
+/// The server that a command uses, and the game in this process if there is one.
 pub struct Session {
-    /// The client.
+    /// A client of the server.
     pub client: Client,
-    /// The emulator of `--rom`, paused.
+    /// The game of `--rom`, which is paused at first.
     #[cfg(feature = "embedded")]
     pub game: Option<Game>,
 }
 
 impl Session {
-    /// Lets the game of `--rom` run, at the console's speed. On a server, the emulator keeps running or stays paused.
+    /// Resumes the game of `--rom`, at the console's speed. Without `--rom`, does nothing: the server's emulator keeps
+    /// running or stays paused.
     pub fn run(&self) -> Result<(), Failure> {
         #[cfg(feature = "embedded")]
         if self.game.is_some() {
@@ -60,7 +61,8 @@ impl Session {
 }
 
 impl ServerArgs {
-    /// The server, or the one in this process if a ROM is named. A server on the network is not asked for anything yet.
+    /// Starts the game of `--rom` and its server, if a ROM is named. Otherwise creates a client of the server at
+    /// `--url`, but does not connect yet.
     ///
     /// # Errors
     /// If a file cannot be used, or the ROM cannot be started.
@@ -78,7 +80,7 @@ impl ServerArgs {
         })
     }
 
-    /// A client for the server on the network.
+    /// A client of the server at `--url`.
     ///
     /// # Errors
     /// If a file cannot be used.
@@ -92,10 +94,10 @@ impl ServerArgs {
     }
 }
 
-/// The token for a server: the one in `file`, or else in the variable.
+/// The token for a server: the one in `file`, or else the one in the variable `FRAMEWIRE_TOKEN`.
 ///
 /// # Errors
-/// If there is none in the file, or it cannot be a token.
+/// If the file does not contain a token, or the variable contains something that cannot be a token.
 pub fn token(file: Option<&Path>) -> Result<Option<String>, Failure> {
     if let Some(file) = file {
         let token = Token::from_file(file)
@@ -115,10 +117,10 @@ pub fn token(file: Option<&Path>) -> Result<Option<String>, Failure> {
     Ok(Some(token.to_owned()))
 }
 
-/// The address of a server, without a slash at its end. `http://` may be left out.
+/// Parses the address of a server, in which `http://` may be left out. Returns it without a slash at its end.
 ///
 /// # Errors
-/// If it is not an address of a server.
+/// If the text is not the address of a server.
 pub fn url(text: &str) -> Result<String, String> {
     let full = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
     let full = full.trim_end_matches('/');

@@ -15,7 +15,7 @@ pub struct Event {
 pub struct Events<R>(BufReader<R>);
 
 impl<R: Read> Events<R> {
-    /// Of a reply's body.
+    /// Reads the events in the body of a reply.
     pub fn new(body: R) -> Events<R> {
         Events(BufReader::new(body))
     }

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::server::ServerArgs;
 use super::{EXIT_CODES, Failure, end, field, print, print_bytes};
 
-/// The parts of a state that `POST /v1/batch` saves and loads: the same as with `/v1/state`.
+/// The flags with which `POST /v1/batch` saves and loads the same parts of a state as `/v1/state`.
 const SAVED: u8 = 31;
 const LOADED: u8 = 29;
 
@@ -46,7 +46,7 @@ Examples:
     Load {
         #[command(flatten)]
         place: Place,
-        /// Load it even if it is a state of another game, for example of another version of it
+        /// Load the state even if it is of another game, for example of another version of the game
         #[arg(long, conflicts_with = "slot")]
         force: bool,
         #[command(flatten)]
@@ -95,7 +95,7 @@ fn load(place: &Place, force: bool, server: &ServerArgs) -> Result<(), Failure> 
         let session = server.open()?;
         return slot("load_state_slot", LOADED, place, server, &session.client);
     };
-    // First, so that a missing file is not reported after a missing server.
+    // The file comes first, so that a missing file is reported even if there is no server.
     let state = load_file(file)?;
     let session = server.open()?;
     let target = if force { "/v1/state?force=true" } else { "/v1/state" };
@@ -122,7 +122,7 @@ pub fn load_file(file: &Path) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// Saves or loads a slot with an operation.
+/// Saves or loads a slot with the operation `op`.
 fn slot(
     op: &str,
     flags: u8,
@@ -138,7 +138,7 @@ fn slot(
         let detail = problem.get("detail").and_then(|detail| detail.as_str());
         return Err(Failure::Refused(detail.map_or_else(|| problem.to_string(), str::to_owned)));
     }
-    // A stock mGBA gives no reason.
+    // A stock mGBA returns false, without a reason.
     if result.get("value") == Some(&false.into()) {
         return Err(Failure::Refused(format!(
             "the emulator could not do it ({op}, slot {number}); to load, save the slot first; to save, its folder must be \

@@ -9,7 +9,7 @@ use super::server::{ServerArgs, Session};
 use super::{EXIT_CODES, Failure, complete, end, field, print};
 use crate::settings::Seconds;
 
-/// The largest number of frames of one request.
+/// The largest number of frames that one request can wait for.
 const MOST: u32 = 216_000;
 
 /// Arguments of `framewire wait`.
@@ -54,7 +54,7 @@ fn wait(args: &Args) -> Result<(), Failure> {
             )));
         };
         let held = field(&reply, "held")? == &Value::Bool(true);
-        // A request ends after an hour of frames.
+        // The request ended after `MOST` frames, which is an hour of play; send it again.
         if !held && args.frames.is_none() {
             continue;
         }
@@ -75,7 +75,7 @@ fn wait(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// One request; `None` if the time is up.
+/// Sends one request. Returns `None` if the time of `--timeout` is up.
 fn ask(args: &Args, session: &Session, begun: Instant) -> Result<Option<Value>, Failure> {
     let frames = args.frames.unwrap_or(MOST);
     let condition = json!({"until": args.condition, "frames": frames});

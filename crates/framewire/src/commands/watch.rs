@@ -17,7 +17,7 @@ Examples:
   framewire watch score lives 'ball_x >> 8'
   framewire watch score --count 1
 
-The first lines have the present values. Then each change is a line with the frame, the expression and the new value. \
+The first lines show the current values. Then each change is a line with the frame, the expression and the new value. \
 docs/watches.md describes the expressions. Ctrl+C ends the command.
 
 {EXIT_CODES}"))]
@@ -53,14 +53,15 @@ fn watch(args: &Args) -> Result<(), Failure> {
             return Ok(());
         }
         if name == "values" {
-            // Nothing happens before the first values are known.
+            // A game of --rom begins to run only now, so that no change comes before the first values.
             session.run()?;
         }
     }
     Err(Failure::Connection(format!("the server at {} ended the watch", session.client.url())))
 }
 
-/// Prints an event. Returns how many changes it has, at most `most`.
+/// Prints an event, with at most `most` changes. Returns how many changes it printed; with `--json`, an event counts
+/// as one.
 fn show(args: &Args, name: &str, data: &Value, most: u64) -> Result<u64, Failure> {
     if name == "end" {
         let detail = data.get("detail").and_then(Value::as_str).unwrap_or("the server gave no reason");
@@ -104,7 +105,7 @@ fn show(args: &Args, name: &str, data: &Value, most: u64) -> Result<u64, Failure
     }
 }
 
-/// A value without quotes.
+/// Formats a value; a text gets no quotes.
 fn plain(value: Option<&Value>) -> String {
     match value {
         Some(Value::String(text)) => text.clone(),

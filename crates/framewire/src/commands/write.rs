@@ -17,7 +17,7 @@ Examples:
   framewire write 0x03005D8C 0xffff --type u16
   framewire write scratch --bytes 01ff7f
 
-It prints nothing if the value was written.
+The command prints nothing if the value was written.
 
 {EXIT_CODES}"))]
 pub struct Args {
@@ -69,7 +69,7 @@ fn number(text: &str) -> Result<i64, String> {
     let (sign, digits) = text.strip_prefix('-').map_or((1, text), |digits| (-1, digits));
     let hex = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"));
     let (digits, radix) = hex.map_or((digits, 10), |digits| (digits, 16));
-    // A second sign would be accepted otherwise.
+    // `from_str_radix` would accept a second sign.
     let number = if digits.starts_with(['+', '-']) { None } else { i64::from_str_radix(digits, radix).ok() };
     number
         .map(|number| sign * number)

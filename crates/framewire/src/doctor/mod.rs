@@ -16,9 +16,9 @@ use crate::settings::Settings;
 use crate::{output, safety, serve, symbols};
 
 /// How long a check waits for an answer.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A finding: whether it is good, what it is, and what to do.
+/// The result of one check: whether all is well, what was found, and advice on what to do.
 struct Finding {
     well: bool,
     text: String,
@@ -33,7 +33,7 @@ fn with_advice(finding: Finding, advice: impl Into<String>) -> Finding {
     Finding { advice: Some(advice.into()), ..finding }
 }
 
-/// An error whose text says what to do.
+/// The finding for an error whose text already says what to do.
 fn refused(error: &(dyn std::error::Error + 'static)) -> Finding {
     Finding { well: false, text: output::causes_in_a_line(error), advice: None }
 }
@@ -42,11 +42,11 @@ fn wrong(text: impl Into<String>, advice: impl Into<String>) -> Finding {
     Finding { well: false, text: text.into(), advice: Some(advice.into()) }
 }
 
-/// Checks what `framewire serve` would use with the same arguments, and prints the findings. The exit code is 1 if there is
-/// a problem.
+/// Checks what `framewire serve` would use with the same arguments, and prints the findings. The exit code is 1 if
+/// there is a problem.
 ///
 /// # Errors
-/// If the settings contradict each other, or nothing can be printed.
+/// If the settings contradict each other, or the findings cannot be printed.
 pub fn run(args: serve::Args) -> anyhow::Result<ExitCode> {
     let settings = args.settings()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -104,7 +104,7 @@ fn library() -> Finding {
     }
 }
 
-/// The emulators that `framewire serve` would serve, except the demo game, which [`library`] runs.
+/// Checks the emulators that `framewire serve` would serve, except the demo game, which [`library`] checks.
 async fn emulators(requested: &[Requested]) -> Vec<Finding> {
     if requested.is_empty() {
         return vec![script(&format!("127.0.0.1:{DEFAULT_PORT}")).await];
@@ -120,12 +120,12 @@ async fn emulators(requested: &[Requested]) -> Vec<Finding> {
     findings
 }
 
-/// The files of `--symbols`.
+/// Checks the files of `--symbols`.
 fn symbols(settings: &Settings, requested: &[Requested]) -> Vec<Finding> {
     if settings.symbols.is_empty() {
         return Vec::new();
     }
-    // Without names there is one emulator, whose name depends on what is found.
+    // If no emulator was requested, `framewire serve` looks for one, whose name is not known here.
     let names: Vec<&str> = requested.iter().map(|requested| requested.name.as_str()).collect();
     if !names.is_empty()
         && let Err(error) = symbols::check(settings, &names)
@@ -142,7 +142,7 @@ fn symbols(settings: &Settings, requested: &[Requested]) -> Vec<Finding> {
     settings.symbols.iter().map(read).collect()
 }
 
-/// The folder for snapshots and recordings. Nothing is created there.
+/// Checks the folder for snapshots and recordings, without leaving a file there.
 fn data(settings: &Settings) -> Option<Finding> {
     let Some(folder) = settings.data() else {
         let advice = "choose a folder with --data; without one, snapshots and recordings are refused";
@@ -158,7 +158,7 @@ fn data(settings: &Settings) -> Option<Finding> {
     })
 }
 
-/// Tokens, TLS and the other settings of access.
+/// Checks tokens, TLS and the other access settings.
 fn access(settings: &Settings, address: SocketAddr) -> Vec<Finding> {
     let problem = settings.access().and_then(|access| safety::check(address, &access)).err();
     let problems = [problem, settings.tls().err()];
@@ -194,7 +194,7 @@ fn library() -> Finding {
 
 async fn script(address: &str) -> Finding {
     let mine = env!("CARGO_PKG_VERSION");
-    match probe(address, PATIENCE).await {
+    match probe(address, TIMEOUT).await {
         Found::Script(Script::Framewire(version)) if version == mine => {
             well(format!("script {version} answers at {address}"))
         }
@@ -236,7 +236,8 @@ async fn port(address: SocketAddr) -> Finding {
     }
 }
 
-/// The process that listens at an address of this machine, as a phrase; empty if it cannot be found.
+/// Returns `" by NAME (process ID)"` for the process that listens at an address of this machine, or an empty text if
+/// that process cannot be found.
 #[cfg(target_os = "linux")]
 fn owner(address: &str) -> String {
     let port = address.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
@@ -248,7 +249,7 @@ fn owner(_address: &str) -> String {
     String::new()
 }
 
-/// The name and id of the process that listens at a port, if it belongs to this user.
+/// The name and id of the process that listens on a port, if it belongs to this user.
 #[cfg(target_os = "linux")]
 fn listener(port: u16) -> Option<String> {
     use std::fs;

@@ -1,4 +1,4 @@
-//! Asks a Framewire that is already running about itself and its emulators.
+//! Asks a Framewire server that is already running for its version and its emulators.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,9 +14,9 @@ use tokio::time::timeout;
 use super::{Finding, well, with_advice, wrong};
 use crate::settings::Settings;
 
-/// How long to wait for the server's answer; it may wait for its emulators.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Longest answer that is read.
+/// How long to wait for the server's answer. The server may have to wait for its emulators first.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// The longest answer that is read, in bytes.
 const MAX_ANSWER: u64 = 1 << 20;
 
 #[derive(Deserialize)]
@@ -37,7 +37,7 @@ struct Emulator {
     problem: Option<String>,
 }
 
-/// What a Framewire at `address` reports; `None` if there is no server that can be asked.
+/// The findings about the Framewire server at `address`; `None` if no Framewire server answers there.
 pub(super) async fn findings(settings: &Settings, address: SocketAddr) -> Option<Vec<Finding>> {
     // 0.0.0.0 and [::] mean every address of the machine.
     let address = match address.ip() {
@@ -49,7 +49,7 @@ pub(super) async fn findings(settings: &Settings, address: SocketAddr) -> Option
     if health.asks_for_https() {
         return Some(vec![serves_https(address)]);
     }
-    // No other program may see the token.
+    // The token is sent only to a Framewire server, not to another program.
     if !health.is_framewires() {
         return None;
     }
@@ -67,7 +67,7 @@ pub(super) async fn findings(settings: &Settings, address: SocketAddr) -> Option
     })
 }
 
-/// A Framewire that was started with a certificate.
+/// The finding for a Framewire server that was started with a certificate.
 fn serves_https(address: SocketAddr) -> Finding {
     let owner = super::owner(&address.to_string());
     let text = format!("framewire serves HTTPS at {address}{owner}; its emulators are not checked");
@@ -78,7 +78,7 @@ fn serves_https(address: SocketAddr) -> Finding {
     with_advice(well(text), advice)
 }
 
-/// A token of the settings that is enough for reading.
+/// The token for reading: the one of `--read-token-file`, or else the one of `--token-file`.
 fn token(settings: &Settings) -> anyhow::Result<Option<Token>> {
     let file = settings.read_token_file.as_deref().or(settings.token_file.as_deref());
     Ok(file.map(Token::from_file).transpose()?)
@@ -117,7 +117,7 @@ fn program(address: SocketAddr, version: Option<&str>) -> Finding {
     }
     wrong(
         format!("{text}; this program is {mine}"),
-        "to have this version, stop that server and start it again",
+        "to serve with this version, stop that server and start this program",
     )
 }
 
@@ -144,13 +144,13 @@ fn emulator(emulator: &Emulator) -> Finding {
     ))
 }
 
-/// The version in the metrics.
+/// The server's version, from its metrics.
 fn version(metrics: &str) -> Option<&str> {
     let line = metrics.lines().find(|line| line.starts_with("framewire_build_info"))?;
     line.split_once("version=\"")?.1.split('"').next()
 }
 
-/// All fields of `/healthz`.
+/// The reply of `/healthz`, with all of its fields.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "only their presence matters")]
@@ -168,7 +168,7 @@ struct Response {
 }
 
 impl Response {
-    /// Whether this is the answer of a Framewire to `/healthz`.
+    /// Whether this is a Framewire server's answer to `/healthz`.
     fn is_framewires(&self) -> bool {
         match self.status {
             200 => serde_json::from_str::<Health>(&self.body).is_ok_and(|health| health.status == "ok"),
@@ -177,7 +177,7 @@ impl Response {
         }
     }
 
-    /// Whether this is the answer to plain HTTP of a Framewire with a certificate.
+    /// Whether this is the answer that a Framewire server with a certificate sends to plain HTTP.
     fn asks_for_https(&self) -> bool {
         self.status == 400 && self.body == HTTPS_ONLY
     }
@@ -189,15 +189,15 @@ impl Response {
 }
 
 async fn get(address: SocketAddr, path: &str, token: Option<&Token>) -> anyhow::Result<Response> {
-    let answer = timeout(PATIENCE, exchange(address, path, token)).await;
-    let answer = answer.with_context(|| format!("no answer to GET {path} within {PATIENCE:?}"))??;
+    let answer = timeout(TIMEOUT, exchange(address, path, token)).await;
+    let answer = answer.with_context(|| format!("no answer to GET {path} within {TIMEOUT:?}"))??;
     let (head, body) = answer.split_once("\r\n\r\n").context("it does not speak HTTP")?;
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
     let status = status.context("it does not speak HTTP")?;
     Ok(Response { status, head: head.to_owned(), body: body.to_owned() })
 }
 
-/// Sends a request on a connection of its own and reads to the end. With HTTP/1.0 the answer is not chunked.
+/// Sends a request on a new connection and reads until the server closes it. With HTTP/1.0 the answer is not chunked.
 async fn exchange(address: SocketAddr, path: &str, token: Option<&Token>) -> io::Result<String> {
     let authorization =
         token.map_or_else(String::new, |token| format!("Authorization: Bearer {}\r\n", token.reveal()));

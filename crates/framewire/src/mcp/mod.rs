@@ -1,6 +1,6 @@
-//! `framewire mcp`: the MCP front end over stdio; and the same at `/mcp` of `framewire serve`.
+//! `framewire mcp`: serves the MCP front end over stdin and stdout. `framewire serve` has the same front end at `/mcp`.
 //!
-//! - `remote`: a server elsewhere, for `--url`.
+//! - `remote`: uses the server of `--url` instead of an emulator in this process.
 
 mod remote;
 
@@ -26,7 +26,7 @@ use remote::Remote;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 A program that runs a language model starts this command and talks to it over stdin and stdout. docs/agents.md has the settings \
-for the usual ones.
+for the usual programs.
 
 Without --rom, --attach and --url it attaches to 127.0.0.1:8888 if a script of Framewire or mGBA-http answers there, or else runs the \
 built-in demo game. A game in this process is paused between calls. `framewire serve` has the same tools at /mcp.")]
@@ -64,8 +64,9 @@ pub struct Args {
     /// Offer only tools that change nothing
     #[arg(long)]
     read_only: bool,
-    /// Also offer the tool `script`, which runs Lua code in the emulator, with all rights of the emulator's process. A window needs
-    /// `allow_script` in its script too; the server of --url needs --allow-script, and then `--toolsets script` offers the tool
+    /// Also offer the tool `script`, which runs Lua code in the emulator, with all rights of the emulator's process. A
+    /// window needs `allow_script` in its script too; the server of --url needs --allow-script, and then `--toolsets
+    /// script` offers the tool
     #[arg(long, conflicts_with_all = ["url", "read_only"])]
     allow_script: bool,
 }
@@ -79,7 +80,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     logging::start(logging::Format::default(), true, None);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let served = runtime.block_on(serve_stdio(args));
-    // A read of stdin cannot be cancelled.
+    // A pending read of stdin cannot be cancelled, so this does not wait for it.
     runtime.shutdown_background();
     served.map(|()| ExitCode::SUCCESS)
 }
@@ -157,7 +158,8 @@ pub fn front_end(settings: &Settings) -> FrontEnd {
     FrontEnd { path: framewire_mcp::PATH, routes: Arc::new(routes) }
 }
 
-/// What the routes of the front end need of the server that `calls` belongs to.
+/// The functions of the server of `calls` that the front end's routes need: who sent a request, and when the server
+/// stops.
 fn host(calls: &LocalCalls) -> HttpHost {
     let (senders, server) = (calls.clone(), calls.clone());
     HttpHost {
@@ -166,16 +168,16 @@ fn host(calls: &LocalCalls) -> HttpHost {
     }
 }
 
-/// `framewire skill`: prints how coding agents use the command line and HTTP.
+/// `framewire skill`: prints instructions for coding agents that use the command line and the HTTP API.
 ///
 /// # Errors
-/// If it cannot be printed.
+/// If the text cannot be printed.
 pub fn print_skill() -> anyhow::Result<ExitCode> {
     output::line(format_args!("{}", framewire_mcp::SKILL.trim_end())).context("cannot print the text")?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// A server in this process.
+/// A backend that calls a server in this process.
 struct Local(LocalCalls);
 
 impl Backend for Local {

@@ -1,5 +1,6 @@
-//! The methods of JSON-RPC over HTTP, by the description of the server's routes. Requests that change something have keys, so a
-//! connection that breaks does not double them.
+//! Calls the JSON-RPC methods of a remote server over HTTP. The server's OpenAPI document says which route each method
+//! has. Requests that change something have an idempotency key. So they are not performed twice if the connection
+//! breaks.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,10 +14,10 @@ use serde_json::{Value as Json, json};
 
 use crate::commands::client::{Client, encode};
 
-/// Longer than any request takes.
-const PATIENCE: Duration = Duration::from_secs(3700);
+/// The timeout of a request: longer than any request takes.
+const TIMEOUT: Duration = Duration::from_secs(3700);
 
-/// A server elsewhere.
+/// A backend that calls a remote server.
 pub struct Remote {
     client: Arc<Client>,
     routes: HashMap<String, Route>,
@@ -25,11 +26,11 @@ pub struct Remote {
 /// A route of the server.
 #[derive(Clone)]
 struct Route {
-    /// In upper case.
+    /// The HTTP method, in upper case.
     method: String,
-    /// With the names of parameters in braces.
+    /// The path, with the names of its parameters in braces.
     path: String,
-    /// The parameters of its query.
+    /// The names of the parameters in the query.
     query: Vec<String>,
 }
 
@@ -37,7 +38,7 @@ impl Remote {
     /// Asks the server which routes it has.
     ///
     /// # Errors
-    /// If there is no Framewire at the address.
+    /// If there is no Framewire server at the address.
     pub fn new(client: Client) -> anyhow::Result<Remote> {
         let described = client.get("/openapi.json").and_then(|reply| reply.json());
         let document = described.map_err(|error| anyhow!("--url: {error}"))?;
@@ -79,14 +80,15 @@ impl Backend for Remote {
         false
     }
 
-    /// A server elsewhere says nothing when it stops.
+    /// Never completes: a remote server does not announce that it stops.
     fn stopped(&self) -> EndFuture<'_> {
         Box::pin(std::future::pending())
     }
 }
 
 impl Route {
-    /// Sends a request: parameters of the path and the query first, the others in the body. `idempotency_key` is its key.
+    /// Sends a request. Parameters that belong to neither the path nor the query go into the body. The parameter
+    /// `idempotency_key` becomes the request's idempotency key.
     fn send(&self, client: &Client, mut params: Object) -> Result<Json, String> {
         let key = params.remove("idempotency_key").map(text);
         let mut target = String::new();
@@ -107,8 +109,8 @@ impl Route {
         }
         let body = Json::Object(params).to_string();
         let reply = match self.method.as_str() {
-            "GET" => client.get_within(&target, PATIENCE),
-            method => client.change_once(method, &target, &body, PATIENCE, key),
+            "GET" => client.get_within(&target, TIMEOUT),
+            method => client.change_once(method, &target, &body, TIMEOUT, key),
         };
         let reply = reply.map_err(|error| error.to_string())?;
         if reply.body.is_empty() {
@@ -122,7 +124,7 @@ impl Route {
     }
 }
 
-/// A value in a path or a query.
+/// Formats a value for a path or a query.
 fn text(value: Json) -> String {
     match value {
         Json::String(text) => text,

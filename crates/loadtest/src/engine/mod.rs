@@ -1,10 +1,10 @@
 //! Runs a plan.
 //!
-//! - [`run`]: threads, one a worker, and the collection of what they record;
-//! - `worker`: one worker's run: its pacer, its clients, its intervals;
-//! - `slots`: assigns requests to clients: idle clients, and requests that wait for one;
-//! - `pace`: waiting to the microsecond; `processor`: how much of its processor a worker used;
-//! - `timeout`: time-outs that cost nothing while nothing times out.
+//! - [`run`]: starts one thread per worker, and collects what the workers record;
+//! - `worker`: the run of one worker: its pacer, its clients and its intervals;
+//! - `slots`: assigns requests to idle clients, and keeps a queue of requests while all clients are busy;
+//! - `pace`: waits with a precision of microseconds; `processor`: measures how much processor time a worker used;
+//! - `timeout`: time-outs that cost almost nothing as long as nothing times out.
 
 mod pace;
 mod processor;
@@ -34,7 +34,7 @@ const LEAD: Duration = Duration::from_millis(30);
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Ends the run under way and all later ones that hold a clone.
+    /// Ends the current run, and all later runs that get a clone.
     pub fn stop(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -45,12 +45,12 @@ impl Stop {
     }
 }
 
-/// A piece of the run, all workers together.
+/// An interval of the run, with the records of all workers together.
 #[derive(Debug)]
 pub struct Interval {
     /// Its number, from 0.
     pub index: u64,
-    /// When it began, from the start of the window.
+    /// When it began, counted from the start of the window (the measured part of the run).
     pub start: Duration,
     /// Its nominal length.
     pub length: Duration,
@@ -61,16 +61,16 @@ pub struct Interval {
 /// What a run measured.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Length of the window; shorter than planned if it was cut short.
+    /// The length of the window (the measured part of the run); shorter than planned if the run was cut short.
     pub window: Duration,
-    /// Everything recorded.
+    /// Everything that was recorded.
     pub total: Record,
-    /// The pieces in order.
+    /// The figures of the intervals, in order.
     pub series: Vec<Point>,
-    /// The share of the available processor time that the busiest worker used for work; `None` if the system does not report
-    /// it.
+    /// The share of the available processor time that the busiest worker used for work; `None` if the system does not
+    /// report it.
     pub busy: Option<f64>,
-    /// The largest number of exchanges that were under way at a time.
+    /// The largest number of requests in flight at a time.
     pub most_in_flight: usize,
     /// How fast the probe's counter rose.
     pub pace: Option<Pace>,
@@ -84,11 +84,11 @@ enum Message {
     Done(worker::Done),
 }
 
-/// Runs `plan` against `target` on threads of its own and waits for them. `probe` is sampled during the run, `watch` is
-/// called for each interval as it ends.
+/// Runs `plan` against `target` on new threads, and waits for them. `probe` is sampled during the run, and `watch` is
+/// called for each interval when it ends.
 ///
 /// # Errors
-/// If the system denies a thread or an event queue.
+/// If the system does not provide a thread or an event queue.
 ///
 /// # Panics
 /// If a client panics.
@@ -147,7 +147,7 @@ struct Collector {
     workers: usize,
     load: Load,
     length: Duration,
-    /// Intervals that still miss the record of a worker, with the number of records that have arrived.
+    /// Intervals for which the record of a worker is still missing, each with the number of records that have arrived.
     open: BTreeMap<u64, (usize, Record)>,
     outcome: Outcome,
 }

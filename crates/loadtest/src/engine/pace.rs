@@ -1,16 +1,18 @@
-//! Waiting to the microsecond without burning the processor for longer than needed.
+//! Waits for a time with a precision of microseconds, without using the processor for longer than needed.
 //!
-//! Timers wake late by tens of microseconds, and tokio's by up to a millisecond. So the pacer sleeps to shortly before
-//! the time and yields for the rest: each yield looks for arrived replies, which then are handled as they come.
+//! The kernel's timers wake a thread tens of microseconds late, and tokio's timers up to a millisecond late. So the
+//! pacer sleeps until shortly before the time, and then yields again and again. Each yield handles the replies that
+//! have arrived.
 
 use std::time::{Duration, Instant};
 
 use tokio::task::yield_now;
 
-/// Longest that a yield keeps the processor if nothing has arrived. One that took longer lost the processor to another program.
+/// The longest time that a yield takes if nothing has arrived. If it took longer, another program had the processor
+/// meanwhile.
 const LONGEST_YIELD: Duration = Duration::from_micros(10);
 
-/// Sleeps to shortly before a time.
+/// The timer for sleeping until shortly before a time.
 #[cfg(target_os = "linux")]
 mod timer {
     use std::io;
@@ -23,20 +25,20 @@ mod timer {
     };
     use tokio::io::unix::AsyncFd;
 
-    /// How much too early to wake: the lateness of a wake-up on an ordinary machine, doubled.
+    /// How much earlier than needed to wake up: twice the lateness of a wake-up on an ordinary machine.
     pub(super) const EARLY: Duration = Duration::from_micros(120);
-    /// Least gap worth sleeping for.
+    /// The shortest wait for which sleeping is worthwhile.
     pub(super) const WORTH: Duration = Duration::from_micros(300);
 
-    /// A timer of the kernel, exact to its scheduling.
+    /// A timer of the kernel, which is as precise as the kernel's scheduling.
     pub(super) struct Timer(AsyncFd<OwnedFd>);
 
     impl Timer {
         pub(super) fn new() -> io::Result<Self> {
             let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
             let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
-            // Deprecated for types that change their descriptor while registered, which `OwnedFd` cannot; what
-            // replaces it is unsafe.
+            // `AsyncFd::new` is deprecated because of types that change their descriptor while it is registered.
+            // `OwnedFd` does not do that, and the replacement is unsafe.
             #[expect(deprecated)]
             Ok(Timer(AsyncFd::new(timer)?))
         }
@@ -63,15 +65,15 @@ mod timer {
     }
 }
 
-/// Sleeps to shortly before a time.
+/// The timer for sleeping until shortly before a time.
 #[cfg(not(target_os = "linux"))]
 mod timer {
     use std::io;
     use std::time::{Duration, Instant};
 
-    /// The runtime's timers are exact to a millisecond.
+    /// How much earlier than needed to wake up: the runtime's timers have a precision of one millisecond.
     pub(super) const EARLY: Duration = Duration::from_millis(2);
-    /// Least gap worth sleeping for.
+    /// The shortest wait for which sleeping is worthwhile.
     pub(super) const WORTH: Duration = Duration::from_millis(3);
 
     /// The runtime's own timer.
@@ -89,21 +91,23 @@ mod timer {
     }
 }
 
-/// Waits for times.
+/// Waits for points in time.
 pub(super) struct Pacer {
     timer: timer::Timer,
-    /// Processor time spent on waiting, which is not work. The processor's own clock would cost a system call for each yield:
-    /// as much as the yield.
+    /// Processor time that was spent on waiting, and does not count as work. To read the thread's processor time, each
+    /// yield would need a system call, which costs as much as the yield itself. So this is measured with the ordinary
+    /// clock.
     idle: Duration,
 }
 
 impl Pacer {
-    /// Must be called inside a runtime.
+    /// Creates a pacer. Must be called inside a runtime.
     pub(super) fn new() -> std::io::Result<Self> {
         Ok(Pacer { timer: timer::Timer::new()?, idle: Duration::ZERO })
     }
 
-    /// Waits until `time` and returns the time it is then. `activity` rises whenever anything else was done.
+    /// Waits until `time`, and returns the present time after the wait. The value of `activity` rises whenever another
+    /// task does something.
     pub(super) async fn wait(
         &mut self,
         time: Instant,

@@ -1,23 +1,24 @@
-//! How much of its processor a thread used, and how much it could have used.
+//! Measures how much processor time a thread used, and how much it could have used.
 
 use std::time::Duration;
 
-/// What a thread had of its processor since it began.
+/// The processor time of a thread since it began.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Usage {
-    /// Time for which it ran.
+    /// The time for which it ran.
     pub(super) used: Duration,
-    /// Time for which it was ready to run while another thread had the processor; zero where the system does not say.
+    /// The time for which it was ready to run while another thread had the processor; zero if the system does not
+    /// report it.
     pub(super) delayed: Duration,
 }
 
-/// This thread's usage so far; `None` where the system does not say.
+/// This thread's usage so far; `None` if the system does not report it.
 pub(super) fn usage() -> Option<Usage> {
     let used = used();
     (!used.is_zero()).then(|| Usage { used, delayed: delayed().unwrap_or_default() })
 }
 
-/// Processor time that this thread has used so far; zero where the system does not say.
+/// The processor time that this thread has used so far; zero if the system does not report it.
 #[cfg(unix)]
 fn used() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
@@ -30,15 +31,15 @@ fn used() -> Duration {
     Duration::ZERO
 }
 
-/// The second number of the kernel's statistics: nanoseconds on the run queue.
+/// The time that this thread has spent on the run queue: the second number of the kernel's statistics, in nanoseconds.
 fn delayed() -> Option<Duration> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split(' ').nth(1)?.parse().ok().map(Duration::from_nanos)
 }
 
 impl Usage {
-    /// Share (0 to 1) of the processor time it could get since `before` that this thread used for more than `idle`
-    /// waiting. `elapsed` is the time that passed.
+    /// The share (0 to 1) of the available processor time since `before` that this thread used for work. `idle` is the
+    /// processor time that it spent on waiting, and `elapsed` is the time that has passed.
     pub(super) fn busy(self, before: Usage, idle: Duration, elapsed: Duration) -> f64 {
         let worked = self.used.saturating_sub(before.used).saturating_sub(idle);
         let available = elapsed.saturating_sub(self.delayed.saturating_sub(before.delayed));

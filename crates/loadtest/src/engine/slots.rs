@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::task::{Poll, Waker};
 use std::time::Instant;
 
-/// A request to be done.
+/// A request to perform.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Job {
     /// When it is due.
@@ -13,24 +13,25 @@ pub(super) struct Job {
     pub(super) waited: bool,
 }
 
-/// What happened to a job.
+/// Where a job went.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Given {
     /// To an idle client.
     ToIdle,
-    /// No client was idle; the caller starts a new one with the job.
+    /// To a new client: no client was idle, and the caller must start a new one with the job.
     ToNew,
-    /// Into the queue.
+    /// Into the queue: all clients are busy, and there must not be more clients.
     Queued,
 }
 
-/// Assigns requests to clients. A client is a slot with a number. The client that became idle last gets the next request, so
-/// that only the connections that are needed are open.
+/// Assigns requests to clients. A client is a slot with a number. The client that became idle last gets the next
+/// request, so that only the connections that are needed are open.
 #[derive(Debug)]
 pub(super) struct Slots {
     inner: RefCell<Inner>,
     /// With a closed load: the time until which clients continue by themselves.
     closed_until: Cell<Option<Instant>>,
+    /// The largest number of clients.
     most: usize,
 }
 
@@ -51,17 +52,17 @@ struct Slot {
 }
 
 impl Slots {
-    /// At most `most` clients.
+    /// Creates slots for at most `most` clients.
     pub(super) fn new(most: usize) -> Self {
         Slots { inner: RefCell::default(), closed_until: Cell::new(None), most }
     }
 
-    /// From now until `end`, a client that has finished a job takes a new one by itself.
+    /// From now until `end`, a client that has finished a job begins a new one by itself.
     pub(super) fn close_loop(&self, end: Instant) {
         self.closed_until.set(Some(end));
     }
 
-    /// Gives a job to a client that is free.
+    /// Gives a job to an idle client, to a new client, or to the queue.
     pub(super) fn give(&self, intended: Instant) -> Given {
         let mut inner = self.inner.borrow_mut();
         let given = if let Some(index) = inner.idle.pop() {
@@ -83,12 +84,12 @@ impl Slots {
         given
     }
 
-    /// Number of the client that was added last.
+    /// The number of the client that was added last.
     pub(super) fn newest(&self) -> usize {
         self.inner.borrow().slots.len() - 1
     }
 
-    /// The next job of client `index`, whose last one is done.
+    /// Waits for the next job of client `index`, which has finished its last job.
     pub(super) async fn next(&self, index: usize) -> Job {
         if let Some(job) = self.next_at_once(index) {
             return job;
@@ -121,14 +122,14 @@ impl Slots {
         job
     }
 
-    /// Clients at work.
+    /// The number of busy clients.
     pub(super) fn busy(&self) -> usize {
         let inner = self.inner.borrow();
         inner.slots.len() - inner.idle.len()
     }
 
-    /// The number of requests that were due at or after `window` and that clients work on, and the number of those that wait
-    /// for a client.
+    /// The number of requests that clients are performing, and the number of requests that wait for a client. Only
+    /// requests that were due at or after `window` are counted.
     pub(super) fn open_since(&self, window: Instant) -> (u64, u64) {
         let inner = self.inner.borrow();
         let current = inner.slots.iter().filter_map(|slot| slot.current);
@@ -137,7 +138,7 @@ impl Slots {
         (count(&mut current.into_iter()), count(&mut inner.queue.iter().copied()))
     }
 
-    /// The largest number of clients that were at work at a time.
+    /// The largest number of clients that were busy at a time.
     pub(super) fn most_busy(&self) -> usize {
         self.inner.borrow().most_busy
     }

@@ -5,22 +5,24 @@ use std::time::{Duration, Instant};
 
 use tokio::time::{Sleep, sleep_until};
 
-/// A time-out for one exchange after the other.
+/// A time-out for exchanges that are performed one after the other.
 ///
-/// Setting a timer for each request would cost more than the request's other bookkeeping. This one's timer stays set
-/// for the exchange that first needed it; if it fires while a later one is under way, it is set again for that one.
+/// Setting a timer for each exchange would cost more than all of its other bookkeeping. So the timer stays set for an
+/// earlier exchange. If it fires during a later exchange that may take longer, it is set again for the end of that
+/// exchange's time.
 pub(super) struct Timeout {
     timeout: Duration,
     sleep: Pin<Box<Sleep>>,
 }
 
 impl Timeout {
-    /// Must be called inside a runtime.
+    /// Creates a time-out. Must be called inside a runtime.
     pub(super) fn new(timeout: Duration) -> Self {
         Timeout { timeout, sleep: Box::pin(sleep_until((Instant::now() + timeout).into())) }
     }
 
-    /// Waits for the future, but at most the time-out from `start` on. Calls `polled` at each step.
+    /// Waits for the future. Returns `None` if it is not ready when the time-out has passed since `start`. Calls
+    /// `polled` each time before it polls the future.
     pub(super) async fn run<F: Future>(
         &mut self,
         start: Instant,

@@ -16,11 +16,11 @@ use crate::record::{Ended, Record};
 use crate::schedule::Schedule;
 use crate::target::{Call, Client, Failure, Session, Target};
 
-/// Longest sleep of the pacer, so that it notices when it shall stop.
+/// The longest sleep of the pacer, so that it notices soon when the run is stopped.
 const NAP: Duration = Duration::from_millis(50);
-/// Time between two checks for the last replies.
+/// The time between two checks whether the last replies have arrived.
 const DRAIN: Duration = Duration::from_millis(1);
-/// Longest wait for replies after a run that was cut short.
+/// The longest wait for replies after a run that was cut short.
 const CUT: Duration = Duration::from_secs(1);
 /// How many requests are sent in a row before the next check for replies.
 const BURST: usize = 32;
@@ -37,7 +37,7 @@ pub(super) struct Task {
     pub(super) stop: Stop,
 }
 
-/// What a worker says in the end.
+/// What a worker reports at the end.
 pub(super) struct Done {
     pub(super) window: Duration,
     pub(super) cut_short: bool,
@@ -49,14 +49,15 @@ pub(super) struct Done {
 struct Shared {
     slots: Slots,
     record: RefCell<Record>,
-    /// Rises whenever a client does something.
+    /// A counter that rises whenever a client does something.
     activity: Cell<u64>,
-    /// Intervals that were sent to the collector.
+    /// The number of intervals that were sent to the collector.
     flushed: Cell<u64>,
     random: RefCell<fastrand::Rng>,
     plan: Plan,
+    /// The start of the window, which is the measured part of the run.
     window: Instant,
-    /// End of the window; earlier than planned after a stop.
+    /// The end of the window; earlier than planned after a stop.
     end: Cell<Instant>,
 }
 
@@ -65,7 +66,7 @@ pub(super) fn run<T: Target>(target: &T, task: Task, sender: &Sender<Message>) -
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let local = LocalSet::new();
     let done = runtime.block_on(local.run_until(work(target.session(), task, sender.clone())))?;
-    // Nobody listens any more only if the run is being given up.
+    // Sending fails only if the run was given up, so that there is no receiver.
     let _ = sender.send(Message::Done(done));
     Ok(())
 }
@@ -129,7 +130,7 @@ async fn work<S: Session>(session: S, task: Task, sender: Sender<Message>) -> io
     })
 }
 
-/// Brings requests to clients.
+/// Gives requests to clients.
 struct Offer<S> {
     shared: Rc<Shared>,
     session: S,
@@ -137,7 +138,7 @@ struct Offer<S> {
 }
 
 impl<S: Session> Offer<S> {
-    /// Gives out requests at their times; returns whether it was stopped.
+    /// Gives each request to a client when it is due. Returns whether the run was stopped.
     async fn open(
         &mut self,
         mut times: impl Iterator<Item = Instant>,
@@ -171,7 +172,7 @@ impl<S: Session> Offer<S> {
         self.wait_for_end(pacer, stop).await
     }
 
-    /// Starts `clients` that continue by themselves; returns whether it was stopped.
+    /// Starts this number of clients, which continue by themselves. Returns whether the run was stopped.
     async fn closed(
         &mut self,
         clients: usize,
@@ -211,7 +212,7 @@ impl<S: Session> Offer<S> {
     }
 }
 
-/// One client: does one request after the other.
+/// Runs one client, which performs one request after the other.
 async fn serve<C: Client>(shared: Rc<Shared>, mut client: C, index: usize, mut job: Job) {
     let (mut payload, mut reply) = (Vec::new(), Vec::new());
     let mut limit = Timeout::new(shared.plan.timeout);
@@ -251,7 +252,7 @@ impl Shared {
     }
 }
 
-/// Sends what was recorded at the end of each interval.
+/// At the end of each interval, sends what was recorded in it to the collector.
 async fn flush(shared: Rc<Shared>, interval: Duration, sender: Sender<Message>) {
     let mut end = shared.window;
     loop {
@@ -265,10 +266,11 @@ async fn flush(shared: Rc<Shared>, interval: Duration, sender: Sender<Message>) 
     }
 }
 
-/// Waits for the last replies. What is still open then has failed, unless the run was cut short: then nobody knows.
+/// Waits for the last replies. Requests that are still open after the wait have failed. But if the run was cut short,
+/// they count neither as correct nor as failed.
 async fn drain(shared: &Shared, cut_short: bool) {
-    let patience = if cut_short { shared.plan.timeout.min(CUT) } else { shared.plan.timeout };
-    let end = Instant::now() + patience;
+    let timeout = if cut_short { shared.plan.timeout.min(CUT) } else { shared.plan.timeout };
+    let end = Instant::now() + timeout;
     while shared.slots.busy() > 0 && Instant::now() < end {
         tokio::time::sleep(DRAIN).await;
     }

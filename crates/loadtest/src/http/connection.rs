@@ -8,14 +8,14 @@ use super::connector::{Connector, Stream};
 use super::response::{Head, Parser, Step};
 use crate::target::{Call, Failure};
 
-/// Read at a time, in bytes.
+/// The size of the buffer for a read, in bytes.
 const PIECE: usize = 16 * 1024;
 
 /// One connection to a server, for one HTTP/1.1 request at a time.
 #[derive(Debug)]
 pub(super) struct Connection {
     stream: Box<dyn Stream>,
-    /// What was read and not used yet.
+    /// Bytes that were read and not used yet.
     buffer: Vec<u8>,
 }
 
@@ -24,7 +24,7 @@ impl Connection {
         Ok(Connection { stream: connector.connect().await?, buffer: Vec::with_capacity(PIECE) })
     }
 
-    /// The connection, unless the server has closed it or sent data without a request.
+    /// Returns the connection, unless the server has closed it or sent data without a request.
     pub(super) fn if_open(mut self) -> Option<Connection> {
         let mut byte = [0];
         let mut context = Context::from_waker(Waker::noop());
@@ -35,11 +35,11 @@ impl Connection {
 
     pub(super) async fn send(&mut self, request: &[u8]) -> io::Result<()> {
         self.stream.write_all(request).await?;
-        // TLS keeps what does not fit into the socket.
+        // With TLS, the stream keeps data that did not fit into the socket's buffer.
         self.stream.flush().await
     }
 
-    /// Reads a response, its body into the call's reply. `bodiless`: the request was a HEAD.
+    /// Reads a response, and puts its body into the call's reply. `bodiless` says that the request was a HEAD.
     pub(super) async fn receive(&mut self, call: &mut Call<'_>, bodiless: bool) -> Result<Head, Failure> {
         self.buffer.clear();
         let mut parser = Parser::new(bodiless);

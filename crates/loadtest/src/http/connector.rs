@@ -1,4 +1,4 @@
-//! How connections to a server are made: TCP or a Unix socket, in the clear or with TLS.
+//! Opens connections to a server: over TCP or a Unix socket, with or without TLS.
 
 use std::fmt;
 use std::io;
@@ -17,7 +17,7 @@ use tokio_rustls::TlsConnector;
 
 use crate::url::{Url, UrlError};
 
-/// A connection's bytes.
+/// A connection, as a stream of bytes.
 pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send + fmt::Debug {}
 
 impl<T: AsyncRead + AsyncWrite + Unpin + Send + fmt::Debug> Stream for T {}
@@ -25,25 +25,25 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send + fmt::Debug> Stream for T {}
 /// Which servers are trusted over TLS.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Trust {
-    /// Those with a certificate of an authority that this machine trusts.
+    /// Servers with a certificate of an authority that this machine trusts.
     #[default]
     System,
-    /// Those with a certificate of an authority in this PEM file, or with one of these certificates.
+    /// Servers with a certificate of an authority in this PEM file, or with one of the certificates in the file.
     File(PathBuf),
-    /// Every server, whatever it shows. Only for tests.
+    /// Every server, with any certificate. Only for tests.
     Anyone,
 }
 
-/// Why connections cannot be made.
+/// Why connections cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectorError {
-    /// An address that leads nowhere.
+    /// The address cannot be used.
     #[error(transparent)]
     Url(#[from] UrlError),
-    /// Not a kind of address that HTTP has.
+    /// The address is not an HTTP address.
     #[error("{0}:// is not supported; use an http:// or https:// address")]
     Scheme(String),
-    /// A file of certificates.
+    /// The file of certificates cannot be used.
     #[error("{path} has no certificate in PEM form that can be used: {reason}")]
     Certificates {
         /// The file.
@@ -51,21 +51,21 @@ pub enum ConnectorError {
         /// What is wrong.
         reason: String,
     },
-    /// The machine trusts nobody.
+    /// This machine does not trust any authority.
     #[error("this machine has no certificates of authorities; name a file with --cacert")]
     NoAuthorities,
-    /// A name that no certificate can have.
+    /// The host has a name that no certificate can have.
     #[error("{0:?} cannot be the name of a TLS server")]
     Name(String),
-    /// TLS as a whole.
+    /// TLS cannot be set up.
     #[error("TLS cannot be set up")]
     Tls(#[from] rustls::Error),
-    /// A system without them.
+    /// The system has no Unix sockets.
     #[error("this system has no Unix sockets; leave --unix-socket out")]
     NoUnixSockets,
 }
 
-/// Where a server is.
+/// The address of a server.
 #[derive(Debug, Clone)]
 enum Place {
     Tcp(SocketAddr),
@@ -73,7 +73,7 @@ enum Place {
     Unix(PathBuf),
 }
 
-/// Makes connections to one server.
+/// Opens connections to one server.
 #[derive(Clone)]
 pub(super) struct Connector {
     place: Place,
@@ -89,7 +89,8 @@ impl fmt::Debug for Connector {
 }
 
 impl Connector {
-    /// To the server at `url`, or to the one that listens on `unix_socket`. `http2` is what TLS asks for.
+    /// A connector for the server at `url`, or for the server that listens on `unix_socket`. `http2` says which
+    /// version of HTTP to ask for in TLS.
     pub(super) fn new(
         url: &Url,
         unix_socket: Option<&Path>,
@@ -166,7 +167,7 @@ fn authorities(trust: &Trust) -> Result<RootCertStore, ConnectorError> {
     if store.is_empty() { Err(unusable("it is empty".to_owned())) } else { Ok(store) }
 }
 
-/// Takes every certificate, for tests of servers whose certificate nobody vouches for.
+/// Accepts every certificate, for tests of servers whose certificate is not signed by an authority.
 #[derive(Debug)]
 struct Unverified(Arc<CryptoProvider>);
 

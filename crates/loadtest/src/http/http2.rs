@@ -14,14 +14,15 @@ use super::connector::Connector;
 use super::response::BODY;
 use crate::target::{Call, Failure};
 
-/// A connection that clients share. It is made when the first request needs it, and again after its end.
+/// A connection that clients share. It is opened when the first request needs it. After it has ended, it is opened
+/// again.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SharedConnection(Arc<Mutex<Option<Open>>>);
 
 #[derive(Debug)]
 struct Open {
     sender: SendRequest<Bytes>,
-    /// Ends with the connection.
+    /// The task that moves the connection's data. It ends with the connection.
     driver: JoinHandle<()>,
 }
 
@@ -46,14 +47,14 @@ impl SharedConnection {
         let (sender, connection) = client::handshake(stream).await.map_err(failure)?;
         call.mark_connected(Some(start.elapsed()));
         let driver = tokio::spawn(async move {
-            // The requests under way get the error too.
+            // The error can be ignored here, because the requests in flight get it, too.
             let _ = connection.await;
         });
         *open = Some(Open { sender: sender.clone(), driver });
         Ok(sender)
     }
 
-    /// Sends a request and returns its status; the reply's body goes into the call.
+    /// Sends a request and returns the status of the reply. The reply's body goes into the call.
     pub(super) async fn exchange(
         &self,
         connector: &Connector,
@@ -62,7 +63,7 @@ impl SharedConnection {
         call: &mut Call<'_>,
     ) -> Result<u16, Failure> {
         let sender = self.sender(connector, call).await?;
-        // Waits while the server does not take more requests at a time.
+        // Waits while the server does not accept more requests at the same time.
         let mut sender = sender.ready().await.map_err(failure)?;
         call.mark_sent(body.len());
         let (response, mut stream) = sender.send_request(request, body.is_empty()).map_err(failure)?;

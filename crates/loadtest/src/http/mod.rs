@@ -1,10 +1,11 @@
-//! The built-in target: HTTP/1.1 as lean as a load tester needs it, and HTTP/2; in the clear or with TLS.
+//! The built-in target for HTTP: HTTP/1.1, with only the features that a load tester needs, and HTTP/2; both with or
+//! without TLS.
 //!
-//! - [`HttpTarget`]: which server is sent which requests, and how connections are used;
-//! - [`request`]: the requests; [`template`]: where the payload goes in them;
-//! - `connector`: how connections are made; [`Trust`]: which servers are trusted;
-//! - `connection`: one connection, one request at a time; `response`: where a response ends, and its body;
-//! - `http2`: one connection, many requests at a time.
+//! - [`HttpTarget`]: a server, the requests for it, and how connections to it are used;
+//! - [`request`]: the requests; [`template`]: text with placeholders for the payload;
+//! - `connector`: opens connections; [`Trust`]: which servers are trusted;
+//! - `connection`: a connection with one request at a time; `response`: finds the body of a response and its end;
+//! - `http2`: a connection with many requests at a time.
 
 mod connection;
 mod connector;
@@ -34,9 +35,10 @@ use template::Template;
 /// How connections are used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reuse {
-    /// Whether a connection serves one request after the other; else each request opens and closes its own.
+    /// Whether a connection serves one request after the other. If not, each request opens and closes its own
+    /// connection.
     pub keep_alive: bool,
-    /// When a request that failed is tried again.
+    /// The retries of failed requests.
     pub retries: Retries,
 }
 
@@ -46,7 +48,7 @@ impl Default for Reuse {
     }
 }
 
-/// How a server is reached.
+/// How to connect to a server.
 #[derive(Debug, Clone, Default)]
 pub struct HttpOptions {
     /// How connections are used.
@@ -61,7 +63,7 @@ pub struct HttpOptions {
     pub nagle: bool,
 }
 
-/// A server that is sent requests.
+/// An HTTP server and the requests for it, as a target.
 #[derive(Debug, Clone)]
 pub struct HttpTarget {
     config: Arc<Config>,
@@ -75,18 +77,18 @@ struct Config {
     http2: bool,
 }
 
-/// A request, ready to be filled.
+/// A request that is ready to be sent, except for the payload.
 #[derive(Debug)]
 struct Prepared {
     method: Method,
     /// The whole address, for HTTP/2.
     uri: Template,
     headers: Vec<(HeaderName, Template)>,
-    /// Everything before the body but its length, for HTTP/1.1.
+    /// Everything before the body except for the header with its length, for HTTP/1.1.
     head: Template,
     body: Option<Template>,
     check: Check,
-    /// Sum of the weights of all requests up to this one.
+    /// The sum of the weights of all requests up to and including this one.
     until: f64,
 }
 
@@ -121,11 +123,11 @@ impl Prepared {
         }
     }
 
-    /// Adds the request as HTTP/1.1 sends it.
+    /// Appends the request, in the format of HTTP/1.1, to `out`.
     fn fill(&self, payload: &[u8], out: &mut Vec<u8>) {
         self.head.fill(payload, out);
         let length = self.body.as_ref().map(|body| body.len(payload.len()));
-        // A method that usually has a body says that there is not one.
+        // With a method that usually has a body, the length must be sent even if there is no body.
         let length = length.or((self.method == Method::POST || self.method == Method::PUT).then_some(0));
         if let Some(length) = length {
             // Writing to memory does not fail.
@@ -137,7 +139,7 @@ impl Prepared {
         }
     }
 
-    /// The request as HTTP/2 sends it.
+    /// The request for HTTP/2.
     fn http2(&self, payload: &[u8]) -> Result<(http::Request<()>, Bytes), Failure> {
         fn filled(template: &Template, payload: &[u8]) -> Vec<u8> {
             let mut out = Vec::with_capacity(template.len(payload.len()));
@@ -157,13 +159,14 @@ impl Prepared {
 }
 
 impl HttpTarget {
-    /// The server at `url`. Each request is chosen from `requests` by their weights.
+    /// A target for the server at `url`. Each time, a request is chosen at random from `requests`, according to their
+    /// weights.
     ///
     /// # Errors
-    /// If connections to it cannot be made.
+    /// If connections to the server cannot be opened.
     ///
     /// # Panics
-    /// Without any request.
+    /// If `requests` is empty.
     pub fn new(url: &Url, requests: &[Request], options: &HttpOptions) -> Result<HttpTarget, ConnectorError> {
         assert!(!requests.is_empty(), "a target needs a request");
         let HttpOptions { reuse, trust, unix_socket, http2, nagle } = options;
@@ -180,14 +183,14 @@ impl HttpTarget {
         Ok(HttpTarget { config: Arc::new(config) })
     }
 
-    /// Connects once, to see whether the server is there and trusted.
+    /// Connects once, to check that the server can be reached and is trusted.
     ///
     /// # Errors
-    /// If it is not, or does not answer within `patience`.
-    pub fn reach(&self, patience: Duration) -> io::Result<()> {
+    /// If it cannot be reached within `timeout`, or is not trusted.
+    pub fn reach(&self, timeout: Duration) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
-            match tokio::time::timeout(patience, self.config.connector.connect()).await {
+            match tokio::time::timeout(timeout, self.config.connector.connect()).await {
                 Ok(connected) => connected.map(drop),
                 Err(_) => Err(io::ErrorKind::TimedOut.into()),
             }
@@ -203,7 +206,7 @@ impl Target for HttpTarget {
     }
 }
 
-/// What the clients of one worker have in common.
+/// What the clients of one worker share.
 #[derive(Debug)]
 pub struct HttpSession {
     config: Arc<Config>,
@@ -224,13 +227,14 @@ impl Session for HttpSession {
     }
 }
 
-/// One client of an HTTP server. With HTTP/1.1 it has a connection of its own.
+/// One client of an HTTP server. With HTTP/1.1, it has its own connection.
 #[derive(Debug)]
 pub struct HttpClient {
     config: Arc<Config>,
-    /// Kept for the next request. Taken out while a request is under way, so that a dropped request drops it.
+    /// The connection of HTTP/1.1, which is kept for the next request. It is taken out during a request, so that it is
+    /// dropped together with a request that is dropped.
     connection: Option<Connection>,
-    /// The connection of HTTP/2.
+    /// The connection of HTTP/2, which the clients of a worker share.
     shared: http2::SharedConnection,
     request: Vec<u8>,
     random: fastrand::Rng,

@@ -1,4 +1,4 @@
-//! What is sent: one request, or a list with weights.
+//! The requests that are sent: one request, or a list of requests with weights.
 
 use std::fmt;
 use std::path::Path;
@@ -10,58 +10,58 @@ use serde::Deserialize;
 use super::template::Template;
 use crate::check::{Check, CheckError, text_or_file};
 
-/// A request that is sent again and again, each time with a fresh payload in its places.
+/// A request that is sent many times, each time with another payload in its placeholders.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// Its method.
     pub method: Method,
-    /// Path and query; `{}` is a place for the payload.
+    /// Path and query; `{}` is a placeholder for the payload.
     pub path: String,
-    /// Header lines, in order. One with the name `Host` replaces the target's.
+    /// Header lines, in order. A line with the name `Host` replaces the target's own.
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// Its body, if it has one.
     pub body: Option<Template>,
-    /// Checks of replies.
+    /// The check of the replies.
     pub check: Check,
-    /// How often it is sent, compared with the others in the list.
+    /// How often the request is sent, compared with the other requests in the list.
     pub weight: f64,
 }
 
 /// Why something is not a request.
 #[derive(Debug, thiserror::Error)]
 pub enum RequestError {
-    /// Not a method.
+    /// The text is not a method.
     #[error("{0:?} is not a method; use for example GET or POST")]
     Method(String),
-    /// Not a header line.
+    /// The text is not a header line.
     #[error("{0:?} is not a header; write it as 'Name: value'")]
     Header(String),
-    /// A path without its `/`, or with a character that must be escaped.
+    /// The path does not begin with `/`, or contains a character that must be escaped.
     #[error("{0:?} is not a path; write for example /v1/batch, and other characters as %XX")]
     Path(String),
-    /// Not above 0.
+    /// The weight is not above 0.
     #[error("a weight of {0}; give a number above 0, such as 1 or 0.5")]
     Weight(f64),
-    /// A check that cannot be read.
+    /// The text is not a check.
     #[error(transparent)]
     Check(#[from] CheckError),
     /// A file cannot be read.
     #[error("cannot read {0}")]
     File(String, #[source] std::io::Error),
-    /// A file of another form.
+    /// The file does not have the form of a list of requests.
     #[error("{0} is not a list of requests; docs/load-testing.md shows one")]
     Malformed(String, #[source] toml::de::Error),
-    /// A list without requests.
+    /// The list has no requests.
     #[error("{0} has no [[request]]; docs/load-testing.md shows a list")]
     Empty(String),
-    /// One of a list.
+    /// A request in a list is wrong.
     #[error("request {number} of {file}")]
     InList {
-        /// Its place, from 1.
+        /// The number of the request, counted from 1.
         number: usize,
         /// The file.
         file: String,
-        /// What is wrong with it.
+        /// What is wrong with the request.
         source: Box<RequestError>,
     },
 }
@@ -79,7 +79,7 @@ impl Request {
         }
     }
 
-    /// Whether the payload goes anywhere.
+    /// Whether the request has a placeholder for the payload.
     pub fn has_place(&self) -> bool {
         Template::new(self.path.as_bytes()).has_place() || self.body.as_ref().is_some_and(Template::has_place)
     }
@@ -88,7 +88,7 @@ impl Request {
 /// Reads a method.
 ///
 /// # Errors
-/// If it has other characters than a method.
+/// If the text contains characters that a method cannot have.
 pub fn method(text: &str) -> Result<Method, RequestError> {
     text.parse().map_err(|_| RequestError::Method(text.to_owned()))
 }
@@ -96,7 +96,7 @@ pub fn method(text: &str) -> Result<Method, RequestError> {
 /// Reads a header line, `Name: value`.
 ///
 /// # Errors
-/// If it is of another form.
+/// If the line does not have this form.
 pub fn header(line: &str) -> Result<(HeaderName, HeaderValue), RequestError> {
     let malformed = || RequestError::Header(line.to_owned());
     let (name, value) = line.split_once(':').ok_or_else(malformed)?;
@@ -105,7 +105,7 @@ pub fn header(line: &str) -> Result<(HeaderName, HeaderValue), RequestError> {
     Ok((name, value))
 }
 
-/// A body as people type it: text, or `@FILE`.
+/// Reads a body, as users type it: a text, or `@FILE`.
 ///
 /// # Errors
 /// If the file cannot be read.
@@ -122,7 +122,7 @@ struct List {
     request: Vec<Entry>,
 }
 
-/// One of the list.
+/// A request in the list.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
@@ -135,7 +135,7 @@ struct Entry {
     weight: Option<f64>,
 }
 
-/// Reads a list of requests. All get `headers` before their own.
+/// Reads a list of requests. All requests get `headers` before their own headers.
 ///
 /// # Errors
 /// If the file cannot be read, or something in it is not a request.
@@ -172,9 +172,9 @@ impl Entry {
             return Err(RequestError::Weight(weight));
         }
         let body = self.body.map(|text| body(&text, folder)).transpose()?;
-        let unnamed = if body.is_some() { Method::POST } else { Method::GET };
+        let default = if body.is_some() { Method::POST } else { Method::GET };
         let mut request = Request { headers, body, weight, ..Request::get(&self.path) };
-        request.method = self.method.map_or(Ok(unnamed), |text| method(&text))?;
+        request.method = self.method.map_or(Ok(default), |text| method(&text))?;
         request.check = match self.check {
             Some(text) => Check::parse(&text, folder)?,
             None if request.has_place() => Check::Echo,

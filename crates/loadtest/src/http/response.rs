@@ -4,12 +4,12 @@ use crate::target::Failure;
 
 /// The largest number of header lines that are accepted.
 const LINES: usize = 64;
-/// Longest head accepted, in bytes.
+/// The longest head that is accepted, in bytes.
 const HEAD: usize = 64 * 1024;
-/// Longest body accepted, in bytes.
+/// The longest body that is accepted, in bytes.
 pub(super) const BODY: usize = 64 * 1024 * 1024;
 
-/// What the head of a response said.
+/// What the head of a response says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) status: u16,
@@ -17,14 +17,14 @@ pub(super) struct Head {
     pub(super) keep_alive: bool,
 }
 
-/// How the end of a body is known.
+/// How the end of a body is recognised.
 #[derive(Debug, Clone, Copy)]
 enum Length {
-    /// So many bytes are still to come.
+    /// This many bytes are still to come.
     Left(usize),
-    /// In chunks.
+    /// The body comes in chunks.
     Chunks(Chunk),
-    /// The connection's end is the body's.
+    /// The body ends when the connection is closed.
     UntilClose,
 }
 
@@ -47,7 +47,7 @@ pub(super) enum Step {
 #[derive(Debug, Default)]
 pub(super) struct Parser {
     head: Option<(Head, Length)>,
-    /// Whether there is no body whatever the head says: the request was a HEAD.
+    /// Whether the request was a HEAD. Then there is no body, whatever the head says.
     bodiless: bool,
 }
 
@@ -60,7 +60,7 @@ impl Parser {
         Parser { head: None, bodiless }
     }
 
-    /// Uses what it can of `buffer` and takes it out.
+    /// Processes as many bytes of `buffer` as possible, removes them from it, and appends the body's bytes to `body`.
     pub(super) fn step(&mut self, buffer: &mut Vec<u8>, body: &mut Vec<u8>) -> Result<Step, Failure> {
         let mut used = 0;
         let (head, length) = loop {
@@ -73,7 +73,7 @@ impl Parser {
                     }
                     Some((size, head, length)) => {
                         used += size;
-                        // 100 and 103 announce the response proper.
+                        // After a status such as 100 or 103, the final response follows.
                         if head.status >= 200 {
                             self.head = Some((head, length));
                         }
@@ -113,7 +113,7 @@ impl Parser {
         Ok(if done { Step::Done(head) } else { Step::More })
     }
 
-    /// The connection ended.
+    /// Call this when the server has closed the connection. Returns the head if this is the end of the body.
     pub(super) fn closed(&self) -> Result<Head, Failure> {
         match self.head {
             Some((head, Length::UntilClose)) => Ok(head),
@@ -122,7 +122,8 @@ impl Parser {
     }
 }
 
-/// Its size, what it said, and how the body's end is known; `None` if it is not complete.
+/// Parses a head. Returns its size, its content, and how the end of the body is recognised; `None` if it is not
+/// complete.
 fn read_head(bytes: &[u8], bodiless: bool) -> Result<Option<(usize, Head, Length)>, Failure> {
     let mut lines = [httparse::EMPTY_HEADER; LINES];
     let mut response = httparse::Response::new(&mut lines);
@@ -162,7 +163,8 @@ fn read_head(bytes: &[u8], bodiless: bool) -> Result<Option<(usize, Head, Length
     Ok(Some((size, Head { status, keep_alive }, length)))
 }
 
-/// Bytes used and whether the body is complete; `None` if more are needed.
+/// Processes a part of a chunked body. Returns the number of bytes used, and whether the body is complete; `None` if
+/// more bytes are needed.
 fn step_chunk(chunk: &mut Chunk, bytes: &[u8], body: &mut Vec<u8>) -> Result<Option<(usize, bool)>, Failure> {
     let line = || bytes.windows(2).position(|pair| pair == b"\r\n");
     match *chunk {
@@ -189,7 +191,7 @@ fn step_chunk(chunk: &mut Chunk, bytes: &[u8], body: &mut Vec<u8>) -> Result<Opt
 mod tests {
     use super::*;
 
-    /// Reads a response that arrives in pieces of each size.
+    /// Reads a response several times: for each size of the pieces in which it can arrive.
     fn read(response: &[u8]) -> Vec<Result<(Head, Vec<u8>), Failure>> {
         (1..=response.len())
             .map(|size| {

@@ -1,20 +1,21 @@
-//! Text with places for the payload.
+//! Text with placeholders for the payload.
 
-/// Where the payload goes.
+/// The placeholder for the payload.
 pub const PLACE: &str = "{}";
-/// What stands for `{}` itself.
+/// The text that stands for `{}` itself.
 const ESCAPED: &str = "{{}}";
 
-/// Bytes with places for the payload: `{}`. Where `{}` itself is meant, it is written `{{}}`.
+/// Bytes with placeholders for the payload, `{}`. A literal `{}` is written `{{}}`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Template {
+    /// The bytes before the first placeholder.
     first: Vec<u8>,
-    /// What follows each place.
+    /// The bytes after each placeholder.
     rest: Vec<Vec<u8>>,
 }
 
 impl Template {
-    /// Reads text.
+    /// Parses a text.
     pub fn new(text: &[u8]) -> Template {
         let mut template = Template::default();
         let mut left = text;
@@ -37,17 +38,17 @@ impl Template {
         self.rest.last_mut().unwrap_or(&mut self.first)
     }
 
-    /// Whether the payload goes anywhere.
+    /// Whether there is a placeholder.
     pub fn has_place(&self) -> bool {
         !self.rest.is_empty()
     }
 
-    /// Its length with a payload of this length.
+    /// The length of the text with a payload of this length.
     pub fn len(&self, payload: usize) -> usize {
         self.first.len() + self.rest.iter().map(|part| payload + part.len()).sum::<usize>()
     }
 
-    /// Adds it to `out`, with the payload in its places.
+    /// Appends the bytes to `out`, with the payload in place of each placeholder.
     pub fn fill(&self, payload: &[u8], out: &mut Vec<u8>) {
         out.extend_from_slice(&self.first);
         for part in &self.rest {

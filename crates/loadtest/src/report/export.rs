@@ -1,4 +1,4 @@
-//! Rows for other programs: as CSV, and in Prometheus' text format.
+//! Exports rows for other programs: as CSV, and in Prometheus' text format.
 
 use std::fmt::Write;
 
@@ -18,11 +18,11 @@ const FIGURES: [Figure; 8] = [
     Figure::Max,
 ];
 
-/// A count or share of a row: its name in CSV, its name for Prometheus, what it is, and its value.
+/// A count or share of a row: its name in CSV, its name and its help text for Prometheus, and its value.
 type Value = (&'static str, &'static str, &'static str, fn(&Row) -> Option<f64>);
 
 const VALUES: [Value; 13] = [
-    ("asked", "asked_per_second", "Requests asked for a second", |row| row.asked),
+    ("asked", "asked_per_second", "Requested rate in requests per second", |row| row.asked),
     ("concurrency", "concurrency", "Clients of a closed load", |row| {
         row.concurrency.map(|count| count as f64)
     }),
@@ -30,10 +30,10 @@ const VALUES: [Value; 13] = [
     ("requests", "requests", "Requests that were due in the window", |row| Some(row.requests as f64)),
     ("correct", "correct_replies", "Correct replies", |row| Some(row.correct as f64)),
     ("success", "success_percent", "Share of correct replies", |row| Some(row.success)),
-    ("achieved", "achieved_per_second", "Correct replies a second in the window", |row| Some(row.achieved)),
+    ("achieved", "achieved_per_second", "Correct replies per second in the window", |row| Some(row.achieved)),
     ("waited", "waited", "Requests for which no connection was free", |row| Some(row.waited as f64)),
     ("connections", "connections", "Connections opened", |row| Some(row.connections as f64)),
-    ("retries", "retries", "Further tries", |row| Some(row.retries as f64)),
+    ("retries", "retries", "Retries of failed requests", |row| Some(row.retries as f64)),
     ("tester_busy", "tester_busy_ratio", "Share of its processor that the tester used", |row| {
         row.tester_busy
     }),
@@ -43,7 +43,8 @@ const VALUES: [Value; 13] = [
     }),
 ];
 
-/// One line a row, after a line with the names. Latencies are in milliseconds; what was not measured is empty.
+/// One line per row, after a line with the names. Latencies are in milliseconds; cells of what was not measured are
+/// empty.
 pub fn csv(report: &Report) -> String {
     let latencies = || FIGURES.map(Metric::Intended).into_iter().chain(FIGURES.map(Metric::Sent));
     let mut names: Vec<String> = ["target", "strategy", "load"].map(str::to_owned).to_vec();
@@ -62,7 +63,7 @@ pub fn csv(report: &Report) -> String {
     out
 }
 
-/// A cell of text (RFC 4180).
+/// A cell with a text, quoted if needed (RFC 4180).
 fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))

@@ -1,8 +1,8 @@
-//! Numbers for people.
+//! Formats numbers for people.
 
 use std::time::SystemTime;
 
-/// Milliseconds with three digits or so: `0.062`, `4.91`, `17.5`, `1,465`.
+/// Milliseconds with about three digits: `0.062`, `4.91`, `17.5`, `1,465`.
 pub fn millis(value: f64) -> String {
     let decimals = match value.abs() {
         value if value >= 99.95 => 0,
@@ -13,7 +13,7 @@ pub fn millis(value: f64) -> String {
     thousands(&format!("{value:.decimals$}"))
 }
 
-/// A number a second: `0.5`, `63.3`, `1,200`, `112,700`.
+/// A number per second: `0.50`, `63.31`, `1,200`, `112,700`.
 pub fn rate(value: f64) -> String {
     let decimals = match value.abs() {
         value if value >= 999.95 || (value - value.round()).abs() < 1e-9 => 0,
@@ -23,7 +23,7 @@ pub fn rate(value: f64) -> String {
     thousands(&format!("{value:.decimals$}"))
 }
 
-/// Percent, never rounded up to 100 nor down to 0: `100%`, `99.97%`, `0.01%`.
+/// Percent, never rounded up to 100 nor down to 0: `100%`, `99.97%`, `0.1%`.
 pub fn percent(value: f64) -> String {
     if value <= 0.0 || value >= 100.0 || (value - value.round()).abs() < 1e-9 {
         return format!("{value:.0}%");
@@ -37,7 +37,7 @@ pub fn percent(value: f64) -> String {
     }
 }
 
-/// Commas between groups of three digits.
+/// Puts commas between groups of three digits.
 pub fn thousands(number: &str) -> String {
     let (whole, fraction) = number.split_at(number.find('.').unwrap_or(number.len()));
     let (sign, digits) = whole.split_at(whole.len() - whole.trim_start_matches('-').len());
@@ -51,7 +51,7 @@ pub fn thousands(number: &str) -> String {
     format!("{sign}{grouped}{fraction}")
 }
 
-/// RFC 3339 in UTC, to the second. A clock before 1970 shows that year's beginning.
+/// A time in the format of RFC 3339, in UTC and to the second. A time before 1970 is shown as the beginning of 1970.
 pub fn time(time: SystemTime) -> String {
     humantime::format_rfc3339_seconds(time.max(SystemTime::UNIX_EPOCH)).to_string()
 }
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_read_as_in_a_table() {
+    fn numbers_have_few_digits_and_commas() {
         assert_eq!(
             [0.0617, 4.913, 17.54, 99.96, 1465.2, 87501.0].map(millis),
             ["0.062", "4.91", "17.5", "100", "1,465", "87,501"]

@@ -14,14 +14,14 @@ use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 
 use crate::engine::Interval;
 
-/// A log under way, encoded in memory by a thread of its own as intervals end.
+/// A log in progress. A separate thread encodes each interval in memory when the interval has ended.
 #[derive(Debug)]
 pub struct HdrLog {
     lines: Sender<Line>,
     writer: thread::JoinHandle<io::Result<Vec<u8>>>,
 }
 
-/// A line to be.
+/// The content of a line, before it is encoded.
 #[derive(Debug)]
 struct Line {
     tag: String,
@@ -31,17 +31,18 @@ struct Line {
 }
 
 impl HdrLog {
-    /// Begins a log; `started` is the time that its lines are counted from.
+    /// Begins a log. The times in its lines are counted from `started`.
     pub fn begin(started: SystemTime) -> HdrLog {
         let (lines, received) = channel();
         let writer = thread::spawn(move || write(started, &received));
         HdrLog { lines, writer }
     }
 
-    /// Adds an interval of the run `name` whose window began `start` after the log did.
+    /// Adds an interval of the run `name`. `start` is the time from the beginning of the log to the beginning of the
+    /// run's window, which is the measured part of the run.
     pub fn add(&self, name: &str, start: Duration, interval: &Interval) {
         for (clock, latencies) in [("intended", &interval.record.intended), ("sent", &interval.record.sent)] {
-            // A writer that failed says why in `finish`.
+            // Sending fails only if the writer has failed; `finish` returns its error.
             let _ = self.lines.send(Line {
                 tag: format!("{name}-{clock}"),
                 start: start + interval.start,

@@ -11,7 +11,7 @@ use crate::target::Failure;
 
 const STYLE: &str = include_str!("page.css");
 
-/// The page.
+/// Creates the page.
 pub fn page(report: &Report) -> String {
     let rows = report.shown();
     let title = escape(&format!("Load test of {}", report.target.url));

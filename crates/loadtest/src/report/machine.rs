@@ -1,4 +1,4 @@
-//! Where it was measured.
+//! Describes the machine on which something was measured.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,14 +15,14 @@ pub struct Machine {
     pub processor: String,
     /// Number of processors.
     pub processors: usize,
-    /// Processors the tester was allowed to use; fewer if it was pinned.
+    /// The processors that the tester was allowed to use; not all of them if it was pinned.
     pub allowed: Vec<usize>,
-    /// Load average of the last minute before the first run, where the system says.
+    /// The load average of the last minute before the first run, if the system reports it.
     pub load: Option<f64>,
 }
 
 impl Machine {
-    /// This one, now.
+    /// This machine, in its present state.
     pub fn here() -> Machine {
         let processors = processors();
         let allowed = allowed();
@@ -37,7 +37,7 @@ impl Machine {
         }
     }
 
-    /// In one line.
+    /// A description in one line.
     pub fn summary(&self) -> String {
         let pinned = match self.allowed.len() {
             count if count < self.processors => format!(" (tester on {:?})", self.allowed),

@@ -1,9 +1,9 @@
-//! What is written at the end.
+//! The report that is written at the end.
 //!
 //! - [`Report`]: everything, as JSON (`docs/bench-json.md` describes it);
 //! - [`markdown`]: for a terminal; [`html`]: one page with [`plot`]s; `parts`: the [`table`]s and sentences of both;
 //! - [`export`]: CSV and Prometheus' text format; [`hdr_log`]: the histograms themselves;
-//! - [`machine`]: where it was measured; [`mod@format`]: numbers for people.
+//! - [`machine`]: describes the machine; [`mod@format`]: formats numbers for people.
 
 pub mod export;
 pub mod format;
@@ -25,12 +25,12 @@ use crate::row::{Phase, Row};
 use crate::search::Limit;
 use machine::Machine;
 
-/// Name of the schema.
+/// The name of the schema.
 pub const SCHEMA: &str = "framewire-bench";
-/// Version of the schema; rises when a reader of the last version could not read the next.
+/// The version of the schema. It rises when programs that read the previous version cannot read the new one.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// Everything that was measured in one go, and with what.
+/// Everything that one call of the program measured, and how.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// [`SCHEMA`].
@@ -41,22 +41,22 @@ pub struct Report {
     pub tool: String,
     /// The command line.
     pub command: Vec<String>,
-    /// When it began, RFC 3339 in UTC.
+    /// When the measurement began, in the format of RFC 3339 and in UTC.
     pub started: String,
-    /// Where.
+    /// The machine on which the load tester ran.
     pub machine: Machine,
-    /// What.
+    /// What was measured.
     pub target: TargetInfo,
-    /// How.
+    /// How it was measured.
     pub settings: Settings,
-    /// One a run, in the order they were made.
+    /// One row per run, in the order of the runs.
     pub rows: Vec<Row>,
-    /// The limit, if one was searched.
+    /// The limit, if there was a search for it.
     pub limit: Option<Limit>,
-    /// What the runs were judged by, if a goal was given without a search for the limit.
+    /// The goal and the runs that missed it, if a goal was given without a search for the limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
-    /// Whether it was stopped before its end.
+    /// Whether the measurement was stopped before its end.
     pub cut_short: bool,
 }
 
@@ -84,9 +84,9 @@ pub struct TargetInfo {
     pub url: String,
     /// How its connections were used.
     pub strategy: String,
-    /// What the sampled counter counts, if one was sampled; its rate is [`Row::pace`].
+    /// The unit of the sampled counter, such as `frames`, if one was sampled. Its rate is [`Row::pace`].
     pub counter: Option<String>,
-    /// Which replies counted as right.
+    /// Which replies counted as correct.
     #[serde(default)]
     pub check: String,
     /// The requests that were sent, for a target that can be sent different ones.
@@ -103,22 +103,23 @@ pub struct Settings {
     pub payload: String,
     /// Size of the payload in bytes; the largest one if it varied.
     pub payload_bytes: usize,
-    /// Whether replies had to equal it.
+    /// Whether replies had to equal the payload.
     pub checked: bool,
-    /// Length of a run's window.
+    /// The length of the window (the measured part of a run), in seconds.
     pub seconds: f64,
-    /// Unmeasured load before it; 0 is a cold start: the first measured request makes the first connection.
+    /// The seconds of load before the window, which are not measured. 0 means a cold start: the first measured request
+    /// opens the first connection.
     pub warmup: f64,
-    /// Threads.
+    /// The number of threads that sent requests.
     pub workers: usize,
-    /// The largest number of exchanges under way at a time.
+    /// The largest number of requests in flight at a time.
     pub connections: usize,
-    /// Longest wait for a reply, in seconds.
+    /// The longest wait for a reply, in seconds.
     pub timeout: f64,
 }
 
 impl Settings {
-    /// Of a plan for a target.
+    /// The settings of a plan for a target.
     pub fn of(plan: &Plan, target: &TargetInfo) -> Self {
         use crate::plan::{Arrivals, Load};
         let arrivals = match plan.load {
@@ -141,7 +142,7 @@ impl Settings {
         }
     }
 
-    /// Whether the first connection was made by the first measured request.
+    /// Whether the first measured request opened the first connection.
     pub fn cold(&self) -> bool {
         self.warmup == 0.0
     }
@@ -150,10 +151,10 @@ impl Settings {
 /// Why a file is not a report.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// Not JSON, or JSON of another form.
+    /// The text is not JSON, or is JSON of another form.
     #[error("this is not a report of `bench --json`")]
     Json(#[from] serde_json::Error),
-    /// Another program's or version's.
+    /// The report has another schema, or another version of it.
     #[error("this is {0} version {1}, and this program reads {SCHEMA} version {SCHEMA_VERSION}")]
     Schema(String, u32),
 }
@@ -177,16 +178,16 @@ impl Report {
         }
     }
 
-    /// As JSON.
+    /// Formats the report as JSON.
     pub fn to_json(&self) -> String {
-        // Nothing in a report can fail to become JSON: no maps with other keys than text.
+        // This cannot fail, because the keys of all maps in a report are texts or numbers.
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
     }
 
-    /// Reads what [`to_json`](Self::to_json) writes.
+    /// Reads a report that [`to_json`](Self::to_json) wrote.
     ///
     /// # Errors
-    /// If the text is something else, or of another version.
+    /// If the text is not a report, or has another version.
     pub fn from_json(text: &str) -> Result<Report, ReportError> {
         #[derive(Deserialize)]
         struct Header {
@@ -200,13 +201,13 @@ impl Report {
         Ok(serde_json::from_str(text)?)
     }
 
-    /// The requested rows; those of a search if there are no others.
+    /// The rows of the runs that the command line asked for or, if there are no such rows, those of the search.
     pub fn shown(&self) -> Vec<&Row> {
         let measured: Vec<_> = self.rows.iter().filter(|row| row.phase == Phase::Measure).collect();
         if measured.is_empty() { self.rows.iter().collect() } else { measured }
     }
 
-    /// One sentence on how it was measured.
+    /// One line that says how the runs were measured.
     pub fn summary(&self) -> String {
         let settings = &self.settings;
         let start = if settings.cold() {

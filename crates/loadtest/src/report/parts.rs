@@ -69,7 +69,8 @@ fn cell(summary: &Summary, value: f64) -> String {
     if summary.count > 0 { millis(value) } else { NONE.to_owned() }
 }
 
-/// A line for each row, with latencies from one of the two start times. `counter` is what the sampled counter counts.
+/// A table with a line for each row. `clock` selects the latencies: those from the intended send time, or those from
+/// the actual send. `counter` is the unit of the sampled counter.
 fn latencies(rows: &[&Row], counter: Option<&str>, clock: impl Fn(&Row) -> &Summary) -> Table {
     let counter = counter.map(|counter| format!("{counter}/s (slowest second)"));
     let heads = ["asked", "achieved", "mean", "p50", "p99", "p99.9", "max", "success"];
@@ -155,7 +156,7 @@ fn tester(rows: &[&Row]) -> Table {
     table
 }
 
-/// A line for each row with failures, and lines for the error texts that say more than their kind.
+/// A line for each row with failures, and lines for the error texts that say more than the kind of the error.
 pub(super) fn errors(rows: &[&Row]) -> Vec<(String, Vec<String>)> {
     let failed = rows.iter().filter(|row| !row.failures.is_empty());
     let lines = failed.map(|row| {
@@ -169,7 +170,7 @@ pub(super) fn errors(rows: &[&Row]) -> Vec<(String, Vec<String>)> {
     lines.collect()
 }
 
-/// What a reader must know before the figures.
+/// The sentences that a reader must see before the figures.
 pub(super) fn notices(report: &Report, rows: &[&Row]) -> Vec<Notice> {
     let mut notices = Vec::new();
     let mut add = |kind, text| notices.push(Notice { kind, text });
@@ -205,8 +206,8 @@ pub(super) fn notices(report: &Report, rows: &[&Row]) -> Vec<Notice> {
             add(Kind::Bad, format!("Missed at {load}: {}.", missed.join("; ")));
         }
     }
-    // If several runs have the same warning, it is one notice. Warnings of a search are left out, because they are about
-    // rates that the user did not choose.
+    // If several runs have the same warning, it is one notice. Warnings of a search are left out, because they are
+    // about rates that the user did not choose.
     let mut warnings: Vec<(&str, Vec<String>)> = Vec::new();
     for row in rows.iter().filter(|row| row.phase != Phase::Search) {
         for warning in &row.warnings {

@@ -10,7 +10,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// With these heads. A head that begins with `<` is of a column of text, aligned left; the others are of numbers.
+    /// A table with these column heads. A head that begins with `<` belongs to a column of text, which is aligned
+    /// left. All other columns are for numbers.
     pub fn new(heads: &[&str]) -> Table {
         Table { heads: heads.iter().map(|head| (*head).to_owned()).collect(), rows: Vec::new() }
     }
@@ -22,7 +23,7 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// Its text in Markdown.
+    /// The table in Markdown.
     pub fn finish(self) -> String {
         let names: Vec<_> = self.heads.iter().map(|head| head.trim_start_matches('<')).collect();
         let rules: Vec<_> =
@@ -36,7 +37,7 @@ impl Table {
         text
     }
 
-    /// Its text in HTML, with the cells of `success` below 100% marked.
+    /// The table in HTML. In the column `success`, cells below 100% are marked.
     pub(super) fn html(&self) -> String {
         let heads: String = self.heads.iter().map(|head| format!("<th>{}</th>", escape(head))).collect();
         let cell = |(head, cell): (&String, &String)| {

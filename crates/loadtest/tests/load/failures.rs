@@ -17,14 +17,14 @@ fn failures(row: &Row) -> BTreeMap<&str, u64> {
     row.failures.iter().map(|(kind, count)| (kind.as_str(), *count)).collect()
 }
 
-/// Fails each fourth of 40 requests.
+/// Sends 40 requests, of which every fourth fails.
 fn each_fourth(fault: fn() -> Action) -> Row {
     let server = Server::start(move |number| if number % 4 == 3 { fault() } else { Action::Echo });
     let mut plan = crate::plan(40.0, SECOND);
     plan.timeout = Duration::from_millis(300);
     let row = crate::run(server.port, Reuse::default(), &plan);
     assert_eq!((row.requests, row.correct, row.success), (40, 30, 75.0), "{row:?}");
-    assert_eq!(row.intended.count, 30, "only right replies have a latency");
+    assert_eq!(row.intended.count, 30, "only correct replies have a latency");
     row
 }
 
@@ -47,7 +47,11 @@ fn timed_out() {
     let missed = |goal: &str| goal.parse::<Goal>().unwrap().missed(&row).len();
     assert_eq!((missed("p50<300ms"), missed("p90<300ms")), (0, 1), "a quarter is slower than any limit");
     assert_eq!(failures(&row), BTreeMap::from([("timed out", 10)]));
-    assert!(row.intended.max < 300.0, "late replies are not taken for others': {:?}", row.intended);
+    assert!(
+        row.intended.max < 300.0,
+        "a late reply is not taken for the reply to another request: {:?}",
+        row.intended
+    );
 }
 
 #[test]
@@ -64,7 +68,7 @@ fn wrong_reply() {
 }
 
 #[test]
-fn without_the_check_any_reply_will_do() {
+fn without_the_check_any_reply_is_correct() {
     let server = Server::start(|_| Action::Reply("static"));
     let run = |check| {
         let plan = crate::plan(40.0, SECOND);
@@ -80,7 +84,7 @@ fn not_sent_when_no_connection_became_free() {
     plan.connections = 2;
     plan.timeout = Duration::from_millis(400);
     let row = crate::run(server.port, Reuse::default(), &plan);
-    assert_eq!(row.requests, 40, "none is forgotten: {row:?}");
+    assert_eq!(row.requests, 40, "all requests are counted: {row:?}");
     assert_eq!(row.correct, 0);
     assert!(row.failures["not sent"] >= 30 && row.failures["timed out"] >= 4, "{row:?}");
     assert_eq!(row.waited, 38, "those that were never sent waited too: {row:?}");
@@ -93,7 +97,7 @@ fn three_tries_hide_two_failures() {
     let retries = Retries::new([Duration::from_millis(1); 2]);
     let reuse = Reuse { retries, ..Reuse::default() };
     let mut plan = crate::plan(20.0, SECOND);
-    // One after the other, so that two failures and a success always belong to one request.
+    // The requests are sent one after the other, so that two failures and a success always belong to one request.
     plan.connections = 1;
     let row = crate::run(server.port, reuse, &plan);
     assert_eq!((row.correct, row.connections), (20, 41), "{row:?}");

@@ -1,4 +1,5 @@
-//! A server that freezes under a constant rate: the tester must report the latency of the requests that were due meanwhile.
+//! A server that freezes under a constant rate: the tester must report the latency of the requests that were due
+//! meanwhile.
 
 use std::sync::Mutex;
 use std::thread;
@@ -13,15 +14,15 @@ const SECONDS: f64 = 5.0;
 const FREEZE_AT: Duration = Duration::from_secs(2);
 const FREEZE: f64 = 1.0;
 
-/// Milliseconds that `percent` of the requests do not exceed: those due `x` before the freeze ends wait for `x`, all
-/// others are answered at once.
+/// The milliseconds that `percent` of the latencies should not exceed. A request that is due during the freeze waits
+/// for its end. All other requests are answered at once.
 fn expected(percent: f64) -> f64 {
     let frozen = FREEZE * RATE;
     let above = (1.0 - percent / 100.0) * RATE * SECONDS;
     1000.0 * FREEZE * (1.0 - above / frozen).max(0.0)
 }
 
-/// Answers nothing for a second, two seconds after the first request.
+/// A server that freezes for a second, two seconds after the first request.
 fn freezing() -> Server {
     let first = Mutex::new(None::<Instant>);
     Server::start(move |_| {
@@ -36,7 +37,7 @@ fn freezing() -> Server {
 }
 
 #[test]
-fn percentiles_equal_the_arithmetic_of_the_freeze() {
+fn percentiles_are_as_calculated_from_the_freeze() {
     let _alone = crate::alone();
     let server = freezing();
     let mut plan = crate::plan(RATE, Duration::from_secs_f64(SECONDS));
@@ -69,7 +70,7 @@ fn percentiles_equal_the_arithmetic_of_the_freeze() {
 }
 
 #[test]
-fn with_connections_enough_both_clocks_tell_of_the_freeze() {
+fn with_enough_connections_both_latencies_show_the_freeze() {
     let _alone = crate::alone();
     let server = freezing();
     let mut plan = crate::plan(RATE, Duration::from_secs_f64(SECONDS));

@@ -1,4 +1,4 @@
-//! Requests of every kind, to servers over TCP, Unix sockets and TLS, with HTTP/1.1 and HTTP/2.
+//! Tests requests of every kind, to servers over TCP, Unix sockets and TLS, with HTTP/1.1 and HTTP/2.
 
 use std::path::Path;
 use std::sync::mpsc;
@@ -17,7 +17,8 @@ use tokio_rustls::TlsAcceptor;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A server that replies with the request's body, or else with the query; to `/json`, with a document.
+/// A server that replies with the request's body or, if there is none, with the message in the query. To `/json`, it
+/// replies with a JSON document.
 struct Server {
     port: u16,
     /// The heads of all requests.
@@ -233,7 +234,7 @@ fn http2_sends_all_requests_over_one_connection() {
 
 #[test]
 fn a_probe_does_not_wait_for_the_connection_to_close() {
-    // This server keeps every connection open, as HTTP/1.1 has it.
+    // This server keeps every connection open, which is the default of HTTP/1.1.
     let server = Server::start(Kind::Plain);
     let url = format!("http://localhost:{}/json", server.port).parse().unwrap();
     let target = HttpTarget::new(&url, &[Request::get("/json")], &HttpOptions::default()).unwrap();

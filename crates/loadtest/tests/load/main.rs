@@ -1,4 +1,4 @@
-//! Runs against servers of the tests' own, each with one known fault.
+//! Tests the load tester with servers that the tests start, many of them with a known fault.
 
 mod failures;
 mod freeze;
@@ -22,7 +22,7 @@ pub fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Constant rate for a time.
+/// A plan with a constant rate.
 pub fn plan(rate: f64, duration: Duration) -> Plan {
     let load = Load::Open { rate, arrivals: Arrivals::Constant };
     Plan { load, duration, timeout: Duration::from_secs(5), ..Plan::default() }

@@ -1,4 +1,4 @@
-//! Load models, warm-up, connections, and stopping.
+//! Tests load models, warm-up, connections, and stopping.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -42,7 +42,7 @@ fn poisson_arrivals_have_the_rate_and_come_in_bursts() {
     let mut plan = crate::plan(400.0, 2 * SECOND);
     plan.load = Load::Open { rate: 400.0, arrivals: Arrivals::Poisson };
     let row = crate::run(server.port, Reuse::default(), &plan);
-    // Five standard deviations.
+    // The range is five standard deviations to either side.
     assert!((659..=941).contains(&row.requests), "{}", row.requests);
     assert_eq!(row.correct, row.requests);
     assert!(row.most_in_flight >= 3, "{}", row.most_in_flight);
@@ -149,7 +149,8 @@ fn a_tester_that_shares_its_core_says_that_it_was_the_limit() {
     let allowed = sched_getaffinity(None).unwrap();
     let mut one = CpuSet::new();
     one.set((0..CpuSet::MAX_CPU).find(|processor| allowed.is_set(*processor)).unwrap());
-    // The threads that this thread starts from now on, such as the tester's, inherit it. The server's threads began before.
+    // Threads that this thread starts from now on, such as the tester's, inherit this affinity. The server's threads
+    // do not, because they were started before.
     sched_setaffinity(None, &one).unwrap();
     let done = Arc::new(AtomicBool::new(false));
     let other = {

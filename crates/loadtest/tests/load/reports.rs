@@ -1,4 +1,4 @@
-//! Reports of real runs.
+//! Tests the reports of real runs.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -56,7 +56,7 @@ fn a_page_says_which_runs_missed_the_goal_and_each_warning_once() {
 }
 
 #[test]
-fn json_reads_back_and_pages_are_whole() {
+fn json_is_read_back_and_pages_are_complete() {
     let (plan, rows) = rows(Duration::ZERO);
     let report = report(&plan, rows);
     let read = Report::from_json(&report.to_json()).unwrap();

@@ -1,4 +1,4 @@
-//! An HTTP server with faults: a test says what it does to each request.
+//! An HTTP server with faults. A test says how the server reacts to each request.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// What happens to a request.
+/// How the server reacts to a request.
 pub enum Action {
     /// It replies with the message.
     Echo,
@@ -15,13 +15,13 @@ pub enum Action {
     Reply(&'static str),
     /// It replies with the message in pieces.
     Chunked,
-    /// A status without success.
+    /// It replies with this status, which is not a success.
     Status(u16),
-    /// The connection is closed instead of an answer.
+    /// It closes the connection without a reply.
     Close,
     /// It sends half a reply and closes the connection.
     Half,
-    /// It waits for this time.
+    /// It waits for this time, and then replies with the message.
     Silence(Duration),
 }
 
@@ -32,7 +32,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// `act` gets the number of the request, from 0.
+    /// Starts a server. `act` gets the number of each request, from 0, and says how to react to it.
     pub fn start(act: impl Fn(usize) -> Action + Send + Sync + 'static) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -58,7 +58,7 @@ impl Server {
     }
 }
 
-/// A port on which nobody listens.
+/// A port on which no program listens.
 pub fn closed_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }

@@ -1,5 +1,5 @@
-//! Compares the tester's figures with those of a server that records its own times. The tests share the machine with others,
-//! and scheduling adds a difference between the two; `benches/testers.py` compares the high percentiles on an idle machine.
+//! Compares the tester's figures with those of a server that records its own times. Other tests run at the same time,
+//! and scheduling makes the two differ. `benches/testers.py` compares the high percentiles on an idle machine.
 
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -10,13 +10,14 @@ use framewire_loadtest::row::Row;
 
 use crate::server::{Action, Server};
 
-/// The largest accepted difference of the tester's median above the server's.
+/// How much the tester's median may be above the server's.
 const ABOVE: f64 = 0.02;
-/// The largest accepted difference of a percentile below the server's: the precision of the histograms.
+/// How much a percentile of the tester may be below the server's: the precision of the histograms.
 const BELOW: f64 = 0.001;
 const ATTEMPTS: usize = 5;
 
-/// Answers after `time` and records how long it took, in milliseconds; `fault` says which requests get none of that.
+/// A server that answers after `time` and records how long that took, in milliseconds. If `fault` returns an action
+/// for a request, the server performs that action instead.
 fn recording(time: Duration, fault: fn(usize) -> Option<Action>) -> (Server, Arc<Mutex<Vec<f64>>>) {
     let times = Arc::<Mutex<Vec<f64>>>::default();
     let recorded = Arc::clone(&times);
@@ -38,7 +39,7 @@ fn percentile(times: &mut [f64], percent: f64) -> f64 {
     times[place.clamp(1, times.len()) - 1]
 }
 
-/// Measures again until the figures agree.
+/// Measures until the figures agree, at most [`ATTEMPTS`] times.
 fn agree(time: Duration, fault: fn(usize) -> Option<Action>, counts: fn(&Row) -> bool) {
     let _alone = crate::alone();
     let mut seen = Vec::new();
@@ -62,7 +63,7 @@ fn agree(time: Duration, fault: fn(usize) -> Option<Action>, counts: fn(&Row) ->
 }
 
 #[test]
-fn twenty_milliseconds_are_twenty_milliseconds() {
+fn a_delay_of_twenty_milliseconds_is_measured_correctly() {
     agree(Duration::from_millis(20), |_| None, |row| row.correct == 300);
 }
 

@@ -3,7 +3,7 @@ use framewire_media::{Decoder, Encoder, Stamp};
 
 use crate::scene::Scene;
 
-/// The number of inputs, unless `FUZZ` sets it.
+/// The number of inputs, unless the environment variable `FUZZ` sets it.
 const DEFAULT_INPUTS: u64 = 5_000;
 /// Bytes with a meaning in the format.
 const MEANINGFUL: [u8; 9] = [0, 1, 2, 4, 5, 16, 17, 127, 255];
@@ -50,11 +50,11 @@ fn malformed_messages_are_rejected_and_change_nothing() {
             assert!(decoder.image() == Some(after.image()), "input {seed}");
         }
     }
-    assert!(refused > count / 4, "only {refused} of {count} were refused: the inputs are tame");
+    assert!(refused > count / 4, "only {refused} of {count} were refused: the inputs are too harmless");
 }
 
 #[test]
-fn bytes_without_any_form_are_refused() {
+fn random_bytes_do_no_harm() {
     let random = &mut Rng::with_seed(0);
     for _ in 0..DEFAULT_INPUTS {
         let length = random.usize(0..200);

@@ -1,4 +1,4 @@
-//! The stream of pictures: against its vectors, with random pictures, and with hostile messages; and whole pictures.
+//! Tests the stream of pictures with test vectors, random pictures and malformed messages; and tests whole pictures.
 
 mod hostile;
 mod scene;

@@ -1,9 +1,9 @@
-//! Random pictures that change as games' pictures do.
+//! Random pictures that change like the pictures of games.
 
 use fastrand::Rng;
 use framewire_media::Image;
 
-/// A picture and how to change it.
+/// A picture, and the colours that changes of it use.
 #[derive(Clone)]
 pub struct Scene {
     pub width: u32,

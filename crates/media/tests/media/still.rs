@@ -4,7 +4,7 @@ use framewire_media::{Image, ImageError, jpeg, png};
 use crate::scene::Scene;
 
 #[test]
-fn a_png_has_every_pixel_as_it_was() {
+fn a_png_keeps_every_pixel() {
     let random = &mut Rng::with_seed(5);
     for _ in 0..60 {
         let scene = Scene::random(random);
@@ -51,7 +51,7 @@ fn every_kind_of_png_is_read() {
 }
 
 #[test]
-fn a_jpeg_is_one() {
+fn a_jpeg_has_its_start_and_end_markers() {
     let grey = vec![128; 240 * 160 * 3];
     let file = jpeg::encode(Image::new(240, 160, &grey).unwrap());
     assert!(file.starts_with(&[0xFF, 0xD8]) && file.ends_with(&[0xFF, 0xD9]));

@@ -3,13 +3,13 @@ use framewire_media::{Decoder, Encoder, Header, Kind, Stamp};
 
 use crate::scene::Scene;
 
-/// Streams of random pictures; `FUZZ` sets how many.
+/// The number of streams of random pictures. The environment variable `FUZZ` sets it.
 fn streams() -> u64 {
     std::env::var("FUZZ").map_or(60, |count| count.parse().expect("FUZZ is a number"))
 }
 
 #[test]
-fn what_is_decoded_is_what_was_encoded() {
+fn decoded_pictures_are_equal_to_encoded_ones() {
     let mut encoder = Encoder::new();
     for seed in 0..streams() {
         let random = &mut Rng::with_seed(seed);
@@ -39,7 +39,7 @@ fn what_is_decoded_is_what_was_encoded() {
 }
 
 #[test]
-fn nothing_is_sent_of_what_did_not_change() {
+fn unchanged_tiles_are_not_sent() {
     let random = &mut Rng::with_seed(1);
     let scene = Scene::random(random);
     let mut encoder = Encoder::new();
@@ -50,7 +50,7 @@ fn nothing_is_sent_of_what_did_not_change() {
     let mut after = scene.clone();
     after.pixels[0] ^= 1;
     let message = encoder.delta(scene.image(), 8, after.image(), stamp);
-    // A palette and a run of one tile.
+    // The message has a palette and one run of one tile.
     assert!(message.len() < Header::LEN + 64 * 3 + 4 + 1 + 64, "{}", message.len());
 }
 

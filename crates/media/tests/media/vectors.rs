@@ -1,4 +1,4 @@
-//! The vectors of `docs/video.md`. Other decoders are tested with them too.
+//! Tests with the test vectors of `docs/video.md`, which are also used to test other decoders.
 
 use framewire_media::{Decoder, Encoder, Header, Image, Kind, Stamp};
 use serde::Deserialize;
@@ -41,7 +41,7 @@ fn unhex(digits: &str) -> Vec<u8> {
 }
 
 #[test]
-fn streams_give_their_pictures() {
+fn streams_are_decoded_to_their_pictures() {
     for Stream { name, messages, pictures } in vectors().streams {
         assert_eq!(messages.len(), pictures.len(), "{name}");
         let mut decoder = Decoder::new();
@@ -55,7 +55,7 @@ fn streams_give_their_pictures() {
 }
 
 #[test]
-fn pictures_give_their_streams() {
+fn pictures_are_encoded_to_their_streams() {
     let mut encoder = Encoder::new();
     for Stream { name, messages, pictures } in vectors().streams {
         let mut before: Option<(&Picture, Vec<u8>)> = None;
@@ -84,6 +84,6 @@ fn wrong_messages_are_refused() {
         for message in before {
             decoder.decode(&unhex(&message)).unwrap_or_else(|error| panic!("before {name}: {error}"));
         }
-        assert!(decoder.decode(&unhex(&message)).is_err(), "{name} was taken");
+        assert!(decoder.decode(&unhex(&message)).is_err(), "{name} was accepted");
     }
 }

@@ -11,15 +11,15 @@ use tokio::time::timeout;
 use super::dialect::{Answer, Codec};
 use super::{Dialect, Options, closed};
 
-/// Size of a read, in bytes.
+/// The size of the buffer for a read, in bytes.
 const PIECE: usize = 16 * 1024;
 
-/// One connection, one message at a time.
+/// A connection that carries one message at a time.
 #[derive(Debug)]
 pub(super) struct Connection {
     stream: TcpStream,
     peer: SocketAddr,
-    /// Whether an exchange has failed on it.
+    /// Whether the last exchange failed.
     is_broken: bool,
     codec: Codec,
     out: Vec<u8>,
@@ -27,7 +27,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Connects and, where the dialect has one, exchanges the greeting.
+    /// Connects, and exchanges the greeting if the dialect has one.
     pub(super) async fn open(address: &str, dialect: &Dialect, options: &Options) -> Result<Self, Failure> {
         let connected = timeout(options.connect_timeout, TcpStream::connect(address)).await;
         let stream = connected.map_err(|_| Failure::TimedOut)??;
@@ -50,8 +50,8 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Whether the peer has neither closed it nor sent data without a request. Without frames, such data is taken for the
-    /// next reply.
+    /// Whether the peer has neither closed the connection nor sent data without a request. In the dialect without
+    /// frames, such data is allowed, and is taken for the next reply.
     pub(super) fn is_open(&self) -> bool {
         match SockRef::from(&self.stream).peek(&mut [MaybeUninit::uninit()]) {
             Ok(0) => false,
@@ -76,14 +76,14 @@ impl Connection {
         }
     }
 
-    /// Fetches the result of connecting from the system, as a program that waits in `connect` does. Otherwise Linux would
-    /// return it to the next `connect`, even if the connection was established meanwhile.
+    /// Calls `connect` again to fetch the result of connecting, as a program with blocking sockets does. Otherwise,
+    /// Linux would return this result to the next `connect`, even though the connection is established by then.
     pub(super) fn settle(&self) -> io::Result<()> {
         SockRef::from(&self.stream).connect(&self.peer.into())
     }
 
-    /// Like [`exchange`](Self::exchange), also after that failed: then the same socket is connected again, which systems
-    /// refuse.
+    /// Like [`exchange`](Self::exchange), but may be called again after a failure. Then it tries to connect the same
+    /// socket again, which operating systems refuse.
     pub(super) async fn exchange_again(&mut self, call: &mut Call<'_>) -> Answer {
         if self.is_broken {
             SockRef::from(&self.stream).connect(&self.peer.into())?;
@@ -94,13 +94,13 @@ impl Connection {
         answer
     }
 
-    /// Closes it without a reset.
+    /// Closes the connection without a reset.
     pub(super) async fn close(mut self) {
         // The peer may be gone already.
         let _ = self.stream.shutdown().await;
     }
 
-    /// Splits it, for many messages in flight.
+    /// The stream and the codec, for a pipeline with many messages in flight.
     pub(super) fn into_parts(self) -> (TcpStream, Codec) {
         (self.stream, self.codec)
     }

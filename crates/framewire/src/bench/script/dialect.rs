@@ -3,22 +3,22 @@ use framewire_protocol::{Batch, Decoder, Frame, Hello, Op, Outcome, Reply, Reque
 
 use super::{malformed, refused};
 
-/// Longest reply without a frame, in bytes: the buffer that the study's server had for one.
+/// The longest reply without a frame, in bytes. The server of the 2025 study had a buffer of this size for a reply.
 const UNFRAMED: u64 = 1024;
-/// Longest text reply, in bytes; the script's own limit for a message.
+/// The longest text reply, in bytes. It is also the script's limit for a message.
 const LONGEST: usize = 8 * 1024 * 1024;
 
 /// The protocol of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Dialect {
-    /// Our binary frames, after a hello; a message is the argument of the operation `echo`.
+    /// Framewire's binary frames, after a hello. A message is the argument of the operation `echo`.
     Binary,
     /// Marker text: the prefix, the message, `<|END|>`.
     ///
-    /// `framewire.echo,` asks Framewire's script to send the message back. Scripts that send everything back as it came
-    /// need an empty prefix.
+    /// The prefix `framewire.echo,` asks Framewire's script to send the message back. Scripts that send everything back
+    /// unchanged need an empty prefix.
     Marker {
-        /// What each message begins with.
+        /// The prefix of each message.
         prefix: String,
     },
     /// The message alone, as in version 6 of the study: the result of one read is the reply.
@@ -48,12 +48,12 @@ impl Dialect {
     }
 }
 
-/// Which message a reply belongs to.
+/// Identifies a message, so that a reply can be matched to it.
 pub(super) type Ticket = u32;
 /// The answer to a message.
 pub(super) type Answer = Result<Vec<u8>, Failure>;
 
-/// The bytes that an `echo` has brought back.
+/// The bytes that the operation `echo` returned.
 pub(super) fn answer(outcome: Outcome) -> Answer {
     match outcome.single() {
         Ok(Value::Bytes(bytes)) => Ok(bytes),
@@ -62,7 +62,7 @@ pub(super) fn answer(outcome: Outcome) -> Answer {
     }
 }
 
-/// The messages of one connection, in both directions. Does no I/O.
+/// Encodes the messages of one connection and decodes their replies. Does no I/O.
 #[derive(Debug)]
 pub(super) enum Codec {
     Binary(Binary),
@@ -82,9 +82,9 @@ pub(super) struct Binary {
 enum State {
     /// Nothing was received yet.
     Hello,
-    /// A part of the welcome.
+    /// A part of the welcome was received.
     Welcome(Vec<u8>),
-    /// Frames.
+    /// The whole welcome was received; only frames follow.
     Open,
 }
 
@@ -92,14 +92,14 @@ enum State {
 pub(super) struct Marker {
     prefix: String,
     buffer: Vec<u8>,
-    /// Bytes of the buffer in which no end begins.
+    /// The number of bytes at the start of the buffer in which no end mark begins.
     searched: usize,
     sent: Ticket,
     answered: Ticket,
 }
 
 impl Codec {
-    /// What must be sent, and answered, before the first message.
+    /// The greeting that must be sent and answered before the first message, if there is one.
     pub(super) fn greeting(&self) -> Option<Vec<u8>> {
         match self {
             Codec::Binary(_) => Some(Hello::new(fastrand::u64(..)).to_message().into_bytes()),
@@ -115,7 +115,7 @@ impl Codec {
         }
     }
 
-    /// The largest number of bytes that may be read at once, if that matters.
+    /// The largest number of bytes that may be read at once, if there is a limit.
     pub(super) fn longest_read(&self) -> Option<u64> {
         match self {
             Codec::Binary(_) | Codec::Marker(_) => None,
@@ -123,7 +123,7 @@ impl Codec {
         }
     }
 
-    /// Appends a message.
+    /// Appends a message to `out`.
     pub(super) fn encode(&mut self, payload: &[u8], out: &mut Vec<u8>) -> Ticket {
         match self {
             Codec::Binary(binary) => {
@@ -148,7 +148,7 @@ impl Codec {
         }
     }
 
-    /// Takes bytes as they arrived.
+    /// Takes received bytes.
     ///
     /// # Errors
     /// If they answer the greeting with anything but a welcome.
@@ -246,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_answers_are_found_in_pieces_of_each_size() {
+    fn text_answers_are_found_in_chunks_of_any_size() {
         let stream = b"one<|END|><|END|>th<|ree<|END|>";
         for size in 1..=stream.len() {
             let mut codec = Dialect::marker().codec();
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_follow_the_welcome_at_once() {
+    fn frames_directly_after_the_welcome_are_decoded() {
         let mut stream = b"framewire.welcome,1,0.1.0,b,0<|END|>".to_vec();
         let outcome = Outcome { frame: 9, results: vec![Ok(Value::Bytes(b"x".to_vec()))] };
         Frame::Pong { id: 1, frame: 2 }.encode(&mut stream);
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn another_script_is_distinguished_from_ours() {
+    fn the_error_for_another_script_says_which_script_to_load() {
         let mut codec = Dialect::Binary.codec();
         let error = codec.receive(b"<|ERROR|><|END|>").unwrap_err().to_string();
         assert!(error.contains("framewire script"), "{error}");

@@ -1,11 +1,11 @@
-//! A script that sends messages back, and ways to use sockets for that.
+//! A target for scripts that send messages back, and the strategies for using connections to it.
 //!
 //! - [`ScriptTarget`]: the address of the script, the [`Dialect`], and the strategy;
 //! - [`ScriptSession`]: the connections of one run;
 //! - `connection`: one connection, one message at a time; `pipeline`: one connection, many messages in flight.
 //!
-//! `mux` in binary frames is [`framewire_link::Link`] itself, so a measurement shows what users get. The other strategies
-//! are what people write first.
+//! The strategy `mux` with binary frames is [`framewire_link::Link`] itself, so a measurement shows what Framewire's
+//! users get. The other strategies are simpler ones that other programs use.
 
 mod connection;
 mod dialect;
@@ -21,18 +21,18 @@ use framewire_loadtest::{Check, Failure, Retries, Strategy, Target};
 pub use dialect::Dialect;
 pub use session::ScriptSession;
 
-/// How a strategy waits.
+/// Options for all strategies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// How long connecting may take.
+    /// The longest time for connecting.
     pub connect_timeout: Duration,
-    /// How long one try may take, connecting included.
+    /// The longest time for one attempt to send a message and get its reply, including the time for connecting.
     pub timeout: Duration,
-    /// When [`Strategy::PoolRetry`] tries a message again.
+    /// The waits before the retries of [`Strategy::PoolRetry`].
     pub retries: Retries,
     /// Whether the system may hold back small packets.
     pub nagle: bool,
-    /// Which answers are right.
+    /// Which replies are correct.
     pub check: Check,
 }
 
@@ -48,7 +48,7 @@ impl Default for Options {
     }
 }
 
-/// A script that sends messages back.
+/// A script that sends messages back, as a target.
 #[derive(Debug, Clone)]
 pub struct ScriptTarget {
     address: String,
@@ -58,22 +58,22 @@ pub struct ScriptTarget {
 }
 
 impl ScriptTarget {
-    /// At `address`, as `HOST:PORT`.
+    /// A target at `address`, which has the form `HOST:PORT`.
     pub fn new(address: String, strategy: Strategy, dialect: Dialect, options: Options) -> Self {
         ScriptTarget { address, strategy, dialect, options }
     }
 
-    /// When connections are opened, shared and closed.
+    /// The strategy: when connections are opened, shared and closed.
     pub fn strategy(&self) -> Strategy {
         self.strategy
     }
 
-    /// Whether it must be Framewire's script.
+    /// Whether the dialect works only with Framewire's script.
     pub fn is_ours(&self) -> bool {
         self.dialect == Dialect::Binary || self.dialect == Dialect::marker()
     }
 
-    /// The time that a message may take with all its tries, when each may take `timeout`.
+    /// The longest time for a message with all of its attempts, if each attempt may take `timeout`.
     pub fn longest(&self, timeout: Duration) -> Duration {
         match self.strategy {
             Strategy::PoolRetry => self.options.retries.longest(timeout),
@@ -81,12 +81,12 @@ impl ScriptTarget {
         }
     }
 
-    /// Which answers are right.
+    /// Which replies are correct.
     pub fn check(&self) -> &Check {
         &self.options.check
     }
 
-    /// Where it is.
+    /// The script's address.
     pub fn address(&self) -> &str {
         &self.address
     }
@@ -100,17 +100,17 @@ impl Target for ScriptTarget {
     }
 }
 
-/// The script closed the connection before it answered.
+/// The failure if the script closed the connection before it answered.
 fn closed() -> Failure {
     Failure::Reset
 }
 
-/// The script answered with an error.
+/// The failure if the script answered with an error.
 fn refused(error: impl std::fmt::Display) -> Failure {
     Failure::Other(format!("the script answered with an error: {error}"))
 }
 
-/// An answer that cannot be understood.
+/// The failure if the script's answer is neither a valid reply nor an error.
 fn malformed(answer: impl std::fmt::Display) -> Failure {
     Failure::Other(format!("the script answered with something else: {answer}"))
 }

@@ -12,10 +12,10 @@ use super::closed;
 use super::connection::Connection;
 use super::dialect::{Answer, Codec, Ticket};
 
-/// Size of a read, in bytes.
+/// The size of the buffer for a read, in bytes.
 const PIECE: usize = 64 * 1024;
 
-/// One connection, many messages in flight: a task writes, a task reads.
+/// A connection with many messages in flight. One task writes, and another task reads.
 #[derive(Debug)]
 pub(super) struct Pipeline {
     shared: Arc<Mutex<Shared>>,
@@ -25,14 +25,14 @@ pub(super) struct Pipeline {
 #[derive(Debug)]
 struct Shared {
     codec: Codec,
-    /// To the writer; none after the connection has ended. It holds at most one message of each caller, and the load
-    /// tester limits the number of callers.
+    /// Sends messages to the writing task; `None` after the connection has ended. The channel contains at most one
+    /// message of each caller, and the load tester limits the number of callers.
     out: Option<mpsc::UnboundedSender<Vec<u8>>>,
     waiting: HashMap<Ticket, oneshot::Sender<Answer>>,
 }
 
 impl Pipeline {
-    /// Takes a connection over, on the runtime this is called in.
+    /// Takes over a connection. Must be called within a tokio runtime, on which its tasks run.
     pub(super) fn start(connection: Connection) -> Self {
         let (stream, codec) = connection.into_parts();
         let (reader, mut writer) = stream.into_split();
@@ -40,12 +40,12 @@ impl Pipeline {
         let shared = Arc::new(Mutex::new(Shared { codec, out: Some(out), waiting: HashMap::new() }));
         let write = tokio::spawn(async move {
             while let Some(mut bytes) = messages.recv().await {
-                // The messages that have gathered go out in one write.
+                // All waiting messages are sent in one write.
                 while let Ok(more) = messages.try_recv() {
                     bytes.extend_from_slice(&more);
                 }
                 if writer.write_all(&bytes).await.is_err() {
-                    // The reader sees the same end and reports it.
+                    // The reading task also notices that the connection has ended, and reports it.
                     return;
                 }
             }
@@ -54,12 +54,12 @@ impl Pipeline {
         Pipeline { shared, tasks: [write, read] }
     }
 
-    /// Whether it can be used.
+    /// Whether the connection can still be used.
     pub(super) fn is_open(&self) -> bool {
         self.shared.lock().out.is_some()
     }
 
-    /// Sends a message; the receiver gets its answer, or an error if the connection ends before.
+    /// Sends a message. The receiver gets its answer, or an error if the connection ends first.
     pub(super) fn send(&self, payload: &[u8]) -> oneshot::Receiver<Answer> {
         let (sender, receiver) = oneshot::channel();
         let mut shared = self.shared.lock();
@@ -80,7 +80,7 @@ impl Drop for Pipeline {
     }
 }
 
-/// Hands out answers until the connection ends; then all callers that wait get the failure.
+/// Passes each answer to its caller until the connection ends. Then all waiting callers get the failure.
 async fn read(mut reader: OwnedReadHalf, shared: Arc<Mutex<Shared>>) {
     let mut buffer = Vec::with_capacity(PIECE);
     loop {
@@ -105,7 +105,7 @@ fn hand_out(shared: &Mutex<Shared>, bytes: &[u8]) -> Result<(), Failure> {
     let mut shared = shared.lock();
     shared.codec.receive(bytes)?;
     while let Some((ticket, answer)) = shared.codec.next()? {
-        // The late answer to a caller that gave up is dropped here.
+        // If the caller has given up, its late answer is dropped here.
         if let Some(waiting) = shared.waiting.remove(&ticket) {
             let _ = waiting.send(answer);
         }

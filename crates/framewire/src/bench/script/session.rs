@@ -23,7 +23,7 @@ struct Inner {
     kept: Kept,
 }
 
-/// What each strategy keeps. Nothing connects before the first message.
+/// The connections that each strategy keeps from one message to the next. Nothing connects before the first message.
 enum Kept {
     Single(Mutex<Option<Connection>>),
     PerRequest,
@@ -31,8 +31,8 @@ enum Kept {
         idle: SyncMutex<Vec<Connection>>,
         retries: Retries,
     },
-    /// A pool whose connections stay in it after they broke.
-    Hoard(SyncMutex<Vec<Connection>>),
+    /// A pool that also keeps broken connections.
+    PoolKeepBroken(SyncMutex<Vec<Connection>>),
     Pipeline(Mutex<Option<Arc<Pipeline>>>),
     Link(SyncMutex<Option<Arc<Link>>>),
 }
@@ -53,7 +53,7 @@ impl Client for ScriptSession {
 }
 
 impl ScriptSession {
-    /// To a script.
+    /// A session with a script.
     pub fn new(target: ScriptTarget) -> Self {
         let kept = match target.strategy {
             Strategy::Single => Kept::Single(Mutex::default()),
@@ -62,7 +62,7 @@ impl ScriptSession {
             Strategy::PoolRetry => {
                 Kept::Pool { idle: SyncMutex::default(), retries: target.options.retries.clone() }
             }
-            Strategy::PoolKeepBroken => Kept::Hoard(SyncMutex::default()),
+            Strategy::PoolKeepBroken => Kept::PoolKeepBroken(SyncMutex::default()),
             Strategy::Mux if target.dialect == Dialect::Binary => Kept::Link(SyncMutex::default()),
             Strategy::Mux => Kept::Pipeline(Mutex::default()),
         };
@@ -71,7 +71,7 @@ impl ScriptSession {
 }
 
 impl Inner {
-    /// Sends a message and waits for it to come back. What comes back is not compared with what was sent.
+    /// Sends a message and waits for its reply, with retries if the strategy has them. Does not check the reply.
     async fn exchange(&self, call: &mut Call<'_>) -> Answer {
         let mut waits = match &self.kept {
             Kept::Pool { retries, .. } => retries.waits().iter(),
@@ -90,8 +90,8 @@ impl Inner {
     async fn attempt(&self, call: &mut Call<'_>) -> Answer {
         match &self.kept {
             Kept::Single(shared) => {
-                // Taken out: if this message is given up, its connection is dropped too, so that no other client gets its
-                // late answer.
+                // The connection is taken out of the mutex. If this message times out, its connection is dropped too,
+                // so that no other client gets the late answer.
                 let mut shared = shared.lock().await;
                 let mut connection = self.reuse_or_open(shared.take(), call).await?;
                 let reply = connection.exchange(call).await?;
@@ -111,7 +111,7 @@ impl Inner {
                 idle.lock().push(connection);
                 Ok(reply)
             }
-            Kept::Hoard(idle) => {
+            Kept::PoolKeepBroken(idle) => {
                 let last = idle.lock().pop();
                 let mut connection = match last {
                     Some(connection) => connection,
@@ -143,7 +143,7 @@ impl Inner {
         }
     }
 
-    /// The connection of a pool that was used last, unless the peer has closed it.
+    /// Returns `last`, the connection that was used last, if it is still open. Otherwise opens a new connection.
     async fn reuse_or_open(
         &self,
         last: Option<Connection>,

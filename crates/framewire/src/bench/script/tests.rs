@@ -1,4 +1,4 @@
-//! Every strategy in each dialect, against an endpoint that can lose connections and answer late.
+//! Tests every strategy in each dialect, against an endpoint that can drop connections and answer late.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -27,7 +27,7 @@ struct Endpoint {
 }
 
 impl Endpoint {
-    /// `act` gets the number of the message, from 0.
+    /// Starts an endpoint. `act` gets the number of each message, from 0, and says how to react to it.
     fn start(act: fn(usize) -> Act) -> Endpoint {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
@@ -55,7 +55,7 @@ impl Endpoint {
     }
 }
 
-/// Speaks text until a hello, and frames after it.
+/// Serves a connection. Messages are text until a hello arrives, and frames after it.
 fn serve(mut stream: TcpStream, act: fn(usize) -> Act, messages: &AtomicUsize) -> Option<()> {
     let act = || act(messages.fetch_add(1, Ordering::SeqCst));
     let (mut text, mut piece) = (String::new(), [0; 4096]);
@@ -126,7 +126,8 @@ async fn exchange(session: &ScriptSession, payload: &[u8]) -> Result<(Vec<u8>, u
     Ok((reply, connected))
 }
 
-/// Sends `count` messages at once, checks that each comes back to its sender, and counts the connections opened.
+/// Sends `count` messages at the same time, and checks that each comes back to its sender. Returns the number of
+/// connections that were opened for them.
 async fn at_once(session: &ScriptSession, count: usize) -> u32 {
     let send = |index| {
         let session = session.clone();
@@ -146,7 +147,7 @@ async fn at_once(session: &ScriptSession, count: usize) -> u32 {
 }
 
 #[tokio::test]
-async fn each_strategy_opens_the_connections_it_should() {
+async fn each_strategy_opens_the_expected_number_of_connections() {
     for dialect in dialects() {
         for strategy in Strategy::ALL {
             let endpoint = Endpoint::start(|_| Act::Late(Duration::from_millis(2)));
@@ -199,7 +200,7 @@ async fn a_pool_that_keeps_a_broken_socket_fails_on_it_again_and_again() {
 }
 
 #[tokio::test]
-async fn small_packets_are_held_back_only_when_asked() {
+async fn small_packets_are_held_back_only_with_nagle() {
     let endpoint = Endpoint::start(|_| Act::Echo);
     for nagle in [false, true] {
         let options = Options { nagle, ..Options::default() };
@@ -246,7 +247,7 @@ async fn a_late_reply_reaches_no_other_request() {
 }
 
 #[tokio::test]
-async fn a_port_where_nobody_listens_is_refused() {
+async fn a_port_without_a_listener_is_reported_as_refused() {
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     for dialect in dialects() {
         for strategy in Strategy::ALL {

@@ -1,18 +1,18 @@
-//! Axes: how values become places, and which of them get a line and a label.
+//! Axes: how values are mapped to positions, and which values get a line and a label.
 
 use super::escape;
 use crate::report::format::{millis, rate};
 
-/// How values become places.
+/// How values are mapped to positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
     /// Evenly, from zero.
     Linear,
-    /// By magnitude.
+    /// Logarithmically.
     Log,
     /// Percentages by their distance from 100: 0, 90, 99, 99.9, …
     Nines,
-    /// One place after the other: 1 is the first of [`Axis::names`].
+    /// Names at equal distances: 1 is the first of [`Axis::names`].
     Names,
 }
 
@@ -21,7 +21,7 @@ pub enum Scale {
 pub struct Axis {
     /// What it shows, with the unit.
     pub label: String,
-    /// How.
+    /// How values are mapped to positions.
     pub scale: Scale,
     /// The names at 1, 2, 3 and so on of [`Scale::Names`].
     pub names: Vec<String>,
@@ -38,13 +38,13 @@ impl Axis {
         Axis { label: label.to_owned(), scale: Scale::Names, names }
     }
 
-    /// A value in words, fit for SVG.
+    /// Formats a value for SVG.
     pub(super) fn show(&self, value: f64) -> String {
         match self.scale {
             Scale::Nines => format!("{value:.3}%"),
             Scale::Log => millis(value),
             Scale::Linear => rate(value),
-            // Places count from 1.
+            // Names are counted from 1.
             Scale::Names => {
                 self.names.get((value as usize).wrapping_sub(1)).map(|name| escape(name)).unwrap_or_default()
             }
@@ -52,7 +52,7 @@ impl Axis {
     }
 }
 
-/// An axis with its ends known.
+/// An axis with known ends.
 pub(super) struct Range<'a> {
     scale: Scale,
     low: f64,
@@ -61,7 +61,7 @@ pub(super) struct Range<'a> {
 }
 
 impl Range<'_> {
-    /// Holds all values that are finite; `round` leaves room up to the next tick.
+    /// A range that contains all finite values. With `round`, a linear axis extends to the next tick.
     pub(super) fn new(axis: &Axis, values: impl Iterator<Item = f64>, round: bool) -> Range<'_> {
         let values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
         let most = values.iter().copied().fold(0.0, f64::max);
@@ -82,7 +82,7 @@ impl Range<'_> {
         Range { scale: axis.scale, low, high, names: &axis.names }
     }
 
-    /// 0 to 1.
+    /// The position of a value on the axis, from 0 to 1.
     pub(super) fn place(&self, value: f64) -> f64 {
         let value = match self.scale {
             Scale::Linear | Scale::Names => value,
@@ -93,7 +93,7 @@ impl Range<'_> {
         ((value - self.low) / (self.high - self.low)).clamp(0.0, 1.0)
     }
 
-    /// Values that get a line, and their labels, fit for SVG.
+    /// The values that get a line, with their labels for SVG.
     pub(super) fn ticks(&self) -> Vec<(f64, String)> {
         match self.scale {
             Scale::Names => {
@@ -124,7 +124,7 @@ impl Range<'_> {
     }
 }
 
-/// How many nines a percentage begins with, with fractions.
+/// The number of nines that a percentage begins with, with fractions: 1 for 90%, 2 for 99%.
 fn nines(percent: f64) -> f64 {
     -((100.0 - percent) / 100.0).log10()
 }
@@ -136,7 +136,7 @@ fn step(most: f64) -> f64 {
     decade * steps.into_iter().find(|step| most <= 8.0 * step * decade).unwrap_or(10.0)
 }
 
-/// Ends of a logarithmic axis: out to the next 1, 2 or 5 of a decade, as powers of ten.
+/// The ends of a logarithmic axis, as exponents of ten. They are at the next 1, 2 or 5 of a decade.
 fn magnitudes(least: f64, most: f64) -> (f64, f64) {
     let decade = |value: f64| 10f64.powf(value.log10().floor());
     let below = [5.0, 2.0, 1.0].into_iter().find(|step| step * decade(least) <= least * 1.001);
@@ -161,7 +161,7 @@ fn short(value: f64) -> String {
 mod tests {
     use super::*;
 
-    /// The labels, when the axis has to hold these values.
+    /// The labels of an axis for these values.
     fn labels(scale: Scale, values: &[f64], round: bool) -> Vec<String> {
         let axis = Axis::new("", scale);
         let range = Range::new(&axis, values.iter().copied(), round);
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_are_round_and_hold_all_values() {
+    fn ticks_are_round_and_the_axis_contains_all_values() {
         assert_eq!(
             labels(Scale::Linear, &[3.0, 170.0], true),
             ["0", "25", "50", "75", "100", "125", "150", "175"]

@@ -1,4 +1,4 @@
-//! Plots as SVG text, drawn in CSS variables so that a page decides on colours, light or dark.
+//! Plots as SVG text. Colours are CSS variables, so that the page can choose light or dark colours.
 
 mod axis;
 
@@ -30,7 +30,7 @@ pub enum Mark {
 /// Values to draw.
 #[derive(Debug, Clone)]
 pub struct Series {
-    /// Its name in the legend; without one it is not listed.
+    /// Its name in the legend. A series without a name is not in the legend.
     pub name: String,
     /// How it is drawn.
     pub mark: Mark,
@@ -53,7 +53,7 @@ pub struct Plot {
     pub series: Vec<Series>,
 }
 
-/// Text that may stand in SVG and HTML.
+/// Escapes a text for SVG and HTML.
 pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
@@ -72,7 +72,7 @@ impl Plot {
         self.axes(&x, &y, &mut out);
         let across = |value: f64| LEFT + x.place(value) * (WIDTH - LEFT - RIGHT);
         let up = |value: f64| HEIGHT - BOTTOM - y.place(value) * (HEIGHT - TOP - BOTTOM);
-        // The highest bar of a stack first, so that the lower ones cover it; lines above all bars.
+        // The highest bar of a stack is drawn first, so that the lower bars cover it. Lines are drawn over all bars.
         let bars = |series: &&(usize, &Series)| series.1.mark == Mark::Bars;
         let numbered: Vec<_> = stacked.iter().enumerate().collect();
         let lines = numbered.iter().filter(|series| !bars(series));
@@ -83,7 +83,7 @@ impl Plot {
         out
     }
 
-    /// The series, bars put on top of each other.
+    /// The series, with bars stacked on top of each other.
     fn stacked(&self) -> Vec<Series> {
         let mut base: Vec<(f64, f64)> = Vec::new();
         let mut stacked = self.series.clone();
@@ -144,7 +144,7 @@ impl Plot {
         out: &mut String,
     ) {
         let colour = format!("var(--c{})", series.colour % 8);
-        // The real value, not the top of the stack.
+        // The tooltip of a bar shows its own value, not the top of the stack.
         let tooltip = |number: usize, point: &(f64, f64)| {
             let value = self.series[index].points[number].1;
             let (x, y) = (self.x.show(point.0), self.y.show(value));
