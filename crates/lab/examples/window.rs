@@ -1,7 +1,7 @@
 //! A stock mGBA with the demo game and our script, for tests that are written in other languages.
 //!
-//! Prints `attach HOST:PORT` when the script listens. Then each line of the input is a command: `pause` or `resume`, which
-//! is answered by `done`. It ends with its input.
+//! Prints `attach HOST:PORT` when the script listens. Then it reads commands from its standard input, one per line:
+//! `pause` or `resume`. After each command it prints `done`. It exits at the end of the input.
 
 use std::error::Error;
 use std::io::stdin;

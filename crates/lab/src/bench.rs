@@ -1,4 +1,4 @@
-//! Runs of `framewire bench`, in a process of its own.
+//! Runs `framewire bench` as a child process.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -9,9 +9,9 @@ use framewire_loadtest::report::Report;
 use framewire_loadtest::{Stop, Strategy};
 use tempfile::TempDir;
 
-/// Time that the command may take in addition to the load: the program's start, and late replies.
+/// The time that the command may take in addition to the load, for the program's start and for late replies.
 const SLACK: Duration = Duration::from_secs(60);
-/// Time between two checks whether the command has ended.
+/// The time between two checks whether the command has ended.
 const PERIOD: Duration = Duration::from_millis(50);
 
 /// The load of the run.
@@ -19,7 +19,7 @@ const PERIOD: Duration = Duration::from_millis(50);
 pub enum Load {
     /// This many requests a second.
     Rate(u32),
-    /// This many clients, each of which sends its next request after the reply to the last.
+    /// This many clients. Each sends its next request after the reply to its previous one.
     Clients(usize),
 }
 
@@ -28,15 +28,15 @@ pub enum Load {
 pub struct Bench {
     /// The target's address, and options that belong to it.
     pub target: Vec<String>,
-    /// How sockets are used; none for a core in the tester's process.
+    /// How sockets are used; `None` if the target is a core in the process of `framewire bench`.
     pub strategy: Option<Strategy>,
     /// The load of the run.
     pub load: Load,
-    /// The payload, as `--payload` takes it.
+    /// The payload: the value of `--payload`.
     pub payload: String,
     /// How long the load lasts.
     pub length: Duration,
-    /// Where the frame number is read, as `--emulator` takes it.
+    /// Where `framewire bench` reads the frame number: the value of `--emulator`.
     pub counter: String,
     /// Further options.
     pub options: Vec<String>,
@@ -45,7 +45,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// The command line, without the file of the report.
+    /// The arguments of the program, without the option for the report's file.
     pub fn command(&self) -> Vec<String> {
         let mut words = vec!["bench".to_owned()];
         words.extend(self.target.iter().cloned());
@@ -61,7 +61,7 @@ impl Bench {
         option("--payload", self.payload.clone());
         option("--emulator", self.counter.clone());
         words.extend(self.options.iter().cloned());
-        // Without the check, no request warms up the target before the load begins.
+        // The check would send a request before the load begins, and so warm up the target.
         words.extend(["--skip-check".to_owned(), "--quiet".to_owned()]);
         words
     }

@@ -1,4 +1,5 @@
-//! The emulation's frame rate during a run, counted by the emulator itself and read without a request to any script.
+//! Measures the emulator's frame rate during a run. The emulator writes its frame number to a file, so no request is
+//! needed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,11 +9,12 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-/// Time between two readings.
+/// The time between two readings.
 const PERIOD: Duration = Duration::from_millis(50);
-/// The lowest rate is that of the slowest period of this length. One frame more or less changes it by 0.2 frames/s.
+/// The lowest rate is the rate over the slowest period of this length. One frame more or less changes it by 0.2
+/// frames/s.
 const SPAN: Duration = Duration::from_secs(5);
-/// Writes the frame number to a file.
+/// The Lua code that writes the frame number to a file.
 const COUNTER: &str = include_str!("frames.lua");
 const NAME: &str = "frames.json";
 
@@ -31,7 +33,7 @@ pub fn counter(folder: &Path) -> (String, PathBuf) {
     (COUNTER.replace(NAME, &file.to_string_lossy()), file)
 }
 
-/// Reads a file of [`counter`] until it is stopped.
+/// Reads the file that [`counter`] describes, in a thread, until it is stopped.
 #[derive(Debug)]
 pub struct Watch {
     stop: Sender<()>,
@@ -55,7 +57,7 @@ impl Watch {
         Watch { stop, thread }
     }
 
-    /// Stops, and returns the rates until now; `None` if the file had no number.
+    /// Stops, and returns the rates from the start until now; `None` if the file had no number.
     pub fn stop(self) -> Option<Frames> {
         let _ = self.stop.send(());
         rates(&self.thread.join().ok()?)

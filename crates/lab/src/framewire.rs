@@ -1,4 +1,4 @@
-//! The program `framewire`, built from this checkout and run.
+//! Builds the program `framewire` from this checkout and runs it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::{Error, Http, Process, Result, Signal, paths};
 
-/// The limit for the start, which may include a deadline of 3 s to reach an emulator.
+/// The time limit for the start. The program itself may wait up to 3 s for an emulator.
 const START: Duration = Duration::from_secs(20);
 /// What the program prints when it is ready for requests.
 const READY: &str = "listening on ";
@@ -41,8 +41,8 @@ impl Framewire {
         Self::serve_wrapped(&[], address, args)
     }
 
-    /// Like [`Framewire::serve`], started through `wrapper`: a program with arguments that runs `exec` on the command after
-    /// them, as `nice` does.
+    /// Like [`Framewire::serve`], but started by `wrapper`: a program and its arguments, such as `nice`. It must
+    /// replace itself with the command that follows, with `exec`.
     ///
     /// # Errors
     ///
@@ -69,7 +69,7 @@ impl Framewire {
     ///
     /// # Errors
     ///
-    /// [`Error::Timeout`] if it still runs after `limit`; it is killed then.
+    /// [`Error::Timeout`] if it still runs after `limit`; then it is killed.
     pub fn run(args: &[&str], limit: Duration) -> Result<(ExitStatus, String, String)> {
         let logs = TempDir::new().map_err(Error::io("make a folder for logs"))?;
         let mut process = Self::start(logs.path(), args)?;
@@ -77,7 +77,7 @@ impl Framewire {
         Ok((status, process.stdout(), process.stderr()))
     }
 
-    /// Starts `framewire` with these arguments in the folder `logs`, which also gets its output.
+    /// Starts `framewire` with these arguments in the folder `logs`. Its output goes to files in the same folder.
     ///
     /// # Errors
     ///
@@ -86,7 +86,7 @@ impl Framewire {
         start(logs, &[], args)
     }
 
-    /// The program with these arguments, for tests that handle its streams and its end themselves.
+    /// A command that runs `framewire` with these arguments, for tests that handle its streams and its exit themselves.
     ///
     /// # Errors
     ///
@@ -153,12 +153,12 @@ fn start(logs: &Path, wrapper: &[&str], args: &[&str]) -> Result<Process> {
     Process::spawn_path("framewire", &program, logs, |command| {
         command.args(before).args(args).current_dir(logs);
         without_settings(command);
-        // It must not use the user's snapshots and recordings either.
+        // A test must not use the snapshots and recordings of the user.
         command.env("FRAMEWIRE_DATA", logs.join("data"));
     })
 }
 
-/// Removes the user's own settings of the program and of the script from the environment.
+/// Removes the user's own settings for the program and for the script from the environment.
 fn without_settings(command: &mut Command) {
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("FRAMEWIRE") {
@@ -167,8 +167,8 @@ fn without_settings(command: &mut Command) {
     }
 }
 
-/// The path of the program: that in `FRAMEWIRE_BIN`, or else a program that is built now in the same profile, so that it is
-/// up to date.
+/// The path of the program. If `FRAMEWIRE_BIN` is set, that is its value. Otherwise the program is first built, once
+/// per process and in this process's build profile, so that it is up to date.
 fn binary() -> Result<PathBuf> {
     if let Some(path) = std::env::var_os("FRAMEWIRE_BIN") {
         return Ok(path.into());

@@ -6,12 +6,13 @@ use ureq::http::{Method, Request};
 
 use crate::{Error, Result};
 
-/// Longer than any deadline of the program, so that a test sees the program's own response.
+/// The time limit for a response. It is longer than any deadline of the program, so that a test gets the program's own
+/// error.
 const LIMIT: Duration = Duration::from_secs(30);
-/// More than the largest savestate and picture.
+/// The limit on the size of a body, in bytes. Savestates and pictures are smaller.
 const LARGEST: u64 = 64 * 1024 * 1024;
 
-/// A client for one server; keeps connections open between requests.
+/// A client for one server. It keeps connections open between requests.
 #[derive(Debug, Clone)]
 pub struct Http {
     agent: ureq::Agent,
@@ -44,7 +45,7 @@ impl Http {
         Self::with_limit(base, LIMIT)
     }
 
-    /// Like [`Http::new`], with another limit on the wait for a response.
+    /// Like [`Http::new`], with another time limit for a response.
     #[must_use]
     pub fn with_limit(base: impl Into<String>, limit: Duration) -> Self {
         let config =
@@ -52,16 +53,16 @@ impl Http {
         Self { agent: config.into(), base: base.into() }
     }
 
-    /// `GET`s a path, query included.
+    /// Sends a `GET` request for a path, which can have a query.
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] if there is no complete answer.
+    /// [`Error::Io`] if no complete response arrives.
     pub fn get(&self, path: &str) -> Result<Reply> {
         self.send("GET", path, "", Vec::new())
     }
 
-    /// `POST`s to a path without a body.
+    /// Sends a `POST` request without a body.
     ///
     /// # Errors
     ///
@@ -70,7 +71,7 @@ impl Http {
         self.send("POST", path, "", Vec::new())
     }
 
-    /// `POST`s to a path with an `Idempotency-Key`.
+    /// Sends a `POST` request with an `Idempotency-Key` and without a body.
     ///
     /// # Errors
     ///
@@ -79,7 +80,7 @@ impl Http {
         self.exchange("POST", path, &[("idempotency-key", key)], Vec::new())
     }
 
-    /// Sends any request; an empty content type is left out.
+    /// Sends any request. If `content_type` is empty, the request has no such header.
     ///
     /// # Errors
     ///

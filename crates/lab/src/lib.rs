@@ -1,16 +1,16 @@
 //! A library for tests and measurements: it starts emulators and programs, and has clients for them.
 //!
-//! - [`StockMgba`]: Debian's `mgba-qt`, unchanged, in a window under Xvfb, driven as a user drives it;
-//!   [`Desktop`]: its display, with [`Key`]s, [`Window`]s and [`Picture`]s;
-//! - [`Framewire`]: the program, built from this checkout; [`paths`]: where things are in the checkout;
-//! - [`Process`]: a program whose output is kept, and which ends with this process; [`ports`]: free ports for it;
+//! - [`StockMgba`]: Debian's unchanged `mgba-qt` in a window under Xvfb, controlled with keys and the mouse as by a
+//!   user; [`Desktop`]: its display, with [`Key`]s, [`Window`]s and [`Picture`]s;
+//! - [`Framewire`]: the program, built from this checkout; [`paths`]: paths of files in the checkout;
+//! - [`Process`]: a child process whose output is kept, and which ends with this process; [`ports`]: free ports for it;
 //! - [`TextClient`] and [`Http`]: blocking clients of a script and of a server; [`Proxy`]: a proxy that simulates network failures;
-//! - [`until`]: waiting for a condition.
+//! - [`until`]: waits for a condition.
 //!
-//! All code waits for a condition with a deadline, never for a fixed time. A process that is started here ends when its
-//! owner is dropped. If this process is killed, the kernel ends it.
+//! All code waits for a condition with a deadline, never for a fixed time. When the value that owns a child process is
+//! dropped, the child is killed. If this process itself is killed, the kernel kills its children.
 //!
-//! The package's program, `framewire-lab`, measures what the documents claim: see `main.rs`.
+//! The package's program, `framewire-lab`, measures the figures in the documents: see `main.rs`.
 
 mod desktop;
 mod error;

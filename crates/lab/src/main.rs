@@ -1,8 +1,10 @@
-//! `framewire-lab`: measures what the documents claim, on this machine.
+//! `framewire-lab`: measures the figures in Framewire's documents, on this machine.
 //!
-//! - [`figures`]: the table of figures and the long run; [`study`]: the load-test study of 2025 again;
-//! - [`setup`]: an emulator that runs a script; [`frames`]: its frame rate; [`programs`]: what must be installed;
-//! - [`bench`]: runs of `framewire bench`; [`stampede`]: clients that connect at once.
+//! - [`figures`]: the table of figures in docs/performance.md, and the long run;
+//! - [`study`]: repeats the load-test study of 2025;
+//! - [`setup`]: an emulator that runs a script; [`frames`]: its frame rate; [`programs`]: programs that must be
+//!   installed;
+//! - [`bench`]: runs `framewire bench`; [`stampede`]: many clients that connect at once.
 
 mod bench;
 mod figures;
@@ -20,9 +22,9 @@ use clap::{Parser, Subcommand};
 
 use figures::{Extent, page, record, soak};
 
-/// Measures what Framewire's documents claim, on this machine.
+/// Measures the figures in Framewire's documents, on this machine.
 ///
-/// It opens mGBA in windows on displays of its own. Run it on a machine that does nothing else.
+/// It opens mGBA windows on virtual displays of its own. Run it on a machine that does nothing else.
 #[derive(Debug, Parser)]
 struct Cli {
     #[command(subcommand)]
@@ -31,7 +33,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Measure the table of figures, and the same figures of the alternatives.
+    /// Measure the table of figures, for Framewire and for its alternatives.
     Table {
         /// Measure each line once, for 5 s
         #[arg(long)]
@@ -42,7 +44,7 @@ enum Command {
         #[command(flatten)]
         output: Output,
     },
-    /// Do the long run: requests of mixed sizes through the bridge, while memory and frame rate are watched.
+    /// Send requests of mixed sizes through the bridge for a long time, and watch memory and frame rate.
     Soak {
         /// Its length
         #[arg(long, value_name = "MINUTES", default_value_t = 10.0)]
@@ -63,7 +65,7 @@ struct Output {
     /// Write the results as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Put the results between their marks in this page
+    /// Write the results into this Markdown page, between the marks `<!-- table -->` or `<!-- soak -->`
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
 }
@@ -94,7 +96,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Study(args) => return study::run(&args),
     };
     println!("{text}");
-    println!("{mark}: {}", if met { "everything was reached" } else { "something was missed" });
+    println!("{mark}: {}", if met { "all bounds were met" } else { "some bounds were missed" });
     Ok(if met { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -110,7 +112,7 @@ impl Output {
     }
 }
 
-/// The command line, without the folder of the program.
+/// This process's command line. The program has its plain name, without a folder.
 fn command_line() -> Vec<String> {
     std::iter::once("framewire-lab".to_owned()).chain(std::env::args().skip(1)).collect()
 }

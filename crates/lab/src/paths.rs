@@ -20,7 +20,8 @@ pub fn script() -> PathBuf {
     framewire_script::PATH.into()
 }
 
-/// The folder of this build profile, such as `target/debug`. The running test is in it or in its `deps`.
+/// The folder of this build profile, such as `target/debug`. The running program or test is in it or in its subfolder
+/// `deps`.
 #[must_use]
 pub fn profile_dir() -> PathBuf {
     let program = std::env::current_exe().expect("a running program has a path");

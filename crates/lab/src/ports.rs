@@ -1,4 +1,4 @@
-//! Ports for servers that cannot be asked to choose one themselves, such as a script in mGBA.
+//! Free ports for servers that cannot choose a port themselves, such as a script in mGBA.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,20 +8,20 @@ use procfs::net::{TcpState, tcp};
 
 use crate::{Error, Result};
 
-/// The first port. All of the ports are below the range from which Linux takes ports for outgoing connections, so no
-/// outgoing connection uses one of them.
+/// The first port of the range. The range lies below the ports that Linux uses for outgoing connections, so no outgoing
+/// connection takes one of its ports.
 const FIRST: u32 = 20_000;
 const COUNT: u32 = 12_000;
 
-/// A port of 127.0.0.1 that nothing listens on, never the same twice in one process.
+/// Returns a port on which nothing listens at 127.0.0.1. Within one process, it never returns the same port twice.
 ///
 /// # Panics
 ///
-/// If every port of the range is taken.
+/// If every port of the range is in use.
 #[must_use]
 pub fn free() -> u16 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    // Processes that run at the same time start at different places in the range.
+    // Processes that run at the same time begin their search at different ports.
     let start = process::id().wrapping_mul(197);
     for _ in 0..COUNT {
         let offset = start.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % COUNT;
@@ -33,11 +33,11 @@ pub fn free() -> u16 {
     panic!("no free port between {FIRST} and {}", FIRST + COUNT);
 }
 
-/// Whether something listens on this port of 127.0.0.1 or of every address, found without connecting to it.
+/// Whether something listens on this port at 127.0.0.1 or at 0.0.0.0. Makes no connection.
 ///
 /// # Errors
 ///
-/// [`Error::Io`] if there is no `/proc/net/tcp`.
+/// [`Error::Io`] if `/proc/net/tcp` cannot be read.
 pub fn is_listened_on(port: u16) -> Result<bool> {
     let sockets = tcp().map_err(|error| Error::io("read /proc/net/tcp")(io::Error::other(error)))?;
     let addresses = [Ipv4Addr::LOCALHOST, Ipv4Addr::UNSPECIFIED].map(|ip| SocketAddr::from((ip, port)));
@@ -67,7 +67,8 @@ mod tests {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).unwrap();
         assert!(is_listened_on(port).unwrap());
         drop(listener);
-        // A child that another test starts at this moment may hold the port until it runs its program.
+        // If another test starts a child process at this moment, the child inherits the socket and keeps it open until
+        // `exec`.
         until("nobody listened", Duration::from_secs(5), || Ok(!is_listened_on(port)?)).unwrap();
     }
 }

@@ -59,7 +59,7 @@ impl Process {
         Ok(Self { name: name.into(), child, status: None, stdout, stderr })
     }
 
-    /// Looks for a program in `PATH` and in Debian's folder for games, which root's `PATH` lacks.
+    /// Looks for a program in `PATH` and in `/usr/games`, which contains mGBA but is not in root's `PATH`.
     #[must_use]
     pub fn find(program: &str) -> Option<PathBuf> {
         let path = env::var_os("PATH").unwrap_or_default();
@@ -85,7 +85,7 @@ impl Process {
         read(&self.stderr)
     }
 
-    /// Sends a signal; one to a process that has ended is lost without an error.
+    /// Sends a signal. Does nothing if the process has ended.
     ///
     /// # Errors
     ///
@@ -102,7 +102,7 @@ impl Process {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] if the system does not know.
+    /// [`Error::Io`] if the operating system does not return its status.
     pub fn try_exit(&mut self) -> Result<Option<ExitStatus>> {
         if self.status.is_none() {
             let what = format!("look after {}", self.name);
@@ -111,11 +111,11 @@ impl Process {
         Ok(self.status)
     }
 
-    /// Makes sure that it still runs.
+    /// Checks that it still runs.
     ///
     /// # Errors
     ///
-    /// [`Error::Ended`] with the end of its output if it does not.
+    /// [`Error::Ended`] with the end of its output if it has ended.
     pub fn expect_running(&mut self) -> Result<()> {
         match self.try_exit()? {
             None => Ok(()),
@@ -137,7 +137,8 @@ impl Process {
     ///
     /// # Errors
     ///
-    /// [`Error::Ended`] with the end of its output if it ends before; otherwise those of [`until_some`].
+    /// [`Error::Ended`] with the end of its output if it ends before the condition holds; also the errors of
+    /// [`until_some`].
     pub fn wait_for<T>(
         &mut self,
         what: &str,
@@ -145,7 +146,8 @@ impl Process {
         mut attempt: impl FnMut(&mut Self) -> Result<Option<T>>,
     ) -> Result<T> {
         until_some(what, limit, || {
-            // The exit is checked before the attempt, because the condition may have come true just before the end.
+            // This checks for the exit before the attempt, because the condition may have become true just before the
+            // exit.
             let ended = self.try_exit()?;
             match (attempt(self)?, ended) {
                 (Some(value), _) => Ok(Some(value)),
@@ -161,14 +163,14 @@ impl Process {
         Error::Ended { name: self.name.clone(), status, output: output[from..].into() }
     }
 
-    /// Asks it to end, and kills it if it still runs after `limit`. Does nothing if it has ended.
+    /// Sends SIGTERM, and kills the process if it still runs after `limit`. Does nothing if it has ended.
     pub fn stop(&mut self, limit: Duration) {
         let _ = self.signal(Signal::TERM);
         let _ = until("it ended", limit, || Ok(self.try_exit()?.is_some()));
         self.kill();
     }
 
-    /// Ends it at once and waits until it is gone.
+    /// Kills the process and waits until it is gone.
     pub fn kill(&mut self) {
         if !matches!(self.try_exit(), Ok(Some(_))) {
             let _ = self.child.kill();
@@ -185,8 +187,9 @@ impl Drop for Process {
 
 /// Starts a child from a thread that lives as long as this process.
 ///
-/// The kernel kills such a child when the *thread* that started it ends, and each Rust test is a thread: without this,
-/// a program shared by several tests would die with the first of them.
+/// `setpriv --pdeathsig` makes the kernel kill the child when the *thread* that started it ends. Each Rust test runs in
+/// its own thread. So without this function, a child that several tests share would be killed at the end of the test
+/// that started it.
 fn spawn_from_lasting_thread(command: Command) -> io::Result<Child> {
     type Job = (Command, Sender<io::Result<Child>>);
     static SPAWNER: OnceLock<Sender<Job>> = OnceLock::new();
@@ -235,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn dropping_removes_everything() {
+    fn dropping_kills_a_process_that_ignores_sigterm() {
         let logs = tempfile::tempdir().unwrap();
         let process = shell(logs.path(), "trap '' TERM; while true; do sleep 1; done");
         let pid = process.pid();
@@ -245,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_outlives_the_thread_that_asked_for_it() {
+    fn a_child_outlives_the_thread_that_started_it() {
         let logs = tempfile::tempdir().unwrap();
         let folder = logs.path().to_path_buf();
         let mut process = thread::spawn(move || shell(&folder, "read forever </dev/zero")).join().unwrap();
@@ -262,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_not_there_is_named() {
+    fn the_error_for_a_missing_program_names_it() {
         let logs = tempfile::tempdir().unwrap();
         let error = Process::spawn("no-such-program", logs.path(), |_| {}).unwrap_err();
         assert_eq!(error.to_string(), "no-such-program is not installed; run tools/setup.sh test");

@@ -5,13 +5,13 @@ use std::process::Command;
 use anyhow::bail;
 use framewire_lab::Process;
 
-/// What must be installed, and its package.
+/// The programs that must be installed, each with its Debian package.
 const NEEDED: [(&str, &str); 3] = [("mgba-qt", "mgba-qt"), ("Xvfb", "xvfb"), ("setpriv", "util-linux")];
 
 /// Checks that all programs are installed.
 ///
 /// # Errors
-/// With what to install.
+/// If programs are missing. The error names the packages to install.
 pub fn check() -> anyhow::Result<()> {
     let missing: Vec<_> = NEEDED.iter().filter(|(program, _)| Process::find(program).is_none()).collect();
     if !missing.is_empty() {
@@ -26,13 +26,13 @@ pub fn check() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The mGBA that opens windows here, such as `mgba-qt 0.10.1`.
+/// The name and version of the installed mGBA, such as `mgba-qt 0.10.1`.
 pub fn mgba() -> String {
     let version = Process::find("mgba-qt").and_then(|program| {
         let output =
             Command::new(program).arg("--version").env("QT_QPA_PLATFORM", "offscreen").output().ok()?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        // As in: /usr/games/mgba-qt 0.10.1 ((unknown))
+        // Example of the text: /usr/games/mgba-qt 0.10.1 ((unknown))
         text.split_whitespace().nth(1).map(str::to_owned)
     });
     format!("mgba-qt {}", version.unwrap_or_else(|| "of unknown version".to_owned()))

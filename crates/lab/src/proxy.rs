@@ -1,4 +1,4 @@
-//! A TCP proxy that does what networks do: it delays data, cuts connections, forgets them, and loses packets.
+//! A TCP proxy that simulates network failures: it delays data, cuts connections, stops forwarding, and loses packets.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -25,12 +25,13 @@ struct Shared {
     listener: TcpListener,
     closed: AtomicBool,
     silent: AtomicBool,
-    /// Longest delay of a piece of data, in milliseconds.
+    /// The longest delay of a piece of data, in milliseconds.
     delay: AtomicU64,
     open: Mutex<Open>,
     connections: AtomicU64,
-    /// Bytes forwarded to the target, and from it.
+    /// Bytes forwarded from clients to the target.
     to_target: AtomicU64,
+    /// Bytes forwarded from the target to clients.
     to_clients: AtomicU64,
 }
 
@@ -53,7 +54,7 @@ impl Proxy {
     ///
     /// # Errors
     ///
-    /// If the system gives no port.
+    /// If the system has no free port.
     pub fn start(target: SocketAddr) -> io::Result<Proxy> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
@@ -80,26 +81,26 @@ impl Proxy {
         Ok(Proxy { address, shared })
     }
 
-    /// Where it listens.
+    /// The address on which it listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Connections that were made through it so far.
+    /// The number of connections made through it so far.
     #[must_use]
     pub fn connections(&self) -> u64 {
         self.shared.connections.load(Ordering::Relaxed)
     }
 
-    /// Bytes that went to the target so far, and that came from it.
+    /// The numbers of bytes sent to the target and received from it so far.
     #[must_use]
     pub fn bytes(&self) -> (u64, u64) {
         let Shared { to_target, to_clients, .. } = &*self.shared;
         (to_target.load(Ordering::Relaxed), to_clients.load(Ordering::Relaxed))
     }
 
-    /// Cuts every connection, in both directions. Data under way is lost.
+    /// Closes every connection, in both directions. Data that is still on its way is lost.
     pub fn cut(&self) {
         for pair in self.shared.open.lock().pairs.drain(..) {
             for end in pair.ends {
@@ -108,13 +109,13 @@ impl Proxy {
         }
     }
 
-    /// From now on each piece of data is delayed by a random time of at most `longest`. The order stays.
+    /// From now on, delays each piece of data by a random time of at most `longest`. The data stays in order.
     pub fn delay(&self, longest: Duration) {
         self.shared.delay.store(longest.as_millis() as u64, Ordering::Relaxed);
     }
 
-    /// From now on no data gets through, and neither side notices. The connections that exist, and those that are made
-    /// during the silence, never forward data again.
+    /// From now on, forwards no data, and neither side notices. Connections that exist now never forward data again,
+    /// nor do connections that are made before [`Proxy::come_back`].
     pub fn fall_silent(&self) {
         self.shared.silent.store(true, Ordering::SeqCst);
         for pair in &self.shared.open.lock().pairs {
@@ -122,13 +123,13 @@ impl Proxy {
         }
     }
 
-    /// From now on new connections get through.
+    /// From now on, new connections forward data again.
     pub fn come_back(&self) {
         self.shared.silent.store(false, Ordering::SeqCst);
     }
 
-    /// Drops all packets before the system sees them: nothing is acknowledged, refused or ended, as when a cable is
-    /// unplugged.
+    /// Drops all incoming packets before the system's TCP handles them, as if a cable were unplugged. So nothing is
+    /// acknowledged, and no connection is refused or closed.
     ///
     /// # Errors
     ///
@@ -137,7 +138,7 @@ impl Proxy {
         self.set_unplugged(true, |socket| socket.attach_filter(&DROP_ALL))
     }
 
-    /// Lets packets pass again. TCP sends lost packets again, so no connection loses data.
+    /// Lets packets pass again. TCP retransmits lost packets, so no connection loses data.
     ///
     /// # Errors
     ///
@@ -157,7 +158,8 @@ impl Proxy {
 impl Drop for Proxy {
     fn drop(&mut self) {
         self.shared.closed.store(true, Ordering::Relaxed);
-        // Wakes the accepting thread. If the proxy is unplugged, that thread stays until the process ends.
+        // This wakes the thread that accepts connections. If the proxy is unplugged, that thread runs until the process
+        // ends.
         let _ = SockRef::from(&self.shared.listener).shutdown(Shutdown::Both);
         self.cut();
     }
@@ -165,7 +167,7 @@ impl Drop for Proxy {
 
 impl Shared {
     fn join(self: &Arc<Self>, client: TcpStream, target: SocketAddr) -> io::Result<()> {
-        // Done under the lock, so that `fall_silent` and `unplug` cannot miss this connection.
+        // The connection is made while the lock is held, so that `fall_silent` and `unplug` cannot miss it.
         let mut open = self.open.lock();
         if self.silent.load(Ordering::SeqCst) {
             open.pairs.push(Pair { ends: vec![client], forgotten: Arc::new(AtomicBool::new(true)) });
@@ -210,7 +212,7 @@ fn forward(
         let read = from.read(&mut buffer);
         thread::sleep(Duration::from_millis(fastrand::u64(..=delay.load(Ordering::Relaxed))));
         if forgotten.load(Ordering::SeqCst) {
-            // The data is lost, and the other side does not notice the end of the connection.
+            // The data is dropped, and `to` stays open, so the other side does not notice the end of the connection.
             return;
         }
         match read {
@@ -254,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn silenced_connections_stay_open_and_silent_and_new_ones_work_again() {
+    fn silenced_connections_never_forward_data_again_but_new_connections_do() {
         let proxy = Proxy::start(echoing()).unwrap();
         let mut before = client(&proxy);
         echo(&mut before).unwrap();
@@ -291,7 +293,7 @@ mod tests {
 
         proxy.plug_in().unwrap();
         client.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-        // The byte that was sent while unplugged, sent again by the system.
+        // The system retransmits the byte that was sent while the proxy was unplugged.
         client.read_exact(&mut [0]).unwrap();
         echo(&mut client).unwrap();
         echo(&mut TcpStream::connect(proxy.address()).unwrap()).unwrap();

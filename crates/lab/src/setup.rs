@@ -1,4 +1,4 @@
-//! What is measured: an emulator that runs a script.
+//! Starts an emulator that runs a script, for measurements.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -11,23 +11,23 @@ use tempfile::TempDir;
 
 use crate::frames::{self, Watch};
 
-/// A script as people usually write it first.
+/// A simple script of the kind that the study of 2025 used.
 const STUDY: &str = include_str!("study.lua");
-/// The pause after the start. In its first seconds, an emulator is busy with work that does not come again later.
+/// The pause after the start. In its first seconds, an emulator does extra work that would disturb the measurement.
 const SETTLING: Duration = Duration::from_secs(3);
-/// How many times a start is tried. mGBA's window has been seen to crash while it opens, with either script and with none.
+/// How many times a start is tried. mGBA sometimes crashes while its window opens, with either script and without one.
 const TRIES: u32 = 3;
-/// Longest wait for a first reply.
+/// The longest wait for a first reply.
 const START: Duration = Duration::from_secs(20);
-/// Time between two attempts to get an answer.
+/// The time between two attempts to get an answer.
 const RETRY: Duration = Duration::from_millis(5);
 
 /// Which script an emulator runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Script {
-    /// The study's kind.
+    /// A script of the kind that the study of 2025 used.
     Study,
-    /// Framewire's.
+    /// Framewire's script.
     Ours,
 }
 
@@ -35,7 +35,7 @@ impl Script {
     /// Both scripts, in the order in which they are measured.
     pub const BOTH: [Script; 2] = [Script::Study, Script::Ours];
 
-    /// Its name in names of steps.
+    /// Its name, which is a part of the names of a study's steps.
     pub fn name(self) -> &'static str {
         match self {
             Script::Study => "study",
@@ -43,7 +43,7 @@ impl Script {
         }
     }
 
-    /// The beginning of a message that the script sends back.
+    /// The prefix of an echo request. The script answers with the rest of the message.
     pub fn echo_prefix(self) -> &'static str {
         match self {
             Script::Study => "",
@@ -57,7 +57,7 @@ impl Script {
 pub enum Place {
     /// A stock mGBA in its window under Xvfb.
     Window,
-    /// libmgba without a window, at the console's own speed.
+    /// libmgba without a window, at the speed of the real console.
     Headless,
 }
 
@@ -78,7 +78,7 @@ enum Emulator {
 }
 
 impl Setup {
-    /// Starts it. Nothing connects to the script.
+    /// Starts the emulator and loads the script. Nothing connects to the script yet.
     ///
     /// # Errors
     /// If it does not start.
@@ -110,7 +110,7 @@ impl Setup {
         Ok(Setup { emulator, script, address, frames, _files: files })
     }
 
-    /// Starts the emulator, several times if that fails, waits until the script has answered, and then waits for some
+    /// Starts the emulator, if necessary in several attempts. Waits for the script's first answer, and then some more
     /// seconds.
     ///
     /// # Errors
@@ -119,7 +119,7 @@ impl Setup {
         let mut tries = 1;
         loop {
             match Setup::start(place, script).and_then(Setup::settle) {
-                Err(error) if tries < TRIES => eprintln!("  once more: {error:#}"),
+                Err(error) if tries < TRIES => eprintln!("  trying again: {error:#}"),
                 result => return result,
             }
             tries += 1;
@@ -150,22 +150,22 @@ impl Setup {
     /// Connects to the script within `limit`, which is also the longest wait for a reply.
     ///
     /// # Errors
-    /// If nothing accepts in time.
+    /// If the script does not accept the connection in time.
     pub fn client(&self, limit: Duration) -> framewire_lab::Result<TextClient> {
         TextClient::connect(self.address, limit)
     }
 
-    /// What it runs.
+    /// The script that the emulator runs.
     pub fn script(&self) -> Script {
         self.script
     }
 
-    /// Where the script listens.
+    /// The address on which the script listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The emulator's process.
+    /// The id of the emulator's process.
     pub fn pid(&self) -> u32 {
         match &self.emulator {
             Emulator::Window(mgba) => mgba.pid(),
@@ -173,10 +173,10 @@ impl Setup {
         }
     }
 
-    /// The window.
+    /// The emulator's window.
     ///
     /// # Errors
-    /// If it has none.
+    /// If the emulator has no window.
     pub fn window(&mut self) -> anyhow::Result<&mut StockMgba> {
         match &mut self.emulator {
             Emulator::Window(mgba) => Ok(mgba),
@@ -189,12 +189,13 @@ impl Setup {
         &self.frames
     }
 
-    /// Begins to watch its frame rate.
+    /// Starts to measure the emulator's frame rate.
     pub fn watch(&self) -> Watch {
         Watch::start(&self.frames)
     }
 
-    /// Starts `framewire serve --attach` in front of it. It connects by itself; it gets no requests.
+    /// Starts `framewire serve --attach` for this script. The server connects to the script without waiting for a
+    /// request.
     ///
     /// # Errors
     /// If it does not start.
@@ -203,7 +204,7 @@ impl Setup {
     }
 }
 
-/// Starts `framewire serve --attach` in front of a script.
+/// Starts `framewire serve --attach` for the script at this address.
 ///
 /// # Errors
 /// If it does not start.

@@ -9,11 +9,11 @@ use framewire_lab::Error;
 
 use crate::setup::Setup;
 
-/// How long each client waits, to connect and for its reply.
+/// How long each client waits for its connection, and then for its reply.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Makes `clients` connect at the same moment and send a request each. Returns, for each, the time from that moment to
-/// its reply, or what happened to it.
+/// Makes `clients` connect at the same moment and send a request each. Returns for each client the time from that
+/// moment to its reply, or the kind of its failure.
 pub fn run(setup: &Setup, clients: usize) -> Vec<Result<Duration, &'static str>> {
     let barrier = Barrier::new(clients);
     let ask = || {

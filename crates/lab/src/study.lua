@@ -1,17 +1,19 @@
--- A script as people first write them, and as the study of 2025 used: it answers each message with the same message.
---
--- What makes it that kind: the queue for new connections holds one (the default), one is accepted a frame, each connection
--- has a frame callback of its own, and each of these takes one message a frame and returns.
+-- A simple echo script, like the one that the study of 2025 used: it answers each message with the same message.
 -- `framewire-lab` compares it with Framewire's script. It has no other use.
+--
+-- It works as such scripts usually do. The queue for new connections has room for one (the default), and the script
+-- accepts one connection per frame. Each connection has a frame callback of its own, which handles one message per
+-- frame.
 
 local END = "<|END|>"
 local READ = 1024 -- bytes at a time
 
 local port = framewire and framewire.port or 8888
-local number = 0 -- of the connection accepted last
-local kept = {} -- closed sockets, while `study_keeps` asks for that: then they are never collected as garbage
+local number = 0 -- the number of the last connection
+local kept = {} -- closed sockets, if the global `study_keeps` is set, so that Lua never collects them as garbage
 
--- Lines about every connection would slow the console's window down, so they are written only while they are wanted.
+-- Logs a line, if the global `study_talks` is set. Lines about every connection would slow down mGBA's scripting
+-- window.
 local function say(level, ...)
   if study_talks then
     console[level](console, string.format(...))

@@ -1,4 +1,4 @@
-//! A client for the script's text messages, as mGBA-http's clients send them: `message<|END|>`.
+//! A client for the script's text messages. They have the format of mGBA-http's messages: `message<|END|>`.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -9,14 +9,14 @@ use framewire_protocol::marker;
 
 use crate::{Error, Result};
 
-/// What ends every message and every reply.
+/// The bytes at the end of every message and every reply.
 const END: &[u8] = marker::END.as_bytes();
 
 /// One connection to a script. Replies come in the order of the messages.
 #[derive(Debug)]
 pub struct TextClient {
     stream: TcpStream,
-    /// Bytes that were read and not returned yet.
+    /// Bytes that were read but not returned yet.
     unread: Vec<u8>,
     random: fastrand::Rng,
 }
@@ -26,7 +26,7 @@ impl TextClient {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] if nothing accepts in time.
+    /// [`Error::Io`] if nothing accepts the connection in time.
     pub fn connect(address: SocketAddr, limit: Duration) -> Result<Self> {
         let stream = TcpStream::connect_timeout(&address, limit)
             .map_err(Error::io(format!("connect to the script at {address}")))?;
@@ -46,7 +46,7 @@ impl TextClient {
         self.stream.set_read_timeout(Some(limit)).map_err(Error::io("set the time limit"))
     }
 
-    /// Sends a message and waits for its reply; both without their end marks.
+    /// Sends a message and waits for its reply. Neither the argument nor the returned text includes the end mark.
     ///
     /// # Errors
     ///
@@ -87,7 +87,7 @@ impl TextClient {
         self.stream.write_all(bytes).map_err(Error::io("send to the script"))
     }
 
-    /// The connection alone.
+    /// The connection, without the bytes that were read but not returned yet.
     #[must_use]
     pub fn into_stream(self) -> TcpStream {
         self.stream
@@ -107,7 +107,7 @@ impl TextClient {
     pub fn reply(&mut self) -> Result<String> {
         let mut looked_at: usize = 0;
         loop {
-            // An end mark may lie across two reads.
+            // An end mark may be split between two reads.
             let from = looked_at.saturating_sub(END.len() - 1);
             if let Some(at) = self.unread[from..].windows(END.len()).position(|bytes| bytes == END) {
                 let reply: Vec<u8> = self.unread.drain(..from + at + END.len()).collect();
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn replies_are_split_at_their_marks_however_they_arrive() {
+    fn replies_are_split_at_their_end_marks_and_not_at_the_reads() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let server = thread::spawn(move || {

@@ -5,19 +5,20 @@ use std::time::{Duration, Instant};
 
 use crate::{Error, Result};
 
-/// How often a condition is checked.
+/// The time between two checks of a condition.
 const STEP: Duration = Duration::from_millis(10);
 
-/// Asks again and again until `condition` holds.
+/// Checks `condition` repeatedly until it holds.
 ///
 /// # Errors
 ///
-/// [`Error::Timeout`] with `what` when it does not within `limit`, and the condition's own errors at once.
+/// [`Error::Timeout`] with `what` if the condition does not hold within `limit`. Errors of the condition itself are
+/// returned at once.
 pub fn until(what: &str, limit: Duration, mut condition: impl FnMut() -> Result<bool>) -> Result<()> {
     until_some(what, limit, || Ok(condition()?.then_some(())))
 }
 
-/// Asks again and again until there is a value, and returns it.
+/// Calls `attempt` repeatedly until it returns a value, and returns that value.
 ///
 /// # Errors
 ///
@@ -44,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_condition_that_comes_true_ends_the_wait() {
+    fn the_wait_ends_when_the_condition_holds() {
         let mut asked = 0;
         let value = until_some("three", Duration::from_secs(5), || {
             asked += 1;
@@ -54,13 +55,13 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_that_never_comes_true_is_named() {
+    fn the_timeout_error_names_the_condition() {
         let error = until("pigs flew", Duration::from_millis(30), || Ok(false)).unwrap_err();
         assert_eq!(error.to_string(), "waited 30ms without success until pigs flew");
     }
 
     #[test]
-    fn an_error_is_not_waited_out() {
+    fn an_error_ends_the_wait_at_once() {
         let start = Instant::now();
         until("never", Duration::from_secs(60), || Err(Error::X11("gone".into()))).unwrap_err();
         assert!(start.elapsed() < Duration::from_secs(10));

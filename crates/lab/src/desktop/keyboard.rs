@@ -8,7 +8,7 @@ use x11rb::rust_connection::RustConnection;
 
 use crate::{Error, Result};
 
-/// A key by its meaning (an X11 "keysym"), not by its place on the keyboard.
+/// A key, identified by its meaning (an X11 "keysym"), not by its position on the keyboard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key(u32);
 
@@ -24,14 +24,14 @@ impl Key {
     /// Arrow down.
     pub const DOWN: Self = Self(0xff54);
 
-    /// The key of a Latin-1 character, whose code and keysym are the same number.
+    /// The key for a Latin-1 character. The character's code is also its keysym.
     #[must_use]
     pub const fn of(character: char) -> Self {
         Self(character as u32)
     }
 }
 
-/// A key's place on the keyboard.
+/// A position on the keyboard, and whether Shift is needed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stroke {
     /// The number of the key in the X server.
@@ -63,7 +63,7 @@ impl Keyboard {
         Ok(Self { strokes })
     }
 
-    /// Where a key is.
+    /// Returns the position of a key.
     pub(super) fn stroke(&self, key: Key) -> Result<Stroke> {
         let stroke = self.strokes.get(&key).copied();
         stroke.ok_or_else(|| Error::X11(format!("the display's keyboard has no key for keysym {:#x}", key.0)))

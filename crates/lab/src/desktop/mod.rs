@@ -1,8 +1,8 @@
 //! An X display (Xvfb) and its control: windows, keys, the mouse, pictures.
 //!
-//! No window manager runs. So the focus is set directly, and a window is closed with the message that a manager would
-//! send. This crate uses the X11 protocol instead of a tool, so that each step is a round trip instead of
-//! a process.
+//! No window manager runs. So this module sets the focus itself, and closes a window with the message that a window
+//! manager would send. It uses the X11 protocol directly and not a tool such as xdotool, which would need a process for
+//! each step.
 
 mod keyboard;
 mod picture;
@@ -48,11 +48,11 @@ pub struct Desktop {
 }
 
 impl Desktop {
-    /// Starts an X server on a display that is free, reachable from this machine only; it logs into `logs`.
+    /// Starts an X server on a free display. Only this machine can reach it. Its logs go to the folder `logs`.
     ///
     /// # Errors
     ///
-    /// [`Error::Missing`] without Xvfb, otherwise what it wrote when it failed.
+    /// [`Error::Missing`] without Xvfb; otherwise an error with the output of Xvfb.
     pub fn start(logs: &Path) -> Result<Self> {
         let mut xvfb = Process::spawn("Xvfb", logs, |command| {
             command.args(["-displayfd", "1", "-screen", "0", SCREEN, "-nolisten", "tcp", "-noreset"]);
@@ -74,18 +74,18 @@ impl Desktop {
         &self.name
     }
 
-    /// Every visible top-level window, lowest first.
+    /// Every visible top-level window, from the bottom of the stack to the top.
     ///
     /// # Errors
     ///
     /// [`Error::X11`] if the server is gone.
     pub fn windows(&self) -> Result<Vec<Window>> {
         let tree = self.connection.query_tree(self.root).map_err(Error::x11)?.reply().map_err(Error::x11)?;
-        // Skips a window that vanishes while it is examined.
+        // A window that closes during this call is skipped.
         Ok(tree.children.iter().filter_map(|&id| Window::read(&self.connection, &self.atoms, id)).collect())
     }
 
-    /// The window with this id as it is now; `None` if it is gone or hidden.
+    /// The current properties of the window with this id; `None` if it is gone or hidden.
     #[must_use]
     pub fn window(&self, id: u32) -> Option<Window> {
         Window::read(&self.connection, &self.atoms, id)
@@ -105,7 +105,7 @@ impl Desktop {
         })
     }
 
-    /// Moves a window to the given place of the display and above the others.
+    /// Moves a window to the given position on the display, and above all other windows.
     ///
     /// # Errors
     ///
@@ -116,7 +116,8 @@ impl Desktop {
         request.check().map_err(Error::x11)
     }
 
-    /// Presses the keys one after the other and releases them in reverse order: `[Key::CONTROL, Key::of('p')]`.
+    /// Presses the keys one after the other and releases them in reverse order. Ctrl+P is `[Key::CONTROL,
+    /// Key::of('p')]`.
     ///
     /// # Errors
     ///
@@ -150,7 +151,7 @@ impl Desktop {
         self.key(KEY_RELEASE_EVENT, self.keyboard.stroke(key)?.code)
     }
 
-    /// Types text of ASCII characters into the window with the keyboard.
+    /// Types ASCII text into the window that has the keyboard focus.
     ///
     /// # Errors
     ///
@@ -166,7 +167,7 @@ impl Desktop {
         Ok(())
     }
 
-    /// Clicks with the left button at a place of the display.
+    /// Clicks with the left mouse button at a position on the display.
     ///
     /// # Errors
     ///
@@ -220,7 +221,7 @@ impl Desktop {
         request.map_err(Error::x11)?.check().map_err(Error::x11)
     }
 
-    /// Returns once the server has handled everything sent so far.
+    /// Waits until the server has handled everything sent so far.
     fn settle(&self) -> Result<()> {
         self.connection.get_input_focus().map_err(Error::x11)?.reply().map_err(Error::x11)?;
         Ok(())

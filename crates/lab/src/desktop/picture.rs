@@ -31,16 +31,16 @@ impl Picture {
     ) -> Result<Self> {
         let request = connection.get_image(ImageFormat::Z_PIXMAP, root, x, y, width, height, u32::MAX);
         let image = request.map_err(Error::x11)?.reply().map_err(Error::x11)?;
-        // Our Xvfb has 24 bits a pixel in four bytes, blue first on a little-endian machine.
+        // Our Xvfb stores the 24 bits of a pixel in four bytes. On a little-endian machine, blue comes first.
         let rgb = image.data.chunks_exact(4).flat_map(|pixel| [pixel[2], pixel[1], pixel[0]]).collect();
         Ok(Self { width, height, rgb })
     }
 
-    /// The red, green and blue of a pixel, counted from the top left corner.
+    /// The red, green and blue values of a pixel. (0, 0) is the top left corner.
     ///
     /// # Panics
     ///
-    /// Outside the picture.
+    /// If the pixel is outside the picture.
     #[must_use]
     pub fn pixel(&self, x: u16, y: u16) -> [u8; 3] {
         assert!(x < self.width && y < self.height, "{x},{y} is outside {}x{}", self.width, self.height);
@@ -48,7 +48,7 @@ impl Picture {
         [self.rgb[at], self.rgb[at + 1], self.rgb[at + 2]]
     }
 
-    /// Writes it as a PNG file, making the folder if it is not there.
+    /// Writes the picture as a PNG file. Creates the folder if necessary.
     ///
     /// # Errors
     ///

@@ -8,13 +8,13 @@ use super::{AtomEnum, Atoms};
 /// A visible window, at the time of the request.
 #[derive(Debug, Clone)]
 pub struct Window {
-    /// The server's number for it.
+    /// The id of the window in the X server.
     pub id: u32,
-    /// The text of its title bar, empty without one.
+    /// The text of its title bar; empty if it has no title.
     pub title: String,
-    /// Left edge on the display, in pixels.
+    /// The left edge on the display, in pixels.
     pub x: i16,
-    /// Top edge on the display, in pixels.
+    /// The top edge on the display, in pixels.
     pub y: i16,
     /// In pixels.
     pub width: u16,
@@ -23,7 +23,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// `None` for a window that is gone or not shown.
+    /// Reads the properties of a window; `None` if it is gone or hidden.
     pub(super) fn read(connection: &RustConnection, atoms: &Atoms, id: u32) -> Option<Self> {
         let attributes = connection.get_window_attributes(id).ok()?.reply().ok()?;
         if attributes.map_state != MapState::VIEWABLE {

@@ -1,4 +1,4 @@
-//! The embedded core at unlimited speed, and a bare loop over libmgba.
+//! Measures the frame rate of the embedded core at unlimited speed, and of a bare loop that only calls libmgba.
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use super::sample::Sample;
 /// How long a core runs before its frames are counted.
 const WARMING: Duration = Duration::from_millis(500);
 
-/// The bare loop, compiled from `benches/bare.c` with the machine's own compiler.
+/// The bare loop: a program compiled from `benches/bare.c` with the machine's own compiler and libmgba.
 #[derive(Debug)]
 pub struct Bare {
     program: PathBuf,
@@ -44,7 +44,7 @@ impl Bare {
     /// Runs frames for `length`.
     ///
     /// # Errors
-    /// If it fails.
+    /// If the program fails.
     pub fn run(&self, length: Duration) -> anyhow::Result<Sample> {
         let output = Command::new(&self.program)
             .arg(paths::rom())
@@ -59,10 +59,11 @@ impl Bare {
     }
 }
 
-/// Runs `framewire serve --speed unlimited` for `length` without requests.
+/// Runs `framewire serve --speed unlimited` for `length`. Only the frame number is requested, at the beginning and the
+/// end.
 ///
 /// # Errors
-/// If it does not serve.
+/// If the server does not start or does not answer.
 pub fn embedded(length: Duration) -> anyhow::Result<Sample> {
     let folder = TempDir::new().context("no folder for the ROM")?;
     let rom = folder.path().join("demo.gba");

@@ -20,27 +20,27 @@ pub enum Metric {
     Max,
     /// Correct replies in percent: the worst of the runs.
     Success,
-    /// Frames a second over the slowest 5 s: the worst of the runs.
+    /// Frames per second over the slowest 5 s: the worst of the runs.
     Frames,
 }
 
-/// The bound that must be met.
+/// A bound on a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Bound {
     /// The metric that is bounded.
     pub metric: Metric,
-    /// Whether the metric must be below the limit. If not, it must reach the limit.
+    /// Whether the metric must be below the limit. Otherwise, it must reach the limit.
     pub below: bool,
     /// The limit.
     pub limit: f64,
 }
 
-/// The metric must reach the limit.
+/// A bound: the metric must reach the limit.
 pub const fn at_least(metric: Metric, limit: f64) -> Bound {
     Bound { metric, below: false, limit }
 }
 
-/// The metric must stay below the limit.
+/// A bound: the metric must stay below the limit.
 pub const fn below(metric: Metric, limit: f64) -> Bound {
     Bound { metric, below: true, limit }
 }
@@ -89,7 +89,7 @@ impl Metric {
 }
 
 impl Bound {
-    /// The bounds that were missed, as sentences.
+    /// A sentence that says how the runs missed this bound; `None` if they met it.
     pub fn missed(&self, runs: &[Sample], alternative: &[Sample]) -> Option<String> {
         let words = self.metric.words();
         let Some(value) = self.metric.of(runs, alternative) else {
@@ -101,7 +101,7 @@ impl Bound {
     }
 }
 
-/// The values of all runs; `None` if a run has no value.
+/// The values of all runs; `None` if there are no runs or a run has no value.
 fn values(runs: &[Sample], pick: impl Fn(&Sample) -> Option<f64>) -> Option<Vec<f64>> {
     runs.iter().map(pick).collect::<Option<Vec<f64>>>().filter(|values| !values.is_empty())
 }
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_compares_medians_and_success_is_that_of_the_worst_run() {
+    fn a_share_compares_medians_and_success_takes_the_worst_run() {
         let runs = [run(90.0, 10), run(99.0, 9), run(10.0, 10)];
         let alternative = [run(100.0, 10), run(200.0, 10)];
         assert_eq!(Metric::Rate.of(&runs, &[]), Some(90.0));

@@ -1,9 +1,10 @@
-//! The table of figures and the long run: what is measured, the alternative for comparison, and the bounds.
+//! The table of figures in docs/performance.md, and the long run. Each line of the table has a measurement, usually an
+//! alternative that is measured for comparison, and bounds that Framewire must meet.
 //!
-//! - [`sequential`], [`wrk`], [`bare`]: ways of measuring, in addition to `framewire bench` and a stampede;
+//! - [`sequential`], [`wrk`], [`bare`]: ways of measuring, in addition to `framewire bench` and [`stampede`];
 //! - [`sample`]: the result of a run; [`judge`]: compares results with their bounds;
 //! - [`soak`]: the long run; [`processes`]: memory and file descriptors of a process;
-//! - [`record`]: the file of results; [`page`]: the same as Markdown.
+//! - [`record`]: the files of results; [`page`]: the results as Markdown.
 
 mod bare;
 mod judge;
@@ -31,28 +32,28 @@ use judge::{ALL_RIGHT, Bound, FULL_SPEED, Metric, at_least, below};
 use record::{Figure, Figures, Provenance};
 use sample::Sample;
 
-/// The length of the measurements.
+/// The length of the measurements. A run is one measurement of Framewire or of an alternative.
 #[derive(Debug, Clone, Copy)]
 pub struct Extent {
-    /// Length of a run of requests.
+    /// The length of a run of Framewire's script, with a load of requests at a fixed rate.
     run: Duration,
-    /// Length of a run of the alternative.
+    /// The length of such a run of the alternative script.
     alternative: Duration,
-    /// Length of a short run, which is repeated.
+    /// The length of the runs that are repeated.
     short: Duration,
-    /// How many times the short runs are repeated.
+    /// How many times those are repeated.
     repeats: usize,
 }
 
 impl Extent {
-    /// For the published figures.
+    /// The extent for the published figures.
     pub const FULL: Extent = Extent {
         run: Duration::from_secs(30),
         alternative: Duration::from_secs(10),
         short: Duration::from_secs(8),
         repeats: 3,
     };
-    /// Enough to see whether everything works.
+    /// A short extent, enough to see whether everything works.
     pub const QUICK: Extent = Extent {
         run: Duration::from_secs(5),
         alternative: Duration::from_secs(5),
@@ -61,7 +62,7 @@ impl Extent {
     };
 }
 
-/// The alternative to our script.
+/// The alternative to Framewire's script.
 const STUDY: &str = "the study's kind of script";
 
 /// A line of the table.
@@ -73,7 +74,7 @@ struct Line {
     measured: fn(Extent) -> anyhow::Result<Runs>,
 }
 
-/// Runs of the alternative and of Framewire.
+/// The runs of the alternative, and the runs of Framewire.
 type Runs = (Vec<Sample>, Vec<Sample>);
 
 const LINES: [Line; 8] = [
@@ -94,7 +95,7 @@ const LINES: [Line; 8] = [
     Line {
         name: "http",
         measure: "HTTP echo, open loop, 10,000/s, stock mGBA window",
-        // The last replies arrive after the end of the run.
+        // The bound is slightly below 10,000, because the last replies arrive after the end of the run.
         bounds: &[at_least(Metric::Rate, 9990.0), below(Metric::P99, 20.0), ALL_RIGHT, FULL_SPEED],
         alternative: Some(STUDY),
         measured: |extent| echo(10_000, "uuid", extent),
@@ -136,7 +137,7 @@ const LINES: [Line; 8] = [
     },
 ];
 
-/// Measures the lines named by `only`, or all.
+/// Measures the lines that `only` names, or all lines if it is empty.
 ///
 /// # Errors
 /// If a program does not start.
@@ -171,7 +172,8 @@ pub fn measure(only: &[String], extent: Extent) -> anyhow::Result<Figures> {
     Ok(Figures { about, figures })
 }
 
-/// Measures each script in turn, in an emulator of its own, so that neither runs during the other's load.
+/// Measures the two scripts alternately. Each run has an emulator of its own, so neither script runs during the other's
+/// load.
 fn alternating(
     repeats: usize,
     mut run: impl FnMut(Script) -> anyhow::Result<Sample>,
@@ -194,7 +196,7 @@ fn echo(rate: u32, payload: &'static str, extent: Extent) -> anyhow::Result<Runs
     alternating(1, |script| {
         let setup = Setup::settled(Place::Window, script)?;
         match script {
-            // The text protocol on a pool of connections, as most servers use such a script.
+            // This script is measured without a bridge, with its text protocol on a pool of connections.
             Script::Study => {
                 let target = vec![format!("marker://{}", setup.address()), "--raw".to_owned()];
                 bench(&setup, target, rate, payload, extent.alternative)
@@ -204,13 +206,13 @@ fn echo(rate: u32, payload: &'static str, extent: Extent) -> anyhow::Result<Runs
     })
 }
 
-/// A load on the echo route of a bridge that was just started, in front of `setup`.
+/// Starts a bridge to the script of `setup`, and measures a load on the bridge's echo route.
 fn bridged(setup: &Setup, rate: u32, payload: &str, length: Duration) -> anyhow::Result<Sample> {
     let bridge = setup.bridge()?;
     bench(setup, vec![format!("{}/mgbaendpoint", bridge.url())], rate, payload, length)
 }
 
-/// A run of `framewire bench` on a pool of connections, with the frame rate of `setup`.
+/// Measures a run of `framewire bench` on a pool of connections, and the frame rate of `setup` during that run.
 fn bench(
     setup: &Setup,
     target: Vec<String>,
@@ -224,7 +226,7 @@ fn bench(
         load: Load::Rate(rate),
         payload: payload.to_owned(),
         length,
-        // The frames are counted by `Watch`.
+        // `Watch` counts the frames instead.
         counter: "none".to_owned(),
         options: Vec::new(),
         runs: 1,
@@ -243,7 +245,7 @@ fn crowd(extent: Extent) -> anyhow::Result<Runs> {
         let outcomes = stampede::run(&setup, 100);
         Ok(Sample::of_stampede(&outcomes, start.elapsed()))
     };
-    // One run of the other script is enough: it takes as long as its clients wait.
+    // The other script gets only one run, because that takes as long as its clients wait for a reply.
     let other = vec![run(Script::Study)?];
     let ours = (0..extent.repeats).map(|_| run(Script::Ours));
     Ok((other, ours.collect::<anyhow::Result<_>>()?))

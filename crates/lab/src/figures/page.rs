@@ -1,4 +1,4 @@
-//! Results as Markdown, which replaces the text between two marks of a page.
+//! Writes results as Markdown, and puts them between two marks in a page.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use super::record::{Figure, Figures, Provenance};
 use super::sample::Sample;
 use super::soak::{Memory, Soak};
 
-/// The table.
+/// The table of figures as Markdown.
 pub fn table(table: &Figures) -> String {
     let heads =
         ["<line", "<measure", "<alternative", "<here", "<frames/s, slowest 5 s", "<must reach", "<result"];
@@ -45,7 +45,7 @@ fn summary(runs: &[Sample], alternative: &[Sample]) -> String {
     if let Some(value) = Metric::Rate.of(runs, &[]) {
         parts.push(format!("{}/s", rate(value)));
     }
-    // Only if frames are measured. Runs with requests have other bounds.
+    // The share is shown only for runs without requests, which measure frames. Runs with requests have no bound on it.
     if runs.iter().all(|run| run.requests == 0)
         && let Some(share) = Metric::Share.of(runs, alternative)
     {
@@ -84,7 +84,7 @@ fn words(bound: &Bound) -> String {
     }
 }
 
-/// The long run.
+/// The results of the long run as Markdown.
 pub fn soak(soak: &Soak) -> String {
     let run = std::slice::from_ref(&soak.run);
     let frames = soak.run.frames;
@@ -131,7 +131,7 @@ fn about(about: &Provenance) -> String {
     )
 }
 
-/// Puts text between `<!-- NAME -->` and `<!-- /NAME -->` of a page.
+/// Replaces the text between `<!-- NAME -->` and `<!-- /NAME -->` in a page.
 ///
 /// # Errors
 /// If the page lacks the marks.
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_summary_holds_what_was_measured() {
+    fn a_summary_contains_only_what_was_measured() {
         let run = Sample { rate: Some(5000.0), ..Sample::default() };
         let bare = Sample { rate: Some(5100.0), ..Sample::default() };
         assert_eq!(summary(&[run], &[bare]), "5,000/s, 98.0%");

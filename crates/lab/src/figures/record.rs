@@ -23,22 +23,22 @@ pub struct Provenance {
     pub commit: Option<String>,
     /// The command line.
     pub command: Vec<String>,
-    /// When it began, RFC 3339 in UTC.
+    /// When the measurement began, in UTC and the format of RFC 3339.
     pub started: String,
-    /// Where.
+    /// The machine.
     pub machine: Machine,
-    /// The version of the mGBA in the window.
+    /// The version of the stock mGBA that opens windows.
     pub mgba: String,
-    /// The version of libmgba for the core without a window.
+    /// The version of libmgba in the embedded core.
     pub libmgba: String,
 }
 
-/// The table.
+/// The results of the whole table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
     /// The program, the machine and the time.
     pub about: Provenance,
-    /// Its lines.
+    /// The lines of the table.
     pub figures: Vec<Figure>,
 }
 
@@ -49,9 +49,9 @@ pub struct Figure {
     pub name: String,
     /// What is measured.
     pub measure: String,
-    /// The bound that must be met.
+    /// The bounds that Framewire must meet.
     pub bounds: Vec<Bound>,
-    /// The alternative that it is compared with, if there is one.
+    /// The alternative with which Framewire is compared, if there is one.
     pub alternative: Option<String>,
     /// Runs of the alternative. Each was made directly before the run of Framewire with the same index.
     pub other: Vec<Sample>,
@@ -83,12 +83,12 @@ fn commit() -> Option<String> {
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
     };
     let head = git(&["rev-parse", "--short=12", "HEAD"])?;
-    // The files on which the result depends, without the pages that are generated from it.
+    // Only these folders affect the result. The pages that are generated from it are not in them.
     let changed = git(&["status", "--porcelain", "--untracked-files=no", "--", "crates", "lua", "rom"])?;
     Some(if changed.is_empty() { head } else { head + "+" })
 }
 
-/// Writes a result.
+/// Writes a result as JSON.
 ///
 /// # Errors
 /// If it cannot be written.

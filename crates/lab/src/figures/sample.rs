@@ -15,11 +15,11 @@ use crate::frames::Frames;
 pub struct Sample {
     /// The client that sent the requests.
     pub client: String,
-    /// Its length.
+    /// The length of the run.
     pub seconds: f64,
-    /// The requested rate, in requests per second; none if each request waited for the previous one.
+    /// The requested rate, in requests per second; `None` if each request waited for the reply to the previous one.
     pub asked: Option<f64>,
-    /// How many requests had to be sent.
+    /// How many requests the load had.
     pub requests: u64,
     /// How many requests got a correct reply.
     pub correct: u64,
@@ -36,13 +36,13 @@ pub struct Sample {
 /// Latencies in milliseconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
-    /// Mean.
+    /// The mean.
     pub mean: f64,
     /// The median.
     pub p50: f64,
     /// The 99th percentile.
     pub p99: f64,
-    /// Largest.
+    /// The largest latency.
     pub max: f64,
 }
 
@@ -52,7 +52,7 @@ impl Sample {
         Sample { client: client.to_owned(), ..Sample::default() }
     }
 
-    /// The sample of a stampede that took `length`.
+    /// The sample of a stampede, in which many clients connect at once, that took `length`.
     pub fn of_stampede(outcomes: &[Result<Duration, &'static str>], length: Duration) -> Sample {
         let mut sample = Sample {
             seconds: length.as_secs_f64(),

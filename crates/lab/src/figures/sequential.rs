@@ -1,4 +1,4 @@
-//! Text messages on a raw socket, one after the other.
+//! Measures text messages that are sent on a raw socket, one after the other.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use framewire_loadtest::record::Latencies;
 use super::sample::{Latency, Sample};
 use crate::setup::Setup;
 
-/// Longest wait for a reply.
+/// The longest wait for a reply.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Sends messages for `length`, each after the reply to the previous one.

@@ -14,40 +14,41 @@ use super::record::Provenance;
 use super::sample::Sample;
 use crate::setup::{Place, Script, Setup};
 
-/// Sizes of the messages, in bytes.
+/// The sizes of the messages, in bytes.
 const SIZES: &str = "1..5000";
-/// Time between two readings of the memory.
+/// The time between two readings of the memory.
 const PERIOD: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
-/// By how many percent the memory in the last minute may differ from that in the second minute.
+/// By how many percent the memory use in the last minute may differ from that in the second minute.
 const DRIFT: f64 = 2.0;
 
-/// The result.
+/// The result of the long run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Soak {
     /// The program, the machine and the time.
     pub about: Provenance,
     /// The load, and the frame rate during it.
     pub run: Sample,
-    /// The bridge's memory.
+    /// The memory and file descriptors of the bridge.
     pub bridge: Memory,
-    /// The emulator's.
+    /// The memory and file descriptors of the emulator.
     pub emulator: Memory,
     /// The bounds that were missed, as sentences.
     pub missed: Vec<String>,
 }
 
-/// Memory of a process.
+/// The memory and file descriptors of a process.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Memory {
-    /// Mean of each minute, in bytes.
+    /// The mean memory use in each minute, in bytes.
     pub minutes: Vec<f64>,
-    /// File descriptors at the beginning and at the end.
+    /// The numbers of file descriptors at the beginning and at the end.
     pub descriptors: (usize, usize),
 }
 
 impl Memory {
-    /// By how many percent the memory in the last minute is above that in the second; `None` for less than three minutes.
+    /// By how many percent the memory use grew from the second to the last minute; `None` if the run was shorter than
+    /// three minutes.
     pub fn drift(&self) -> Option<f64> {
         match self.minutes[..] {
             [_, second, .., last] => Some(100.0 * (last / second - 1.0)),
@@ -57,9 +58,9 @@ impl Memory {
 
     fn missed(&self, name: &str) -> Option<String> {
         match self.drift() {
-            None => Some(format!("{name}: a run of less than three minutes says nothing about its memory")),
+            None => Some(format!("{name}: a run of less than three minutes does not show memory growth")),
             Some(drift) => (drift.abs() > DRIFT)
-                .then(|| format!("{name}: its memory in the last minute is {drift:+.1}% of the second's")),
+                .then(|| format!("{name}: its memory changed by {drift:+.1}% since the second minute")),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `wrk`, a common load tester for HTTP servers: a closed load at full speed.
+//! Runs `wrk`, a common load tester for HTTP servers. Each of its connections sends the next request after the reply.
 
 use std::time::Duration;
 
@@ -48,12 +48,13 @@ fn read(words: &str) -> Option<Sample> {
     let requests: u64 = total.split_whitespace().next()?.parse().ok()?;
     let seconds = total.split(" requests in ").nth(1)?.split(',').next()?;
     let wrong = after("Non-2xx or 3xx responses:").map_or(Some(0), |rest| rest.first()?.parse().ok())?;
-    // "Socket errors: connect 0, read 0, write 0, timeout 0"
+    // Example of the line: "Socket errors: connect 0, read 0, write 0, timeout 0"
     let broken = after("Socket errors:").map_or(0, |rest| {
         rest.iter().filter_map(|word| word.trim_end_matches(',').parse::<u64>().ok()).sum()
     });
     let latency = after("Latency").into_iter();
-    // The word occurs twice: the first line has mean, deviation and maximum.
+    // wrk prints two lines that begin with "Latency". This is the first one, with the mean, the deviation and the
+    // maximum.
     let latency = latency.flatten().map(millis).collect::<Vec<_>>();
     let failures = [("status", wrong), ("broken", broken)].into_iter().filter(|(_, count)| *count > 0);
     Some(Sample {
@@ -92,7 +93,7 @@ Transfer/sec:      8.14MB
 ";
 
     #[test]
-    fn its_output_is_read() {
+    fn the_output_of_wrk_is_read() {
         let sample = read(WORDS).unwrap();
         assert_eq!((sample.requests, sample.correct, sample.rate), (146_112, 146_112, Some(72_976.11)));
         let latency = sample.latency.unwrap();
@@ -101,7 +102,7 @@ Transfer/sec:      8.14MB
     }
 
     #[test]
-    fn errors_are_not_right_replies() {
+    fn errors_do_not_count_as_correct_replies() {
         let words = WORDS.replace(
             "Requests/sec",
             "  Socket errors: connect 0, read 3, write 0, timeout 1\n  Non-2xx or 3xx responses: 12\nRequests/sec",

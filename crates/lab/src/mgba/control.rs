@@ -1,4 +1,4 @@
-//! The actions of a user in a running mGBA: menus, dialogs, keys.
+//! The actions that a user can do in a running mGBA, with menus, dialogs and keys.
 
 use std::path::Path;
 use std::thread;
@@ -11,18 +11,19 @@ use crate::{Error, Key, Result, Window, until};
 const STILL: Duration = Duration::from_millis(50);
 
 impl StockMgba {
-    /// Loads a script with `dofile` in the prompt. The script may be loaded already.
+    /// Loads a script with `dofile` at the prompt of the scripting window. The script can be one that is already
+    /// loaded.
     ///
     /// # Errors
     ///
-    /// [`Error::Lua`] with its message if it fails.
+    /// [`Error::Lua`] with the script's message if the script fails.
     pub fn load_script(&mut self, script: &Path) -> Result<()> {
         let result = self.load_script_now(script);
         self.pictured(result)
     }
 
-    /// Loads a script with File > Load script, as the documentation says. If the options have a port, waits until the script
-    /// listens on it. Without a port, this function cannot check that the script runs.
+    /// Loads a script with File > Load script, as users do. If the options have a port, waits until the script listens
+    /// on it. Without a port, this function cannot check that the script runs.
     ///
     /// # Errors
     ///
@@ -35,7 +36,7 @@ impl StockMgba {
         self.pictured(result)
     }
 
-    /// Removes all scripts with File > Reset of the scripting window.
+    /// Removes all scripts with File > Reset in the scripting window.
     ///
     /// # Errors
     ///
@@ -56,14 +57,14 @@ impl StockMgba {
     ///
     /// # Errors
     ///
-    /// [`Error::Timeout`] if it does not, for instance because mGBA cannot read it.
+    /// [`Error::Timeout`] if it does not run, for instance because mGBA cannot read the file.
     pub fn open_rom(&mut self, rom: &Path) -> Result<()> {
         let result = self.open_rom_now(rom);
         self.pictured(result)
     }
 
     fn open_rom_now(&mut self, rom: &Path) -> Result<()> {
-        // mGBA makes a new object `emu` for each game.
+        // mGBA creates a new object `emu` for each game.
         self.lua_now("game_before = emu")?;
         let dialog = self.open_window("Select ROM", |mgba| mgba.press_in_main(&options::OPEN_ROM))?;
         self.choose_file(&dialog, rom)?;
@@ -75,10 +76,11 @@ impl StockMgba {
         Ok(())
     }
 
-    /// Waits until a game that was just opened has run for two seconds; then the title bar shows the frame rate. Earlier,
-    /// the previous game may still be ending, and mGBA runs Lua without waiting for its thread. OpenGL also takes longest
-    /// for the first pictures of a game, and at these moments no Lua should be typed
-    /// ([`StockOptions::opengl`](super::StockOptions::opengl)).
+    /// Waits until a game that was just opened has run for two seconds. Then the title bar shows the frame rate.
+    ///
+    /// Before that, it is not safe to run Lua. The previous game may still be ending, and mGBA does not wait for that
+    /// game's thread before it runs Lua. Also, OpenGL takes longest for the first pictures of a game, which makes the
+    /// crash more likely that [`StockOptions::opengl`](super::StockOptions::opengl) describes.
     pub(super) fn wait_for_frame_rate(&self) -> Result<()> {
         until("the game's frame rate was shown", STEP, || self.shows_frame_rate())
     }
@@ -87,9 +89,10 @@ impl StockMgba {
         Ok(self.main_window()?.title.contains(" fps)"))
     }
 
-    /// Like [`StockMgba::wait_for_frame_rate`], but another game may have run before.
+    /// Like [`StockMgba::wait_for_frame_rate`], for the case that the title bar may still show the previous game's
+    /// frame rate.
     fn wait_for_new_frame_rate(&self) -> Result<()> {
-        // Waits until the frame rate of the previous game is gone. It is not an error if there was none.
+        // Waits until the title bar no longer shows the frame rate of the previous game. A timeout is not an error.
         match until("the title was the new game's", AGAIN, || Ok(!self.shows_frame_rate()?)) {
             Ok(()) | Err(Error::Timeout { .. }) => self.wait_for_frame_rate(),
             Err(error) => Err(error),
@@ -100,10 +103,10 @@ impl StockMgba {
     ///
     /// # Errors
     ///
-    /// [`Error::Timeout`] if it continues.
+    /// [`Error::Timeout`] if the game does not end.
     pub fn close_game(&mut self) -> Result<()> {
         let result = self.press_in_main(&options::SHUTDOWN).and_then(|()| {
-            // Waits for the title, because mGBA runs Lua without waiting for the thread of a game that is ending.
+            // Waits for the title first, because mGBA runs Lua even while the thread of the old game is still ending.
             until("the title was that without a game", STEP, || {
                 Ok(self.main_window()?.title.starts_with(NO_GAME))
             })?;
@@ -113,7 +116,7 @@ impl StockMgba {
         self.pictured(result)
     }
 
-    /// Pauses with Emulation > Pause and waits until no frames run.
+    /// Pauses the game with Emulation > Pause, and waits until no frames run.
     ///
     /// # Errors
     ///
@@ -122,11 +125,11 @@ impl StockMgba {
         self.set_paused(true)
     }
 
-    /// Continues after [`StockMgba::pause`] and waits until frames run.
+    /// Continues the game after [`StockMgba::pause`], and waits until frames run.
     ///
     /// # Errors
     ///
-    /// [`Error::Timeout`] if none does.
+    /// [`Error::Timeout`] if no frame runs.
     pub fn unpause(&mut self) -> Result<()> {
         self.set_paused(false)
     }
@@ -183,7 +186,7 @@ impl StockMgba {
         self.pictured(result)
     }
 
-    /// The number of the game's current frame; a reset starts it again.
+    /// The number of the game's current frame. A reset sets it back to zero.
     ///
     /// # Errors
     ///
@@ -193,7 +196,7 @@ impl StockMgba {
         self.pictured(result)
     }
 
-    /// Holds a key of the keyboard down in mGBA's window; by default `x` is A and `z` is B.
+    /// Holds a key of the keyboard down in mGBA's window. By default, `x` is the console's key A, and `z` is B.
     ///
     /// # Errors
     ///
@@ -223,7 +226,7 @@ impl StockMgba {
         frame.parse().map_err(|_| Error::Lua(format!("{frame:?} is not a frame number")))
     }
 
-    /// Opens the scripting window's one menu, whose first entry is then selected, and presses a key in it.
+    /// Opens the only menu of the scripting window, and presses a key in it. mGBA selects the menu's first entry.
     fn press_in_script_menu(&mut self, key: Key) -> Result<()> {
         self.desktop.focus(self.prompt.window())?;
         self.desktop.press(&[Key::ALT])?;

@@ -1,4 +1,4 @@
-//! A stock mGBA in a window: Debian's unchanged `mgba-qt`, with the scripts that it loads.
+//! A stock mGBA in a window: Debian's unchanged `mgba-qt`, with scripts.
 
 mod control;
 mod options;
@@ -17,28 +17,30 @@ use prompt::Prompt;
 
 use crate::{Desktop, Error, Key, Picture, Process, Result, Signal, Window, ports};
 
-/// The time limit for each step of the start. Even a busy machine needs only a part of it.
+/// The time limit for each step of the start. Even a busy machine needs less.
 const STEP: Duration = Duration::from_secs(20);
-/// If keys have no effect for this time, they are pressed again, up to this number of times.
+/// If keys have no effect for this time, they are pressed again.
 const AGAIN: Duration = Duration::from_secs(4);
+/// How many times keys are pressed, at most.
 const TRIES: u32 = 5;
-/// The title of mGBA's window without a game; with one, the game's name comes between the two.
+/// The beginning of the main window's title without a game. With a game, its name comes before the version number.
 const NO_GAME: &str = "mGBA - 0.";
+/// The title of the scripting window.
 const SCRIPTING: &str = "Scripting";
 
 /// A running mGBA with its own display, settings and saves. Dropping it ends all of them.
 ///
-/// Each method waits until its action has had an effect on the window. Errors have a picture of the display.
+/// Each method waits until its action has had an effect. Most errors come with a picture of the display.
 #[derive(Debug)]
 pub struct StockMgba {
-    // The fields are in the order in which they must be dropped: the program, its display, its files.
+    // Fields are dropped in this order: first the program, then its display, then its files.
     process: Process,
     desktop: Desktop,
     dir: TempDir,
     main: u32,
     prompt: Prompt,
     port: Option<u16>,
-    /// Lua to run in a fresh scripting context, before any script.
+    /// Lua code that runs before any script, at the start and after a reset of the scripting window.
     before_scripts: String,
     paused: bool,
 }
@@ -99,7 +101,7 @@ impl StockMgba {
         }
     }
 
-    /// The code that runs before any script: it also writes the console to a file, and applies the options.
+    /// Runs the code that must run before any script. It copies the console to a file, and applies the options.
     fn prepare_lua(&mut self) -> Result<()> {
         self.lua_now(prompt::KEEP_CONSOLE)?;
         let before = self.before_scripts.clone();
@@ -123,7 +125,8 @@ impl StockMgba {
         self.process.pid()
     }
 
-    /// The folder that holds its settings, its copy of the ROM, and what scripts write to relative paths.
+    /// The folder for its settings and its copy of the ROM. It is mGBA's working folder, so scripts also write relative
+    /// paths there.
     #[must_use]
     pub fn dir(&self) -> &Path {
         self.dir.path()
@@ -135,24 +138,25 @@ impl StockMgba {
         &self.desktop
     }
 
-    /// What scripts have written to the console, a line each, the level (`log`, `warn`, `error`) in front.
+    /// What scripts have written to the console. Each message is a line that begins with its level: `log`, `warn` or
+    /// `error`.
     #[must_use]
     pub fn console(&self) -> String {
         self.prompt.console()
     }
 
-    /// Runs Lua in the scripting window's prompt and returns what it returns, as text, several values tab-separated.
-    /// Works while the emulation is paused, and without a game.
+    /// Runs Lua code at the prompt of the scripting window. Returns the values that the code returns as text, separated
+    /// by tabs. This works also while the emulation is paused, and without a game.
     ///
     /// # Errors
     ///
-    /// [`Error::Lua`] with its message if it fails.
+    /// [`Error::Lua`] with the code's message if the code fails.
     pub fn lua(&mut self, code: &str) -> Result<String> {
         let result = self.lua_now(code);
         self.pictured(result)
     }
 
-    /// The text of the window's title bar: the game, and after two seconds the frame rate.
+    /// The text of the main window's title bar. It contains the game's name, and after two seconds the frame rate.
     ///
     /// # Errors
     ///
@@ -161,7 +165,7 @@ impl StockMgba {
         Ok(self.main_window()?.title)
     }
 
-    /// What mGBA's window shows, its menu bar included.
+    /// A picture of mGBA's main window, with its menu bar.
     ///
     /// # Errors
     ///
@@ -192,17 +196,17 @@ impl StockMgba {
     ///
     /// # Errors
     ///
-    /// [`Error::Timeout`], pictured, if it still runs after `limit`.
+    /// [`Error::Pictured`] with an [`Error::Timeout`], if it still runs after `limit`.
     pub fn wait_exit(&mut self, limit: Duration) -> Result<ExitStatus> {
         let result = self.process.wait_exit(limit);
         self.pictured(result)
     }
 
-    /// Makes sure that mGBA still runs.
+    /// Checks that mGBA still runs.
     ///
     /// # Errors
     ///
-    /// [`Error::Ended`] with the end of its output if it does not.
+    /// [`Error::Ended`] with the end of its output if it has ended.
     pub fn expect_running(&mut self) -> Result<()> {
         self.process.expect_running()
     }
@@ -240,13 +244,14 @@ impl StockMgba {
         }
     }
 
-    /// Waits until something listens on a port, without connecting, because a script would notice the connection.
+    /// Waits until something listens on a port. It does not connect to find out, because the script would notice a
+    /// connection.
     fn wait_for_port(&mut self, port: u16) -> Result<()> {
         let what = format!("something listened on port {port}");
         self.process.wait_for(&what, STEP, |_| Ok(ports::is_listened_on(port)?.then_some(())))
     }
 
-    /// Adds a picture of the display to an error about the window.
+    /// Adds a picture of the display to an error, except to errors of Lua code and of a program that has ended.
     fn pictured<T>(&self, result: Result<T>) -> Result<T> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let source = match result {

@@ -8,24 +8,25 @@ use std::process::Command;
 
 use crate::{Error, Key, Result};
 
-/// Keys that our settings assign, because mGBA has no keys for these actions.
+// Shortcuts that our settings assign, because mGBA has no shortcuts for these actions.
 pub(super) const OPEN_SCRIPTING: [Key; 2] = [Key::CONTROL, Key::of('l')];
 pub(super) const SHUTDOWN: [Key; 2] = [Key::CONTROL, Key::of('k')];
 pub(super) const FAST_FORWARD: [Key; 2] = [Key::CONTROL, Key::of('j')];
 const SHORTCUTS: &str = "[shortcutKey]\nscripting=Ctrl+L\nshutdown=Ctrl+K\nfastForward=Ctrl+J\n";
-/// mGBA's own.
+// Shortcuts of mGBA itself.
 pub(super) const PAUSE: [Key; 2] = [Key::CONTROL, Key::of('p')];
 pub(super) const NEXT_FRAME: [Key; 2] = [Key::CONTROL, Key::of('n')];
 pub(super) const RESET: [Key; 2] = [Key::CONTROL, Key::of('r')];
 pub(super) const OPEN_ROM: [Key; 2] = [Key::CONTROL, Key::of('o')];
 
-/// 59.7 to 60 frames/s, evenly, without a sound card.
+/// Settings that give 59.7 to 60 frames/s, at even intervals and without a sound card.
 ///
-/// mGBA is paced by its sound, as on a user's machine. SDL's dummy driver takes 512 samples every 17 ms: it waits for whole
-/// milliseconds, rounded down, and rounds other buffers up to a power of two. That is a little more than a frame's worth, so
-/// about every frame comes after one such wait, and now and then two do. With a little less than a frame's worth, as 16 ms
-/// would be, now and then a frame would take two waits, 32 ms. The target makes up for the time that is lost waking up.
-/// Pacing by video (`videoSync`) does not work: after one callback of more than 50 ms emulation stops for good.
+/// mGBA's speed follows its sound output, as on a user's machine. Here the output is SDL's dummy driver, which takes a
+/// buffer of samples and then waits for as long as they last, rounded down to whole milliseconds. The buffer's size is
+/// a power of two; 512 samples last 17 ms. That is slightly longer than a frame, so usually one frame runs after each
+/// wait, and sometimes two. With waits of 16 ms, slightly shorter than a frame, some frames would need two waits, 32
+/// ms. `fpsTarget` is above 60 to make up for the time that waking up takes. Pacing by video (`videoSync`) does not
+/// work: after a callback of more than 50 ms, emulation stops and does not continue.
 const PACE: [(&str, &str); 5] = [
     ("audioSync", "1"),
     ("videoSync", "0"),
@@ -34,8 +35,9 @@ const PACE: [(&str, &str); 5] = [
     ("fpsTarget", "60.3"),
 ];
 
-/// mGBA's display drivers: its own painter, and OpenGL, which is mGBA's default.
+/// The number of mGBA's display driver that paints without OpenGL.
 const PAINTER: u8 = 0;
+/// The number of mGBA's display driver for OpenGL, which is mGBA's default.
 const OPENGL: u8 = 1;
 
 /// The options of a stock mGBA, for [`StockMgba::start`](crate::StockMgba::start).
@@ -70,14 +72,15 @@ impl StockOptions {
         self
     }
 
-    /// Sets `framewire.port` for the scripts, and makes the start wait until the port accepts connections.
+    /// Sets `framewire.port` for the scripts. If there are scripts, the start also waits until one listens on this
+    /// port.
     #[must_use]
     pub fn port(mut self, port: u16) -> Self {
         self.port = Some(port);
         self
     }
 
-    /// Adds Lua to run before the scripts are loaded, such as `framewire.log_level = "debug"`.
+    /// Adds Lua code that runs before the scripts are loaded, such as `framewire.log_level = "debug"`.
     #[must_use]
     pub fn lua(mut self, code: &str) -> Self {
         self.lua.push_str(code);
@@ -92,11 +95,12 @@ impl StockOptions {
         self
     }
 
-    /// Shows the game with OpenGL, as mGBA does on most machines, and not with mGBA's own painter.
+    /// Shows the game with OpenGL, as mGBA does on most machines, instead of mGBA's own painter.
     ///
-    /// With it mGBA 0.10 may end when Lua is typed or a script is loaded while another script runs. To swap pictures
-    /// (`PainterGL::swapTex`) the thread of the emulation asks itself to stop, once a frame; another thread that asks in that
-    /// moment learns that it has stopped (`mCoreThreadInterrupt`), and runs Lua at the same time as the scripts' next callback.
+    /// With OpenGL, mGBA 0.10 can crash when Lua is typed or a script is loaded while another script runs. The reason:
+    /// once per frame, the emulation thread interrupts itself to swap pictures (`PainterGL::swapTex`). If another
+    /// thread asks for an interruption at that moment, `mCoreThreadInterrupt` returns as if the emulation had stopped.
+    /// So that thread runs Lua at the same time as the scripts' next callback.
     #[must_use]
     pub fn opengl(mut self) -> Self {
         self.opengl = true;
@@ -119,14 +123,15 @@ impl StockOptions {
         format!("{}{}", port.unwrap_or_default(), self.lua)
     }
 
-    /// Lays out mGBA's home in `dir`: settings, and a copy of the game, next to which mGBA puts its saves.
+    /// Creates mGBA's home folder in `dir`: the settings, and a copy of the game. mGBA writes its saves next to that
+    /// copy.
     pub(super) fn write_settings(&self, dir: &Path) -> Result<()> {
         let what = || format!("lay out mGBA's home in {}", dir.display());
         let settings = dir.join("config/mgba");
         fs::create_dir_all(&settings).map_err(Error::io(what()))?;
         let mut config = String::from("[ports.qt]\n");
         let own = PACE.iter().map(|&(key, value)| (key, value));
-        // If two entries have the same key, the last one counts.
+        // If two entries have the same key, mGBA uses the last one.
         for (key, value) in own.chain(self.config.iter().map(|(key, value)| (key.as_str(), value.as_str()))) {
             let _ = writeln!(config, "{key}={value}");
         }
@@ -166,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_callers_settings_win_and_come_last() {
+    fn the_callers_settings_come_last_and_so_take_precedence() {
         let dir = tempfile::tempdir().unwrap();
         let options = StockOptions::without_game().config("videoSync", "1");
         options.write_settings(dir.path()).unwrap();

@@ -1,8 +1,8 @@
-//! Running Lua in mGBA by typing at the prompt of its scripting window, and getting its result back.
+//! Runs Lua code in mGBA by typing at the prompt of its scripting window, and gets the result back.
 //!
-//! The typed line is as short as possible, such as `dofile'3'`: the code is in a file in mGBA's working folder, and the result
-//! is in another. So nothing depends on the length of a path or on unusual characters, and a line that was
-//! lost can be typed again: the file makes sure that the code runs only once.
+//! The typed line is as short as possible, such as `dofile'3'`. The code is in a file in mGBA's working folder, and the
+//! code's result goes to another file. So long paths and unusual characters cause no problems. A line that was lost can
+//! be typed again, because the file runs the code only once.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,13 +11,15 @@ use std::time::Duration;
 use super::{AGAIN, TRIES};
 use crate::{Desktop, Error, Key, Process, Result};
 
-/// The middle of the prompt's line, from the scripting window's left and lower edges.
+/// The distance of the prompt's middle from the left edge of the scripting window, in pixels.
 const FROM_LEFT: i16 = 300;
+/// The distance of the prompt's middle from the lower edge of the scripting window, in pixels.
 const FROM_BELOW: i16 = 43;
 
+/// The file to which [`KEEP_CONSOLE`] copies the console.
 const CONSOLE: &str = "console.log";
 
-/// Lua that makes `console` write to a file as well. Called with the folder as `...`.
+/// Lua code that makes `console` also write to a file. It is called with the folder as `...`.
 pub(super) const KEEP_CONSOLE: &str = r#"
 local real, file = console, io.open((...) .. "console.log", "a")
 file:setvbuf("line")
@@ -30,10 +32,10 @@ console = setmetatable({}, {__index = function(_, key)
 end})
 "#;
 
-/// Runs `<n>.lua` once, and leaves its outcome in `<n>.result`.
+/// Lua code that runs `<n>.lua` once, and writes its outcome to `<n>.result`.
 ///
-/// No file is open while the code runs. mGBA 0.10.1 closes the descriptor of a socket again when Lua collects the socket, and
-/// by then the number can belong to a file: its text would be lost.
+/// It keeps no file open while `<n>.lua` runs. mGBA 0.10.1 closes the file descriptor of a closed socket a second time
+/// when Lua collects the socket as garbage. By then, the descriptor can belong to a file, whose text would be lost.
 const RUNNER: &str = r#"
 local folder, name = FOLDER, NAME
 local result = folder .. name .. ".result"
@@ -67,7 +69,7 @@ impl Prompt {
         Self { window: 0, folder: folder.into(), count: 0 }
     }
 
-    /// Sets the window of the prompt. Before that, nothing can be run.
+    /// Sets the prompt's window. [`Prompt::run`] works only after this call.
     pub(super) fn set_window(&mut self, window: u32) {
         self.window = window;
     }
@@ -76,12 +78,12 @@ impl Prompt {
         self.window
     }
 
-    /// The console's lines that [`KEEP_CONSOLE`] has written to the file.
+    /// The lines of the console, from the file that [`KEEP_CONSOLE`] writes.
     pub(super) fn console(&self) -> String {
         fs::read_to_string(self.folder.join(CONSOLE)).unwrap_or_default()
     }
 
-    /// Runs code and returns what it returns, as text.
+    /// Runs Lua code and returns the values that it returns, as text.
     pub(super) fn run(
         &mut self,
         desktop: &Desktop,

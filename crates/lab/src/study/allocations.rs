@@ -1,4 +1,5 @@
-//! Counts the allocations of `framewire serve` with heaptrack's library, which writes a line for each allocation.
+//! Counts the allocations of `framewire serve` with heaptrack's library, which writes a line to a file for each
+//! allocation.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Seek, SeekFrom};
@@ -14,7 +15,7 @@ use crate::setup::Setup;
 
 /// Debian's path of the library.
 const LIBRARY: &str = "/usr/lib/heaptrack/libheaptrack_preload.so";
-/// Longest wait for the first answer.
+/// The longest wait for the first answer.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How long the library may take to write its buffered lines.
 const WRITING: Duration = Duration::from_millis(500);
@@ -29,7 +30,7 @@ pub struct CountedBridge {
 }
 
 impl CountedBridge {
-    /// Starts it in front of a script, with its record in the folder `logs`.
+    /// Starts a bridge to a script. The library writes its file, the record, to the folder `logs`.
     ///
     /// # Errors
     /// If heaptrack is not installed, or the bridge does not start or answer.
@@ -72,7 +73,8 @@ impl CountedBridge {
     }
 }
 
-/// Counts a line of the record: `+ SIZE TRACE POINTER`, sizes in hexadecimal, or `- POINTER`.
+/// Counts one line of the record. An allocation is `+ SIZE TRACE POINTER`, with a hexadecimal size. A release is `-
+/// POINTER`.
 fn count(line: &str, allocated: &mut Allocated) {
     let mut words = line.split(' ');
     match words.next() {

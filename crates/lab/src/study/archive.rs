@@ -1,5 +1,5 @@
-//! The study's results: one compressed file with a line for each step and one for the study itself, so that a study
-//! continues where it was interrupted.
+//! The study's results, in one compressed file. It has a line for each step and a line about the study itself, so an
+//! interrupted study can continue.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -36,36 +36,36 @@ struct Entry {
     result: Box<RawValue>,
 }
 
-/// The programs, machines and options of the study, and its times.
+/// The programs, the machines and the options of the study, and the times at which it was measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StudyInfo {
-    /// `framewire-study`.
+    /// Always `framewire-study`.
     pub schema: String,
-    /// 1.
+    /// Always 1.
     pub schema_version: u32,
     /// This program and its version.
     pub tool: String,
-    /// The version of the mGBA in the window.
+    /// The version of the stock mGBA.
     pub mgba: String,
-    /// The library of the embedded core.
+    /// The version of libmgba in the embedded core.
     pub libmgba: String,
-    /// Where.
+    /// The machine on which the study began.
     pub machine: Machine,
     /// How many times each row is measured.
     #[serde(default = "once")]
     pub passes: usize,
-    /// Length of a row in seconds, each time.
+    /// The length of one measurement of a row, in seconds.
     pub seconds: f64,
     /// The shortest time for which a connection is kept idle, in seconds.
     pub idle_seconds: f64,
-    /// Its beginning and its continuations.
+    /// The first start of the study, and each continuation.
     pub sessions: Vec<Stretch>,
 }
 
-/// A stretch of measuring without interruption.
+/// A period of measuring without interruption.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Stretch {
-    /// When it began, RFC 3339 in UTC.
+    /// When it began, in UTC and the format of RFC 3339.
     pub started: String,
     /// The command line.
     pub command: Vec<String>,
@@ -98,7 +98,7 @@ impl StudyInfo {
         }
     }
 
-    /// The difference because of which rows of the two cannot be in one study.
+    /// If rows of these two cannot be in one study, returns the difference that is the reason.
     fn differs(&self, other: &StudyInfo, machines: Machines) -> Option<String> {
         let words = |about: &StudyInfo| {
             let StudyInfo { tool, mgba, passes, seconds, machine, .. } = about;
@@ -110,7 +110,7 @@ impl StudyInfo {
         pairs.into_iter().find(|(one, other)| one != other).map(|(one, other)| format!("{one}, not {other}"))
     }
 
-    /// The machines that it was measured on, the first one first.
+    /// The machines on which the study was measured. The first is the one on which it began.
     pub fn machines(&self) -> Vec<&Machine> {
         let mut machines = vec![&self.machine];
         for machine in self.sessions.iter().filter_map(|session| session.machine.as_ref()) {
@@ -125,30 +125,30 @@ impl StudyInfo {
 /// Whether a study may have rows of several machines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Machines {
-    /// No.
+    /// All rows must be from one machine.
     One,
-    /// Yes; each row says where it was measured.
+    /// Rows of several machines are allowed. Each row says where it was measured.
     Several,
 }
 
-/// Describes a machine. If the description differs, it counts as another machine.
+/// Describes a machine. Machines with different descriptions count as different machines.
 pub fn machine_words(machine: &Machine) -> String {
     let Machine { processor, processors, kernel, .. } = machine;
     format!("{processors} x {processor}, kernel {kernel}")
 }
 
-/// How a stretch of measuring is done.
+/// The options of a [`Stretch`].
 #[derive(Debug, Clone)]
 pub struct How {
     /// The command line.
     pub command: Vec<String>,
-    /// Whether it may be on another machine.
+    /// Whether it may be on another machine than the study so far.
     pub machines: Machines,
     /// How many windows are measured at the same time at low rates.
     pub windows: usize,
 }
 
-/// The results of a study, in a folder that also holds its pictures.
+/// The results of a study, in a folder that also contains the page's pictures.
 #[derive(Debug, Clone)]
 pub struct Archive {
     folder: PathBuf,
@@ -170,10 +170,10 @@ impl Archive {
         Ok(archive)
     }
 
-    /// Makes the folder, and checks that it can be written.
+    /// Creates the folder, and checks that files can be written in it.
     ///
     /// # Errors
-    /// If it cannot.
+    /// If they cannot.
     pub fn prepare(folder: &Path) -> anyhow::Result<()> {
         let problem = || format!("cannot write {}; name another folder with --out", folder.display());
         fs::create_dir_all(folder).with_context(problem)?;
@@ -193,7 +193,7 @@ impl Archive {
         Ok(())
     }
 
-    /// Begins the study `about`, or continues the one in this folder.
+    /// Begins the study `about`, or continues the study that is already in this folder.
     ///
     /// # Errors
     /// If the results in this folder were measured in a different way.
@@ -203,7 +203,7 @@ impl Archive {
             if let Some(difference) = known.differs(&about, how.machines) {
                 bail!(
                     "{} holds another study ({difference}); remove its results with --fresh, name another folder with \
-                     --out, or, if only the machine differs, add rows of this one with --add-machine",
+                     --out, or, if only the machine differs, add rows of this machine with --add-machine",
                     self.folder.display()
                 );
             }
@@ -219,7 +219,7 @@ impl Archive {
         Ok(about)
     }
 
-    /// Replaces the idle connections of this study with those of another study.
+    /// Replaces the results about idle connections in this study with those of another study.
     ///
     /// # Errors
     /// If the other study used another mGBA, or has no idle connection.
@@ -257,10 +257,10 @@ impl Archive {
         self.keep(ABOUT, &about)
     }
 
-    /// The study in this folder.
+    /// The description of the study in this folder; `None` if there is no study.
     ///
     /// # Errors
-    /// If the study has another version.
+    /// If the file has another schema version.
     pub fn about(&self) -> anyhow::Result<Option<StudyInfo>> {
         let Some(about) = self.result::<StudyInfo>(ABOUT) else { return Ok(None) };
         if (about.schema.as_str(), about.schema_version) != (SCHEMA, SCHEMA_VERSION) {
@@ -283,30 +283,30 @@ impl Archive {
         }
     }
 
-    /// The report of a run that was not cut short.
+    /// The report of a run with this name; `None` if there is no complete one.
     pub fn report(&self, name: &str) -> Option<Report> {
         let report = Report::from_json(self.results.get(name)?.get()).ok()?;
         (!report.cut_short && report.rows.len() == 1).then_some(report)
     }
 
-    /// The report of a search for a limit that was not cut short.
+    /// The report of a search for a limit with this name; `None` if there is no complete one.
     pub fn limit(&self, name: &str) -> Option<Report> {
         let report = Report::from_json(self.results.get(name)?.get()).ok()?;
         (!report.cut_short && report.limit.as_ref().is_some_and(|limit| !limit.cut_short)).then_some(report)
     }
 
-    /// The result of any other step.
+    /// The result of a step of any other kind.
     pub fn result<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
         serde_json::from_str(self.results.get(name)?.get()).ok()
     }
 
-    /// Keeps a step's result.
+    /// Adds a step's result and writes the file.
     ///
     /// # Errors
     /// If the file cannot be written.
     pub fn keep<T: Serialize>(&mut self, name: &str, result: &T) -> anyhow::Result<()> {
         self.results.insert(name.to_owned(), serde_json::value::to_raw_value(result)?);
-        // With fast compression, because the file is written after each step, while others are measured.
+        // The compression is fast, because this happens after each step, while other steps are measured.
         self.write(Compression::fast()).with_context(|| format!("cannot write {}", self.file().display()))
     }
 
@@ -319,7 +319,7 @@ impl Archive {
         self.folder.join(FILE)
     }
 
-    /// Writes the file as small as it can be.
+    /// Writes the file again, with the best compression.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_another_length_are_not_mixed_in() {
+    fn a_study_with_another_row_length_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let mut archive = Archive::open(dir.path()).unwrap();
         archive.begin(about(5.0), how("first")).unwrap();
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_another_machine_are_added_only_when_asked() {
+    fn rows_of_another_machine_are_added_only_with_add_machine() {
         let dir = tempfile::tempdir().unwrap();
         let mut archive = Archive::open(dir.path()).unwrap();
         archive.begin(about(5.0), how("first")).unwrap();
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_was_kept_idle_elsewhere_replaces_the_one_here() {
+    fn take_idle_replaces_the_idle_connection_with_that_of_another_study() {
         let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
         let [mut here, mut there] = dirs.each_ref().map(|dir| Archive::open(dir.path()).unwrap());
         here.begin(about(5.0), how("here")).unwrap();
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn a_half_report_is_measured_again_and_a_broken_file_is_refused() {
+    fn an_incomplete_report_is_measured_again_and_a_broken_file_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let mut archive = Archive::open(dir.path()).unwrap();
         let steps = plan::all();

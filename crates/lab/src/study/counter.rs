@@ -1,7 +1,7 @@
-//! A window's frame number as JSON over HTTP, in the form that `framewire bench --emulator` reads.
+//! Serves a window's frame number as JSON over HTTP, in the format that `framewire bench --emulator` reads.
 //!
-//! It comes from the file that `frames.lua` writes, so both scripts are watched in the same way and neither answers more
-//! requests because of it.
+//! The number comes from the file that `frames.lua` writes. So it is measured in the same way for both scripts, and
+//! neither script has to answer extra requests.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use axum::routing::get;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 
-/// A small server. Dropping it ends it.
+/// A small HTTP server. Dropping it stops it.
 #[derive(Debug)]
 pub struct Counter {
     address: SocketAddr,
@@ -19,10 +19,10 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// Serves `file`.
+    /// Starts a server whose only response is the content of `file`.
     ///
     /// # Errors
-    /// If the system gives no port.
+    /// If the system has no free port.
     pub fn start(file: PathBuf) -> std::io::Result<Counter> {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0"))?;
@@ -33,7 +33,7 @@ impl Counter {
         Ok(Counter { address, runtime: Some(runtime) })
     }
 
-    /// Its address.
+    /// The URL of the frame number.
     pub fn url(&self) -> String {
         format!("http://{}/", self.address)
     }

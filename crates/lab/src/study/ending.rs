@@ -1,4 +1,4 @@
-//! Ways of ending: what happens to a script when the program that talks to it is ended, or the network between them
+//! Measures what happens to a script when the program that is connected to it ends, or when the network between them
 //! fails.
 
 use std::path::Path;
@@ -15,22 +15,22 @@ use crate::setup::{Script, bridge};
 
 /// The longest wait for an answer, and for the end of a program.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How long a script may still write messages about what happened.
+/// How long to wait for the messages that the script writes afterwards.
 const AFTERWARDS: Duration = Duration::from_secs(1);
-/// Length of a network failure: longer than a link waits for a machine that acknowledges nothing.
+/// The length of a network failure. It is longer than a link waits for a machine that acknowledges nothing.
 const SILENCE: Duration = Duration::from_secs(15);
 /// How many clients close their connections in the normal way.
 const ORDERLY: usize = 5;
-/// Longest wait of a caller for one reply.
+/// The longest wait for one reply.
 const CALL: Duration = Duration::from_secs(3);
-/// Pause between two requests during a network failure.
+/// The pause between two requests during a network failure.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How many times the pool of the study's client tries, and its pause before the second try. The pause before the third try
-/// is twice as long.
+/// How many times the client of the study's script tries a request.
 const TRIES: u32 = 3;
+/// The pause of that client before its second try. The pause before the third try is twice as long.
 const DELAY: Duration = Duration::from_millis(50);
 
-/// Ends the program that talks to the window's script.
+/// Ends the program that is connected to the window's script, and measures what happens.
 ///
 /// # Errors
 /// If a program does not start or end.
@@ -49,14 +49,14 @@ pub fn run(window: &mut StudyWindow, way: Way, logs: &Path) -> anyhow::Result<En
     ending.connections_left = window.connections()?;
     ending.console = window.console()?.split_off(before);
     if window.script() == Script::Study {
-        // Drops lines about new clients, because they say nothing about the ending.
+        // Lines about new clients are removed, because they have nothing to do with the ending.
         ending.console.retain(|line| !line.ends_with(" connected"));
         window.set_talking(false)?;
     }
     Ok(ending)
 }
 
-/// A bridge in front of our script, which is started again at once.
+/// Ends a bridge that is connected to Framewire's script, and starts another bridge at once.
 fn end_bridge(window: &StudyWindow, signal: Signal) -> anyhow::Result<Ending> {
     let mut ended = answering_bridge(window.setup.address())?;
     let start = Instant::now();
@@ -75,7 +75,7 @@ fn end_bridge(window: &StudyWindow, signal: Signal) -> anyhow::Result<Ending> {
     })
 }
 
-/// A client of the study's script with a pool, under load.
+/// Ends a client of the study's script that uses a pool and sends requests at a fixed rate.
 fn end_pool(window: &StudyWindow, signal: Signal, logs: &Path) -> anyhow::Result<Ending> {
     let target = format!("marker://{}", window.setup.address());
     let args =
@@ -99,12 +99,12 @@ fn wait_for_connection(window: &StudyWindow, process: &mut Process) -> anyhow::R
         process.expect_running()?;
         Ok(window.connections().is_ok_and(|count| count > 0))
     })?;
-    // Waits until the pool is under load, and not only connected.
+    // Waits until the pool not only is connected but also sends requests.
     thread::sleep(Duration::from_millis(500));
     Ok(())
 }
 
-/// Clients one after another, each of which closes its connection after its reply.
+/// Connects some clients one after another. Each closes its connection after its reply.
 fn close_in_order(window: &StudyWindow) -> anyhow::Result<Ending> {
     for _ in 0..ORDERLY {
         let mut client = window.setup.client(PATIENCE)?;
@@ -117,7 +117,7 @@ fn close_in_order(window: &StudyWindow) -> anyhow::Result<Ending> {
     })
 }
 
-/// A network failure between either script and its client.
+/// Lets the network between the script and its client fail for a while.
 fn fail_network(window: &StudyWindow, script: Script) -> anyhow::Result<Ending> {
     let network = Proxy::start(window.setup.address()).context("no port for a proxy")?;
     let failure = "silence on its network".to_owned();
@@ -134,7 +134,7 @@ fn fail_network(window: &StudyWindow, script: Script) -> anyhow::Result<Ending> 
     }
 }
 
-/// Sends requests without a pause while the network fails and comes back.
+/// Sends requests all the time while the network fails and comes back.
 fn watch(
     window: &StudyWindow,
     network: &Proxy,
@@ -167,7 +167,7 @@ fn watch(
     Ok(ending)
 }
 
-/// Starts a bridge in front of a script, and waits until it has answered.
+/// Starts a bridge to a script, and waits until the script has answered through it.
 fn answering_bridge(script: std::net::SocketAddr) -> anyhow::Result<Framewire> {
     let bridge = bridge(script)?;
     let start = Instant::now();
@@ -180,7 +180,7 @@ fn answering_bridge(script: std::net::SocketAddr) -> anyhow::Result<Framewire> {
     Ok(bridge)
 }
 
-/// Sends a message through a bridge. If it does not come back, the error says why.
+/// Sends an echo request through a bridge. If the reply is not the same text, the error says why.
 fn ask(bridge: &Framewire) -> Result<(), String> {
     let text = format!("{:032x}", fastrand::u128(..));
     let http = Http::with_limit(bridge.url(), CALL);
@@ -192,7 +192,8 @@ fn ask(bridge: &Framewire) -> Result<(), String> {
     }
 }
 
-/// Sends a message to the study's script over the connection that is kept, or a new one, up to [`TRIES`] times.
+/// Sends an echo request to the study's script, up to [`TRIES`] times. It uses the connection in `kept`, or a new one
+/// after an error.
 fn ask_pool(kept: &mut Option<TextClient>, network: &Proxy) -> framewire_lab::Result<()> {
     let mut delay = DELAY;
     for left in (0..TRIES).rev() {

@@ -1,4 +1,4 @@
-//! The figures of 2025: what the study published, row by row.
+//! The figures that the study published in 2025, row by row.
 
 use framewire_loadtest::Strategy;
 
@@ -7,30 +7,30 @@ use framewire_loadtest::Strategy;
 pub struct Version {
     /// Its name here and in the names of files.
     pub name: &'static str,
-    /// The strategy of `framewire bench` that does the same.
+    /// The strategy of `framewire bench` that uses sockets in the same way.
     pub strategy: Strategy,
-    /// What it was.
+    /// The title of its section on the page.
     pub title: &'static str,
-    /// Its published rows.
+    /// The rows that the study published for it.
     pub rows: &'static [Published],
 }
 
-/// A published row: a run of 30 s, started cold. Latencies in ms.
+/// A published row: a run of 30 s without a warm-up. Latencies are in ms.
 #[derive(Debug)]
 pub struct Published {
     /// The requested rate, in requests per second.
     pub asked: u32,
     /// The length of the random text in a message, in bytes; `None` means a GUID of 36 bytes.
     pub bytes: Option<usize>,
-    /// Right replies a second.
+    /// Correct replies per second.
     pub achieved: f64,
-    /// Mean latency.
+    /// The mean latency.
     pub mean: f64,
-    /// 99th percentile, if it was published.
+    /// The 99th percentile of the latency, if it was published.
     pub p99: Option<f64>,
-    /// Largest latency.
+    /// The largest latency.
     pub max: f64,
-    /// Successes in percent.
+    /// The share of correct replies, in percent.
     pub success: f64,
 }
 

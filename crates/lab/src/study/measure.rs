@@ -1,4 +1,4 @@
-//! Does the remaining steps, one after another, each in the window that it needs.
+//! Does the steps that have no result yet, each in the window that it needs.
 
 use std::collections::VecDeque;
 use std::sync::{Barrier, Mutex};
@@ -25,22 +25,23 @@ use crate::bench::{Bench, Load};
 use crate::setup::Script;
 use crate::stampede;
 
-/// Pause between two steps.
+/// The pause between two steps.
 const REST: Duration = Duration::from_millis(200);
-/// The pause after several windows were opened at the same time. For this long, their start keeps the processors busy.
+/// The pause after several windows were opened at the same time. Their start keeps the processors busy for this long.
 const SETTLING: Duration = Duration::from_secs(6);
-/// How many times a step is tried; one that fails is tried again in a new window.
+/// How many times a step is tried, at most. Each further try is in a new window.
 const TRIES: u32 = 3;
 /// How many steps may fail before the study ends.
 const FAILURES: usize = 3;
-/// The length of a run in a search for a limit, and the largest number of runs of a search.
+/// The length of each run in a search for a limit.
 const SEARCH: Duration = Duration::from_secs(1);
+/// The largest number of runs in a search for a limit.
 const SEARCH_RUNS: u32 = 40;
-/// How long the garbage of frames without requests is counted.
+/// For how long the garbage is counted that Lua makes without requests.
 const UNASKED: Duration = Duration::from_secs(5);
 /// Allocations are counted for this many times the length of a row.
 const ALLOCATION_ROWS: u32 = 3;
-/// Rates at which allocations are counted: that of the study, and one that shows what a request costs.
+/// The rates at which allocations are counted: the study's rate, and a high rate that shows what a request costs.
 const ALLOCATING: [u32; 2] = [10, 400];
 
 /// The rate at which connections are closed before a run of [`Change::AfterClosing`].
@@ -49,7 +50,7 @@ const CLOSING: u32 = 40;
 /// Does all of `steps` that have no result yet, until it is stopped.
 ///
 /// # Errors
-/// If a step cannot be done; the others are done nevertheless, unless several fail.
+/// If a step failed. The other steps are still done, unless [`FAILURES`] steps fail.
 pub fn all(archive: &mut Archive, lengths: Lengths, stop: &Stop, steps: &[Step]) -> anyhow::Result<()> {
     let passes: Vec<_> = (1..=lengths.passes).map(|number| plan::pass(steps, number)).collect();
     let (done, todo): (Vec<_>, Vec<_>) = passes.iter().flatten().partition(|step| archive.is_done(step));
@@ -81,8 +82,9 @@ struct Study<'a> {
 }
 
 impl Study<'_> {
-    /// Does one pass over the plan. First it does the steps that can be measured at the same time, in a new order and in new
-    /// windows. Then it does the other steps one by one, and at last the idle connections, each in its own window.
+    /// Does one pass over the plan. First it does the steps that can be measured at the same time, in a new order and
+    /// in new windows. Then it does the other steps one by one. The steps for idle connections come last, at the same
+    /// time, each in a window of its own.
     fn pass(&self, number: usize, mut steps: Vec<Step>) {
         steps.retain(|step| !locked(&self.archive).is_done(step));
         let (idle, steps): (Vec<_>, Vec<_>) =
@@ -117,7 +119,8 @@ impl Study<'_> {
         self.stop.stopped() || locked(&self.failed).len() >= FAILURES
     }
 
-    /// Measures steps one after another. Windows that are measured at the same time wait for each other to open.
+    /// Measures the steps of a queue one after another. If there are several lanes, all wait until all windows are
+    /// open.
     fn lane(&self, queue: &Queue, opened: Option<&Barrier>) {
         let mut measure = match Measure::new(&self.archive, self.lengths, self.stop, opened.is_some()) {
             Ok(measure) => measure,
@@ -150,7 +153,7 @@ impl Study<'_> {
     }
 }
 
-/// The remaining steps.
+/// Steps that one or more lanes must still do.
 struct Queue(Mutex<VecDeque<Step>>);
 
 impl Queue {
@@ -171,7 +174,7 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// Measures one step after another.
+/// The state of a lane: its window, its bridge, and the current try.
 struct Measure<'a, 'b> {
     archive: &'a Mutex<&'b mut Archive>,
     lengths: Lengths,
@@ -179,7 +182,7 @@ struct Measure<'a, 'b> {
     files: TempDir,
     window: Option<StudyWindow>,
     bridge: Option<Framewire>,
-    /// Whether the step is not tried again.
+    /// Whether this is the last try of the step.
     last_try: bool,
     /// Whether other windows are measured at the same time.
     side_by_side: bool,
@@ -219,7 +222,7 @@ impl<'a, 'b> Measure<'a, 'b> {
             match result {
                 Err(_) if self.stop.stopped() => return Ok(None),
                 Err(error) if tries < TRIES => {
-                    say(&format!("{}: {error:#}; once more in a new window", step.name));
+                    say(&format!("{}: {error:#}; trying again in a new window", step.name));
                     self.close();
                 }
                 result => return result.with_context(|| format!("{} cannot be done", step.name)),
@@ -227,7 +230,7 @@ impl<'a, 'b> Measure<'a, 'b> {
         }
     }
 
-    /// Makes sure that the window which a step needs is open and answers, and closes any other.
+    /// Opens the window that a step needs, unless it is already open and answers. Closes any other window.
     fn prepare(&mut self, step: &Step) -> anyhow::Result<()> {
         let is_bridged = matches!(
             &step.kind,
@@ -239,7 +242,7 @@ impl<'a, 'b> Measure<'a, 'b> {
         }
         let kept = self.window.as_ref().filter(|window| Some(window.script()) == step.window());
         if kept.is_some_and(|window| !window.is_healthy()) {
-            say("the script does not answer any more; a new window");
+            say("the script does not answer any more; opening a new window");
             self.close();
         } else if kept.is_none() {
             self.close();
@@ -329,8 +332,8 @@ impl<'a, 'b> Measure<'a, 'b> {
         Ok(report)
     }
 
-    /// Keeps a row, unless mGBA ended during it. In that case, the end of mGBA is noted, and the row is measured again, if
-    /// there are tries left.
+    /// Stores a row, unless mGBA ended during it. In that case, this stores how mGBA ended, and returns an error so
+    /// that the row is measured again. After the last try, the row is stored anyway.
     fn keep_report(&mut self, step: &Step, report: &Report) -> anyhow::Result<()> {
         if let Some(how) = self.window.as_mut().and_then(StudyWindow::end) {
             let (requests, correct) = report.rows.first().map_or((0, 0), |row| (row.requests, row.correct));
@@ -345,13 +348,13 @@ impl<'a, 'b> Measure<'a, 'b> {
         self.keep(&step.name, &without_details(report))
     }
 
-    /// Does a run with one change, and keeps its report and the system's counters.
+    /// Does a run with one change, and stores its report and the system's counters.
     fn trial(&mut self, step: &Step, run: &Run, change: Change) -> anyhow::Result<Option<Report>> {
         if change.is_unframed() {
             self.window_mut()?.set_unframed(true)?;
         }
         let mut bench = self.bench(run)?;
-        // Without marks there is no prefix to leave out.
+        // `--raw` omits the prefix of marked messages, so it does not apply to messages without end marks.
         bench.target.retain(|word| !change.is_unframed() || word != "--raw");
         bench.options = change.options().iter().map(|&word| word.to_owned()).collect();
         if change == Change::UnframedMixed {
@@ -372,7 +375,7 @@ impl<'a, 'b> Measure<'a, 'b> {
         if change == Change::Garbage {
             let window = self.window_mut()?;
             window.set_collecting(false)?;
-            // A window that was just opened makes more garbage at first, so this waits.
+            // This pause is needed because a new window makes more garbage at first.
             thread::sleep(UNASKED);
             let before = window.lua_bytes()?;
             let start = Instant::now();
@@ -441,7 +444,7 @@ impl<'a, 'b> Measure<'a, 'b> {
         Ok(Some(result))
     }
 
-    /// The run of `framewire bench` that measures a row.
+    /// The command line of `framewire bench` that measures a row.
     fn bench(&self, run: &Run) -> anyhow::Result<Bench> {
         let target = match run.target {
             Target::Embedded => vec!["embedded".to_owned()],
@@ -486,7 +489,7 @@ impl<'a, 'b> Measure<'a, 'b> {
         self.window = None;
     }
 
-    /// Returns false if a signal has stopped the study.
+    /// Waits for this time. Returns false if a signal has stopped the study.
     fn sleep(&self, time: Duration) -> bool {
         let end = Instant::now() + time;
         while Instant::now() < end && !self.stop.stopped() {
@@ -496,7 +499,7 @@ impl<'a, 'b> Measure<'a, 'b> {
     }
 }
 
-/// Removes the parts of a report that no page shows if a row is measured several times: its course, and most curves.
+/// Removes the parts of a report that the page does not show: its course over time, and most of its percentile curves.
 fn without_details(report: &Report) -> Report {
     let mut report = report.clone();
     for row in &mut report.rows {
@@ -508,17 +511,17 @@ fn without_details(report: &Report) -> Report {
     report
 }
 
-/// The name of the list of runs of a step during which mGBA ended.
+/// The name under which the archive lists the runs of a step during which mGBA ended.
 pub fn ended_name(step: &str) -> String {
     format!("{step}.ended")
 }
 
-/// The name of the result with the system's counters of a step.
+/// The name under which the archive has the system's counters for a step.
 pub fn system_name(step: &str) -> String {
     format!("{step}.system")
 }
 
-/// TCP segments that this machine has sent.
+/// The number of TCP segments that this machine has sent since it started.
 fn packets_sent() -> anyhow::Result<u64> {
     let text = std::fs::read_to_string("/proc/net/snmp").context("cannot read /proc/net/snmp")?;
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("Tcp: "));

@@ -1,14 +1,19 @@
-//! `framewire-lab study`: repeats the load-test study of 2025 on this machine, and measures what has changed since.
+//! `framewire-lab study`: repeats the load-test study of 2025 on this machine, and measures what has changed since
+//! then.
 //!
-//! - [`figures`]: what was published then; [`plan`]: everything that is measured now, in order, as [`steps`]; [`trials`]:
-//!   the part of it that answers one question each;
-//! - [`window`]: a stock mGBA with a script, kept over many steps; [`counter`]: its frame number over HTTP;
-//! - [`measure`]: does the steps that are left; [`ending`]: the longest kind of step; [`allocations`]: of the server;
-//!   [`progress`]: what is shown;
-//! - [`passes`]: rows that were measured several times, and their spread; [`rerun`]: some of them, measured again;
-//! - [`archive`]: the file of results, so that a study continues where it was interrupted; [`results`]: what is in it
-//!   in addition to reports of `framewire bench`;
-//! - [`report`]: the page, from that file alone.
+//! That study load-tested several versions of a server for scripts in mGBA. A *row* is one measurement at one load, as
+//! in the tables of the study. All rows are measured several times, in *passes*.
+//!
+//! - [`figures`]: the figures that the study published; [`plan`]: everything that is measured now, as a list of
+//!   [`steps`];
+//! - [`trials`]: the steps that each answer one question of the study;
+//! - [`window`]: a stock mGBA with a script, used for many steps; [`counter`]: serves its frame number over HTTP;
+//! - [`measure`]: does the steps that have no result yet; [`progress`]: shows the progress;
+//! - [`ending`]: the step that ends a script's client; [`allocations`]: the step that counts the server's allocations;
+//! - [`passes`]: combines the passes of a row, and shows their spread; [`rerun`]: measures some rows again;
+//! - [`archive`]: the file of results, with which an interrupted study continues; [`results`]: the results in it that
+//!   are not reports of `framewire bench`;
+//! - [`report`]: writes the page from that file.
 
 mod allocations;
 mod archive;
@@ -40,12 +45,13 @@ use archive::{Archive, How, Machines, StudyInfo};
 use plan::{GROUPS, IDLE};
 use steps::{Lengths, Step};
 
-/// The largest number of windows at a time.
+/// The largest number of windows at the same time.
 const MOST_WINDOWS: usize = 16;
-/// Exit code of a study that was stopped by a signal.
+/// The exit code of a study that was stopped by a signal.
 const STOPPED: u8 = 130;
-/// The folders of the full study and of a quick study in a checkout.
+/// The default folder of the full study.
 const FULL: &str = "docs/study";
+/// The default folder of a quick study.
 const QUICK: &str = "target/study-quick";
 /// How much a quick study measures.
 const QUICK_LENGTHS: Lengths =
@@ -54,10 +60,10 @@ const QUICK_LENGTHS: Lengths =
 /// Arguments of `framewire-lab study`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-It takes half an hour, or 12 minutes with --quick. Run it on a machine that does nothing else. Ctrl+C stops it; the same command goes \
-on from there. It opens mGBA in windows on displays of its own, and needs mgba-qt and Xvfb.")]
+It takes half an hour, or 12 minutes with --quick. Run it on a machine that does nothing else. Ctrl+C stops it; the same command \
+continues from there. It opens mGBA windows on virtual displays of its own, and needs mgba-qt and Xvfb.")]
 pub struct Args {
-    /// Two passes of 2 s instead of four of 3 s
+    /// Measure each row in two passes of 2 s instead of four passes of 3 s
     #[arg(long)]
     quick: bool,
     /// Remove earlier results
@@ -73,23 +79,23 @@ pub struct Args {
     /// Measure a random tenth of the rows again, and compare it with the spread of the study
     #[arg(long, conflicts_with_all = ["fresh", "only", "add_machine", "report"])]
     rerun: bool,
-    /// Choose the rows of --rerun with this number
+    /// Choose the random rows of --rerun with this number
     #[arg(long, value_name = "NUMBER", requires = "rerun")]
     seed: Option<u64>,
-    /// Take over the idle connections that were measured in another folder, with --only idle
+    /// Copy the results about idle connections from another folder, where they were measured with --only idle
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["fresh", "only", "add_machine", "report", "rerun"])]
     take_idle: Option<PathBuf>,
-    /// Continue a study of another machine; the page marks the rows of this one
+    /// Continue a study of another machine; the page marks the rows that come from this machine
     #[arg(long, conflicts_with = "fresh")]
     add_machine: bool,
-    /// Measure nothing, only write the page of the existing results
+    /// Measure nothing; only write the page from the existing results
     #[arg(long, conflicts_with_all = ["fresh", "only"])]
     report: bool,
-    /// The folder for results and pictures; the page is next to it, with `.md` after the name [default: docs/study;
+    /// The folder for results and pictures; the page is next to it and has its name plus `.md` [default: docs/study;
     /// quick: target/study-quick]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// Shortest time for which a connection is kept idle [default: 30s; quick: 20s]
+    /// The shortest time for which a connection is kept idle [default: 30s; quick: 20s]
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     idle: Option<Duration>,
     /// Length of a row
@@ -124,10 +130,10 @@ impl Args {
     }
 }
 
-/// Runs it.
+/// Runs the command.
 ///
 /// # Errors
-/// If something is missing, or a step cannot be done; what was measured before stays.
+/// If an argument is invalid, a program is missing, or a step failed. Results of earlier steps are kept.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let folder = args.out();
     let page = page_of(folder)?;
@@ -165,13 +171,13 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
     stop_on_signals(&stop)?;
     let measured = measure::all(&mut archive, lengths, &stop, &steps);
-    // The page is written even after an error, and shows what was measured.
+    // The page is written even after an error. It shows the results so far.
     write(&archive, &page)?;
     measured?;
     Ok(if stop.stopped() { ExitCode::from(STOPPED) } else { ExitCode::SUCCESS })
 }
 
-/// Measures a tenth of the rows again, and says whether the results agree.
+/// Measures a tenth of the rows again, and reports whether the results agree with the study.
 fn rerun(args: &Args, lengths: Lengths, how: How, stop: &Stop) -> anyhow::Result<ExitCode> {
     let folder = args.out();
     let mut archive = Archive::open(folder)?;
@@ -202,7 +208,7 @@ fn write(archive: &Archive, page: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The first signal ends the step under way, the second the program.
+/// The first signal stops the study at its current step. The second signal ends the program.
 fn stop_on_signals(stop: &Stop) -> anyhow::Result<()> {
     let stop = stop.clone();
     let runtime = Builder::new_current_thread().enable_all().build()?;
@@ -247,7 +253,7 @@ mod tests {
         Line::try_parse_from(std::iter::once("study").chain(line.split_whitespace())).map(|line| line.args)
     }
 
-    /// The error for a command line with valid syntax that is not accepted.
+    /// The error for a command line whose syntax is valid but whose values are not accepted.
     fn refusal(line: &str) -> String {
         run(&args(line).unwrap()).unwrap_err().to_string()
     }
@@ -261,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quick_study_has_short_rows_and_a_place_of_its_own() {
+    fn a_quick_study_has_short_rows_and_a_folder_of_its_own() {
         let (full, quick) = (args("").unwrap(), args("--quick").unwrap());
         let rows = [&full, &quick].map(|args| (args.lengths().passes, args.lengths().row.as_secs()));
         assert_eq!(rows, [(4, 3), (2, 2)]);
@@ -271,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_arguments_are_refused_before_anything_is_made() {
+    fn bad_arguments_are_refused_before_any_file_is_created() {
         let dir = tempfile::tempdir().unwrap();
         let out = dir.path().join("study");
         let out = out.display();
@@ -290,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_cannot_be_written_is_refused_with_what_to_type() {
+    fn the_error_for_a_folder_that_cannot_be_written_names_the_option_out() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("file");
         std::fs::write(&file, "").unwrap();

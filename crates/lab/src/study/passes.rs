@@ -1,23 +1,23 @@
-//! Combines the passes of a row that was measured several times: the spread of a figure, and one row for all passes.
+//! Combines the passes of a row that was measured several times, into the spread of each figure and into one row.
 
 use std::collections::BTreeMap;
 
 use framewire_loadtest::probe::Pace;
 use framewire_loadtest::row::{Row, Summary};
 
-/// A figure over passes.
+/// The range and the median of a figure over all passes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
-    /// The lowest.
+    /// The lowest value.
     pub low: f64,
     /// The median.
     pub median: f64,
-    /// The highest.
+    /// The highest value.
     pub high: f64,
 }
 
 impl Spread {
-    /// The spread of these values; `None` if there are none.
+    /// The spread of these values; `None` if there are no values.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Spread> {
         let mut values: Vec<_> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
@@ -31,12 +31,12 @@ impl Spread {
         Some(Spread { low, median, high })
     }
 
-    /// Whether the two ranges have a value in common.
+    /// Whether the two ranges overlap.
     pub fn overlaps(&self, other: &Spread) -> bool {
         self.low <= other.high && other.low <= self.high
     }
 
-    /// The median, and the range in parentheses if there is one.
+    /// The median as text, followed by the range in parentheses if the values differ.
     pub fn words(&self, words: fn(f64) -> String) -> String {
         let [low, median, high] = [self.low, self.median, self.high].map(words);
         if low == high { median } else { format!("{median} ({low} to {high})") }
@@ -48,8 +48,8 @@ pub fn is_timed(row: &&Row) -> bool {
     row.intended.count > 0
 }
 
-/// One row of all passes: sums of requests, the median of latencies and rates, and the slowest request of all. `None` without a
-/// pass.
+/// Combines all passes into one row: the sums of requests, the medians of latencies and rates, and the slowest request
+/// of all. `None` if there is no pass.
 pub fn combined(passes: &[Row]) -> Option<Row> {
     let [first, rest @ ..] = passes else { return None };
     if rest.is_empty() {
@@ -125,8 +125,8 @@ fn pace(passes: &[Row]) -> Option<Pace> {
     })
 }
 
-/// Returns each kind of warning once, and the number of passes that had it. Warnings of one kind differ only in their
-/// numbers.
+/// Returns one example of each kind of warning, with the number of passes that had such a warning. Warnings of the same
+/// kind begin with the same text and then have different numbers.
 fn warnings(passes: &[Row]) -> Vec<String> {
     let kind =
         |warning: &str| warning.split(|letter: char| letter.is_ascii_digit()).next().unwrap_or("").to_owned();
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn passes_are_added_and_their_latencies_have_a_median() {
+    fn requests_of_passes_are_added_and_latencies_become_a_median() {
         let row = combined(&[pass(10, 9, 3.0), pass(10, 10, 1.0), pass(20, 20, 2.0)]).unwrap();
         assert_eq!((row.requests, row.correct, row.success), (40, 39, 97.5));
         assert_eq!((row.intended.mean, row.intended.max, row.intended.count), (2.0, 6.0, 39));
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn passes_without_a_reply_have_no_latency() {
+    fn passes_without_a_reply_do_not_count_for_latency() {
         let row = combined(&[pass(10, 0, 0.0), pass(10, 10, 4.0)]).unwrap();
         assert_eq!((row.intended.mean, row.success), (4.0, 50.0));
     }

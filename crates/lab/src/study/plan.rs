@@ -1,4 +1,4 @@
-//! The plan: all steps of the study in order. Each step has a name, under which its result is kept.
+//! The plan: all steps of the study, in order. Each step has a name, which is also the name of its result.
 
 use framewire_loadtest::Strategy;
 
@@ -8,7 +8,7 @@ use super::trials;
 use crate::bench::Load;
 use crate::setup::Script;
 
-/// Groups, in the order of their first steps.
+/// The groups of steps, in the order of their first steps.
 pub const GROUPS: [&str; 20] = [
     "v1", "v4", "v5", "v6", "v7", "beyond", "kept", "mux", "stampede", "ending", "bridge", "embedded",
     "warm", "retries", "broken", "nagle", "unframed", "waiting", "garbage", "limit",
@@ -19,20 +19,22 @@ pub const IDLE: &str = "idle";
 /// Further rates for versions 4 and 5. They are needed because the rates at which these versions fail depend on the system.
 pub const BEYOND: [(Strategy, &[u32]); 2] =
     [(Strategy::PerRequest, &[40, 60, 80]), (Strategy::Pool, &[60, 400])];
-/// The rate of `beyond`, with a socket per request, that is measured once more with a script that keeps the sockets it
-/// closed.
+/// The rate of an additional row with a socket per request. In this row, the script keeps the sockets that it has
+/// closed, so that Lua does not collect them as garbage. The row is compared with the row of `beyond` at the same rate.
 pub const KEPT: u32 = 40;
-/// The name of that other row.
+/// The name of that row.
 pub const KEPT_ROW: &str = "kept-study";
 
-/// Clients of a stampede.
+/// The numbers of clients in the stampedes, in which all clients connect at once.
 pub const STAMPEDES: [usize; 3] = [5, 20, 100];
-/// The rate at which the study's pool began to fail.
+/// The rate at which the study's pool of sockets began to fail.
 pub const POOL_FAILED: u32 = 15;
 
+/// The size of a long message, in bytes.
 const LONG: usize = 5000;
 
-/// The steps of a pass over the plan, counted from 1: all of them in the first, and those that are repeated in the others.
+/// The steps of a pass over the plan. Passes are counted from 1. The first pass has all steps, and the others have the
+/// steps that are repeated.
 pub fn pass(steps: &[Step], pass: usize) -> Vec<Step> {
     let steps = steps.iter().filter(|step| pass == 1 || step.is_repeated());
     steps.map(|step| Step { name: pass_name(&step.name, pass), ..step.clone() }).collect()
@@ -74,7 +76,8 @@ pub fn all() -> Vec<Step> {
     steps
 }
 
-/// The rate at which version 1 is measured, which the study did not load: that of its goal.
+/// The rate at which version 1 is measured, in requests per second. The study did not load-test this version, so this
+/// is the rate of the study's goal.
 pub const SINGLE: u32 = 5;
 
 /// The name of version 1's row.
@@ -87,14 +90,14 @@ pub fn version_row(version: &str, script: Script, bytes: Option<usize>, asked: u
     format!("{version}-{}-{}-{asked}", script.name(), payload(bytes))
 }
 
-/// What names of the multiplexed rows begin with.
+/// The beginning of the names of multiplexed rows with the study's kind of script.
 pub const MUX_STUDY: &str = "mux-study";
-/// The same with our script.
+/// The beginning of the names of multiplexed rows with Framewire's script.
 pub const MUX_OURS: &str = "mux-framewire";
-/// Rates of multiplexing as it can be done with the study's kind of script: its text, several messages in flight.
+/// The loads of multiplexed rows with the study's kind of script: text messages, several in flight on one socket.
 pub const MULTIPLEXED_STUDY: &[(Option<usize>, Load)] =
     &[(None, Load::Rate(40)), (None, Load::Rate(400)), (None, Load::Rate(1000))];
-/// Rates of the multiplexed link.
+/// The loads of multiplexed rows with Framewire's script, over the link.
 pub const MULTIPLEXED_OURS: &[(Option<usize>, Load)] = &[
     (None, Load::Rate(5)),
     (None, Load::Rate(40)),
@@ -106,7 +109,7 @@ pub const MULTIPLEXED_OURS: &[(Option<usize>, Load)] = &[
     (Some(LONG), Load::Rate(400)),
     (Some(LONG), Load::Rate(2000)),
 ];
-/// Rates of the HTTP bridge.
+/// The loads of the HTTP bridge.
 pub const BRIDGE: &[(Option<usize>, Load)] = &[
     (None, Load::Rate(5)),
     (None, Load::Rate(40)),
@@ -116,7 +119,7 @@ pub const BRIDGE: &[(Option<usize>, Load)] = &[
     (None, Load::Rate(10_000)),
     (Some(LONG), Load::Rate(400)),
 ];
-/// Rates of the embedded core.
+/// The loads of the embedded core.
 pub const EMBEDDED: &[(Option<usize>, Load)] = &[
     (None, Load::Rate(60)),
     (None, Load::Rate(1000)),
@@ -156,17 +159,17 @@ fn versions(script: Script) -> impl Iterator<Item = Step> {
     })
 }
 
-/// The name of a stampede.
+/// The name of the step for a stampede.
 pub fn stampede(script: Script, clients: usize) -> String {
     format!("stampede-{}-{clients}", script.name())
 }
 
-/// The name of a way of ending.
+/// The name of the step for a way of ending.
 pub fn ending(script: Script, way: Way) -> String {
     format!("ending-{}-{}", script.name(), way.name())
 }
 
-/// The name of the idle connection.
+/// The name of the step for an idle connection.
 pub fn idle(script: Script) -> String {
     format!("idle-{}", script.name())
 }
@@ -191,7 +194,7 @@ fn kept() -> Step {
     Step { group: "kept", name: KEPT_ROW.to_owned(), kind: Kind::Run(run) }
 }
 
-/// A run of UUIDs as text.
+/// A run that sends UUIDs as text messages.
 fn text(script: Script, strategy: Strategy, rate: u32) -> Run {
     Run {
         target: Target::Window { script, binary: false },
@@ -258,7 +261,7 @@ mod tests {
     use crate::study::steps::Lengths;
 
     #[test]
-    fn names_are_different_and_groups_known() {
+    fn step_names_are_unique_and_all_groups_are_known() {
         let steps = all();
         let names: HashSet<_> = steps.iter().map(|step| &step.name).collect();
         assert_eq!(names.len(), steps.len());
@@ -297,7 +300,7 @@ mod tests {
         let time = |step: &Step| step.estimate(&lengths) / lengths.share(step);
         let passes = (1..=lengths.passes).flat_map(|number| pass(&steps, number));
         let total = passes.map(|step| time(&step)).sum::<Duration>();
-        // This leaves four minutes for opening windows and for late answers.
+        // The rest of the half hour, four minutes, is for opening windows and for late answers.
         assert!(total < Duration::from_secs(26 * 60), "{total:?}");
     }
 }

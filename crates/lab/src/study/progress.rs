@@ -4,16 +4,17 @@ use std::time::Duration;
 
 use super::steps::{Lengths, Step};
 
-/// Limits on how much faster or slower than estimated the remaining steps are assumed to be.
+/// The limits of the factor with which the estimates of the remaining steps are corrected.
 const DOUBT: std::ops::RangeInclusive<f64> = 0.5..=3.0;
 
-/// Estimates the remaining time from the estimates of the steps, and from how right these were so far.
+/// Estimates the remaining time from the estimate of each step, corrected by how accurate the estimates were so far.
 #[derive(Debug)]
 pub struct Forecast {
-    /// Estimates of the steps that are left.
+    /// The estimates of the remaining steps. The next step is the last element.
     left: Vec<Duration>,
-    /// Estimated and true length of the steps that are done.
+    /// The sum of the estimates of the steps that are done.
     estimated: Duration,
+    /// The time that these steps took.
     spent: Duration,
 }
 
@@ -25,7 +26,7 @@ impl Forecast {
         Forecast { left, estimated: Duration::ZERO, spent: Duration::ZERO }
     }
 
-    /// Notes that the next step is done.
+    /// Records that the next step is done, and how long it took.
     pub fn done(&mut self, spent: Duration) {
         self.estimated += self.left.pop().unwrap_or_default();
         self.spent += spent;
@@ -67,7 +68,7 @@ impl Progress {
         Progress { forecast, total, done, lengths }
     }
 
-    /// Notes that a step is done. `result` describes it in a line.
+    /// Records that a step is done, and prints a line with its result.
     pub fn end(&mut self, step: &Step, spent: Duration, result: &str) {
         self.forecast.done(spent / self.lengths.share(step));
         self.done += 1;
@@ -86,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_left_follows_how_long_steps_really_take() {
+    fn the_remaining_time_is_corrected_by_the_time_that_steps_took() {
         let second = Duration::from_secs(1);
         let mut forecast = Forecast::new(vec![second * 10; 4]);
         assert_eq!(forecast.left(), second * 40);

@@ -1,4 +1,4 @@
-//! A random tenth of the rows, measured again, and compared with the spread of the study.
+//! Measures a random tenth of the rows again, and compares them with the spread of the study.
 
 use anyhow::{Context, bail};
 use framewire_loadtest::Stop;
@@ -14,31 +14,31 @@ use super::passes::{Spread, is_timed};
 use super::plan;
 use super::steps::{Lengths, Step};
 
-/// The name of its line.
+/// The name of its line in the archive.
 const LINE: &str = "rerun";
-/// One row of this many is measured again.
+/// One of this many rows is measured again.
 const SHARE: usize = 10;
-/// How many times.
+/// How many times each chosen row is measured again.
 const PASSES: usize = 3;
-/// Probability below which differences count as more than chance.
+/// If the differences have a probability below this value, they do not count as chance.
 const CHANCE: f64 = 0.05;
 
 /// Rows that were measured again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rerun {
-    /// When, RFC 3339 in UTC.
+    /// When the rerun began, in UTC and the format of RFC 3339.
     pub started: String,
     /// The command line.
     pub command: Vec<String>,
-    /// The number that decided which rows.
+    /// The seed of the random choice of rows.
     pub seed: u64,
-    /// Where.
+    /// The machine.
     pub machine: Machine,
     /// The rows.
     pub rows: Vec<Again>,
 }
 
-/// A row.
+/// A row that was measured again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Again {
     /// The name of its step.
@@ -47,16 +47,16 @@ pub struct Again {
     pub passes: Vec<RowFigures>,
 }
 
-/// What is compared. Times are in milliseconds.
+/// The figures of a row in one pass. Times are in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct RowFigures {
-    /// Requests.
+    /// The number of requests.
     pub requests: u64,
-    /// Share of right replies in percent.
+    /// The share of correct replies, in percent.
     pub success: f64,
-    /// Mean latency, if there was a right reply.
+    /// The mean latency, if there was a correct reply.
     pub mean: Option<f64>,
-    /// 99th percentile.
+    /// The 99th percentile of the latency, if there was a correct reply.
     pub p99: Option<f64>,
 }
 
@@ -72,7 +72,7 @@ impl RowFigures {
     }
 }
 
-/// A figure of [`RowFigures`]: its name, its value, and how it is written.
+/// A figure of [`RowFigures`]: its name, a function that returns its value, and a function that formats the value.
 pub type ComparedFigure = (&'static str, fn(&RowFigures) -> Option<f64>, fn(f64) -> String);
 
 /// The figures that are compared.
@@ -85,9 +85,9 @@ pub const FIGURES: [ComparedFigure; 3] = [
 /// A figure in the study and in the rerun.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Compared {
-    /// In the study.
+    /// The spread in the study.
     pub study: Spread,
-    /// In the rerun.
+    /// The spread in the rerun.
     pub again: Spread,
 }
 
@@ -98,43 +98,43 @@ impl Compared {
     }
 }
 
-/// What a comparison of all rows says.
+/// The result of the comparison of all rows. Two figures are *apart* if their ranges do not overlap.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Verdict {
-    /// Figures that were compared.
+    /// How many figures were compared.
     pub compared: usize,
-    /// How many of these have ranges that do not overlap.
+    /// How many of these are apart.
     pub apart: usize,
     /// How many would be apart by chance on average, if nothing had changed.
     pub expected: f64,
-    /// The largest number of these that can be chance.
+    /// The largest number of figures that may be apart by chance.
     pub allowed: usize,
 }
 
 impl Verdict {
-    /// Whether the rerun agrees with the study within the spread shown.
+    /// Whether the rerun agrees with the study: no more figures are apart than chance explains.
     pub fn agrees(&self) -> bool {
         self.apart <= self.allowed
     }
 
-    /// In a sentence.
+    /// The verdict as text.
     pub fn words(&self) -> String {
         let Verdict { compared, apart, expected, allowed } = self;
         format!(
-            "The rerun {} with the study: the ranges of {apart} of {compared} figures do not overlap. By chance alone it would be \
-             {expected:.1} on average, and no more than {allowed} in 95 of 100 reruns.",
+            "The rerun {} with the study: the ranges of {apart} of {compared} figures do not overlap. By chance alone, there would \
+             be {expected:.1} such figures on average, and no more than {allowed} in 95 of 100 reruns.",
             if self.agrees() { "agrees" } else { "does not agree" }
         )
     }
 }
 
 impl Rerun {
-    /// The one that is kept in a study.
+    /// The rerun that is stored in a study's archive.
     pub fn read(archive: &Archive) -> Option<Rerun> {
         archive.result(LINE)
     }
 
-    /// The figures of a row in the study and now, in the order of [`FIGURES`].
+    /// The figures of a row in the study and in the rerun, in the order of [`FIGURES`].
     pub fn compared(again: &Again, study: &[Row]) -> Vec<Option<Compared>> {
         let study: Vec<_> = study.iter().map(RowFigures::of).collect();
         let compare = |(_, value, _): &ComparedFigure| {
@@ -144,7 +144,7 @@ impl Rerun {
         FIGURES.iter().map(compare).collect()
     }
 
-    /// Of all rows; `passes` gives a row's passes in the study.
+    /// The verdict on all rows. `passes` returns a row's passes in the study.
     pub fn verdict<'a>(&self, passes: impl Fn(&str) -> &'a [Row]) -> Verdict {
         let mut chances = Vec::new();
         let mut apart = 0;
@@ -159,14 +159,15 @@ impl Rerun {
     }
 }
 
-/// How probable it is that two ranges, of `one` and `other` values of the same distribution, do not overlap: 2 of the equally
-/// probable orders of all values.
+/// The probability that the ranges of `one` and `other` values from the same distribution do not overlap. All orders of
+/// the values are equally probable, and in two of them the ranges do not overlap.
 fn apart_by_chance(one: usize, other: usize) -> f64 {
     let orders: f64 = (1..=other).map(|number| (one + number) as f64 / number as f64).product();
     (2.0 / orders).min(1.0)
 }
 
-/// The least number of events that is exceeded with a probability below [`CHANCE`], when each occurs with its own probability.
+/// The smallest number that the count of events exceeds with a probability below [`CHANCE`]. Each event has its own
+/// probability.
 fn allowed(chances: &[f64]) -> usize {
     let mut counts = vec![1.0]; // probability of each number of events
     for chance in chances {
@@ -187,7 +188,7 @@ fn allowed(chances: &[f64]) -> usize {
     chances.len()
 }
 
-/// Names of rows, chosen at random among those that the study has measured in all its passes.
+/// Chooses rows at random, among those that the study has measured in all of its passes.
 fn chosen(archive: &Archive, about: &StudyInfo, seed: u64) -> Vec<Step> {
     let is_whole = |step: &Step| {
         let names = (1..=about.passes).map(|number| plan::pass_name(&step.name, number));
@@ -200,7 +201,7 @@ fn chosen(archive: &Archive, about: &StudyInfo, seed: u64) -> Vec<Step> {
     places.into_iter().map(|place| steps[place].clone()).collect()
 }
 
-/// Measures a tenth of the rows again and keeps the result in the study. `None` if it was stopped.
+/// Measures a tenth of the rows again, and stores the result in the study's archive. `None` if it was stopped.
 ///
 /// # Errors
 /// If there is no study of several passes, or a row cannot be measured.
@@ -215,7 +216,7 @@ pub fn run(
     let steps = chosen(archive, &about, seed);
     if about.passes < 2 || steps.is_empty() {
         bail!(
-            "no row has all passes of a study, so none shows its spread; measure the study with `framewire-lab study`"
+            "no row was measured in several passes, so its spread is unknown; measure the study with `framewire-lab study`"
         );
     }
     let row = std::time::Duration::from_secs_f64(about.seconds);
@@ -280,7 +281,7 @@ mod tests {
 
     #[test]
     fn chance_sets_how_many_figures_may_be_apart() {
-        // Of 7 values, 35 choices of 3: the 3 lowest and the 3 highest.
+        // There are 35 ways to choose 3 of 7 values. In two of them, the 3 values are the lowest or the highest.
         assert!((apart_by_chance(4, 3) - 2.0 / 35.0).abs() < 1e-12);
         assert!((apart_by_chance(1, 1) - 1.0).abs() < 1e-12);
         assert_eq!(allowed(&[]), 0);

@@ -1,4 +1,5 @@
-//! The results of the steps that are not runs of requests. Times are in milliseconds unless said otherwise.
+//! The results of steps that are not reports of `framewire bench`. Times are in milliseconds unless a comment says
+//! otherwise.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,21 +9,21 @@ use serde::{Deserialize, Serialize};
 use super::window::millis;
 use crate::stampede;
 
-/// Clients that connected at once and sent one request each.
+/// The result of a stampede: clients connected at once and sent one request each.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Stampede {
-    /// How many.
+    /// The number of clients.
     pub clients: usize,
-    /// How long each was ready to wait.
+    /// How long each client waited at most.
     pub patience: f64,
-    /// From the common start to the reply, of those that got theirs, fastest first.
+    /// For each client that got its reply, the time from the common start to the reply. The fastest client comes first.
     pub answered: Vec<f64>,
-    /// The others, by what became of them.
+    /// How many of the other clients failed, by the kind of failure.
     pub failed: BTreeMap<String, usize>,
 }
 
 impl Stampede {
-    /// Of what [`stampede::run`] returns.
+    /// Makes the result from the outcomes that [`stampede::run`] returned.
     pub fn of(outcomes: Vec<Result<Duration, &'static str>>) -> Stampede {
         let mut result = Stampede {
             clients: outcomes.len(),
@@ -41,89 +42,90 @@ impl Stampede {
     }
 }
 
-/// What the system counted during a run with something changed.
+/// The system's counters for a run with something changed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct System {
-    /// TCP segments that this machine sent, if nothing else was measured at the same time.
+    /// How many TCP segments this machine sent, if nothing else was measured at the same time.
     pub packets: Option<u64>,
-    /// Connections to the script in the state TIME_WAIT, before and after.
+    /// How many connections to the script were in the state TIME_WAIT, before and after the run.
     pub waiting: [usize; 2],
-    /// Bytes of garbage in Lua for each request, without those of frames that have no request, where they were counted.
+    /// How many bytes of garbage Lua made per request, without the garbage that it makes without requests. `None` if
+    /// this was not counted.
     pub garbage: Option<f64>,
 }
 
-/// mGBA ended during a run.
+/// A run during which mGBA ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ended {
-    /// How, with its last words.
+    /// How mGBA ended, with the end of its output.
     pub how: String,
-    /// Requests of that run, and how many had a right reply.
+    /// The number of requests of that run.
     pub requests: u64,
-    /// See above.
+    /// How many of these got a correct reply.
     pub correct: u64,
 }
 
-/// Allocations of `framewire serve` in two runs of different rates.
+/// The allocations of `framewire serve` at its start, and in two runs of different rates.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Allocations {
-    /// Of its start.
+    /// The allocations at its start.
     pub start: Allocated,
     /// The runs.
     pub runs: Vec<AllocatedIn>,
 }
 
-/// Allocations in a run.
+/// The allocations in a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AllocatedIn {
-    /// Requests per second.
+    /// The rate in requests per second.
     pub rate: u32,
-    /// Requests.
+    /// The number of requests.
     pub requests: u64,
-    /// Those with a right reply.
+    /// How many of these got a correct reply.
     pub correct: u64,
-    /// Its allocations.
+    /// The allocations.
     pub allocated: Allocated,
 }
 
-/// How much was allocated.
+/// Counts of allocations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Allocated {
-    /// How many times.
+    /// How many times memory was allocated.
     pub times: u64,
-    /// How many bytes in sum.
+    /// How many bytes were allocated in total.
     pub bytes: u64,
-    /// How many times memory was given back.
+    /// How many times memory was freed.
     pub freed: u64,
 }
 
-/// How a script handled the end of its client.
+/// What happened at a script when its client ended or its network failed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ending {
-    /// The program that ended, or whose network did.
+    /// The client that ended or lost its network.
     pub client: String,
-    /// How it ended, in words.
+    /// How it ended, as text.
     pub ended: String,
-    /// From the signal to its end.
+    /// The time from the signal to the end of the client.
     pub ending: Option<f64>,
-    /// What the script wrote to its console because of it.
+    /// The lines that the script wrote to its console afterwards.
     pub console: Vec<String>,
-    /// From the signal, or from the network's return, to the first right answer to a new client.
+    /// The time from the signal, or from the return of the network, to the first correct answer to a new client.
     pub new_client: Option<f64>,
-    /// From the signal, or from the network's return, to the first right answer through the program, which was started
-    /// again at once after a signal.
+    /// The time from the signal, or from the return of the network, to the first correct answer through the client.
+    /// After a signal, the client is started again at once.
     pub through_client: Option<f64>,
     /// How long the network was silent.
     pub silence: Option<f64>,
-    /// From the beginning of the silence to the first error that a caller was given.
+    /// The time from the beginning of the silence to the first error of a request.
     pub noticed: Option<f64>,
-    /// That error in words.
+    /// The text of that error.
     pub error: Option<String>,
-    /// Connections that the script still held after all, the one that is kept idle left out.
+    /// How many connections the script still held at the end, without the connection that is kept idle.
     pub connections_left: usize,
 }
 
 impl Ending {
-    /// The end of `client`, with nothing measured yet.
+    /// A result with nothing measured yet.
     pub fn of(client: &str, ended: String) -> Ending {
         Ending {
             client: client.to_owned(),
@@ -145,17 +147,17 @@ impl Ending {
     }
 }
 
-/// An idle connection, used again.
+/// The result for a connection that was left idle and then used again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Idle {
-    /// Seconds it was kept.
+    /// How long it was idle, in seconds.
     pub seconds: f64,
-    /// The first request on it, before that.
+    /// The latency of the request before the idle time.
     pub before: f64,
-    /// The first request on it after that, if it was answered rightly.
+    /// The latency of the first request after the idle time, if its reply was correct.
     pub after: Option<f64>,
-    /// Why it was not.
+    /// The error of that request, if it failed.
     pub error: Option<String>,
-    /// The ones after that.
+    /// The latencies of the following requests.
     pub then: Vec<f64>,
 }

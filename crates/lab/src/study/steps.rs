@@ -1,4 +1,4 @@
-//! What a step of the study is.
+//! The steps of the study. A step is one measurement, such as a row.
 
 use std::time::Duration;
 
@@ -11,12 +11,13 @@ use crate::setup::Script;
 /// The highest rate that is measured in several windows at the same time.
 pub const LIGHT: u32 = 400;
 
-/// The same with a socket per request, of which the study's kind of script accepts one a frame.
+/// The highest such rate with a socket per request. It is lower, because the study's kind of script accepts only one
+/// socket per frame.
 const LIGHT_EACH: u32 = 40;
 
-/// Fewest requests of a row, as far as its length allows that.
+/// The smallest number of requests in a row, if [`LONGEST`] allows it.
 pub const FEWEST: f64 = 15.0;
-/// How many times as long as usual a row is for them at most.
+/// A row can be at most this many times as long as usual, so that it has [`FEWEST`] requests.
 pub const LONGEST: f64 = 2.5;
 
 /// How much is measured.
@@ -24,9 +25,9 @@ pub const LONGEST: f64 = 2.5;
 pub struct Lengths {
     /// How many times each row is measured.
     pub passes: usize,
-    /// Length of a row in a pass. Rows of low rates are longer.
+    /// The length of a row in a pass. Rows of low rates are longer.
     pub row: Duration,
-    /// Least time that a connection is kept idle.
+    /// The shortest time for which a connection is kept idle.
     pub idle: Duration,
     /// How many windows are measured at the same time at low rates.
     pub windows: usize,
@@ -39,36 +40,36 @@ impl Default for Lengths {
 }
 
 impl Lengths {
-    /// How many steps are done at the same time as this one, itself included.
+    /// How many steps are done at the same time, including this one.
     pub fn share(&self, step: &Step) -> u32 {
         if step.fits_with_others() { self.windows as u32 } else { 1 }
     }
 }
 
-/// What a row of requests goes to.
+/// The target of the requests of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
-    /// A script in a stock mGBA, over its socket: text by default, binary frames where `binary` says so.
+    /// A script in a stock mGBA, directly over its socket.
     Window {
-        /// Which.
+        /// The script.
         script: Script,
-        /// Whether Framewire's binary frames are spoken.
+        /// Whether the requests are Framewire's binary frames. Otherwise they are text messages.
         binary: bool,
     },
-    /// `framewire serve --attach` in front of our script.
+    /// `framewire serve --attach`, connected to Framewire's script.
     Bridge,
-    /// The core in the tester's process.
+    /// An embedded core in the process of the load tester.
     Embedded,
 }
 
 /// One run of requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
-    /// What they go to.
+    /// The target of the requests.
     pub target: Target,
-    /// How sockets are used; none in the tester's own process.
+    /// How sockets are used; `None` for an embedded core.
     pub strategy: Option<Strategy>,
-    /// Bytes of random data in a message; none is a UUID.
+    /// The number of random bytes in a message; `None` means that the message is a UUID.
     pub bytes: Option<usize>,
     /// The load of the run.
     pub load: Load,
@@ -77,7 +78,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// How long it is measured in a pass, when rows of usual rates take `row`.
+    /// How long the run takes in a pass, if rows of usual rates take `row`.
     pub fn length(&self, row: Duration) -> Duration {
         match self.load {
             Load::Rate(rate) => {
@@ -92,28 +93,28 @@ impl Run {
 /// What is different about a run of [`Kind::Trial`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// Nothing: it is measured again.
+    /// Nothing, apart from the fields of the run itself.
     Nothing,
-    /// A load before it that is not measured.
+    /// There is a warm-up: a load before the run that is not measured.
     Warm,
-    /// The study's waits between tries.
+    /// The waits between tries are those of the study.
     Waits,
-    /// Nagle's algorithm.
+    /// Nagle's algorithm is on.
     Nagle,
-    /// No marks at the end of messages, on both sides.
+    /// Messages have no marks at their end, in both directions.
     Unframed,
-    /// The same without marks, and with messages of many sizes.
+    /// Messages have no marks at their end, and have different sizes.
     UnframedMixed,
-    /// The same run comes right before it.
+    /// It comes right after another run of the same kind.
     RightAfter,
-    /// A load with a socket per request comes before it, so that Lua has closed sockets to collect.
+    /// It comes right after a load with a socket per request, so that Lua has closed sockets to collect as garbage.
     AfterClosing,
     /// Lua's garbage collector is stopped, and the garbage is counted.
     Garbage,
 }
 
 impl Change {
-    /// Options of `framewire bench` that it means.
+    /// The options of `framewire bench` for this change.
     pub fn options(self) -> &'static [&'static str] {
         match self {
             Change::Nothing | Change::RightAfter | Change::AfterClosing | Change::Garbage => &[],
@@ -124,18 +125,18 @@ impl Change {
         }
     }
 
-    /// Whether the study's script must send back each piece as it comes.
+    /// Whether the study's script must send back each piece of data as it arrives.
     pub fn is_unframed(self) -> bool {
         matches!(self, Change::Unframed | Change::UnframedMixed)
     }
 }
 
-/// A way whose limit is searched.
+/// A search for the highest rate of one way to send requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Search {
-    /// What it is called on the page.
+    /// The name of this way on the page.
     pub way: &'static str,
-    /// What is asked.
+    /// The target of the requests.
     pub target: Target,
     /// How sockets are used.
     pub strategy: Option<Strategy>,
@@ -143,19 +144,19 @@ pub struct Search {
     pub start: u32,
 }
 
-/// How a bridge ends.
+/// A way in which the client of a script ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// It gets a signal.
+    /// The client gets a signal.
     Signal(Signal),
-    /// It closes each connection after a reply, as version 3 of the study did.
+    /// The client closes each connection after a reply, as version 3 of the study did.
     Orderly,
-    /// The network between it and the script goes silent.
+    /// The network between the client and the script fails for a while.
     Network,
 }
 
 impl Way {
-    /// All of them.
+    /// All ways.
     pub const ALL: [Way; 6] = [
         Way::Signal(Signal::INT),
         Way::Signal(Signal::TERM),
@@ -165,7 +166,7 @@ impl Way {
         Way::Network,
     ];
 
-    /// Its name in names of steps.
+    /// The part of step names that stands for this way.
     pub fn name(self) -> &'static str {
         match self {
             Way::Signal(Signal::INT) => "sigint",
@@ -187,30 +188,30 @@ pub enum Kind {
     Trial {
         /// The run.
         run: Run,
-        /// What is different about it.
+        /// What is different about the run.
         change: Change,
     },
-    /// Searches the highest rate that meets a goal.
+    /// Searches for the highest rate that meets a goal.
     Limit(Search),
     /// Counts the allocations of `framewire serve`.
     Allocations,
-    /// So many clients connect at once, each with one request.
+    /// Connects several clients at once. Each sends one request.
     Stampede {
-        /// To which script.
+        /// The script to which they connect.
         script: Script,
-        /// How many.
+        /// The number of clients.
         clients: usize,
     },
-    /// Ends what talks to the script, and looks at what becomes of that.
+    /// Ends the program that is connected to the script, and records what happens.
     Ending {
-        /// Which script.
+        /// The script.
         script: Script,
-        /// How.
+        /// The way in which the program ends.
         way: Way,
     },
     /// Uses a connection again that was kept idle.
     Idle {
-        /// To which script.
+        /// The script to which it is connected.
         script: Script,
     },
 }
@@ -218,16 +219,16 @@ pub enum Kind {
 /// A step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// What it belongs to, for `--only`.
+    /// The group to which it belongs, for `--only`.
     pub group: &'static str,
-    /// Its name, and that of its file.
+    /// Its name, which is also the name of its result in the archive.
     pub name: String,
     /// What it does.
     pub kind: Kind,
 }
 
 impl Step {
-    /// The script of the window that it needs; none needs no window.
+    /// The script of the window that the step needs; `None` if it needs no window.
     pub fn window(&self) -> Option<Script> {
         match &self.kind {
             Kind::Run(Run { target, .. })
@@ -244,7 +245,8 @@ impl Step {
         }
     }
 
-    /// Whether other windows may be measured at the same time: a low rate, in text, of which no packets are counted.
+    /// Whether other windows may be measured at the same time. This is so for text messages at a low rate, if no
+    /// packets are counted.
     pub fn fits_with_others(&self) -> bool {
         let is_light = |run: &Run| {
             matches!(run.target, Target::Window { binary: false, .. })
@@ -261,7 +263,7 @@ impl Step {
         }
     }
 
-    /// Whether it is measured in each pass: the runs of requests on whose latency the page reports.
+    /// Whether the step is measured in each pass. These are the runs of requests whose latency is on the page.
     pub fn is_repeated(&self) -> bool {
         match &self.kind {
             Kind::Run(_) => true,
@@ -274,7 +276,7 @@ impl Step {
         }
     }
 
-    /// About how long it takes.
+    /// An estimate of how long the step takes.
     pub fn estimate(&self, lengths: &Lengths) -> Duration {
         let around = Duration::from_millis(700);
         match &self.kind {

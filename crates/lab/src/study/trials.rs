@@ -1,4 +1,4 @@
-//! Runs with something changed, each to answer one question of the study, and the searches for limits.
+//! Runs with one thing changed, to answer questions of the study, and the searches for limits.
 
 use framewire_loadtest::Strategy;
 
@@ -6,29 +6,29 @@ use super::steps::{Change, Kind, Run, Search, Step, Target};
 use crate::bench::Load;
 use crate::setup::Script;
 
-/// Runs that answer one question.
+/// A question of the study, and the runs that answer it.
 #[derive(Debug)]
 pub struct Question {
     /// The group of its steps.
     pub group: &'static str,
-    /// Title of its section on the page.
+    /// The title of its section on the page.
     pub title: &'static str,
-    /// What is measured, for the page.
+    /// The text of that section, which says what is measured.
     pub about: &'static str,
     /// The runs.
     pub trials: &'static [Trial],
 }
 
-/// A run in text.
+/// A run that sends text messages.
 #[derive(Debug, Clone, Copy)]
 pub struct Trial {
-    /// End of its step's name, after the group and the script.
+    /// The end of its step's name, after the group and the script.
     pub name: &'static str,
-    /// Which script, if not both.
+    /// The script; `None` if the trial is measured with both scripts.
     pub script: Option<Script>,
     /// How sockets are used.
     pub strategy: Strategy,
-    /// Bytes of a message; none is a UUID.
+    /// The number of bytes in a message; `None` means that the message is a UUID.
     pub bytes: Option<usize>,
     /// Requests per second.
     pub rate: u32,
@@ -37,13 +37,14 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// The scripts it is measured with.
+    /// The scripts with which it is measured.
     pub fn scripts(&self) -> impl Iterator<Item = Script> {
         let wanted = self.script;
         Script::BOTH.into_iter().filter(move |script| wanted.is_none_or(|wanted| wanted == *script))
     }
 }
 
+/// The default values for the trials below.
 const PLAIN: Trial = Trial {
     name: "",
     script: None,
@@ -52,6 +53,7 @@ const PLAIN: Trial = Trial {
     rate: 20,
     change: Change::Nothing,
 };
+/// The default values for trials that come after a load with a socket per request.
 const AFTER: Trial = Trial { script: Some(Script::Study), rate: 15, change: Change::AfterClosing, ..PLAIN };
 
 /// All questions.
@@ -59,8 +61,8 @@ pub const QUESTIONS: [Question; 6] = [
     Question {
         group: "warm",
         title: "After a warm-up",
-        about: "Version 6 after 5 s of the same load, which is not measured. The study saw errors at 160/s from cold, and \
-                none after a warm-up.",
+        about: "Version 6 after a warm-up: 5 s of the same load, which are not measured. At 160/s, the study had errors after \
+                a cold start, and no errors after a warm-up.",
         trials: &[
             Trial { name: "5", strategy: Strategy::PoolRetry, rate: 5, change: Change::Warm, ..PLAIN },
             Trial { name: "160", strategy: Strategy::PoolRetry, rate: 160, change: Change::Warm, ..PLAIN },
@@ -79,10 +81,10 @@ pub const QUESTIONS: [Question; 6] = [
     Question {
         group: "broken",
         title: "A pool that keeps broken sockets",
-        about: "As in version 5 of 2025, a socket returns to the pool whatever became of it, and is connected again when \
-                it is broken. Linux refuses that with “already connected”, as Windows does with error 10056. A reset needs \
-                connections that were closed before. So the last two rows come right after requests with a socket each, \
-                40/s: one with this pool, one with a pool that drops broken sockets.",
+        about: "As in version 5 of 2025, every socket returns to the pool. If it is broken, the pool tries to connect it again. \
+                Linux refuses that with “already connected”, as Windows does with error 10056. Resets happen only after \
+                connections were closed. So the last two rows come right after a load of 40 requests/s with a socket per \
+                request: one row with this pool, one with a pool that drops broken sockets.",
         trials: &[
             Trial { name: "15", strategy: Strategy::PoolKeepBroken, rate: 15, ..PLAIN },
             Trial { name: "15-after", strategy: Strategy::PoolKeepBroken, ..AFTER },
@@ -92,9 +94,9 @@ pub const QUESTIONS: [Question; 6] = [
     Question {
         group: "nagle",
         title: "Nagle's algorithm",
-        about: "The same run with the system's default, which may hold back small packets, and without (TCP_NODELAY). \
-                Packets are the TCP segments that the whole machine sent during the run, both directions of all \
-                connections; about 10 a second belong to the frame counter.",
+        about: "The same run with Nagle's algorithm, the system's default, which may hold back small packets, and without it \
+                (TCP_NODELAY). *packets* is the number of TCP segments that the whole machine sent during the run, in both \
+                directions of all connections. About 10 per second belong to the frame counter.",
         trials: &[
             Trial { name: "pool-20-off", script: Some(Script::Study), ..PLAIN },
             Trial { name: "pool-20-on", script: Some(Script::Study), change: Change::Nagle, ..PLAIN },
@@ -118,9 +120,9 @@ pub const QUESTIONS: [Question; 6] = [
     Question {
         group: "unframed",
         title: "Version 6 with long messages",
-        about: "Without a mark at the end of messages, as before version 7: the script sends back each piece as it comes, \
+        about: "Messages have no mark at their end, as before version 7. The script sends back each piece as it arrives, \
                 and the client takes one read of at most 1,024 bytes as the reply. Framewire's script has no such mode. \
-                In the second row a message has 36 to 5,000 bytes; a fifth of them fit into one read.",
+                In the second row, messages have 36 to 5,000 bytes; a fifth of them fit into one read.",
         trials: &[
             Trial {
                 name: "5000-5",
@@ -137,18 +139,18 @@ pub const QUESTIONS: [Question; 6] = [
     Question {
         group: "waiting",
         title: "Right after another run",
-        about: "A socket per request, right after the same run. *Waiting* is the number of closed connections that the \
-                system keeps for a minute (state TIME_WAIT), before and after the run.",
+        about: "A run with a socket per request, right after another run of the same kind. *Waiting* is the number of closed \
+                connections that the system keeps for a minute (state TIME_WAIT), before and after the run.",
         trials: &[Trial { name: "20", strategy: Strategy::PerRequest, change: Change::RightAfter, ..PLAIN }],
     },
 ];
 
-/// The group of runs that count Lua's garbage, on which no latency is reported.
+/// The group of runs that count Lua's garbage. The page does not show their latency.
 pub const GARBAGE: &str = "garbage";
-/// The name of the count of the server's allocations.
+/// The name of the step that counts the server's allocations.
 pub const ALLOCATIONS: &str = "allocations-serve";
 
-/// The ways whose limits are searched.
+/// The searches for the highest rates.
 pub const SEARCHES: [Search; 5] = [
     Search {
         way: "version 7 with the study's kind of script",
@@ -176,7 +178,7 @@ pub const SEARCHES: [Search; 5] = [
     },
     Search { way: "the embedded core", target: Target::Embedded, strategy: None, start: 50_000 },
 ];
-/// What a rate must meet.
+/// The goal that a rate must meet in a search.
 pub const GOAL: &str = "success=100%,p99<60ms,achieved>=99%";
 
 /// The name of a trial's step.
@@ -184,12 +186,12 @@ pub fn name(group: &str, script: Script, trial: &Trial) -> String {
     format!("{group}-{}-{}", script.name(), trial.name)
 }
 
-/// The name of the count of Lua's garbage.
+/// The name of the step that counts Lua's garbage.
 pub fn garbage(script: Script) -> String {
     format!("{GARBAGE}-{}", script.name())
 }
 
-/// The name of a search.
+/// The name of the step for a search.
 pub fn limit(search: &Search) -> String {
     let target = match search.target {
         Target::Window { script: Script::Study, .. } => "study",
@@ -201,7 +203,7 @@ pub fn limit(search: &Search) -> String {
     format!("limit-{target}")
 }
 
-/// The steps in the window of a script, or those without a window.
+/// The steps that need the window of this script, or those that need no window.
 pub fn steps(window: Option<Script>) -> Vec<Step> {
     let mut steps = Vec::new();
     for question in &QUESTIONS {

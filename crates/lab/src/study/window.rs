@@ -1,4 +1,4 @@
-//! A stock mGBA with one of the scripts. The study uses it for many measurements before it closes it.
+//! A stock mGBA with one of the scripts. The study uses one window for many measurements.
 
 use std::time::{Duration, Instant};
 
@@ -10,23 +10,23 @@ use super::counter::Counter;
 use super::results::Idle;
 use crate::setup::{Place, Script, Setup};
 
-/// A script that takes longer than this to answer a new client counts as broken.
+/// If a script takes longer than this to answer a new client, it counts as broken.
 const HEALTHY: Duration = Duration::from_secs(3);
 /// The longest wait for a reply on the idle connection.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How many requests follow the first one after the idle time.
+/// How many more requests are sent after the first one that follows the idle time.
 const FURTHER: usize = 5;
 
 /// A window of mGBA, with a connection that stays idle.
 #[derive(Debug)]
 pub struct StudyWindow {
-    /// The emulator in it.
+    /// The emulator and its script.
     pub setup: Setup,
     counter: Counter,
     idle: IdleConnection,
 }
 
-/// A connection that is opened at the window's start and then left alone.
+/// A connection that is opened and used once when the window opens, and then not used for a long time.
 #[derive(Debug)]
 struct IdleConnection {
     client: TextClient,
@@ -42,7 +42,8 @@ impl StudyWindow {
     pub fn open(script: Script) -> anyhow::Result<StudyWindow> {
         let setup = Setup::start(Place::Window, script)?;
         let counter = Counter::start(setup.frames().to_owned())?;
-        // The script's first connection: no socket that it closed can have had the same descriptor.
+        // This is the script's first connection. So no socket that the script has closed can have had the same
+        // descriptor.
         let mut client = setup.client(PATIENCE)?;
         let before =
             client.echo(script.echo_prefix()).context("the script does not answer its first request")?;
@@ -71,7 +72,7 @@ impl StudyWindow {
         mgba.expect_running().err().map(|error| error.to_string())
     }
 
-    /// Lines of the script's console so far.
+    /// The lines that scripts have written to the console so far.
     ///
     /// # Errors
     /// If there is no window.
@@ -88,17 +89,19 @@ impl StudyWindow {
         Ok(())
     }
 
-    /// Makes the study's script keep the sockets that it closes, or leave them to the garbage collector.
+    /// Makes the study's script keep references to the sockets that it closes, or stop doing so. Then Lua collects them
+    /// as garbage.
     ///
     /// # Errors
     /// If the window does not run the Lua code.
     pub fn set_keeping(&mut self, keeping: bool) -> anyhow::Result<()> {
-        // Lua collects the sockets that the script closed before now, while no client is connected.
+        // Lua collects the sockets that were closed before now at once, because no client is connected now.
         self.setup.window()?.lua(&format!("collectgarbage() collectgarbage() study_keeps = {keeping}"))?;
         Ok(())
     }
 
-    /// Makes the study's script send back each piece as it arrives, or wait for the marker at the end of a message.
+    /// Makes the study's script send back each piece of data as it arrives, or wait for the mark at the end of a
+    /// message.
     ///
     /// # Errors
     /// If the window does not run the Lua code.
@@ -117,7 +120,7 @@ impl StudyWindow {
         Ok(())
     }
 
-    /// How many bytes Lua uses.
+    /// How many bytes of memory Lua uses.
     ///
     /// # Errors
     /// If the window does not run the Lua code, or its answer is not a number.
@@ -141,7 +144,7 @@ impl StudyWindow {
         Ok(waiting.count())
     }
 
-    /// How many connections the script holds. The idle one does not count.
+    /// How many connections the script holds, without the idle connection.
     ///
     /// # Errors
     /// If `/proc/net/tcp` cannot be read.
@@ -154,12 +157,12 @@ impl StudyWindow {
         Ok(held.count().saturating_sub(1))
     }
 
-    /// How long the idle connection has been left alone.
+    /// How long the idle connection has not been used.
     pub fn idle(&self) -> Duration {
         self.idle.since.elapsed()
     }
 
-    /// Sends requests on the idle connection and measures their replies.
+    /// Sends requests on the idle connection and measures their latencies.
     pub fn use_idle(&mut self) -> Idle {
         let seconds = self.idle().as_secs_f64();
         let prefix = self.script().echo_prefix();

@@ -1,4 +1,4 @@
-//! Answers the study's open questions with the results.
+//! Answers the study's open questions at length, from the results.
 
 use std::fmt::Write;
 
@@ -16,12 +16,12 @@ use crate::study::plan;
 use crate::study::results::Stampede;
 use crate::study::steps::Target;
 
-/// Fewer events than this could be chance.
+/// Fewer resets than this could be chance.
 const FEW: u64 = 5;
-/// If the queue is full, a connection is first tried again after this time, in ms.
+/// If the queue for new connections is full, a client's system tries again for the first time after this time, in ms.
 const FIRST_RETRY: f64 = 1000.0;
 
-/// The section.
+/// The section of the page.
 pub fn section(evidence: &Evidence) -> String {
     let answers: [(&str, String); 5] = [
         ("Why is connecting so slow, and why does it come in stampedes?", connecting(evidence)),
@@ -44,7 +44,7 @@ fn unknown(what: &str) -> String {
 fn connecting(evidence: &Evidence) -> String {
     let stampede = |script, clients| evidence.stampede(script, clients);
     let mut out = "A script of the study's kind accepts one connection a frame, and `listen()` in mGBA's Lua keeps a \
-    queue of one unless the script sets another length. On Linux, a client that finds the queue full learns nothing: \
+    queue of one unless the script sets another length. On Linux, a client that finds the queue full gets no error: \
     the system drops its packet, and the client's system sends it again after 1 s, then 2 s later, then 4 s, and so \
     on. So clients that came together wait together, and collide again.\n\n"
         .to_owned();
@@ -89,15 +89,14 @@ fn connecting(evidence: &Evidence) -> String {
     if let Some(highest) = measured {
         let _ = writeln!(
             out,
-            "\nClients at even intervals with a socket per request meet the same queue when they come more often than \
-             frames. The \
-             lowest rate at which one waited a second or more: {} with the study's kind of script, {} with Framewire's \
-             (measured up to {highest}/s).",
+            "\nClients that come at even intervals, with a socket per request, fill the same queue if they come more often \
+             than frames. The lowest rate at which a client waited a second or more: {} with the study's kind of script, \
+             {} with Framewire's (measured up to {highest}/s).",
             each(Script::Study).map_or("none".to_owned(), |rate| format!("{rate}/s")),
             each(Script::Ours).map_or("none".to_owned(), |rate| format!("{rate}/s")),
         );
     }
-    out + "\nThe study ran on Windows, whose system handles a full queue in another way; that was not measured here.\n"
+    out + "\nThe study ran on Windows, which handles a full queue in another way; that was not measured here.\n"
 }
 
 fn outcome(result: &Stampede) -> String {
@@ -110,7 +109,7 @@ fn outcome(result: &Stampede) -> String {
     format!("{} answered, {} of them after 1 s or more{slowest}{failed}", result.answered.len(), late(result))
 }
 
-/// Rates and rows with a socket per request.
+/// The rows with a socket per request, with their rates.
 fn per_request(evidence: &Evidence, wanted: Script) -> impl Iterator<Item = (u32, &Row)> {
     evidence.runs().filter_map(move |(_, run, row)| match (run.target, run.strategy, run.load, run.keeps) {
         (Target::Window { script, .. }, Some(Strategy::PerRequest), Load::Rate(rate), false)
@@ -122,7 +121,7 @@ fn per_request(evidence: &Evidence, wanted: Script) -> impl Iterator<Item = (u32
     })
 }
 
-/// Rows in text without a second try, which would hide errors.
+/// The rows of text messages that are not tried a second time. A second try would hide errors.
 fn tried_once(evidence: &Evidence, wanted: Script) -> impl Iterator<Item = &Row> {
     evidence.runs().filter_map(move |(_, run, row)| match (run.target, run.strategy) {
         (Target::Window { script, .. }, Some(Strategy::PerRequest | Strategy::Pool))
@@ -145,7 +144,7 @@ fn resets(evidence: &Evidence) -> String {
     let reset = alone.iter().filter(|row| failures(row, "reset") > 0).count();
     let _ = writeln!(
         out,
-        "In the rows without a second try the study's kind of script reset {} of {} requests, Framewire's {} of {}.{}\n",
+        "In the rows without a second try, the study's kind of script reset {} of {} requests, Framewire's {} of {}.{}\n",
         thousands(&study.reset.to_string()),
         thousands(&study.requests.to_string()),
         thousands(&ours.reset.to_string()),
@@ -153,8 +152,8 @@ fn resets(evidence: &Evidence) -> String {
         match reset {
             0 => String::new(),
             _ => format!(
-                " It is not the load: in {} of these rows never more than one request was under way, and {reset} of \
-                 them had resets.",
+                " The load is not the cause: in {} of these rows, there was never more than one request under way, and \
+                 {reset} of them had resets.",
                 alone.len()
             ),
         }
@@ -165,14 +164,12 @@ fn resets(evidence: &Evidence) -> String {
         return out + &unknown("what keeping closed sockets changes");
     };
     let share = |row: &Row| format!("{} of {}", row.requests - row.correct, row.requests);
-    out += "mGBA 0.10.1 closes a socket's file descriptor when the script closes the socket, and closes it once more \
-    when \
-            Lua's garbage collector takes the socket. By then the number can belong to another connection, and that one is \
-            cut off. The same row was measured with and without that: a socket per request, ";
+    out += "mGBA 0.10.1 closes a socket's file descriptor when the script closes the socket, and closes it a second time \
+            when Lua collects the socket as garbage. By then, the descriptor can belong to another connection, which is \
+            then cut off. The same row was measured with and without this effect: a socket per request, ";
     let _ = writeln!(
         out,
-        "{} requests/s, with a script that leaves closed sockets to the collector ({}) and one that keeps each of \
-         them so \
+        "{} requests/s, with a script that lets Lua collect closed sockets ({}) and with a script that keeps all of them so \
          that none is collected ({}).",
         plan::KEPT,
         evidence.source(&usual, &usual),
@@ -188,16 +185,16 @@ fn resets(evidence: &Evidence) -> String {
     };
     let _ = writeln!(
         out,
-        "Without a right reply: {} with the collector at work, {} without. {verdict}",
+        "Requests without a right reply: {} if Lua collects closed sockets, {} if it does not. {verdict}",
         share(collected),
         share(kept)
     );
     out + "Framewire's script closes sockets in a way that makes them forget their descriptor \
            ([lua/README.md](../lua/README.md)).\n\n\
-           A pool that keeps a broken socket fails on it again and again: the study's reported “A connect request was made on \
-           an already connected socket” after the first reset. The pool of versions 5 to 7 here drops a broken socket, so one \
-           reset costs one request. [A pool that keeps broken sockets](#a-pool-that-keeps-broken-sockets) measures the \
-           other kind, and why version 5 did worse in 2025 than it does here.\n"
+           A pool that keeps a broken socket fails on it again and again: after the first reset, the study's pool reported \
+           “A connect request was made on an already connected socket”. The pool of versions 5 to 7 here drops a broken \
+           socket, so one reset costs one request. [A pool that keeps broken sockets](#a-pool-that-keeps-broken-sockets) \
+           measures the other kind of pool, and shows why version 5 did worse in 2025 than it does here.\n"
 }
 
 fn variation(evidence: &Evidence) -> String {
@@ -273,8 +270,8 @@ fn idle(evidence: &Evidence) -> String {
         };
     }
     out += if all {
-        "\nNothing, as far as this shows: the idle connection stayed good. The study found one good after 3 h 20 min; as long a \
-         time was not measured here.\n"
+        "\nNothing, as far as this shows: the idle connection stayed good. The study had one that was still good after \
+         3 h 20 min; such a long time was not measured here.\n"
     } else {
         "\nSo an idle connection did not stay good here.\n"
     };

@@ -1,4 +1,4 @@
-//! Reads the results of a study.
+//! Reads the results of a study, and adds them up.
 
 use std::collections::HashMap;
 
@@ -18,20 +18,21 @@ use crate::study::results::{Allocations, Ended, Ending, Idle, Stampede, System};
 use crate::study::steps::{Kind, Run, Search, Step};
 use crate::study::trials;
 
-/// The results that the page is made from.
+/// The results from which the page is made.
 #[derive(Debug)]
 pub struct Evidence {
     /// The programs, machines and options of the study.
     pub about: StudyInfo,
-    /// The folder of the files as links on the page name it.
+    /// The folder of the results, as it is written in links on the page.
     pub link: String,
     archive: Archive,
     /// All steps, in order.
     steps: Vec<Step>,
+    /// For each step, by name: one row that combines all passes.
     rows: HashMap<String, Row>,
-    /// The passes of which the rows are made.
+    /// For each step, by name: the row of each pass.
     passes: HashMap<String, Vec<Row>>,
-    /// The number of the machine, for each step that has a pass from a machine other than the first.
+    /// For each step that has a pass from another machine than the first, by name: the number of that machine.
     machines: HashMap<String, usize>,
 }
 
@@ -39,7 +40,7 @@ impl Evidence {
     /// Reads the results in `archive`.
     ///
     /// # Errors
-    /// If no study was begun there, or its description is broken.
+    /// If there is no study in the archive's folder, or its description is broken.
     pub fn read(archive: &Archive) -> anyhow::Result<Evidence> {
         let folder = archive.folder();
         let about = archive.about()?.with_context(|| {
@@ -73,7 +74,7 @@ impl Evidence {
         (steps.iter().filter(|step| !self.archive.is_done(step)).count(), steps.len())
     }
 
-    /// A row in each pass.
+    /// The passes of a row, by the name of its step.
     pub fn passes(&self, name: &str) -> &[Row] {
         self.passes.get(name).map(Vec::as_slice).unwrap_or_default()
     }
@@ -83,7 +84,7 @@ impl Evidence {
         Rerun::read(&self.archive)
     }
 
-    /// A row by the name of its step.
+    /// The row that combines all passes, by the name of its step.
     pub fn row(&self, name: &str) -> Option<&Row> {
         self.rows.get(name)
     }
@@ -93,12 +94,12 @@ impl Evidence {
         self.measured(plan::version_row(version, script, published.bytes, published.asked))
     }
 
-    /// A row with the name of its step.
+    /// A row and its passes, by the name of its step.
     pub fn measured(&self, name: String) -> Measured<'_> {
         Measured { row: self.row(&name), passes: self.passes(&name), name }
     }
 
-    /// The measured rows among all steps, in order.
+    /// All rows that are measured, in order.
     pub fn runs(&self) -> impl Iterator<Item = (&Step, &Run, &Row)> {
         self.steps.iter().filter_map(|step| match &step.kind {
             Kind::Run(run) => Some((step, run, self.rows.get(&step.name)?)),
@@ -106,7 +107,7 @@ impl Evidence {
         })
     }
 
-    /// The measured rows of versions 4 to 7, of one script.
+    /// The rows of versions 4 to 7 with one script.
     pub fn versions(&self, script: Script) -> impl Iterator<Item = (&'static str, &Published, Measured<'_>)> {
         VERSIONS.iter().flat_map(move |version| {
             let rows = version.rows.iter();
@@ -116,22 +117,22 @@ impl Evidence {
         })
     }
 
-    /// A stampede.
+    /// The result of a stampede.
     pub fn stampede(&self, script: Script, clients: usize) -> Option<Stampede> {
         self.archive.result(&plan::stampede(script, clients))
     }
 
-    /// A way of ending, by the name of its step.
+    /// The result of a way of ending, by the name of its step.
     pub fn ending(&self, name: &str) -> Option<Ending> {
         self.archive.result(name)
     }
 
-    /// The connection that was kept idle.
+    /// The result for the connection that was kept idle.
     pub fn idle(&self, script: Script) -> Option<Idle> {
         self.archive.result(&plan::idle(script))
     }
 
-    /// Runs during which mGBA ended, by the names of their lines.
+    /// The runs during which mGBA ended, with the names of their lines in the archive.
     pub fn ended(&self) -> Vec<(String, Vec<Ended>)> {
         let steps = (1..=self.about.passes).flat_map(|number| plan::pass(&self.steps, number));
         let names = steps.map(|step| ended_name(&step.name));
@@ -143,7 +144,7 @@ impl Evidence {
 
     /// The system's counters during a trial.
     ///
-    /// Packets are the sum of all passes. The others are those of the first pass.
+    /// The number of packets is the sum over all passes. The other counters are those of the first pass.
     pub fn system(&self, name: &str) -> Option<System> {
         let names = (1..=self.about.passes).map(|number| system_name(&plan::pass_name(name, number)));
         let passes: Vec<System> = names.filter_map(|name| self.archive.result(&name)).collect();
@@ -151,7 +152,7 @@ impl Evidence {
         Some(System { packets, ..passes.into_iter().next()? })
     }
 
-    /// A search for a limit: what it found, and its runs.
+    /// The report of a search for a limit: the limit that it found, and its runs.
     pub fn limit(&self, search: &Search) -> Option<Report> {
         self.archive.limit(&trials::limit(search))
     }
@@ -161,7 +162,7 @@ impl Evidence {
         self.archive.result(trials::ALLOCATIONS)
     }
 
-    /// A link to a step's result. A number after it names the machine, if it is not the first one.
+    /// A Markdown link to a step's result. If the machine is not the first one, the machine's number follows.
     pub fn source(&self, text: &str, name: &str) -> String {
         let mark = self.machines.get(name).map_or(String::new(), |number| format!("<sup>{number}</sup>"));
         format!("[{text}]({}/{}#{name}){mark}", self.link, archive::FILE)
@@ -171,7 +172,7 @@ impl Evidence {
 /// A row of the plan, which may not have been measured.
 #[derive(Debug)]
 pub struct Measured<'a> {
-    /// Name of its step.
+    /// The name of its step.
     pub name: String,
     /// The row that combines all passes, if it was measured.
     pub row: Option<&'a Row>,
@@ -179,18 +180,18 @@ pub struct Measured<'a> {
     pub passes: &'a [Row],
 }
 
-/// Totals and extremes over rows.
+/// Totals and extremes over several rows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tally {
-    /// How many rows.
+    /// The number of rows.
     pub rows: usize,
-    /// Their requests.
+    /// The number of requests.
     pub requests: u64,
-    /// How many of them got no correct reply, for any reason.
+    /// How many requests got no correct reply, for any reason.
     pub failed: u64,
-    /// How many of them the other side reset.
+    /// How many requests the script reset.
     pub reset: u64,
-    /// How many of them got the reply to another request.
+    /// How many requests got a wrong reply, such as the reply to another request.
     pub wrong: u64,
     /// The slowest correct reply, in ms.
     pub slowest: f64,
@@ -199,7 +200,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// The sums over `rows`; `None` if there are none.
+    /// The tally of `rows`; `None` if there are no rows.
     pub fn of<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Option<Tally> {
         let mut tally = Tally { success: 100.0, ..Tally::default() };
         for row in rows {
@@ -215,7 +216,7 @@ impl Tally {
     }
 }
 
-/// Requests of a row that failed in one way.
+/// How many requests of a row failed in this way.
 pub fn failures(row: &Row, kind: &str) -> u64 {
     row.failures.get(kind).copied().unwrap_or(0)
 }

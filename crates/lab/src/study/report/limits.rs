@@ -16,10 +16,10 @@ use crate::setup::Script;
 use crate::study::plan;
 use crate::study::steps::{Run, Step, Target};
 
-/// Share of the asked rate that counts as reached.
+/// A row reaches its requested rate if it achieves at least this share of it.
 const REACHED: f64 = 0.99;
 
-/// Rows of one kind.
+/// A kind of rows: its name, and a function that says whether a row belongs to it.
 type RowKind = (&'static str, fn(&Step, &Run) -> bool);
 
 /// The kinds of rows whose limits are reported.
@@ -35,13 +35,14 @@ const KINDS: [RowKind; 5] = [
     ("the embedded core", |_, run| run.target == Target::Embedded),
 ];
 
-/// What the rows of one kind show, in the order of their rates.
+/// The limits that the rows of one kind show. A row *goes well* if it reaches its rate, all replies are correct, and
+/// 99% of them come within the study's goal.
 struct Limits<'a> {
-    /// The highest rate up to which all rows went well.
+    /// The row with the highest rate up to which all rows went well.
     best: Option<(&'a Step, &'a Row)>,
-    /// The lowest rate at which a row did not.
+    /// The lowest rate at which a row did not go well.
     missed: Option<f64>,
-    /// Rates above the missed one at which rows went well again.
+    /// The rates above the missed one at which rows went well again.
     above: Vec<f64>,
 }
 
@@ -64,7 +65,8 @@ impl<'a> Limits<'a> {
         limits
     }
 
-    /// Says why there is no best rate. A miss at a low rate can be chance, so higher rates may still have gone well.
+    /// The reason why there is no best rate, as text. A miss at a low rate can be chance, so rows at higher rates may
+    /// have gone well.
     fn none(&self) -> String {
         let Some(missed) = self.missed else { return "none".to_owned() };
         let above: Vec<_> = self.above.iter().map(|asked| rate(*asked)).collect();
@@ -75,7 +77,7 @@ impl<'a> Limits<'a> {
     }
 }
 
-/// Describes the best rates that were measured in one sentence.
+/// The best rates of all kinds of rows, as one sentence.
 pub fn best_line(evidence: &Evidence) -> Option<String> {
     let words = KINDS.iter().filter(|(_, passes)| is_measured(evidence, *passes)).map(|(name, passes)| {
         let limits = Limits::of(evidence, *passes);
@@ -88,7 +90,7 @@ pub fn best_line(evidence: &Evidence) -> Option<String> {
     let words: Vec<_> = words.collect();
     (!words.is_empty()).then(|| {
         format!(
-            "The highest rate up to which every row had every request answered, and 99% of them within {GOAL_MS} ms: {}.",
+            "Up to these rates, every request of every row was answered, and 99% of them within {GOAL_MS} ms: {}.",
             words.join("; ")
         )
     })
@@ -98,25 +100,23 @@ fn is_measured(evidence: &Evidence, passes: fn(&Step, &Run) -> bool) -> bool {
     evidence.runs().any(|(step, run, _)| passes(step, run))
 }
 
-/// The answer to where the limit lies.
+/// The answer to the question where the limit lies.
 pub fn answer(evidence: &Evidence) -> String {
     let mut out = String::new();
     let row = |script| evidence.row(&plan::version_row("v6", script, None, 160));
     if let (Some(study), Some(ours)) = (row(Script::Study), row(Script::Ours)) {
         let _ = writeln!(
             out,
-            "In 2025 the load tester was the limit: at 160 requests/s, version 6 reached 63.67. The same row here: {} \
-             with \
-             the study's kind of script, {} with Framewire's.\n",
+            "In 2025, the load tester was the limit: at 160 requests/s, version 6 reached 63.67. The same row here: {} \
+             with the study's kind of script, {} with Framewire's.\n",
             rate(study.achieved),
             rate(ours.achieved)
         );
     }
     let _ = writeln!(
         out,
-        "The highest rate up to which every row (with UUIDs) had every request answered, at least {:.0}% of them \
-         before the \
-         row's end and 99% within {GOAL_MS} ms:\n",
+        "Up to the rates in this table, every request of every row with UUIDs was answered: at least {:.0}% of them \
+         before the row's end, and 99% within {GOAL_MS} ms.\n",
         100.0 * REACHED
     );
     let mut table = Table::new(&[

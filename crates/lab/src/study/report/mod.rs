@@ -1,11 +1,12 @@
-//! Writes the page `docs/study.md` and its pictures, using only the files of results.
+//! Writes the page `docs/study.md` and its pictures. They contain only what is in the files of results.
 //!
-//! - [`evidence`]: the files, read, and sums over them; [`table`]: figures as cells of Markdown tables;
-//! - sections: [`opening`], [`versions`], [`trials`], [`others`]; the study's questions in a table, [`questions`], and the
-//!   open ones at length in [`answers`], one of them in [`limits`];
-//! - [`pictures`]: what is drawn; [`svg`]: as files that are readable on light and dark pages.
+//! - [`evidence`]: reads these files, and adds up rows; [`table`]: figures as cells of Markdown tables;
+//! - [`opening`], [`versions`], [`trials`], [`others`]: sections of the page;
+//! - [`questions`]: the study's questions with short answers, in a table; [`answers`]: longer answers to its open
+//!   questions; [`limits`]: one of these answers;
+//! - [`pictures`]: the plots; [`svg`]: writes them as files that are readable on light and dark pages.
 //!
-//! Sentences that a run could disprove are computed: each says what the figures of this run show.
+//! Sentences that depend on the measurements are computed, so that each says what the current figures show.
 
 mod answers;
 mod evidence;
@@ -44,10 +45,10 @@ pub fn write(archive: &Archive, page: &Path) -> anyhow::Result<()> {
     fs::write(page, text(&evidence)).with_context(|| format!("cannot write {}", page.display()))
 }
 
-/// What the rerun of a study says.
+/// The verdict of the rerun of a study.
 ///
 /// # Errors
-/// If there is none.
+/// If there is no rerun.
 pub fn verdict(archive: &Archive) -> anyhow::Result<Verdict> {
     let evidence = Evidence::read(archive)?;
     let rerun = evidence.rerun().context("no row was measured again")?;

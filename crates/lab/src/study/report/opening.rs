@@ -20,7 +20,7 @@ use crate::study::steps::{FEWEST, LIGHT, LONGEST, Lengths, Target};
 /// The repository of the study.
 const STUDY: &str = "https://github.com/nikouu/mGBA-lua-socket-loadtest";
 
-/// Title, state and a short result.
+/// The title, whether the study is complete, and a short result.
 pub fn opening(evidence: &Evidence) -> String {
     let about = &evidence.about;
     let mut out = format!(
@@ -65,8 +65,7 @@ fn short(evidence: &Evidence) -> Vec<String> {
     let goals: Vec<_> = Script::BOTH.map(|script| met(evidence, script)).to_vec();
     if let [(study, of_study @ 1..), (ours, of_ours @ 1..)] = goals[..] {
         lines.push(format!(
-            "The goal of 2025, {GOAL_RATE} requests/s with every one answered and none slower than {GOAL_MS} ms, is \
-             met in \
+            "The goal of 2025 was {GOAL_RATE} requests/s, every one answered and none slower than {GOAL_MS} ms. It is met in \
              {study} of {of_study} rows with the study's kind of script and in {ours} of {of_ours} with Framewire's."
         ));
     }
@@ -76,9 +75,8 @@ fn short(evidence: &Evidence) -> Vec<String> {
     };
     if let (Some(study), Some(ours)) = (early(Script::Study), early(Script::Ours)) {
         lines.push(format!(
-            "Versions 4 and 5 at the rates of 2025: with the study's kind of script {} requests had no right reply \
-             (worst \
-             row: {} success), with Framewire's {} (worst row: {} success).",
+            "Versions 4 and 5 at the rates of 2025: with the study's kind of script, {} requests had no right reply (worst \
+             row: {} success); with Framewire's, {} (worst row: {} success).",
             lost(&study),
             percent(study.success),
             lost(&ours),
@@ -147,14 +145,14 @@ fn at_goal(evidence: &Evidence) -> impl Iterator<Item = (&str, Script, &Row)> {
     })
 }
 
-/// The goal of 2025, row by row.
+/// The section about the goal of 2025, with each row at its rate.
 pub fn goal(evidence: &Evidence) -> String {
     let then = VERSIONS.iter().flat_map(|version| version.rows).filter(|row| row.asked == GOAL_RATE);
     let (least, most) =
         then.fold((f64::INFINITY, 0.0_f64), |(least, most), row| (least.min(row.max), most.max(row.max)));
     let mut out = format!(
-        "## The goal of 2025\n\n{GOAL_RATE} requests/s, every one answered, none slower than {GOAL_MS} ms. The study \
-         never met it: in its tables of release builds, the slowest replies at this rate took {} to {} ms.\n\n",
+        "## The goal of 2025\n\nThe goal was {GOAL_RATE} requests/s, every one answered and none slower than {GOAL_MS} ms. The \
+         study never met it: in its tables of release builds, the slowest replies at this rate took {} to {} ms.\n\n",
         millis(least),
         millis(most)
     );
@@ -174,14 +172,14 @@ pub fn goal(evidence: &Evidence) -> String {
     out
 }
 
-/// How long and how many times a row is measured.
+/// A description of how long and how many times a row is measured.
 fn lengths(evidence: &Evidence) -> String {
     let StudyInfo { passes, seconds, .. } = evidence.about;
     let mut out = format!(
-        "{passes} passes over all of them, each in new windows, and those that share the machine in a new order. A row takes \
-         {seconds} s in a pass, or up to {} s to have {FEWEST} requests. The tables show the median of the passes and, in parentheses, the \
-         lowest and the highest; requests, errors and the share of right replies are those of all passes together, and *max* is the \
-         slowest of all.",
+        "{passes} passes over all of them, each pass in new windows. Rows that are measured at the same time as others have a new \
+         order in each pass. A row takes {seconds} s in a pass, or up to {} s if it needs that to have {FEWEST} requests. The tables \
+         show the median of the passes and, in parentheses, the lowest and the highest value. Requests, errors and the share of right \
+         replies are those of all passes together, and *max* is the slowest reply of all passes.",
         seconds * LONGEST,
     );
     let rows = || evidence.runs().map(|(step, ..)| evidence.passes(&step.name).len());
@@ -189,7 +187,7 @@ fn lengths(evidence: &Evidence) -> String {
     if short > 0 {
         let _ = write!(
             out,
-            " **{short} of {} rows have fewer passes so far, and {} have one: these show no range.**",
+            " **{short} of {} rows have fewer passes so far, and {} have only one, so they show no range.**",
             rows().count(),
             rows().filter(|measured| *measured == 1).count()
         );
@@ -197,7 +195,7 @@ fn lengths(evidence: &Evidence) -> String {
     out
 }
 
-/// Machine, programs, commands.
+/// The section about the method: the machine, the programs, the commands.
 pub fn method(evidence: &Evidence) -> String {
     let about = &evidence.about;
     let machine = &about.machine;
@@ -207,7 +205,7 @@ pub fn method(evidence: &Evidence) -> String {
          - Emulator: {}, with the demo game, in a window on a display of its own (Xvfb); embedded: libmgba {}.\n\
          - Tester: {}, `framewire bench`, one process per row, one thread. The rate is constant unless the row names \
          clients. Each row starts cold: its first request makes the first connection. Each request carries a new UUID or \
-         random bytes, and its reply must be equal.\n\
+         random bytes, and the reply must contain the same bytes.\n\
          - Rows: {}\n",
         machine.processors,
         machine.processor,
@@ -236,7 +234,7 @@ pub fn method(evidence: &Evidence) -> String {
         let _ = writeln!(
             out,
             "- Machine {}: {} x {}, {}, kernel {}. Rows with a <sup>{}</sup> were measured on it. Compare them with each other \
-             first: its processor is another one.",
+             first, because this machine is different.",
             place + 1,
             machine.processors,
             machine.processor,

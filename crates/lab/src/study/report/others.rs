@@ -1,5 +1,6 @@
-//! What came after the study: many messages in flight, the HTTP bridge, the embedded core; and clients that connect at
-//! once, rows measured again, ways of ending, an idle connection.
+//! Sections about measurements that the study did not have: many messages in flight, the HTTP bridge, the embedded
+//! core. Also the sections about clients that connect at once, rows that were measured again, ways of ending, and an
+//! idle connection.
 
 use std::fmt::Write;
 
@@ -17,12 +18,12 @@ use crate::study::rerun::{FIGURES as COMPARED, Rerun};
 use crate::study::results::{Ending, Stampede};
 use crate::study::steps::Way;
 
-/// Multiplexing, the bridge and the embedded core.
+/// The section about multiplexing, the bridge and the embedded core.
 pub fn rates(evidence: &Evidence) -> String {
     let mut out = "## Beyond the study\n\n\
          ### One socket, many messages in flight\n\n\
-         The study planned this but never did it. Here, its kind of script is reached in text, and Framewire's \
-         through the link of `framewire serve`, in binary frames.\n\n"
+         The study planned this but never did it. Here, requests to its kind of script are text messages. Requests to \
+         Framewire's script are binary frames, as in the link of `framewire serve`.\n\n"
         .to_owned();
     let heads = [&["<script", "asked"], &FIGURES[..]].concat();
     let mut table = Table::new(&heads);
@@ -36,16 +37,16 @@ pub fn rates(evidence: &Evidence) -> String {
     out += &notes(evidence, |name| name.starts_with("mux-"));
 
     out += "\n### HTTP\n\n\
-            `framewire serve --attach` in front of Framewire's script, with `GET /mgbaendpoint?message=…` over \
-            connections that stay open: the same path as in the study's load tests.\n\n";
+            Clients send `GET /mgbaendpoint?message=…` to `framewire serve --attach`, which is connected to Framewire's \
+            script. The clients' connections stay open. This is the same path as in the study's load tests.\n\n";
     let mut table = Table::new(&heads);
     lines(evidence, &mut table, "Framewire, HTTP", "bridge", plan::BRIDGE);
     out += &table.finish();
     out += &notes(evidence, |name| name.starts_with("bridge-"));
 
     out += "\n### The core in the tester's own process\n\n\
-            No window, no script and no socket: this measures Framewire's queue and the emulation alone. The frames/s \
-            are those of the embedded core.\n\n";
+            There is no window, no script and no socket, so this measures only Framewire's queue and the emulation. The \
+            frames/s are those of the embedded core.\n\n";
     let mut table = Table::new(&heads);
     lines(evidence, &mut table, "embedded", "embedded", plan::EMBEDDED);
     out += &table.finish();
@@ -67,7 +68,7 @@ fn lines(evidence: &Evidence, table: &mut Table, name: &str, group: &str, rows: 
     }
 }
 
-/// Clients that connect at once.
+/// The section about clients that connect at once.
 pub fn stampedes(evidence: &Evidence) -> String {
     let mut out = "## Clients that connect at once\n\nAll connect at the same moment, and each sends one request. Times \
                    are in ms from that moment to the reply.\n\n"
@@ -100,12 +101,12 @@ fn stampede(result: &Stampede) -> Vec<String> {
     ]
 }
 
-/// How many of a stampede were answered after a second or later.
+/// How many clients of a stampede got their answer after a second or later.
 pub fn late(result: &Stampede) -> usize {
     result.answered.iter().filter(|time| **time >= 1000.0).count()
 }
 
-/// Rows that were measured again, and whether they agree.
+/// The section about rows that were measured again, and whether they agree with the study.
 pub fn rerun(evidence: &Evidence) -> String {
     let mut out = "## A tenth of the rows, measured again\n\n".to_owned();
     let Some(rerun) = evidence.rerun() else {
@@ -114,8 +115,8 @@ pub fn rerun(evidence: &Evidence) -> String {
     let passes = rerun.rows.iter().map(|row| row.passes.len()).max().unwrap_or(0);
     let _ = write!(
         out,
-        "`{}` measured {} rows, chosen at random (seed {}), {passes} times again in new windows on {}. *Study* and *again* are the \
-         medians and the ranges of the passes. Two ranges agree if they overlap.\n\n",
+        "`{}` measured {} rows again, chosen at random (seed {}): {passes} times each, in new windows, on {}. *study* and *again* \
+         are the medians and the ranges of the passes. Two ranges agree if they overlap.\n\n",
         rerun.command.join(" "),
         rerun.rows.len(),
         rerun.seed,
@@ -150,14 +151,14 @@ pub fn rerun(evidence: &Evidence) -> String {
     out
 }
 
-/// Ways of ending, and what the script saw.
+/// The section about ways of ending, and about what the script writes then.
 pub fn endings(evidence: &Evidence) -> String {
     let mut out = "## Ways of ending\n\n\
          Version 2 of the study asked what the script sees when the program that talks to it ends. Here a client with a \
          pool talks to the study's kind of script, and `framewire serve` to Framewire's. *New client* is the time \
-         from the signal to the first right answer to a new client. *Through it again* is the same through the \
-         program, which was started again at once. *Closed in order* is what version 3 did: each client closes its connection after \
-         the reply. *Left* is the number of connections that the script still held a \
+         from the signal to the first right answer to a new client. *Through it again* is the time to the first right \
+         answer through the program itself, which was started again at once. *Closed in order* is what version 3 did: each \
+         client closes its connection after the reply. *Left* is the number of connections that the script still held a \
          second later.\n\n"
         .to_owned();
     let mut table = Table::new(&[
@@ -208,9 +209,9 @@ pub fn endings(evidence: &Evidence) -> String {
         }
     }
 
-    out += "\nThe network between the two fails, as when a cable is unplugged: nothing is acknowledged, refused or \
-    ended. Then it comes back. Requests go to both scripts all the time, to the study's kind through a pool with \
-    three tries.\n\n";
+    out += "\nIn the next table, the network between the script and its client fails, as if a cable were unplugged: nothing is \
+    acknowledged, and no connection is refused or closed. Then the network comes back. The client sends requests all the \
+    time. The client of the study's kind of script uses a pool with three tries.\n\n";
     let mut table = Table::new(&[
         "<script",
         "silent, s",
@@ -264,7 +265,8 @@ fn time(time: Option<f64>) -> String {
     time.map_or(NONE.to_owned(), millis)
 }
 
-/// Lines of a console in one cell, without the numbers that differ from client to client, equal ones once.
+/// The lines of a console in one table cell. Numbers that differ between clients become `N`, and equal lines are shown
+/// once, with their count.
 fn wrote(ending: &Ending) -> String {
     let mut lines: Vec<(String, usize)> = Vec::new();
     for line in &ending.console {
@@ -295,11 +297,11 @@ fn without_numbers(line: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// The connection that was kept idle.
+/// The section about the connection that was kept idle.
 pub fn idle(evidence: &Evidence) -> String {
     let mut out = "## An idle connection\n\n\
-         This connection was opened at the script's start, used once, and left alone. Then it was used again. Times are in \
-         ms.\n\n"
+         This connection was opened when the script started, used once, and then left idle. Then it was used again. Times are \
+         in ms.\n\n"
         .to_owned();
     let mut table = Table::new(&["<script", "idle, min", "before", "first after", "the next ones", "<error"]);
     for script in Script::BOTH {

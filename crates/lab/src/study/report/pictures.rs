@@ -1,4 +1,4 @@
-//! What is drawn.
+//! Makes the plots of the page.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -17,28 +17,30 @@ use crate::study::figures::{VERSIONS, Version};
 use crate::study::plan;
 use crate::study::steps::Target;
 
-/// Share of failed requests of versions 4 and 5, at all rates.
+/// The pictures of the share of failed requests in versions 4 and 5, at all rates.
 pub const FAILURES: [(&str, Strategy); 2] =
     [("v4-failures", Strategy::PerRequest), ("v5-failures", Strategy::Pool)];
-/// Clients that connect at once.
+/// The picture of clients that connect at once.
 pub const STAMPEDE: &str = "stampede";
-/// Latency by rate, whatever was measured.
+/// The picture of latency by rate, for all targets.
 pub const RATES: &str = "rates";
-/// Latency by percentile at the rate of the study's goal.
+/// The picture of latency by percentile, at the rate of the study's goal.
 pub const GOAL: &str = "goal";
-/// The rate of the study's goal, in requests a second.
+/// The rate of the study's goal, in requests per second.
 pub const GOAL_RATE: u32 = 5;
 
-/// Colours: of 2025, of the study's kind of script, of ours.
+/// The number of the colour for the figures of 2025.
 const THEN: usize = 7;
+/// The number of the colour for the study's kind of script.
 const STUDY: usize = 3;
+/// The number of the colour for Framewire's script.
 const OURS: usize = 0;
-/// Least that a logarithmic axis shows, in ms.
+/// The smallest value on a logarithmic axis, in ms.
 const LEAST: f64 = 0.01;
 
-/// A figure of a row.
+/// A function that returns a figure of a row.
 type Value = fn(&Row) -> f64;
-/// Which rows a line is made of, by the group of their step.
+/// A function that says whether a row belongs to a line of the plot, by the group of its step and its target.
 type Passes = fn(&str, Target) -> bool;
 
 /// Writes all pictures that have something to show, and removes the others.
@@ -63,7 +65,7 @@ pub fn write(evidence: &Evidence, folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A picture in Markdown, or nothing if there is nothing to show.
+/// A picture as Markdown, or an empty text if there is nothing to show.
 pub fn embed(evidence: &Evidence, name: &str) -> String {
     let plot = plot(evidence, name);
     plot.map_or(String::new(), |plot| format!("\n![{}]({}/{name}.svg)\n", plot.title, evidence.link))
@@ -79,7 +81,7 @@ fn plot(evidence: &Evidence, name: &str) -> Option<Plot> {
         }
         _ => version(evidence, VERSIONS.iter().find(|version| version.name == name)?),
     };
-    // The published figures alone are not a picture of this study.
+    // If there are only the figures of 2025, there is no picture.
     plot.series.iter().any(|series| series.colour != THEN && !series.points.is_empty()).then_some(plot)
 }
 
@@ -87,7 +89,7 @@ fn series(name: &str, mark: Mark, colour: usize, points: Vec<(f64, f64)>) -> Ser
     Series { name: name.to_owned(), mark, colour, points }
 }
 
-/// Places of names on an axis: 1, 2, 3 and so on.
+/// Adds to each value its position on an axis of names: 1, 2, 3 and so on.
 fn places<T>(values: impl IntoIterator<Item = T>) -> impl Iterator<Item = (f64, T)> {
     values.into_iter().enumerate().map(|(place, value)| (place as f64 + 1.0, value))
 }
@@ -147,7 +149,7 @@ fn failures(evidence: &Evidence, strategy: Strategy) -> Option<Plot> {
     })
 }
 
-/// `Version 4`.
+/// The short title of a version, such as `Version 4`.
 fn short(version: &Version) -> &'static str {
     version.title.split(':').next().unwrap_or(version.title)
 }

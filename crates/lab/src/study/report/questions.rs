@@ -1,4 +1,4 @@
-//! Each question of the study with a short answer, the rows that show it, and how sure the answer is.
+//! The table of the study's questions. Each has a short answer, the steps that show it, and how sure the answer is.
 
 use framewire_loadtest::report::format::{millis, percent, rate, thousands};
 use framewire_loadtest::report::table::Table;
@@ -13,19 +13,23 @@ use crate::study::plan;
 use crate::study::steps::{Search, Way};
 use crate::study::trials::{ALLOCATIONS, SEARCHES, garbage};
 
-/// An answer: what the figures show, the steps that show it, and how sure it is.
+/// An answer.
 struct Answer {
+    /// The answer itself.
     text: String,
+    /// The names of the steps that show it.
     steps: Vec<String>,
+    /// How sure it is.
     sure: &'static str,
 }
 
-/// How sure an answer is.
+// Texts that say how sure an answer is.
 const COMPARED: &str = "sure: measured with and without the cause";
 const ROWS: &str = "fairly sure: the tables below have the spread of each row";
 const ONCE: &str = "fairly sure: one run";
 const LINUX: &str = "sure on Linux; Windows was not measured";
 
+/// A question, and a function that returns its answer if the necessary steps are measured.
 type Answered = (&'static str, fn(&Evidence) -> Option<Answer>);
 
 /// The questions in the order of the study's versions.
@@ -50,7 +54,7 @@ const QUESTIONS: [Answered; 18] = [
     ("Is there anything to save in allocations?", allocations),
 ];
 
-/// The section.
+/// The section of the page.
 pub fn section(evidence: &Evidence) -> String {
     let mut table = Table::new(&["<question", "<answer", "<evidence", "<how sure"]);
     for (question, answer) in QUESTIONS {
@@ -64,7 +68,7 @@ pub fn section(evidence: &Evidence) -> String {
         table.row([question.to_owned()].into_iter().chain(cells));
     }
     format!(
-        "## The study's questions\n\nEach question of the study in a line. The sections below have the figures.\n\n{}",
+        "## The study's questions\n\nThis table answers each question of the study briefly. The sections below have the figures.\n\n{}",
         table.finish()
     )
 }
@@ -77,7 +81,7 @@ fn trial(group: &str, script: Script, name: &str) -> String {
     format!("{group}-{}-{name}", script.name())
 }
 
-/// A row that was measured, with its step.
+/// A row, by the name of its step; `None` if it was not measured.
 fn row<'a>(evidence: &'a Evidence, step: &str) -> Option<&'a Row> {
     evidence.row(step)
 }
@@ -96,8 +100,8 @@ fn disconnect(evidence: &Evidence) -> Option<Answer> {
     let lines = |quiet: bool| if quiet { "no warning" } else { "warnings or errors" };
     answer(
         format!(
-            "End the program with SIGINT or SIGTERM, and let the script take every end as usual. After SIGINT the study's kind \
-             of script wrote {}, Framewire's {}; both held {} and {} connections a second later.",
+            "End the program with SIGINT or SIGTERM, and let the script handle every end of a connection as a normal event. \
+             After SIGINT, the study's kind of script wrote {}, Framewire's {}; a second later, they held {} and {} connections.",
             lines(study.quiet()),
             lines(ours.quiet()),
             study.connections_left,
@@ -121,10 +125,10 @@ fn words_of_an_end(evidence: &Evidence) -> Option<Answer> {
     evidence.ending(&steps[2])?;
     answer(
         format!(
-            "Whether the connection ended in order. mGBA's `receive` gives “disconnected” when the other end closed it, and \
-             “unknown error” after an abrupt end. On Linux clients that closed after their reply gave “disconnected” {} times and \
-             “unknown error” {} times. SIGINT and SIGKILL gave “disconnected” {} times and “unknown error” {} times, as the client \
-             had replies that it had not read.",
+            "The way in which the connection ended. mGBA's `receive` returns “disconnected” if the other end closed it in order, \
+             and “unknown error” after an abrupt end. On Linux, clients that closed after their reply caused “disconnected” {} \
+             times and “unknown error” {} times. SIGINT and SIGKILL caused “disconnected” {} times and “unknown error” {} times, \
+             because the client had not read all replies.",
             orderly[1], orderly[0], abrupt[1], abrupt[0]
         ),
         steps,
@@ -141,9 +145,9 @@ fn collapse(evidence: &Evidence) -> Option<Answer> {
     let [low, high, ours] = [row(evidence, &steps[0])?, row(evidence, &steps[1])?, row(evidence, &steps[2])?];
     answer(
         format!(
-            "From its queue for new connections: it holds one, and one is accepted a frame, so it overflows when clients come \
-             more often than frames. On Linux that is at 60/s: at 20/s {} requests failed, at 80/s {}, with Framewire's \
-             queue {}.",
+            "It comes from the queue for new connections. The queue holds one connection, and the script accepts one per frame, \
+             so the queue overflows when clients come more often than frames. On Linux that is at 60/s: at 20/s, {} requests \
+             failed; at 80/s, {}, and with Framewire's queue {}.",
             failed(low),
             failed(high),
             failed(ours)
@@ -158,8 +162,8 @@ fn pool(evidence: &Evidence) -> Option<Answer> {
     let [each, pool] = [row(evidence, &steps[0])?, row(evidence, &steps[1])?];
     answer(
         format!(
-            "Yes, as no queue overflows; it hardly changes the latency of a single request. At 20/s: mean {} ms with a socket \
-             per request, {} ms with a pool.",
+            "Yes, because no queue overflows. It hardly changes the latency of a single request. At 20/s: mean {} ms with a \
+             socket per request, {} ms with a pool.",
             millis(each.intended.mean),
             millis(pool.intended.mean)
         ),
@@ -174,8 +178,8 @@ fn forcibly_closed(evidence: &Evidence) -> Option<Answer> {
     let [with, without] = [row(evidence, &steps[0])?, row(evidence, &steps[1])?];
     answer(
         format!(
-            "mGBA closes a socket's descriptor twice, the second time when Lua's collector takes the socket; by then the \
-             number can be another connection's. Resets: {} with the collector, {} without.",
+            "mGBA closes a socket's descriptor twice, the second time when Lua collects the socket as garbage. By then, the \
+             descriptor can belong to another connection. Resets: {} if Lua collects closed sockets, {} if it does not.",
             failures(with, "reset"),
             failures(without, "reset")
         ),
@@ -190,8 +194,8 @@ fn already_connected(evidence: &Evidence) -> Option<Answer> {
     let text = study.failure_texts.keys().find(|text| text.contains("connected"));
     answer(
         format!(
-            "The pool keeps a socket after it was reset, and connects it again; systems refuse that. One reset then costs every \
-             request that gets this socket: {} failed ({}), and {} with a pool that drops broken sockets.",
+            "The pool keeps a socket after it was reset, and tries to connect it again, which systems refuse. So one reset costs \
+             every request that gets this socket: {} failed ({}), and {} with a pool that drops broken sockets.",
             failed(study),
             text.map_or("no such error in this run".to_owned(), |text| format!("“{text}”")),
             failed(drops)
@@ -207,8 +211,8 @@ fn multiplexing(evidence: &Evidence) -> Option<Answer> {
     let [study, ours] = [row(evidence, &steps[0])?, row(evidence, &steps[1])?];
     answer(
         format!(
-            "Yes. Replies come in order in text, and with numbers in binary frames. At 1,000/s on one socket {} failed with the \
-             study's kind of script, {} with Framewire's; no reply went to another request.",
+            "Yes. Text replies come in the order of their requests, and binary frames carry request ids. At 1,000/s on one \
+             socket, {} failed with the study's kind of script, {} with Framewire's; no reply went to another request.",
             failed(study),
             failed(ours)
         ),
@@ -223,8 +227,8 @@ fn cooling(evidence: &Evidence) -> Option<Answer> {
     let waiting = evidence.system(&steps[0])?.waiting;
     answer(
         format!(
-            "Not on Linux. A run began with {} connections in TIME_WAIT and ended with {}, of some 28,000 ports that the system \
-             has; {} failed with the study's kind of script, {} with Framewire's.",
+            "Not on Linux. A run began with {} connections in TIME_WAIT and ended with {}; the system has some 28,000 ports for \
+             them. {} requests failed with the study's kind of script, {} with Framewire's.",
             waiting[0],
             waiting[1],
             failed(study),
@@ -240,8 +244,9 @@ fn retries(evidence: &Evidence) -> Option<Answer> {
     let [theirs, ours] = [row(evidence, &steps[0])?, row(evidence, &steps[1])?];
     answer(
         format!(
-            "They hide resets, at the price of the wait: with the study's 400 ms the slowest of {} requests took {} ms ({} tried \
-             again), with 50 ms {} ms. A script that resets nothing needs none.",
+            "They hide resets, but a request that is tried again takes longer: with the study's wait of 400 ms, the slowest of \
+             {} requests took {} ms ({} were tried again); with 50 ms, {} ms. A script that resets no connection needs no \
+             retries.",
             thousands(&theirs.requests.to_string()),
             millis(theirs.intended.max),
             theirs.retries,
@@ -263,9 +268,10 @@ fn first_connection(evidence: &Evidence) -> Option<Answer> {
     let [each, pool] = [row(evidence, &steps[2])?, row(evidence, &steps[3])?];
     answer(
         format!(
-            "Connecting takes {} ms (mean of version 4 at 5/s), and the script accepts in the frame in which it would answer. Mean \
-             with a socket per request at 5/s {} ms, with a pool at 10/s {} ms. At 160/s the first sockets of the pool meet the \
-             queue that holds one. Slowest there: {} ms cold, {} ms warm.",
+            "Connecting takes {} ms (mean of version 4 at 5/s), and the script accepts a connection in the frame in which it would \
+             answer anyway. The mean is {} ms with a socket per request at 5/s, and {} ms with a pool at 10/s. At 160/s, the first \
+             sockets of the pool overflow the queue, which holds one connection. The slowest request there takes {} ms cold, {} ms \
+             warm.",
             millis(each.connect.mean),
             millis(each.intended.mean),
             millis(pool.intended.mean),
@@ -289,7 +295,8 @@ fn warm(evidence: &Evidence) -> Option<Answer> {
     let shown = |row: &Row| format!("{} failed, p99 {} ms", failed(row), millis(row.intended.p99));
     answer(
         format!(
-            "Only the slowest request, see above. At 160/s with the study's kind of script cold: {}; warm: {}. With Framewire's cold: {}; warm: {}.",
+            "It changes only the slowest request, see above. At 160/s with the study's kind of script, cold: {}; warm: {}. With \
+             Framewire's, cold: {}; warm: {}.",
             shown(study),
             shown(study_warm),
             shown(ours),
@@ -311,8 +318,8 @@ fn nagle(evidence: &Evidence) -> Option<Answer> {
     let [pool_off, pool_on, mux_off, mux_on] = &shown[..] else { return None };
     answer(
         format!(
-            "Not with a request at a time, as in the study: {pool_on} with it, {pool_off} without. With 400/s on one socket it \
-             joins messages: {mux_on} with it, {mux_off} without."
+            "Not with one request at a time, as in the study: {pool_on} with it; {pool_off} without. With 400/s on one socket, it \
+             combines messages: {mux_on} with it; {mux_off} without."
         ),
         steps,
         ROWS,
@@ -328,8 +335,9 @@ fn truncation(evidence: &Evidence) -> Option<Answer> {
     let framed_wrong = row(evidence, &framed).map(wrong)?;
     answer(
         format!(
-            "Without marks they are cut, and the rest is taken for the next reply: {} of the replies were wrong with 5,000 bytes, \
-             {} with 36 to 5,000 (a fifth of these fits into one read), {} with UUIDs. With marks: {framed_wrong}.",
+            "Without marks at their end they are cut, and the client takes the rest for the next reply: {} of the replies were \
+             wrong with 5,000 bytes, {} with 36 to 5,000 bytes (a fifth of these fit into one read), {} with UUIDs. With marks: \
+             {framed_wrong}.",
             wrong(long),
             wrong(mixed),
             wrong(short)
@@ -350,7 +358,7 @@ fn size(evidence: &Evidence) -> Option<Answer> {
     let [study, study_long, ours, ours_long] = rows[..] else { return None };
     answer(
         format!(
-            "Little up to 40/s. Mean with the study's kind of script {} and {} ms, with Framewire's {} and {} ms.",
+            "Hardly, up to 40/s. The mean is {} and {} ms with the study's kind of script, {} and {} ms with Framewire's.",
             millis(study.intended.mean),
             millis(study_long.intended.mean),
             millis(ours.intended.mean),
@@ -384,7 +392,7 @@ fn limit(evidence: &Evidence) -> Option<Answer> {
     let steps: Vec<_> = steps.map(crate::study::trials::limit).collect();
     answer(
         format!(
-            "Highest rate with every request answered and 99% within 60 ms, searched. {}.",
+            "The highest rates that a search found, with every request answered and 99% within 60 ms. {}.",
             found.join("; ")
         ),
         steps,
@@ -412,9 +420,9 @@ fn variation(evidence: &Evidence) -> Option<Answer> {
     };
     answer(
         format!(
-            "Chance decides which connection the collector's second close hits. In the rows of versions 4 to 7 the share of right \
-             replies differs from pass to pass by up to {study:.1} points with the study's kind of script, by up to {ours:.1} with \
-             Framewire's."
+            "It is chance which connection is cut off when Lua collects a closed socket. In the rows of versions 4 to 7, the share \
+             of right replies differs from pass to pass by up to {study:.1} points with the study's kind of script, by up to \
+             {ours:.1} with Framewire's."
         ),
         [study_row, ours_row],
         sure,
@@ -449,7 +457,7 @@ fn allocations(evidence: &Evidence) -> Option<Answer> {
     };
     answer(
         format!(
-            "`framewire serve` makes {:.0} allocations for a request. In Lua a request makes {} of garbage with the study's kind \
+            "`framewire serve` makes {:.0} allocations per request. In Lua, a request makes {} of garbage with the study's kind \
              of script, {} with Framewire's.",
             most.allocated.times as f64 / most.requests.max(1) as f64,
             bytes(study),

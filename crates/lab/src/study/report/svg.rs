@@ -1,22 +1,26 @@
-//! A plot as a file of its own, readable on light and dark pages.
+//! Writes a plot as an SVG file that is readable on light and dark pages.
 
 use std::fmt::Write;
 
 use framewire_loadtest::report::plot::{Mark, Plot, escape};
 
-/// Size of a [`Plot`]'s drawing, which says it in its `viewBox`.
+/// The width of a [`Plot`]'s drawing, as in its `viewBox`.
 const WIDTH: f64 = 560.0;
+/// The height of a [`Plot`]'s drawing, as in its `viewBox`.
 const HEIGHT: f64 = 300.0;
-/// Room around it.
+/// The space around the drawing.
 const MARGIN: f64 = 14.0;
+/// The height of the title.
 const TITLE: f64 = 26.0;
+/// The height of a line of the legend.
 const LEGEND: f64 = 19.0;
-/// Width of a legend's key, and about that of a letter.
+/// The width of a key in the legend.
 const KEY: f64 = 26.0;
+/// The approximate width of a letter in the legend.
 const LETTER: f64 = 6.3;
 
-/// A plot's colours by number, on light and on dark ground. They are written out, not left to variables, which some
-/// viewers of pictures do not know.
+/// A plot's colours by number, on a light and on a dark background. The files contain these values and no CSS
+/// variables, because some viewers do not support variables.
 const COLOURS: [(&str, &str); 8] = [
     ("#2563c9", "#6ba3ff"),
     ("#d9730d", "#ffa24d"),
@@ -28,7 +32,7 @@ const COLOURS: [(&str, &str); 8] = [
     ("#6b7280", "#9aa3af"),
 ];
 
-/// The file's text.
+/// The text of the SVG file.
 pub fn file(plot: &Plot) -> String {
     let named: Vec<_> = plot.series.iter().filter(|series| !series.name.is_empty()).collect();
     let mut legend = String::new();

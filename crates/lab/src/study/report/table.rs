@@ -7,16 +7,17 @@ use super::evidence::{Measured, failures};
 use crate::study::figures::Published;
 use crate::study::passes::{Spread, is_timed};
 
-/// Shown where there is no figure.
+/// The text of a cell if there is no figure.
 pub const NONE: &str = "-";
-/// Shown where something is not measured yet.
+/// The text of a cell if something is not measured yet.
 pub const MISSING: &str = "not measured";
 
-/// Heads of [`figures`].
+/// The column heads for the cells of [`figures`].
 pub const FIGURES: [&str; 10] =
     ["achieved", "mean", "p50", "p99", "p99.9", "max", "success", "<errors", "wrong", "frames/s"];
 
-/// A row's figures. The mean, the 99th percentile and the share of right replies have the range of the passes.
+/// The cells of a row's figures. The mean, the 99th percentile and the share of correct replies show the range of the
+/// passes.
 pub fn figures(measured: &Measured) -> Vec<String> {
     let Some(row) = measured.row else { return vec![MISSING.to_owned()] };
     let times = &row.intended;
@@ -24,7 +25,7 @@ pub fn figures(measured: &Measured) -> Vec<String> {
     let ranged =
         |value: fn(&Row) -> f64| spread(value).map_or(NONE.to_owned(), |spread| spread.words(millis));
     let success = Spread::of(measured.passes.iter().map(|row| row.success));
-    // Of all requests, not the median, which hides rare failures.
+    // This is the share of all requests. The median of the passes would hide rare failures.
     let success = success.map(|success| Spread { median: row.success, ..success });
     let time = |value: f64| if times.count > 0 { millis(value) } else { NONE.to_owned() };
     let others = row.failures.iter().filter(|(kind, _)| kind.as_str() != "wrong reply");
@@ -44,7 +45,7 @@ pub fn figures(measured: &Measured) -> Vec<String> {
     ]
 }
 
-/// A published row's figures; the study did not publish the others.
+/// The cells of a published row's figures. Figures that the study did not publish are [`NONE`].
 pub fn published(row: &Published) -> Vec<String> {
     let none = || NONE.to_owned();
     vec![

@@ -1,4 +1,4 @@
-//! The page of small, made-up studies.
+//! Tests of the page, with small, invented studies.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,7 +23,7 @@ use crate::study::results::{Allocated, AllocatedIn, Allocations, Ending, Idle, S
 use crate::study::steps::{Kind, Lengths, Run, Search, Step};
 use crate::study::trials;
 
-/// A folder with a study of rows of 30 s that has just begun.
+/// A folder with a study. Its rows take 30 s.
 struct StudyFolder {
     dir: TempDir,
     archive: Archive,
@@ -37,7 +37,7 @@ impl StudyFolder {
         StudyFolder { dir, archive }
     }
 
-    /// With a result for each step.
+    /// A study with a result for each step.
     fn whole() -> StudyFolder {
         let mut study = StudyFolder::begin();
         let steps = plan::all();
@@ -63,7 +63,7 @@ impl StudyFolder {
         study
     }
 
-    /// Keeps a rerun of two rows, with the same figures in each of three passes.
+    /// Stores a rerun of two rows, with the same figures in each of three passes.
     fn keep_rerun(&mut self, figures: RowFigures) {
         let again = |name: &str| Again { name: name.to_owned(), passes: vec![figures; 3] };
         let rerun = Rerun {
@@ -80,7 +80,7 @@ impl StudyFolder {
         self.archive.keep(&step.name, &report(row)).unwrap();
     }
 
-    /// Replaces a row by one with this many resets.
+    /// Replaces both passes of a row by passes that have this many resets together.
     fn reset(&mut self, name: &str, resets: u64) {
         let step = step(name);
         let Kind::Run(run) = &step.kind else { panic!("{name} is not a run") };
@@ -94,7 +94,7 @@ impl StudyFolder {
     }
 }
 
-/// A study that begins in a folder without results.
+/// Removes all results from the folder, and begins a study there.
 fn begun(dir: &TempDir, seconds: u64) -> Archive {
     let folder = dir.path().join("study");
     Archive::clear(&folder).unwrap();
@@ -187,7 +187,7 @@ fn stampede(clients: usize, answered: usize) -> Stampede {
     Stampede { clients, patience: 20_000.0, answered: vec![3.5; answered], failed }
 }
 
-/// A search that found its first rate.
+/// The report of a search whose result is its first rate.
 fn limit(search: &Search) -> Report {
     let rate = f64::from(search.start);
     let limit = Limit {
@@ -244,12 +244,12 @@ fn idle() -> Idle {
     Idle { seconds: 1200.0, before: 8.0, after: Some(16.0), error: None, then: vec![16.0] }
 }
 
-/// The targets of the links of a page.
+/// The targets of a page's links.
 fn targets(page: &str) -> Vec<&str> {
     page.split("](").skip(1).filter_map(|rest| rest.split(')').next()).collect()
 }
 
-/// Fails if tags do not match, or a value or a text could not stand in XML.
+/// Fails if tags do not match, or if a value or a text is not valid in XML.
 fn assert_well_formed(svg: &str) {
     let mut open = Vec::new();
     for piece in svg.split('<').skip(1) {
@@ -273,7 +273,7 @@ fn assert_well_formed(svg: &str) {
 }
 
 #[test]
-fn a_whole_study_has_all_its_tables_and_pictures_and_each_link_leads_somewhere() {
+fn the_page_of_a_complete_study_has_all_tables_and_pictures_and_no_broken_link() {
     let study = StudyFolder::whole();
     let page_path = study.dir.path().join("study.md");
     write(&study.archive, &page_path).unwrap();
@@ -296,12 +296,12 @@ fn a_whole_study_has_all_its_tables_and_pictures_and_each_link_leads_somewhere()
         let name = format!("study/data.jsonl.gz#{}", step.name);
         assert!(page.contains(&name), "{name}");
     }
-    // A cell cannot end its table's row.
+    // A `|` in a cell is escaped, so it does not end the cell.
     assert!(page.contains("`error client N: a\\|b <i>`"));
 }
 
 #[test]
-fn a_study_that_has_just_begun_says_so_and_has_no_pictures() {
+fn the_page_of_a_study_without_results_says_so_and_has_no_pictures() {
     let study = StudyFolder::begin();
     let page_path = study.dir.path().join("study.md");
     write(&study.archive, &page_path).unwrap();
@@ -314,7 +314,7 @@ fn a_study_that_has_just_begun_says_so_and_has_no_pictures() {
 }
 
 #[test]
-fn a_part_of_a_study_shows_what_is_missing() {
+fn the_page_of_an_incomplete_study_shows_what_is_missing() {
     let mut study = StudyFolder::begin();
     study.reset("v4-study-uuid-5", 3);
     study.reset("v4-framewire-uuid-5", 0);
@@ -326,14 +326,14 @@ fn a_part_of_a_study_shows_what_is_missing() {
     assert!(page.contains("study/v4.svg") && !page.contains("study/v5.svg"));
     assert_well_formed(&fs::read_to_string(study.archive.folder().join("v4.svg")).unwrap());
 
-    // Without its results a picture is removed.
+    // If its results are gone, a picture is removed.
     study.archive = begun(&study.dir, 30);
     write(&study.archive, &study.dir.path().join("study.md")).unwrap();
     assert!(!study.archive.folder().join("v4.svg").exists());
 }
 
 #[test]
-fn what_the_page_says_of_resets_follows_the_figures() {
+fn sentences_about_resets_agree_with_the_figures() {
     let mut study = StudyFolder::whole();
     assert!(study.page().contains("Neither had resets in this run"));
     study.reset("beyond-study-per-request-40", 2);
@@ -347,7 +347,7 @@ fn what_the_page_says_of_resets_follows_the_figures() {
 }
 
 #[test]
-fn what_the_page_says_of_connecting_follows_the_figures() {
+fn sentences_about_connecting_agree_with_the_figures() {
     let mut study = StudyFolder::whole();
     assert!(study.page().contains("In this run the short queue delayed no client by a second."));
     let largest = *plan::STAMPEDES.last().unwrap();
@@ -358,16 +358,16 @@ fn what_the_page_says_of_connecting_follows_the_figures() {
 }
 
 #[test]
-fn what_the_page_says_of_limits_follows_the_figures() {
+fn sentences_about_limits_agree_with_the_figures() {
     let mut study = StudyFolder::whole();
     assert!(study.page().contains("400/s with version 7 with the study's kind of script"));
-    // A failure at a lower rate counts, however well the higher ones went.
+    // A failure at a lower rate limits the result, even if rows at higher rates went well.
     study.reset("v7-study-uuid-200", 1);
     assert!(study.page().contains("100/s with version 7 with the study's kind of script"));
 }
 
 #[test]
-fn an_idle_connection_that_did_not_last_is_a_failure() {
+fn an_idle_connection_that_broke_is_reported_as_a_failure() {
     let mut study = StudyFolder::whole();
     assert!(study.page().contains("the idle connection stayed good"));
     let lost = Idle { after: None, error: Some("reset".to_owned()), then: vec![], ..idle() };
@@ -377,7 +377,7 @@ fn an_idle_connection_that_did_not_last_is_a_failure() {
 }
 
 #[test]
-fn a_miss_at_a_low_rate_does_not_hide_that_higher_rates_went_well() {
+fn a_miss_at_the_lowest_rate_does_not_hide_that_higher_rates_went_well() {
     let mut study = StudyFolder::whole();
     let rates: Vec<_> = plan::all()
         .into_iter()
@@ -395,8 +395,8 @@ fn a_miss_at_a_low_rate_does_not_hide_that_higher_rates_went_well() {
 }
 
 #[test]
-fn the_goal_says_which_tables_it_means() {
-    // A debug build of version 6 had 304 ms, which is not among the published rows here.
+fn the_section_about_the_goal_names_the_tables_that_it_uses() {
+    // A debug build of version 6 took up to 304 ms, but `VERSIONS` has only the rows of release builds.
     let page = StudyFolder::whole().page();
     assert!(
         page.contains("in its tables of release builds, the slowest replies at this rate took 109 to 274 ms"),
@@ -409,7 +409,7 @@ fn the_tables_show_the_range_of_the_passes() {
     let mut study = StudyFolder::begin();
     study.reset("v4-study-uuid-5", 15);
     let page = study.page();
-    // 8 of 150 requests in the first pass, 7 in the second.
+    // There are 8 resets in 150 requests in the first pass, and 7 in the second.
     assert!(page.contains("95% (94.7% to 95.3%)") && page.contains("| 15 reset |"), "{page}");
     assert!(page.contains("2 passes over all of them"), "{page}");
 }
@@ -429,7 +429,7 @@ fn a_rerun_is_compared_and_its_verdict_is_on_the_page() {
 }
 
 #[test]
-fn a_quick_study_is_called_one() {
+fn the_page_of_a_quick_study_says_that_it_is_quick() {
     let mut study = StudyFolder::begin();
     assert!(!study.page().contains("A quick study"));
     study.archive = begun(&study.dir, 2);
@@ -437,7 +437,7 @@ fn a_quick_study_is_called_one() {
 }
 
 #[test]
-fn the_committed_page_and_pictures_are_made_from_the_committed_results() {
+fn the_committed_page_and_pictures_match_the_committed_results() {
     let docs = framewire_lab::paths::root().join("docs");
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("study");

@@ -1,4 +1,4 @@
-//! Runs with something changed, limits that were searched, and what was allocated.
+//! The sections about runs with one thing changed, about searches for limits, and about allocations.
 
 use std::fmt::Write;
 
@@ -16,10 +16,10 @@ use crate::study::results::{Ended, System};
 use crate::study::steps::Change;
 use crate::study::trials::{self, QUESTIONS, Question, SEARCHES, Trial};
 
-/// A further column: its head, and its cell.
+/// An additional column: its head, and a function that returns a cell.
 type Column = (&'static str, fn(&Row, &System) -> String);
 
-/// The columns that a question has in addition to the usual ones.
+/// The columns that a question's table has in addition to the usual ones.
 fn columns(group: &str) -> &'static [Column] {
     match group {
         "retries" => &[("tried again", |row, _| row.retries.to_string())],
@@ -38,7 +38,7 @@ fn columns(group: &str) -> &'static [Column] {
     }
 }
 
-/// The sections.
+/// The sections of the page.
 pub fn sections(evidence: &Evidence) -> String {
     let mut out = "## One question at a time\n\nEach of these runs changes one thing.\n".to_owned();
     for question in &QUESTIONS {
@@ -55,8 +55,8 @@ fn ended_windows(evidence: &Evidence) -> String {
     }
     let runs: usize = ended.iter().map(|(_, runs)| runs.len()).sum();
     let mut out = format!(
-        "\n### Windows that ended\n\nmGBA itself ended during {runs} runs. Such a run is measured again in a new window, and \
-         does not count, unless mGBA ends three times.\n\n"
+        "\n### Windows that ended\n\nmGBA itself ended during {runs} runs. Such a run does not count and is measured again in a \
+         new window. If mGBA ends three times, the last run counts.\n\n"
     );
     for (name, runs) in ended {
         for Ended { how, requests, correct } in runs {
@@ -112,13 +112,13 @@ fn line(
     table.row(cells);
 }
 
-/// The limits that a search found.
+/// The text and the table about the limits that the searches found.
 pub fn limits(evidence: &Evidence) -> String {
     let mut out = format!(
-        "\n`framewire bench --find-limit` searched the highest rate that meets `{}` in runs of {} s, each from cold: it doubles \
-         the rate until two runs miss, halves the gap down to 3%, and confirms the result with three more runs in a row, up \
-         to twelve steps lower. Without a rate that passed three times, the limit is *none*, and the best single run says \
-         what was reached between pauses.\n\n",
+        "\n`framewire bench --find-limit` searched for the highest rate that meets `{}`. Each run takes {} s and starts cold. The \
+         search doubles the rate until two runs miss the goal, and then halves the gap until it is 3%. Three more runs in a row \
+         must confirm the result; if they do not, the search tries up to twelve lower rates. If no rate passes three times, the \
+         limit is *none*, and the best single run shows what was reached while nothing disturbed the machine.\n\n",
         trials::GOAL,
         SEARCHES
             .iter()
@@ -165,7 +165,7 @@ pub fn limits(evidence: &Evidence) -> String {
     out
 }
 
-/// The highest rate of a run that met the goal, confirmed or not.
+/// The highest rate at which a single run met the goal, confirmed or not.
 pub fn best_run(report: &Report) -> Option<f64> {
     let met = |row: &&Row| {
         let asked = row.asked.unwrap_or(f64::INFINITY);
@@ -174,11 +174,11 @@ pub fn best_run(report: &Report) -> Option<f64> {
     report.rows.iter().filter(met).filter_map(|row| row.asked).max_by(f64::total_cmp)
 }
 
-/// Lua's garbage, and the allocations of the server.
+/// The section about the server's allocations and Lua's garbage.
 fn allocations(evidence: &Evidence) -> String {
     let mut out = "### Allocations\n\nThe study looked at its server in a profiler after 10 requests/s for 30 s. Here \
-                   heaptrack's library counts each allocation of `framewire serve --attach` in front of Framewire's \
-                   script, with requests over HTTP.\n\n"
+                   heaptrack's library counts each allocation of `framewire serve --attach` while it passes HTTP requests \
+                   to Framewire's script.\n\n"
         .to_owned();
     let mut table = Table::new(&[
         "<load",
@@ -211,7 +211,7 @@ fn allocations(evidence: &Evidence) -> String {
         None => table.row([MISSING.to_owned()]),
     }
     out += &table.finish();
-    out += "\nAt 10/s a part of the allocations belongs to time and not to requests, such as the link's pings.\n\n";
+    out += "\nAt 10/s, a part of the allocations does not come from requests but from regular work, such as the link's pings.\n\n";
     for script in Script::BOTH {
         let step = trials::garbage(script);
         match evidence.system(&step).and_then(|system| system.garbage) {
@@ -219,7 +219,7 @@ fn allocations(evidence: &Evidence) -> String {
                 let _ = writeln!(
                     out,
                     "- {}: a request makes {} bytes of garbage in Lua (collector stopped, 40/s, a pool; without the \
-                     garbage of frames that have no request).",
+                     garbage that the script makes without requests).",
                     evidence.source(name(script), &step),
                     thousands(&format!("{bytes:.0}"))
                 );

@@ -1,4 +1,4 @@
-//! Versions 4 to 7 at the rates of 2025 and beyond.
+//! The sections about version 1 and versions 4 to 7, at the rates of 2025 and at higher rates.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ use crate::setup::Script;
 use crate::study::figures::{Published, VERSIONS, Version};
 use crate::study::plan;
 
-/// How the scripts are called in tables.
+/// The name of a script in tables.
 pub fn name(script: Script) -> &'static str {
     match script {
         Script::Study => "study's kind",
@@ -20,7 +20,7 @@ pub fn name(script: Script) -> &'static str {
     }
 }
 
-/// The sections.
+/// The sections of the page.
 pub fn sections(evidence: &Evidence) -> String {
     let mut out = "## The versions at the rates of 2025\n\n\
          *2025* is what the study published, measured on Windows with its own server, script and load tester. *study's \
@@ -90,7 +90,7 @@ pub fn source(evidence: &Evidence, text: &str, measured: &Measured) -> String {
     link(evidence, text, &measured.name, measured.row.is_some())
 }
 
-/// A link to a result that is there.
+/// A link to a result, if `is_there` says that the result exists; otherwise only the text.
 pub fn link(evidence: &Evidence, text: &str, name: &str, is_there: bool) -> String {
     if is_there { evidence.source(text, name) } else { text.to_owned() }
 }
@@ -102,7 +102,7 @@ fn asked(row: &Published) -> String {
     }
 }
 
-/// What the tester warned of in rows whose names pass, as a list.
+/// The load tester's warnings about rows whose names `passes` accepts, as a list.
 pub fn notes(evidence: &Evidence, passes: impl Fn(&str) -> bool) -> String {
     let mut out = String::new();
     for (step, _, row) in evidence.runs().filter(|(step, ..)| passes(&step.name)) {
@@ -122,5 +122,5 @@ pub fn notes(evidence: &Evidence, passes: impl Fn(&str) -> bool) -> String {
     if out.is_empty() { out } else { format!("\nNotes on these figures:\n\n{out}") }
 }
 
-/// Frames a second from which on the emulation counts as held at its 59.73.
+/// If the emulation runs at least this many frames per second, it counts as running at its full rate of 59.73.
 pub const HELD: f64 = 59.0;
