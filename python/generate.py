@@ -1,7 +1,7 @@
 """Writes the synchronous client, framewire/client.py and its parts, from the asynchronous one, framewire/aio.py.
 
-python generate.py            writes it
-python generate.py --check    only compares; the exit code is 1 if it is not up to date
+python generate.py            writes the files
+python generate.py --check    only compares; the exit code is 1 if a file is not up to date
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ FILES = {
     "_async_files.py": "_sync_files.py",
     "_async_streams.py": "_sync_streams.py",
 }
-"""The asynchronous files, and what is made from each."""
+"""The asynchronous files, and the synchronous file that is made from each."""
 
-# What to replace, in this order.
+# Patterns and their replacements, in the order in which they are applied.
 CHANGES = [
     (r'"""An asynchronous client.*?"""\n', '"""A client of a Framewire server: `framewire.connect(url)`.\n\n'
      '`generate.py` makes this file from `aio.py`: change that one.\n"""\n'),
@@ -44,7 +44,7 @@ CHANGES = [
 
 
 def synchronous(text: str, file: str) -> str:
-    """The text of this synchronous file, for that of an asynchronous one."""
+    """Converts the text of an asynchronous file to that of the synchronous file `file`."""
     for pattern, instead in CHANGES:
         text = re.sub(pattern, instead, text, flags=re.DOTALL if pattern.startswith('"""') else 0)
     ruff = [sys.executable, "-m", "ruff"]

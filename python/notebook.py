@@ -1,7 +1,7 @@
-"""Runs the cells of examples/tour.ipynb and keeps what they print, return and show, so that GitHub renders it.
+"""Runs the cells of examples/tour.ipynb and stores their outputs in the file, so that GitHub shows them.
 
 python notebook.py            writes the outputs
-python notebook.py --check    only compares; the exit code is 1 if a cell gives another output
+python notebook.py --check    only compares; the exit code is 1 if the output of a cell has changed
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def run(source: str, names: dict[str, Any]) -> list[Output]:
 
 
 def shown(output: Output) -> Any:
-    """Makes outputs comparable. The bytes of a PNG depend on the version of zlib, but its pixels do not."""
+    """Makes an output comparable. The bytes of a PNG depend on the version of zlib, but its pixels do not."""
     data = output.get("data", {})
     picture = data.get("image/png")
     pixels = None if picture is None else np.asarray(Screen.from_png(base64.b64decode(picture))).tolist()

@@ -2,8 +2,8 @@
 
     python benches/client.py --program target/release/framewire [--json FILE] [--seconds 3]
 
-It starts a server with the demo game, paused, so that the machine has nothing else to do. Each figure is the median of five
-rounds.
+It starts a server with the demo game and pauses the game, so that the machine has nothing else to do. Each figure is
+the median of five rounds.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FLIGHT = 64
 
 
 def rate(work: Callable[[], object], seconds: float) -> float:
-    """How many times a second `work` can be done."""
+    """How many times per second `work` can be called, one call after another."""
     done = 0
     begun = time.perf_counter()
     while (passed := time.perf_counter() - begun) < seconds:
@@ -42,7 +42,7 @@ def rate(work: Callable[[], object], seconds: float) -> float:
 
 
 async def rate_in_flight(work: Callable[[], Awaitable[object]], seconds: float) -> float:
-    """The same with 64 requests under way at any time."""
+    """How many times per second `work` can be awaited, with 64 calls in flight at any time."""
     end = time.perf_counter() + seconds
 
     async def run() -> int:

@@ -2,9 +2,12 @@
 
     python benches/envs.py BARE [--peers PYTHON] [--framewire PROGRAM] [--json FILE] [--seconds 2]
 
-BARE is the program of `cargo build --release -p framewire-vecenv --example bare`. PYTHON has what `peers.py` needs. With
-PROGRAM, a LuaJIT client steps a core of `framewire serve` over a channel. What is compared alternates, round by round,
-because the machine may be noisy; figures are medians, and ratios are medians of the rounds' ratios.
+BARE is the program that `cargo build --release -p framewire-vecenv --example bare` builds. PYTHON is a Python
+interpreter with the packages that `peers.py` needs. With PROGRAM, a LuaJIT client steps a core of `framewire serve`
+over a channel.
+
+The machine may be noisy, so the programs that are compared run in turn, in several rounds. Figures are medians, and
+ratios are medians of the rounds' ratios.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ import framewire.envs
 ROOT = Path(__file__).parents[2]
 ROUNDS = 5
 WARM_UP = 120
-"""Frames after which the demo game plays."""
+"""The number of frames until the demo game has begun."""
 RAM = 0x02000000
 
 
@@ -57,7 +60,7 @@ class Figures:
             self.ratios[f"{ours} / {other}"] = round(statistics.median(ratios), 3)
 
     def report(self) -> dict[str, Any]:
-        """All figures, as JSON holds them."""
+        """All figures, for a JSON file."""
         return {
             "per_second": {name: round(statistics.median(each)) for name, each in self.rounds.items()},
             "ratios": self.ratios,
@@ -66,13 +69,16 @@ class Figures:
 
 
 def timed(work: Callable[[], int]) -> Callable[[float], float]:
-    """The rate of some work, measured for a time in seconds."""
+    """A function that measures the rate of `work` during a number of seconds."""
     return lambda seconds: rate(work, seconds)
 
 
 @contextmanager
 def channel(program: Path, rom: Path) -> Iterator[Callable[[float], float]]:
-    """Steps by LuaJIT over a channel: a frame, 64 bytes of memory, and a look at the picture each."""
+    """Yields a function that measures steps by LuaJIT over a channel.
+
+    Each step runs a frame, and reads 64 bytes of memory and the picture.
+    """
     name = f"bench-{os.getpid()}"
     command: list[str | Path] = [program, "serve", "--quiet", "--rom", rom, "--channel", name, "--listen", "127.0.0.1:0"]
     steps: list[str | Path] = ["luajit", ROOT / "benches/luajit/steps.lua", name]
@@ -89,7 +95,7 @@ def channel(program: Path, rom: Path) -> Iterator[Callable[[float], float]]:
 
 
 def main() -> None:
-    """Prints the figures, and writes them as JSON if asked to."""
+    """Prints the figures, and writes them as JSON if requested."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bare", type=Path)
     parser.add_argument("--peers", metavar="PYTHON")
@@ -100,7 +106,7 @@ def main() -> None:
     data = framewire.envs.demo_game().parent
     figures = Figures(options.seconds)
     folder = tempfile.TemporaryDirectory()
-    # In a folder of their own, because emulators write saves next to their ROMs.
+    # Copy the ROMs to a temporary folder, because emulators write saves next to their ROMs.
     rom, gb = Path(folder.name, "framewire-demo.gba"), Path(folder.name, "clock.gb")
     for name in ("framewire-demo.gba", "memory-map.toml"):
         shutil.copy(data / name, folder.name)
@@ -138,7 +144,7 @@ def main() -> None:
 
 
 def vectors(figures: Figures, bare: Callable[[float], float], peer: Callable[[str], dict[str, Any]]) -> None:
-    """Frames per second of 64 environments: four frames a step, four grey pictures of 84x84 as observation."""
+    """Measures frames per second of 64 environments: four frames per step, and four grey 84x84 pictures observed."""
     with closing(framewire.envs.make_vec(scenario="pixels", num_envs=64)) as vector:
         vector.reset(seed=0)
         actions = np.ones(64, dtype=np.int64)
@@ -151,7 +157,7 @@ def vectors(figures: Figures, bare: Callable[[float], float], peer: Callable[[st
 
 
 def cores(figures: Figures, rom: Path, gb: Path, peer: Callable[[str], dict[str, Any]], program: Path | None) -> None:
-    """Embedded cores, one at a time."""
+    """Measures embedded cores, one at a time."""
     symbols = rom.with_name("memory-map.toml")
     with framewire.load(rom, symbols=symbols) as core, framewire.load(gb) as game_boy:
         core.advance(WARM_UP)
@@ -197,7 +203,7 @@ def cores(figures: Figures, rom: Path, gb: Path, peer: Callable[[str], dict[str,
 
 
 def thousand(seconds: float) -> dict[str, float]:
-    """A thousand environments in this process."""
+    """Measures a thousand environments in this process."""
     begin = time.perf_counter()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with closing(framewire.envs.make_vec(scenario="pixels", num_envs=1000)) as vector:
@@ -215,14 +221,14 @@ def thousand(seconds: float) -> dict[str, float]:
 
 
 class TimedEngine:
-    """The native engine of a vector of environments, which notes the time that its steps take."""
+    """Wraps the native engine of a vector of environments, and measures the time that its steps take."""
 
     def __init__(self, engine: Any) -> None:
         self.engine = engine
         self.inside = 0.0
 
     def step(self, actions: Any, batch: Any) -> None:
-        """A step of the engine."""
+        """Plays a step, and adds its time to `inside`."""
         begin = time.perf_counter()
         self.engine.step(actions, batch)
         self.inside += time.perf_counter() - begin
@@ -232,9 +238,9 @@ class TimedEngine:
 
 
 def crossing(seconds: float) -> float:
-    """What a step of 64 environments costs outside of the engine, in microseconds.
+    """The time that a step of 64 environments takes outside of the engine, in microseconds.
 
-    It is the median of the steps. The mean would count the time of other programs that run between two instructions.
+    It is the median over the steps. A mean would also count interruptions by other programs.
     """
     with closing(framewire.envs.make_vec(scenario="pixels", num_envs=64)) as vector:
         vector.reset(seed=0)

@@ -1,9 +1,10 @@
-"""Measures fleets on Ray clusters of this machine: python benches/fleet.py [--json FILE] [--seconds N]
+"""Measures fleets on a Ray cluster on this machine: python benches/fleet.py [--json FILE] [--seconds N]
 
-Each node of a cluster has one core. Fleets of 1, 2 and 4 nodes are compared with the same environments in one process that
-has as many threads, at most those of this machine, and with what `framewire.ray.sizing` predicts. Rounds alternate, and
-medians are compared, because the machine may be noisy. Then nodes are killed in runs of 10,000 steps on 2 and on 4 nodes,
-and the rewards and the states at the end are compared with those of one process.
+Each node of the cluster has one core. Fleets of 1, 2 and 4 nodes are compared with the same environments in one
+process, which has the same number of threads, but not more than the machine has cores. They are also compared with the
+predictions of `framewire.ray.sizing`. The machine may be noisy, so all of them run in turn, in several rounds, and
+medians are compared. Then nodes are killed in runs of 10,000 steps on 2 and on 4 nodes. The rewards and the states at
+the end are compared with those of one process.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-# Otherwise, every other program of the machine takes the cores of the workers.
+# By default, Ray's workers have a low priority, and any other program on the machine takes processor time from them.
 os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112
 
 import numpy as np
@@ -41,11 +42,11 @@ ENVS = 512
 ROUNDS = 3
 STORE = 200 << 20
 BYTES = 84 * 84 * 4
-"""Those of an observation: four grey pictures."""
+"""The size of an observation: four grey pictures."""
 
 
 def rate(work: Callable[[], int], seconds: float) -> float:
-    """How much `work` does per second; it returns how much it did."""
+    """How much `work` does per second. Each call of `work` returns how much it did."""
     work()
     done = 0
     begin = time.perf_counter()
@@ -55,7 +56,7 @@ def rate(work: Callable[[], int], seconds: float) -> float:
 
 
 def stepping(vector: GameVectorEnv | Fleet) -> Callable[[], int]:
-    """Steps of all environments."""
+    """A function that plays a step in all environments, and returns their number."""
     vector.reset(seed=0)
     actions = np.ones(vector.num_envs, dtype=np.int64)
 
@@ -67,7 +68,7 @@ def stepping(vector: GameVectorEnv | Fleet) -> Callable[[], int]:
 
 
 def receiving(fleet: Fleet) -> Callable[[], int]:
-    """Steps of the workers that are ready."""
+    """A function that receives a step of the worker that is ready first, and begins its next step."""
     fleet.send_reset(seed=0)
 
     def work() -> int:
@@ -79,7 +80,7 @@ def receiving(fleet: Fleet) -> Callable[[], int]:
 
 
 def speeds(nodes: int, seconds: float) -> dict[str, float]:
-    """One round with a number of nodes."""
+    """Measures one round with this number of nodes."""
     threads = min(nodes, os.cpu_count() or 1)
     one = framewire.envs.make_vec(scenario="pixels", num_envs=ENVS, threads=threads)
     found = {"one_process": rate(stepping(one), seconds)}
@@ -92,7 +93,13 @@ def speeds(nodes: int, seconds: float) -> dict[str, float]:
 
 
 class Calls(NamedTuple):
-    """Seconds of a step with one environment for each worker: on the clock, and of processors."""
+    """The overhead of a step with one environment per worker, in seconds.
+
+    Attributes:
+        clock: Elapsed time.
+        program: Processor time of the program.
+        worker: Processor time of each worker.
+    """
 
     clock: float
     program: float
@@ -100,7 +107,7 @@ class Calls(NamedTuple):
 
 
 def calls(workers: int, seconds: float) -> Calls:
-    """What a step of a fleet costs in addition to the step itself."""
+    """Measures the overhead of a step in a fleet, without the step itself."""
     one = framewire.envs.make_vec(scenario="memory", num_envs=1, threads=1)
     clock, own = each_call(stepping(one), seconds, [])
     one.close()
@@ -111,7 +118,7 @@ def calls(workers: int, seconds: float) -> Calls:
 
 
 def each_call(work: Callable[[], int], seconds: float, processes: list[int]) -> list[float]:
-    """Seconds of a call: on the clock, of this process, and of each of these processes."""
+    """Seconds per call: elapsed time, and processor time of this process and of each of these processes."""
 
     def now() -> list[float]:
         return [time.perf_counter(), time.process_time(), *map(processor_seconds, processes)]
@@ -125,7 +132,7 @@ def each_call(work: Callable[[], int], seconds: float, processes: list[int]) -> 
 
 
 def of_one_process(worker_seconds: float) -> float:
-    """The processor time of a step in a worker, compared with the same step in one process."""
+    """The processor time of a step in a worker, divided by that of the same step in one process."""
     envs = ENVS // max(NODES)
     one = framewire.envs.make_vec(scenario="pixels", num_envs=envs, threads=1)
     _, own = each_call(stepping(one), 2.0, [])
@@ -136,13 +143,13 @@ def of_one_process(worker_seconds: float) -> float:
 
 
 def processor_seconds(process: int) -> float:
-    """How long the threads of a process have run."""
+    """The processor time that a process has used, in seconds."""
     numbers = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(numbers[11]) + int(numbers[12])) / os.sysconf("SC_CLK_TCK")
 
 
 class Unshared(SharedMemory):
-    """As if all workers were on other machines."""
+    """Memory that no worker can open, as if all workers were on other machines."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -150,7 +157,7 @@ class Unshared(SharedMemory):
 
 
 def received_bytes_per_second(seconds: float) -> float:
-    """How many bytes of observations the program receives in a second of its processor."""
+    """How many bytes of observations the program receives per second of its processor time."""
     with patch.object(fleet_module, "SharedMemory", Unshared):
         fleet = Fleet(None, "pixels", num_envs=ENVS, workers=1)
     with fleet:
@@ -163,13 +170,13 @@ def kill(cluster: Cluster, node: Any, fleet: Fleet) -> None:
     cluster.remove_node(node, allow_graceful=False)
     for group in fleet._groups:
         if group.place.node.id == node.node_id:
-            # It may have ended with its node.
+            # The process may have ended together with its node.
             with suppress(ProcessLookupError):
                 os.kill(group.process, signal.SIGKILL)
 
 
 def losses(cluster: Cluster, workers: int, steps: int) -> dict[str, Any]:
-    """Kills a worker or a node at every tenth of a run, and compares it with one process."""
+    """Kills a worker or a node in each tenth of a run, and compares the results with those of one process."""
     envs = 2 * workers
     one = framewire.envs.make_vec(scenario="memory", num_envs=envs)
     chance = np.random.default_rng(1)
@@ -205,9 +212,9 @@ def losses(cluster: Cluster, workers: int, steps: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Prints the figures, and writes them as JSON if asked to."""
+    """Prints the figures, and writes them as JSON if requested."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--json", type=Path, help="a file in which the figures are replaced")
+    parser.add_argument("--json", type=Path, help="the file for the figures; figures of other kinds in it are kept")
     parser.add_argument("--only", choices=("speeds", "losses"))
     parser.add_argument("--seconds", type=float, default=1.5)
     parser.add_argument("--steps", type=int, default=10_000)
@@ -240,14 +247,14 @@ def main() -> None:
 
 
 def median(rounds: list[dict[int, dict[str, float]]], nodes: int, name: str) -> float:
-    """Of one figure."""
+    """The median of a figure over the rounds."""
     return statistics.median(each[nodes][name] for each in rounds)
 
 
 def measured_costs(rounds: list[dict[int, dict[str, float]]]) -> Costs:
-    """The constants of the model. None of them comes from the fleets that it predicts.
+    """Measures the constants of the model. None of them comes from the fleets whose speed the model predicts.
 
-    The most nodes have to be as many as the cores of this machine, or more, to keep all cores busy.
+    The largest number of nodes must be at least the number of cores of this machine, so that all cores are busy.
     """
     threads = min(max(NODES), os.cpu_count() or 1)
     one, two = (
@@ -266,7 +273,7 @@ def measured_costs(rounds: list[dict[int, dict[str, float]]]) -> Costs:
 
 
 def summary(rounds: list[dict[int, dict[str, float]]], costs: Costs) -> dict[str, Any]:
-    """The speeds, the constants of the model, and what it predicts for these fleets."""
+    """The speeds, the constants of the model, and its predictions for these fleets."""
     fleets = []
     for nodes in NODES:
         measured = {name: median(rounds, nodes, name) for name in ("one_process", "step", "send_recv")}

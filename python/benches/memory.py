@@ -2,9 +2,9 @@
 
     python benches/memory.py [--hours 24] [--envs 64] [--json FILE]
 
-The environments play `pixels` of the demo game with random actions, so episodes end and begin again all the time. After
-each hour, summed over the environments, the program prints its resident memory. It fails if the memory is larger at the end
-than a quarter of the way through, by more than `TOLERANCE`.
+The environments play the scenario `pixels` of the demo game with random actions, so episodes end and begin all the
+time. After each hour of game time, summed over the environments, the program prints its resident memory. It fails if
+the memory grows by more than `TOLERANCE` after the first quarter of the run.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from pathlib import Path
 import framewire.envs
 
 FRAMES_PER_HOUR = 3600 * 16_777_216 // 280_896
-"""The console's clock divided by the cycles of a frame."""
+"""The seconds of an hour, times the console's clock rate, divided by the cycles of a frame."""
 TOLERANCE = 1024
-"""Kilobytes. One leaked picture per step would be more than a gigabyte."""
+"""In kilobytes. One leaked picture per step would be more than a gigabyte."""
 
 
 def resident() -> int:
@@ -32,7 +32,7 @@ def resident() -> int:
 
 
 def play(hours: int, envs: int) -> tuple[list[int], int]:
-    """Plays, and returns the memory after each hour, the first value before all, and how many episodes ended."""
+    """Plays. Returns the memory at the start and after each hour, and the number of episodes that ended."""
     episodes = 0
     with closing(framewire.envs.make_vec(scenario="pixels", num_envs=envs)) as vector:
         vector.reset(seed=0)
@@ -50,7 +50,7 @@ def play(hours: int, envs: int) -> tuple[list[int], int]:
 
 
 def main() -> int:
-    """Prints the memory, and writes it as JSON if asked to."""
+    """Prints the memory, and writes it as JSON if requested."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hours", type=int, default=24)
     parser.add_argument("--envs", type=int, default=64)
@@ -60,7 +60,7 @@ def main() -> int:
         parser.error(f"--hours is {options.hours} and --envs is {options.envs}; use numbers from 1")
     begin = time.perf_counter()
     memory, episodes = play(options.hours, options.envs)
-    # By then, every environment has used all the memory that it keeps.
+    # After a quarter of the run, every environment has allocated all the memory that it keeps.
     growth = memory[-1] - memory[(options.hours + 3) // 4]
     report = {
         "command": f"python benches/memory.py --hours {options.hours} --envs {options.envs}",

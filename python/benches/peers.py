@@ -1,8 +1,9 @@
-"""Measures other packages for Python: python benches/peers.py GBA_ROM GB_ROM WHAT SECONDS
+"""Measures other Python packages: python benches/peers.py GBA_ROM GB_ROM WHAT SECONDS
 
-Prints a rate. It runs with a Python that has stable-retro, PyBoy, Gymnasium and OpenCV, and does not need Framewire. WHAT
-is one of the keys of `WORK`. The environments see the same as `pixels` of the demo game: four frames a step, the maximum of
-the last two pictures in grey at 84x84, four of these stacked.
+Prints a rate. Run it with a Python that has stable-retro, PyBoy, Gymnasium and OpenCV; it does not need Framewire. WHAT
+is one of the keys of `WORK`. The environments have the same observations as the scenario `pixels` of the demo game: a
+step has four frames, its picture is the maximum of the last two frames in grey at 84x84, and four such pictures are
+stacked.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ GAME = "FramewireDemo-Gba-v0"
 
 
 def rate(work: Callable[[], int], seconds: float) -> float:
-    """How much `work` does per second; it returns how much it did."""
+    """How much `work` does per second. Each call of `work` returns how much it did."""
     work()
     done = 0
     begin = time.perf_counter()
@@ -30,7 +31,7 @@ def rate(work: Callable[[], int], seconds: float) -> float:
 
 
 def retro_env(folder: str) -> Any:
-    """An environment of stable-retro, from the integration in a folder."""
+    """Creates an environment of stable-retro from the integration, its description of a game, in a folder."""
     import stable_retro as retro
 
     retro.data.Integrations.add_custom_path(folder)
@@ -38,7 +39,7 @@ def retro_env(folder: str) -> Any:
 
 
 def wrapped_env(folder: str) -> Any:
-    """The same with the observations of `pixels`."""
+    """Creates the same environment with the observations of `pixels`."""
     from gymnasium import wrappers
 
     env = retro_env(folder)
@@ -61,7 +62,7 @@ def integrate(rom: Path, folder: str) -> None:
 
 
 def retro_step(gba: Path, _gb: Path, seconds: float) -> float:
-    """Steps of one frame and its picture, below the environment. Memory is left out, which is in its favour."""
+    """Measures steps of stable-retro's emulator: a frame and its picture. It reads no memory, which makes it faster."""
     import stable_retro as retro
 
     emulator = retro.RetroEmulator(str(gba))
@@ -77,7 +78,7 @@ def retro_step(gba: Path, _gb: Path, seconds: float) -> float:
 
 
 def retro_vector(count: int) -> Callable[[Path, Path, float], float]:
-    """Frames of `count` environments in processes, by Gymnasium's AsyncVectorEnv."""
+    """Measures frames of `count` environments, each in its own process, with Gymnasium's AsyncVectorEnv."""
 
     def measure(gba: Path, _gb: Path, seconds: float) -> float:
         from gymnasium.vector import AsyncVectorEnv
@@ -100,7 +101,7 @@ def retro_vector(count: int) -> Callable[[Path, Path, float], float]:
 
 
 def pyboy(gb: Path) -> Any:
-    """PyBoy without a window and without sound."""
+    """Starts PyBoy without a window and without sound."""
     from pyboy import PyBoy
 
     emulator = PyBoy(str(gb), window="null", sound_emulated=False)
@@ -109,7 +110,7 @@ def pyboy(gb: Path) -> Any:
 
 
 def pyboy_frames(frames: int, render: bool) -> Callable[[Path, Path, float], float]:
-    """Frames, `frames` of them per call."""
+    """Measures frames of PyBoy, with `frames` frames per call."""
 
     def measure(_gba: Path, gb: Path, seconds: float) -> float:
         emulator = pyboy(gb)
@@ -124,7 +125,7 @@ def pyboy_frames(frames: int, render: bool) -> Callable[[Path, Path, float], flo
 
 
 def pyboy_reads(_gba: Path, gb: Path, seconds: float) -> float:
-    """Reads of one byte."""
+    """Measures reads of one byte with PyBoy."""
     emulator = pyboy(gb)
     emulator.tick(60, False)
 

@@ -2,7 +2,7 @@
 
     python examples/clear_level.py [solution.txt]
 
-The second run finds the same inputs: a search depends on its seed alone.
+Every run finds the same inputs, because a search depends only on its seed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from framewire import search
 
 
 def explorer(threads: int = 0) -> search.Explorer:
-    """The demo game from its serve; a cell is the bricks that are left, and roughly where the ball goes."""
+    """Explores the demo game. A cell is the bricks and lives that are left, and roughly where the ball is and goes."""
     return search.Explorer(
         scenario="memory",
         score="-bricks_left - 70 * (lives < 3)",
@@ -26,7 +26,7 @@ def explorer(threads: int = 0) -> search.Explorer:
 
 
 def main() -> None:
-    """Searches, prints how far it is, and writes the solution."""
+    """Searches, prints the progress, and writes the solution."""
     begun = time.perf_counter()
 
     def show(progress: search.Progress) -> None:

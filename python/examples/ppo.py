@@ -3,8 +3,8 @@
     pip install 'framewire[gym]' torch
     python examples/ppo.py [--minutes 10] [--json curve.json] [--plot curve.svg]
 
-It prints the mean score of the episodes that ended lately, and at the end compares the agent with random actions and with a
-rule that follows the ball. An episode ends with the third lost ball, or after four minutes of the game.
+It prints the mean score of the last 100 episodes. At the end, it compares the agent with random actions and with a rule
+that follows the ball. In this comparison, an episode ends with the third lost ball, or after four minutes of game time.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ ENTROPY = 0.01
 
 @dataclass(frozen=True)
 class Settings:
-    """How an agent learns.
+    """The parameters of the training.
 
     Attributes:
         steps: Steps of each environment from one update to the next.
         epochs: How many times an update uses each step.
-        parts: How many parts of the steps it uses one after the other.
+        parts: The number of minibatches into which an update divides the steps.
         rates: The learning rate at the beginning and at the end.
-        discount: What a reward counts one step earlier.
-        scale: What rewards are multiplied with, so that values are near 1.
+        discount: The factor by which a reward counts less for each step before it.
+        scale: The factor that rewards are multiplied by, so that values are near 1.
     """
 
     steps: int = 128
@@ -52,16 +52,16 @@ class Settings:
 
 
 LONGEST = 3600
-"""Steps of an episode that is only compared: four minutes of the game."""
+"""The largest number of steps in an episode of the comparison: four minutes of game time."""
 
 
 def observed(observations: Any) -> torch.Tensor:
-    """Positions around 0, from about -1 to 1."""
+    """Converts observations to a tensor with values from about -1 to 1."""
     return torch.from_numpy(np.asarray(observations, np.float32)) * 2 - 1
 
 
 class Agent(nn.Module):
-    """Two small networks: which action, and how much reward is to come."""
+    """Two small networks: the actor chooses actions, and the critic predicts the sum of future rewards."""
 
     def __init__(self, inputs: int, actions: int) -> None:
         super().__init__()
@@ -75,14 +75,14 @@ class Agent(nn.Module):
         self.critic = network(1, 1.0)
 
     def forward(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """The logits of the actions, and the expected sum of the rewards to come."""
+        """The logits of the actions, and the expected sum of future rewards."""
         return self.actor(observations), self.critic(observations).squeeze(-1)
 
 
 def play(
     policy: Callable[[Any], np.ndarray], vector: GameVectorEnv | None = None, seed: int = 10_000, most: int = LONGEST
 ) -> list[float]:
-    """The score of each environment's first episode with this policy; of an unfinished one, after `most` steps."""
+    """Plays with a policy. Returns the score of each environment's first episode, at its end or after `most` steps."""
     vector = vector or framewire.envs.make_vec(scenario="memory", num_envs=32)
     observations, info = vector.reset(seed=seed)
     scores = np.full(vector.num_envs, np.nan)
@@ -98,7 +98,7 @@ def play(
 
 
 def follow(observations: Any) -> np.ndarray:
-    """A rule: keep the paddle under the ball."""
+    """A policy that keeps the paddle under the ball."""
     ball, paddle = observations[:, 0], observations[:, 4]
     return np.where(observations[:, 3] == 0, 3, np.where(ball > paddle + 0.01, 2, np.where(ball < paddle - 0.01, 1, 0)))
 
@@ -111,7 +111,7 @@ def learn(
     seed: int,
     settings: Settings,
 ) -> list[dict[str, float]]:
-    """Trains an agent in place; returns its curve."""
+    """Trains an agent, and returns its learning curve."""
     optimizer = torch.optim.Adam(agent.parameters(), lr=settings.rates[0], eps=1e-5)
     scores: deque[float] = deque(maxlen=100)
     curve: list[dict[str, float]] = []
@@ -133,7 +133,7 @@ def learn(
                 action = distribution.sample()
                 seen[step], taken[step] = now, action
                 chances[step] = distribution.log_prob(action)
-            # The step after an end only resets: it has no action and no reward to learn from.
+            # The step after the end of an episode only resets the environment, so the agent does not learn from it.
             counts[step] = 1 - over
             observations, reward, terminated, truncated, info = vector.step(action.numpy())
             over = torch.from_numpy((terminated | truncated).astype(np.float32))
@@ -179,7 +179,7 @@ def learn(
 
 
 def plot(curve: list[dict[str, float]], path: Path, unit: str = "mean score of the last 100 episodes") -> None:
-    """Draws the curve as an SVG file: the mean score over the steps. `unit` says of what the scores are."""
+    """Draws the curve as an SVG file: the mean score over the steps. `unit` describes the scores."""
     width, height, left, bottom = 640, 320, 60, 40
     most_steps, most_score = curve[-1]["steps"], max(point["score"] for point in curve)
 
@@ -205,13 +205,13 @@ def plot(curve: list[dict[str, float]], path: Path, unit: str = "mean score of t
 
 
 def main() -> None:
-    """Learns, and compares."""
+    """Trains an agent, and compares it with other policies."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1, help="threads of PyTorch; the networks are too small for more")
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--plot", type=Path, help="the file of the curve's picture, an SVG")
+    parser.add_argument("--plot", type=Path, help="the SVG file for a plot of the curve")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     torch.manual_seed(options.seed)

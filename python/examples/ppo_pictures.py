@@ -1,11 +1,12 @@
-"""Learns to play the demo game from pictures: PPO of examples/ppo.py with a small convolutional network, on the processor.
+"""Learns to play the demo game from pictures: the PPO of examples/ppo.py with a small convolutional network.
 
     pip install 'framewire[gym]' torch pillow
     python examples/ppo_pictures.py [--minutes 20] [--json curve.json] [--plot curve.svg] [--policy policy.npz]
     python examples/ppo_pictures.py --play policy.npz [--gif agent.gif]
 
-The first command trains an agent, and compares it with random actions. `--policy` is a file for its weights. The second one
-plays with these weights, prints the same comparison, and draws the first seconds of an episode as an animation.
+The first command trains an agent on the processor, and compares it with random actions and with a rule that follows the
+ball. `--policy` is a file for its weights. The second command plays with these weights and prints the same comparison.
+With `--gif`, it also writes the first seconds of an episode as an animation.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Agent(nn.Module):
         nn.init.orthogonal_(self.actor.weight, 0.01)
 
     def forward(self, pictures: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """The logits of the actions, and the expected sum of the rewards to come."""
+        """The logits of the actions, and the expected sum of future rewards."""
         earlier, now = (pictures.float() / 255).split(1, dim=1)
         # The difference between two pictures shows what moves: the ball and the paddle.
         body = self.body(self.seen(torch.cat([now, 2 * (now - earlier)], dim=1)))
@@ -53,7 +54,7 @@ class Agent(nn.Module):
 
 
 def make(num_envs: int, **options: Any) -> GameVectorEnv:
-    """Environments that show pictures."""
+    """Creates environments whose observations are pictures."""
     rom = framewire.envs.demo_game().parent / "framewire-demo.gba"
     return framewire.envs.make_vec(GAME, "pictures", rom=rom, num_envs=num_envs, **options)
 
@@ -70,7 +71,7 @@ def load(agent: Agent, path: Path) -> None:
 
 
 def draw(agent: Agent, path: Path, seconds: float) -> None:
-    """Plays an episode and writes its first seconds as an animation, 15 pictures a second and 64 colours."""
+    """Plays an episode and writes its first seconds as an animation, with 15 pictures per second and 64 colours."""
     from PIL import Image
 
     vector = make(1, render_mode="rgb_array")
@@ -95,16 +96,16 @@ def chosen(agent: Agent, observations: Any) -> np.ndarray:
 
 
 def main() -> None:
-    """Learns or plays, and compares."""
+    """Trains or loads an agent, and compares it with other policies."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=20.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1, help="threads of PyTorch")
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--plot", type=Path, help="the file of the curve's picture, an SVG")
-    parser.add_argument("--policy", type=Path, help="the file for the weights of the trained agent, an NPZ")
+    parser.add_argument("--plot", type=Path, help="the SVG file for a plot of the curve")
+    parser.add_argument("--policy", type=Path, help="the NPZ file for the weights of the trained agent")
     parser.add_argument("--play", type=Path, help="play with these weights instead of learning")
-    parser.add_argument("--gif", type=Path, help="the file of the animation")
+    parser.add_argument("--gif", type=Path, help="the file for the animation")
     parser.add_argument("--seconds", type=float, default=12.0, help="the length of the animation")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)

@@ -1,8 +1,8 @@
-"""RLlib's PPO on the demo game, observed as numbers.
+"""Learns to play the demo game from memory, with RLlib's PPO.
 
     python examples/rllib_ppo.py [--minutes 8] [--json curve.json] [--plot curve.svg]
 
-It needs `pip install 'framewire[rllib]'`. The files get the learning curve.
+It needs `pip install 'framewire[rllib]'`. `--json` and `--plot` write the learning curve to files.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ray.rllib.algorithms.ppo import PPOConfig
 
 from framewire.ray.rllib import register
 
-# What RLlib reports, although its window has 100 episodes: it begins a new window in each iteration.
+# RLlib averages over the last 100 episodes at most. But it forgets earlier episodes at the beginning of each iteration.
 UNIT = "mean score of the episodes that ended in an iteration"
 
 
@@ -32,7 +32,7 @@ def main() -> None:
     parser.add_argument("--runners", type=int, default=0, help="environment runners; 0 runs the environments here")
     parser.add_argument("--envs", type=int, default=16, help="environments for each runner")
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--plot", type=Path, help="the file of the curve's picture, an SVG")
+    parser.add_argument("--plot", type=Path, help="the SVG file for a plot of the curve")
     options = parser.parse_args()
 
     register("demo-memory", scenario="memory")
@@ -64,7 +64,7 @@ def main() -> None:
     while (seconds := time.monotonic() - begin) < options.minutes * 60:
         result = algorithm.train()
         runners = result["env_runners"]
-        # Long episodes do not end in every iteration.
+        # Episodes are long, so in some iterations none ends, and there is no score.
         score = float(runners.get("episode_return_mean", math.nan))
         if math.isnan(score):
             continue

@@ -1,11 +1,11 @@
-"""RLlib's PPO on the demo game in a window of mGBA, which anybody can watch while it learns.
+"""Learns to play the demo game in an mGBA window, with RLlib's PPO. You can watch it learn.
 
 Load framewire.lua and the demo game into mGBA, start `framewire serve --symbols rom/memory-map.toml`, and run
 
     python examples/rllib_window.py [--url http://127.0.0.1:5000] [--minutes 30]
 
 It needs `pip install 'framewire[client,rllib]'`. The game runs in lockstep: each step of the environment runs four frames,
-and the game stands still while RLlib learns. So it plays at most 15 steps per second, at the speed of the console.
+and the game stands still while RLlib learns. It plays at most 15 steps per second, which is the speed of the console.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from framewire.errors import ConnectionLost
 ACTIONS = (".", "Left", "Right", "A")
 FRAMES = 4
 
-# What is observed, and the greatest value of each.
+# The symbols that are observed, and the greatest value of each.
 OBSERVED = {
     "ball_x": 3840,
     "ball_y": 2560,
@@ -38,10 +38,10 @@ OBSERVED = {
 
 
 class WindowEnv(gymnasium.Env[npt.NDArray[np.float32], int]):
-    """The demo game of a server, as the scenario `memory` describes it.
+    """The demo game on a server, with the observations and rewards of the scenario `memory`.
 
     Args:
-        config: `url` of the server, as for `framewire.connect`.
+        config: `url` is the address of the server, as for `framewire.connect`.
     """
 
     def __init__(self, config: Mapping[str, Any]) -> None:
@@ -50,7 +50,7 @@ class WindowEnv(gymnasium.Env[npt.NDArray[np.float32], int]):
         self._emulator = framewire.connect(config.get("url"))
         self._lockstep()
         self._emulator.reset()
-        # Until the game has drawn its bricks.
+        # Wait until the game has drawn its bricks.
         self._emulator.advance(20)
         self._start = self._emulator.save_state()
         self._score = 0
@@ -58,12 +58,12 @@ class WindowEnv(gymnasium.Env[npt.NDArray[np.float32], int]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[npt.NDArray[np.float32], dict[str, Any]]:
-        """Begins an episode, up to 30 frames later than the one before."""
+        """Begins an episode from the saved state, after a random number of frames from 1 to 30."""
         super().reset(seed=seed, options=options)
         try:
             self._emulator.load_state(self._start)
         except ConnectionLost:
-            # RLlib learned for longer than lockstep waits.
+            # Lockstep has ended, because RLlib has learned for longer than its timeout.
             self._lockstep()
             self._emulator.load_state(self._start)
         self._emulator.advance(1 + int(self.np_random.integers(30)))
@@ -90,7 +90,7 @@ class WindowEnv(gymnasium.Env[npt.NDArray[np.float32], int]):
         self._emulator.lockstep(60_000)
 
     def _observe(self) -> tuple[npt.NDArray[np.float32], int, int]:
-        """The observation, the score and the lives, of the same frame."""
+        """The observation, the score and the lives, all from the same frame."""
         *values, score, lives = self._emulator.read_many([*OBSERVED, "score", "lives"])
         return np.array(values, np.float32) / np.array(list(OBSERVED.values()), np.float32), score, lives
 
@@ -100,7 +100,7 @@ def main() -> None:
     from ray.rllib.algorithms.ppo import PPOConfig
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--url", help="the server; the one on this machine if left out")
+    parser.add_argument("--url", help="the server; by default the one on this machine")
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--steps", type=int, default=512, help="steps for each iteration")
     options = parser.parse_args()

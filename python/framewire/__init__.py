@@ -1,8 +1,8 @@
 """Control Game Boy Advance and Game Boy emulators, frame by frame.
 
-`framewire.connect()` is an emulator of a Framewire server, such as mGBA in its window. `framewire.aio.connect()` is the
-same for asyncio. `framewire.load()` is an emulator in this process, and `framewire.envs` has environments for reinforcement
-learning. docs/python.md is the guide.
+`framewire.connect()` connects to an emulator of a Framewire server, such as mGBA in its window.
+`framewire.aio.connect()` does the same for asyncio. `framewire.load()` starts an emulator in this process, and
+`framewire.envs` has environments for reinforcement learning. docs/python.md is the guide.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ __all__ = [
     "load",
 ]
 
-# What needs the extra `client`, and the native part: imported when it is used.
+# Names whose modules need the extra `client` or the native part. The modules are imported at the first use.
 _LATER = {
     "aio": "framewire.aio",
     "connect": "framewire.client",

@@ -1,4 +1,4 @@
-"""Checks of arguments, which a client's emulator and one in this process share."""
+"""Checks of arguments, for emulators of a server and for emulators in this process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from framewire.model import DTYPES, NumberType
 
 
 def whole(value: object, name: str, accepts: str = "a whole number") -> int:
-    """A whole number, also of NumPy."""
+    """Converts a whole number, which may be a NumPy number, to an int."""
     try:
         return operator.index(value)  # type: ignore[arg-type]
     except TypeError:
@@ -22,7 +22,7 @@ def whole(value: object, name: str, accepts: str = "a whole number") -> int:
 
 
 def dtype_of(type: NumberType | npt.DTypeLike) -> np.dtype[Any]:
-    """The NumPy type of a type of number; NumPy's own types are taken as little-endian."""
+    """The NumPy type for a name such as `u16`, or for a NumPy type. Big-endian NumPy types keep their byte order."""
     if isinstance(type, str) and type in DTYPES:
         return DTYPES[type]
     try:
@@ -36,12 +36,12 @@ def dtype_of(type: NumberType | npt.DTypeLike) -> np.dtype[Any]:
 
 
 def codes_text(codes: str | Sequence[str]) -> str:
-    """Codes, one on each line."""
+    """The codes as one text, with one code per line."""
     return codes if isinstance(codes, str) else "\n".join(codes)
 
 
 def cheat_number(id: int) -> int:
-    """The number of a cheat; there is no cheat 0."""
+    """Checks the number of a cheat. There is no cheat 0."""
     if whole(id, "id") < 1:
         raise InvalidRequest(f"id is {id}; use the number of a cheat, from 1 on, or None for all", parameter="id")
     return whole(id, "id")

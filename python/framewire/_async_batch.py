@@ -1,4 +1,4 @@
-"""Batches of operations of a client.
+"""Batches of operations for a client.
 
 `generate.py` makes `_sync_batch.py` from this file.
 """
@@ -23,13 +23,13 @@ T = TypeVar("T")
 
 
 class AsyncBatch:
-    """Operations that are performed in order, between the same two frames, at the end of `async with`.
+    """Operations that are performed in order at the end of `async with`. Only `advance` runs frames between them.
 
-    The first operation that fails ends the batch with its exception, whose `op` is the number of the operation. The
-    operations before it were performed, and their results have a value.
+    If an operation fails, the batch ends with its exception. `op` of the exception is the number of the operation, from
+    0. The operations before it were performed, and their results have values.
 
     Attributes:
-        frame: The frame counter of the batch, after it has run.
+        frame: The frame counter after the batch; None before the batch has run.
     """
 
     def __init__(self, transport: AsyncTransport) -> None:
@@ -63,7 +63,7 @@ class AsyncBatch:
     def read_array(
         self, address: Address, type: NumberType | npt.DTypeLike, count: int, *, domain: str | None = None
     ) -> Result[npt.NDArray[Any]]:
-        """Reads numbers in a row."""
+        """Reads consecutive numbers."""
         return self._add(calls.read_array(address, type, count, domain))
 
     def write(
@@ -81,7 +81,7 @@ class AsyncBatch:
         return self._add(calls.press(keys, frames))
 
     def play(self, presses: Presses) -> Result[Timeline]:
-        """Presses keys one after the other."""
+        """Presses keys one after another."""
         return self._add(calls.play(presses, False))
 
     def hold(self, keys: Keys) -> Result[None]:
@@ -89,11 +89,11 @@ class AsyncBatch:
         return self._add(calls.hold(keys))
 
     def release(self, keys: Keys | None = None) -> Result[None]:
-        """Releases held keys, or all."""
+        """Releases these keys, or all held keys."""
         return self._add(calls.release(keys))
 
     def advance(self, frames: int = 1, *, draw: bool = True) -> Result[int]:  # noqa: ARG002
-        """Runs frames, up to 3,600 in a batch. In a window this must be the last operation."""
+        """Runs frames, up to 3,600. With an mGBA window, this must be the last operation of the batch."""
         return self._add(calls.advance(whole(frames, "frames")))
 
     def reset(self) -> Result[None]:
@@ -105,7 +105,7 @@ class AsyncBatch:
         return self._add(calls.batch_screen())
 
     def save_state(self, flags: int = 31) -> Result[bytes]:
-        """The state."""
+        """Saves the state of the console."""
         return self._add(calls.batch_save_state(flags))
 
     def load_state(self, state: bytes, flags: int = 29) -> Result[bool]:

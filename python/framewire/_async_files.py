@@ -1,4 +1,4 @@
-"""Recordings and snapshots that a server keeps.
+"""Recordings and snapshots that a server stores.
 
 `generate.py` makes `_sync_files.py` from this file.
 """
@@ -53,7 +53,7 @@ class AsyncRecording:
 
 
 class AsyncSnapshots:
-    """Savestates that the server keeps under names: docs/states.md."""
+    """Savestates that the server stores under names: docs/states.md."""
 
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
@@ -68,7 +68,7 @@ class AsyncSnapshots:
         return found
 
     async def save(self, name: str | None = None, *, note: str = "", replace: bool = False) -> SnapshotInfo:
-        """Saves the state under a name; without one, under its time."""
+        """Saves the state under a name. Without a name, the present time becomes the name."""
         return await self._transport.perform(calls.save_snapshot(name, note, replace))
 
     async def load(self, name: str, flags: int | None = None, *, force: bool = False) -> int:
@@ -76,7 +76,7 @@ class AsyncSnapshots:
         return await self._transport.perform(calls.load_snapshot(name, flags, force))
 
     async def change(self, name: str, *, new_name: str | None = None, note: str | None = None) -> SnapshotInfo:
-        """Changes the name or the note."""
+        """Changes the name or the note of a snapshot."""
         return await self._transport.perform(calls.change_snapshot(name, new_name, note))
 
     async def delete(self, name: str) -> None:
@@ -88,12 +88,12 @@ class AsyncSnapshots:
         return Screen.from_png(await self._transport.perform(calls.file("snapshotPicture", name)))
 
     async def file(self, name: str) -> bytes:
-        """The file of a snapshot: a state that `load_state` and mGBA can load, and a PNG."""
+        """The file of a snapshot. It is a PNG file, and also a state that `load_state` and mGBA can load."""
         return await self._transport.perform(calls.file("snapshotFile", name))
 
 
 class AsyncRecordings:
-    """Recordings that the server keeps under names: docs/recordings.md."""
+    """Recordings that the server stores under names: docs/recordings.md."""
 
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
@@ -108,7 +108,7 @@ class AsyncRecordings:
         return found
 
     async def info(self, name: str) -> RecordingInfo:
-        """One recording."""
+        """Information about a recording."""
         return await self._transport.perform(calls.recording(name))
 
     async def delete(self, name: str) -> None:

@@ -1,4 +1,4 @@
-"""`client.memory` of the asynchronous client."""
+"""The class of `client.memory` in the asynchronous client."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class AsyncMemory:
-    """The memory of an emulator: like `framewire.memory.Memory`, but `await memory["score"]`.
+    """The memory of an emulator: like `framewire.memory.Memory`, but with `await`: `await memory["score"]`.
 
     An assignment to `memory[...]` cannot be asynchronous. Use `await memory.write("score", 5)`.
     """
@@ -26,11 +26,11 @@ class AsyncMemory:
         self._symbols: dict[str, Symbol] | None = None
 
     def domain(self, name: str) -> AsyncMemory:
-        """A memory domain, such as `wram`. Addresses are offsets in it."""
+        """The memory domain with this name, such as `wram`. Its addresses are offsets from the start of the domain."""
         return AsyncMemory(self._emulator, name)
 
     def refresh(self) -> None:
-        """Forgets the symbols. Call it if the emulator has another game that this client did not load."""
+        """Forgets the symbols. Call this after another program has loaded another game."""
         self._symbols = None
 
     @overload
@@ -43,7 +43,7 @@ class AsyncMemory:
         return self._get(where)
 
     async def write(self, address: Address, value: int | list[int] | Data) -> None:
-        """Writes a number, or bytes. To a name of an array, writes bytes or numbers that fill the whole array."""
+        """Writes a number or bytes. If the address is the name of an array, the value must fill the whole array."""
         if isinstance(value, int):
             await self._emulator.write(address, value, domain=self._domain)
             return
@@ -55,7 +55,7 @@ class AsyncMemory:
             await self._emulator.write_bytes(address, data, domain=self._domain)
 
     async def array(self, address: Address, type: NumberType | npt.DTypeLike, count: int) -> npt.NDArray[Any]:
-        """Numbers in a row, as `AsyncClient.read_array` reads them."""
+        """Reads consecutive numbers, like `AsyncClient.read_array`."""
         return await self._emulator.read_array(address, type, count, domain=self._domain)
 
     async def _get(self, where: Address | slice) -> Any:

@@ -1,4 +1,4 @@
-"""Objects that report one item after another: watches, events and sound; and objects that hold keys.
+"""Watches, events and sound, which report one item after another; and objects that hold keys.
 
 `generate.py` makes `_sync_streams.py` from this file.
 """
@@ -22,14 +22,14 @@ from framewire.model import AudioChunk, Change, Event, Value
 
 
 class AsyncHeld:
-    """Something that holds the emulator or keys, until `release` or the end of `async with`."""
+    """Held keys, a pause or lockstep, until `release` or the end of `async with`."""
 
     def __init__(self, transport: AsyncTransport, end: calls.Call[None]) -> None:
         self._transport = transport
         self._end = end
 
     async def release(self) -> None:
-        """Ends it."""
+        """Releases the keys, or ends the pause or lockstep."""
         await self._transport.perform(self._end)
         if self._end.method == "lockstep":
             self._transport.lockstep(False)
@@ -48,10 +48,10 @@ class AsyncHeld:
 
 
 class AsyncWatch:
-    """The changes of watched values, in order. `async for change in watch` waits for each.
+    """The changes of watched values, in order. `async for change in watch` waits for each change.
 
     Attributes:
-        expressions: What is watched.
+        expressions: The watched expressions.
         values: The value of each expression after the last change that was read.
         missed: How many events were lost because this program or the connection was too slow.
     """
@@ -77,7 +77,7 @@ class AsyncWatch:
         """The next change.
 
         Args:
-            timeout: How many seconds to wait; without it, as long as necessary.
+            timeout: How many seconds to wait. None waits without a limit.
 
         Raises:
             WaitTimeout: Nothing changed in this time.
@@ -110,7 +110,7 @@ class AsyncWatch:
                 old = self.values.setdefault(expression, new)
                 if old != new:
                     self._change(expression, data["frame"], old, new, None, True)
-                    self._gap = False  # this change says it
+                    self._gap = False  # this change reports the gap
         elif name == "end":
             self._subscription.fail(WatchEnded(f"the watch is over: {data.get('detail')}; call watch() again"))
 
@@ -134,21 +134,21 @@ class AsyncWatch:
 
 
 class AsyncEvents:
-    """What happens to the emulator. `async for event in events` waits for each."""
+    """Events of the emulator, such as a reset. `async for event in events` waits for each event."""
 
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
         self._subscription = transport.subscribe({"events": True})
 
     async def begin(self) -> None:
-        """Waits until the server reports events."""
+        """Waits until the server has begun to report events."""
         await self._transport.begun(self._subscription)
 
     async def next(self, timeout: float | None = None) -> Event:
         """The next event.
 
         Args:
-            timeout: How many seconds to wait; without it, as long as necessary.
+            timeout: How many seconds to wait. None waits without a limit.
 
         Raises:
             WaitTimeout: Nothing happened in this time.
@@ -160,7 +160,7 @@ class AsyncEvents:
         return Event(name, data.get("frame"), data)
 
     async def close(self) -> None:
-        """Ends the reports."""
+        """Stops receiving events."""
         self._transport.unsubscribe(self._subscription)
 
     def __aiter__(self) -> AsyncIterator[Event]:
@@ -179,7 +179,7 @@ class AsyncEvents:
 
 
 class AsyncAudio:
-    """Sound, about one chunk per frame. `async for chunk in audio` waits for each."""
+    """Sound, about one chunk per frame. `async for chunk in audio` waits for each chunk."""
 
     def __init__(self, socket: websockets.asyncio.client.ClientConnection, stack: AsyncExitStack) -> None:
         self._socket = socket

@@ -1,4 +1,4 @@
-"""Bytes for the asynchronous client: one connection in the event loop that made the client."""
+"""Moves the bytes of the asynchronous client, over one connection in the event loop that created the client."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _Queue(Subscription):
 
 
 class _Stream(asyncio.Protocol):
-    """The end of one connection."""
+    """This program's side of one connection."""
 
     def __init__(self, owner: AsyncTransport, opened: asyncio.Future[None]) -> None:
         self._owner = owner
@@ -75,7 +75,7 @@ class _Stream(asyncio.Protocol):
 
 
 class AsyncTransport:
-    """A connection that calls and events go through."""
+    """Sends calls and receives replies and events. Connects again if the connection breaks."""
 
     def __init__(self, url: str, token: str | None, timeout: float, retry: float, context: tls.SSLContext | None) -> None:
         self._session = Session(url, token)
@@ -90,7 +90,7 @@ class AsyncTransport:
         self._closed = False
 
     async def start(self) -> None:
-        """Connects for the first time, without further attempts."""
+        """Connects for the first time. Makes only one attempt."""
         await self._connect(0.0)
 
     async def perform(self, call: Call[T]) -> T:
@@ -149,11 +149,11 @@ class AsyncTransport:
         self._send_soon()
 
     def lockstep(self, held: bool) -> None:
-        """Says whether this connection now holds the emulator in lockstep."""
+        """Notes whether this connection holds the emulator in lockstep from now on."""
         self._session.lockstep = held
 
     async def close(self) -> None:
-        """Closes the connection. Requests that wait fail."""
+        """Closes the connection. Requests that have no reply yet fail."""
         if self._closed:
             return
         self._closed = True
@@ -174,7 +174,7 @@ class AsyncTransport:
             raise ConnectionLost("the client is closed; call framewire.aio.connect() again")
 
     def _send_soon(self) -> None:
-        """Writes once for all requests of this turn of the loop."""
+        """Schedules one write for all requests of this iteration of the event loop. Connects again if necessary."""
         if self._session.open:
             if not self._flushing:
                 self._flushing = True
@@ -192,12 +192,12 @@ class AsyncTransport:
         try:
             await self._connect(self._retry)
         except FramewireError:
-            pass  # everything that waits has failed with it
+            pass  # all waiting requests and subscriptions have failed with this error
         finally:
             self._connecting = None
 
     async def _connect(self, retry: float) -> None:
-        """Connects, with attempts for `retry` seconds. If that fails, everything that waits fails."""
+        """Connects, and tries again for `retry` seconds. If all attempts fail, requests and subscriptions fail, too."""
         begun = self._loop.time()
         pause = 0.05
         while True:
@@ -233,7 +233,7 @@ class AsyncTransport:
         self._check()
 
     def _check(self) -> None:
-        """Looks from time to time whether the server is still there."""
+        """Checks regularly whether the server still sends data, and ends the connection if it does not."""
         if self._stream is None:
             return
         try:
@@ -247,10 +247,10 @@ class AsyncTransport:
             self._flush()
             self._timer = self._loop.call_later(delay, self._check)
 
-    # What the connection calls.
+    # `_Stream` calls the methods below.
 
     def made(self, stream: _Stream) -> None:
-        """There is a connection."""
+        """Begins the handshake on a new connection."""
         self._stream = stream
         self._session.connect()
         self._flush()
@@ -260,13 +260,13 @@ class AsyncTransport:
         return self._session.open
 
     def received(self, stream: _Stream, data: bytes) -> None:
-        """Bytes came."""
+        """Handles bytes from the connection."""
         if stream is self._stream:
             self._session.received(data)
             self._flush()
 
     def lost(self, stream: _Stream, error: Exception) -> None:
-        """The connection has ended."""
+        """Handles the end of the connection."""
         if stream is not self._stream:
             return
         self._stream = None

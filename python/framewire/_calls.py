@@ -1,6 +1,6 @@
-"""What each request says and what its reply means, without any I/O: both clients use it.
+"""Builds each request and parses its reply, without any I/O. Both clients use this module.
 
-An `Operation` can stand alone or be part of a batch. A `Call` is a method of JSON-RPC (docs/json-rpc.md).
+A `Call` is a call of a JSON-RPC method (docs/json-rpc.md). An `Operation` can be sent alone, as a call, or in a batch.
 """
 
 from __future__ import annotations
@@ -44,26 +44,26 @@ from framewire.screen import Screen
 T = TypeVar("T")
 
 Json = Any
-"""What `json.loads` returns."""
+"""A value that `json.loads` returns."""
 
 MOST_FRAMES = 3600
-"""The largest number of frames of one `advance`."""
+"""The largest number of frames in one `advance`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[T]):
-    """A method, its parameters, and the meaning of its result."""
+    """A JSON-RPC method, its parameters, and the function that parses its result."""
 
     method: str
     params: dict[str, Json]
     parse: Callable[[Json], T]
     changes: bool
-    """Whether it changes something, so that it needs an idempotency key to be sent again."""
+    """Whether the call changes something. Such a call needs an idempotency key, so that it can be sent again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation(Generic[T]):
-    """An operation, its arguments, and the meaning of its value."""
+    """An operation, its arguments, and the function that parses its value."""
 
     name: str
     arguments: dict[str, Json]
@@ -71,7 +71,7 @@ class Operation(Generic[T]):
     changes: bool
 
     def call(self) -> Call[T]:
-        """The operation alone."""
+        """The operation as a call of its own."""
         parse = self.parse
         return Call(self.name, self.arguments, lambda result: parse(result["value"]), self.changes)
 
@@ -81,12 +81,12 @@ class Operation(Generic[T]):
 
 
 def same(result: Json) -> Any:
-    """The result as it is."""
+    """Returns the result unchanged."""
     return result
 
 
 def nothing(_: Json) -> None:
-    """No result."""
+    """Ignores the result."""
 
 
 def frame_of(result: Json) -> int:
@@ -134,7 +134,7 @@ def read_bytes(address: Address, length: int, domain: str | None) -> Operation[b
 def read_array(
     address: Address, type: NumberType | npt.DTypeLike, count: int, domain: str | None
 ) -> Operation[npt.NDArray[Any]]:
-    """Reads numbers in a row."""
+    """Reads consecutive numbers."""
     dtype = dtype_of(type)
     read = read_bytes(address, whole(count, "count") * dtype.itemsize, domain)
     return Operation(
@@ -150,18 +150,18 @@ def write(address: Address, value: int, type: NumberType | None, domain: str | N
 
 
 def freeze(address: Address, value: int, type: NumberType | None) -> Operation[None]:
-    """Keeps a number in memory."""
+    """Freezes a number in memory: writes it after each frame."""
     arguments = write(address, value, type, None).arguments
     return Operation("freeze", arguments, nothing, changes=True)
 
 
 def unfreeze(address: Address | None) -> Operation[bool]:
-    """Ends one `freeze`, or all."""
+    """Unfreezes an address, or all addresses."""
     return Operation("unfreeze", {} if address is None else place(address), bool, changes=True)
 
 
 def frozen() -> Operation[list[dict[str, Any]]]:
-    """What `freeze` keeps."""
+    """The frozen numbers."""
     return Operation("frozen", {}, same, changes=False)
 
 
@@ -171,7 +171,7 @@ def read_text(address: Address, length: int) -> Operation[str]:
 
 
 def find(params: Mapping[str, Any], areas: Sequence[Mapping[str, Any]], limit: int) -> Call[list[Found]]:
-    """Finds what `params` has."""
+    """Finds the text, bytes, number or pointer in `params`."""
     wanted = given(**params)
     if (data := wanted.get("bytes")) is not None:
         wanted["bytes"] = b64encode(as_bytes(data)).decode()
@@ -226,12 +226,12 @@ def remove_cheat(id: int | None) -> Operation[None]:
 
 
 def registers() -> Call[dict[str, int]]:
-    """The registers."""
+    """The registers of the processor."""
     return Call("registers", {}, lambda result: dict(result["registers"]), changes=False)
 
 
 def write_register(name: str, value: int) -> Call[None]:
-    """Writes a register."""
+    """Writes a register of the processor."""
     return Call("writeRegister", {"name": name, "value": whole(value, "value")}, nothing, changes=True)
 
 
@@ -253,7 +253,7 @@ def write_io_register(name: str, value: int) -> Call[None]:
 
 
 def history(first: int) -> Call[History]:
-    """What is kept of the past."""
+    """The history: what the emulator keeps of the past."""
 
     def line(each: Json) -> HistoryLine:
         follows = each["follows"] and (each["follows"]["line"], each["follows"]["frame"])
@@ -268,13 +268,13 @@ def history(first: int) -> Call[History]:
 
 
 def history_screen(frame: int, line: int) -> Call[Screen]:
-    """The small picture of a frame of the past."""
+    """The small picture of a past frame."""
     wanted = {"frame": whole(frame, "frame"), "line": whole(line, "line")}
     return Call("historyPicture", wanted, lambda result: Screen.from_png(b64decode(result["data"])), changes=False)
 
 
 def rewind(frame: int, line: int | None) -> Call[Rewound]:
-    """Goes back to a frame."""
+    """Goes back to a past frame."""
     wanted = {"frame": whole(frame, "frame")} | ({} if line is None else {"line": whole(line, "line")})
     return Call("v1.rewind", wanted, lambda result: Rewound(result["frame"], result["exact"]), changes=True)
 
@@ -285,7 +285,7 @@ def cycles() -> Operation[int]:
 
 
 def write_bytes(address: Address, data: Data, domain: str | None) -> Operation[None]:
-    """Writes bytes. Domains have no operation for it, so there they are written as numbers."""
+    """Writes bytes. No operation writes bytes to a domain, so they are written to it as numbers."""
     content = as_bytes(data)
     if domain is None:
         return Operation("write_range", {**place(address), "data": b64encode(content).decode()}, nothing, changes=True)
@@ -332,7 +332,7 @@ def press(keys: Keys, frames: int) -> Operation[Timeline]:
 
 
 def play(presses: Presses, append: bool) -> Operation[Timeline]:
-    """Presses keys one after the other."""
+    """Presses keys one after another."""
     arguments = given(sequence=sequence_text(presses), append=append or None)
     return Operation("input", arguments, timeline, changes=True)
 
@@ -355,7 +355,7 @@ def until_over(operation: Operation[Timeline]) -> Call[Timeline]:
 
 
 def cancel(timeline: int | None) -> Call[bool]:
-    """Ends one timeline or all."""
+    """Ends one timeline, or all."""
     if timeline is None:
         return Call("cancelAllInput", {}, lambda result: bool(result["cancelled"]), changes=True)
     return Call("cancelInput", {"id": timeline}, lambda result: bool(result["cancelled"]), changes=True)
@@ -376,7 +376,7 @@ def hold(keys: Keys) -> Operation[None]:
 
 
 def release(keys: Keys | None) -> Operation[None]:
-    """Releases keys, or all."""
+    """Releases these keys, or all held keys."""
     if keys is None:
         return Operation("set_keys", {"keys": []}, nothing, changes=True)
     return Operation("clear_keys", {"keys": key_names(keys)}, nothing, changes=True)
@@ -445,7 +445,7 @@ def screen(frame: int | None, timeout: int | None) -> Call[Screen]:
 
 
 def batch_screen() -> Operation[Screen]:
-    """The picture in a batch, a PNG file."""
+    """The picture in a batch, as a PNG file."""
     return Operation("screenshot", {}, lambda value: Screen.from_png(b64decode(value)), changes=False)
 
 
@@ -525,7 +525,7 @@ def start_recording(name: str | None, start: str, every: int | None, note: str, 
 
 
 def recording_under_way() -> Call[RecordingInfo]:
-    """How far the recording is."""
+    """The progress of the recording that is being made."""
     return Call("recordingUnderWay", {}, recording_info, changes=False)
 
 
@@ -573,7 +573,7 @@ def replay(name: str, speed: float | None, restore: bool, through: bool) -> Call
 
 
 def value(expression: str, json: Json) -> Value:
-    """A value of an expression; `bytes[...]` has base64 text."""
+    """Converts the value of an expression. The value of a `bytes[...]` expression is base64 text."""
     return b64decode(json) if isinstance(json, str) and expression.lstrip().startswith("bytes") else json
 
 
@@ -592,16 +592,16 @@ def wait(until: str, frames: int) -> Call[Waited]:
 
 
 def evaluate(expression: str) -> Call[tuple[Value, str]]:
-    """The value of an expression, by a watch; also returns the id of the watch."""
+    """Creates a watch to get the value of an expression. Returns the value and the id of the watch."""
 
     def parse(result: Json) -> tuple[Value, str]:
         return value(expression, next(iter(result["values"].values()))), result["id"]
 
-    # Each call gets a watch of its own, with the values of now. `buffer` makes it small.
+    # Each call creates its own watch, so the value is the present one. A buffer of 1 keeps the watch small.
     return Call("createWatch", {"watch": [expression], "buffer": 1}, parse, changes=False)
 
 
 def batch(operations: Sequence[Operation[Any]]) -> Call[Mapping[str, Json]]:
-    """Several operations at one frame."""
+    """Several operations in one request."""
     changes = any(each.changes for each in operations)
     return Call("batch", {"ops": [each.json() for each in operations]}, same, changes)

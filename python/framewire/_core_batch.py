@@ -1,4 +1,4 @@
-"""Batches of operations of an emulator in this process."""
+"""Batches of operations for an emulator in this process."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ T = TypeVar("T")
 
 
 class CoreBatch:
-    """Operations that are performed in order, between the same two frames, at the end of `with`.
+    """Operations that are performed in order at the end of `with`. Only `advance` runs frames between them.
 
-    The first operation that fails ends the batch with its exception, whose `op` is the number of the operation. The
-    operations before it were performed, and their results have a value.
+    If an operation fails, the batch ends with its exception. `op` of the exception is the number of the operation, from
+    0. The operations before it were performed, and their results have values.
 
     Attributes:
-        frame: The frame counter of the batch, after it has run.
+        frame: The frame counter after the batch; None before the batch has run.
     """
 
     def __init__(self, core: Core) -> None:
@@ -58,7 +58,7 @@ class CoreBatch:
     def read_array(
         self, address: Address, type: NumberType | npt.DTypeLike, count: int, *, domain: str | None = None
     ) -> Result[npt.NDArray[Any]]:
-        """Reads numbers in a row."""
+        """Reads consecutive numbers."""
         return self._add(lambda: self._core.read_array(address, type, count, domain=domain))
 
     def write(
@@ -77,7 +77,7 @@ class CoreBatch:
         return self._add(lambda: self._core.press(keys, frames))
 
     def play(self, presses: Presses) -> Result[Timeline]:
-        """Presses keys one after the other."""
+        """Presses keys one after another."""
         return self._add(lambda: self._core.play(presses))
 
     def hold(self, keys: Keys) -> Result[None]:
@@ -85,11 +85,11 @@ class CoreBatch:
         return self._add(lambda: _nothing(self._core.hold(keys)))
 
     def release(self, keys: Keys | None = None) -> Result[None]:
-        """Releases held keys, or all."""
+        """Releases these keys, or all held keys."""
         return self._add(lambda: self._core.release(keys))
 
     def advance(self, frames: int = 1, *, draw: bool = True) -> Result[int]:
-        """Runs frames, and draws the last one or none."""
+        """Runs frames. The last one is drawn, unless `draw` is false."""
         return self._add(lambda: self._core.advance(frames, draw=draw))
 
     def reset(self) -> Result[None]:
@@ -101,7 +101,7 @@ class CoreBatch:
         return self._add(self._core.screen)
 
     def save_state(self, flags: int = 31) -> Result[bytes]:
-        """The state."""
+        """Saves the state of the console."""
         return self._add(lambda: self._core.save_state(flags))
 
     def load_state(self, state: bytes, flags: int = 29) -> Result[bool]:
@@ -137,4 +137,4 @@ class CoreBatch:
 
 
 def _nothing(_: object) -> None:
-    """No result."""
+    """Ignores the result."""

@@ -1,4 +1,4 @@
-"""Recordings and snapshots of an emulator in this process, as files in its data folder."""
+"""Recordings and snapshots of an emulator in this process. They are files in its data folder."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from framewire.core import Core
 
 _WITH_PICTURE = 31
+"""mGBA's flags for a state with all parts, including the picture."""
 
 
 class CoreRecording:
@@ -28,7 +29,7 @@ class CoreRecording:
         self.name = name
 
     def info(self) -> RecordingInfo:
-        """How far the recording is."""
+        """The progress of the recording."""
         if self._ended is not None:
             return self._ended
         found = self._native.recording()
@@ -38,7 +39,7 @@ class CoreRecording:
         return RecordingInfo(self.name, frames, ended, size)
 
     def stop(self) -> RecordingInfo:
-        """Ends the recording and keeps it under its name."""
+        """Ends the recording and stores it under its name."""
         if self._ended is None:
             data = self._native.stop_recording()
             if data is None:
@@ -63,7 +64,7 @@ class CoreRecording:
 
 
 class CoreSnapshots:
-    """Savestates with names: docs/states.md. `load` of `framewire` says where they are kept."""
+    """Savestates with names: docs/states.md. The argument `data` of `framewire.load` chooses their folder."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -73,7 +74,7 @@ class CoreSnapshots:
         return [SnapshotInfo(*row) for row in self._core._store().snapshots()]
 
     def save(self, name: str | None = None, *, note: str = "", replace: bool = False) -> SnapshotInfo:
-        """Saves the state under a name; without one, under its time."""
+        """Saves the state under a name. Without a name, the present time becomes the name."""
         core = self._core
         title, code, checksum, _ = core._core.game()
         state = core.save_state(_WITH_PICTURE)
@@ -86,7 +87,7 @@ class CoreSnapshots:
         return self._core.load_state(self.file(name), flags, force=force)
 
     def change(self, name: str, *, new_name: str | None = None, note: str | None = None) -> SnapshotInfo:
-        """Changes the name or the note."""
+        """Changes the name or the note of a snapshot."""
         return SnapshotInfo(*self._core._store().change_snapshot(name, new_name, note))
 
     def delete(self, name: str) -> None:
@@ -98,12 +99,12 @@ class CoreSnapshots:
         return Screen.from_png(self.file(name))
 
     def file(self, name: str) -> bytes:
-        """The file of a snapshot: a state that `load_state` and mGBA can load, and a PNG."""
+        """The file of a snapshot. It is a PNG file, and also a state that `load_state` and mGBA can load."""
         return self._core._store().snapshot_file(name)
 
 
 class CoreRecordings:
-    """Recordings with names: docs/recordings.md. They are the same files as those of a server."""
+    """Recordings with names: docs/recordings.md. Their files have the same format as those of a server."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -113,7 +114,7 @@ class CoreRecordings:
         return self._core._store().recordings()
 
     def info(self, name: str) -> RecordingInfo:
-        """One recording."""
+        """Information about a recording."""
         frames, ended, size = self._core._store().recording(name)
         return RecordingInfo(name, frames, ended, size)
 

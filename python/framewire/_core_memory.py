@@ -19,7 +19,7 @@ _LONGEST_TEXT = 4096
 _MOST_PLACES = 10_000
 """The largest number of places that `find` returns."""
 _MOST_DECIMAL = 99_999_999
-"""The greatest number of eight digits."""
+"""The greatest number with eight decimal digits."""
 
 
 class CoreMemory:
@@ -28,7 +28,7 @@ class CoreMemory:
     _core: _native.Core
 
     def read(self, address: Address, type: NumberType | None = None, *, domain: str | None = None) -> int:
-        """Reads a number, by default of the symbol's type, or one byte."""
+        """Reads a number. The default type is that of the symbol; without one, it is one byte."""
         return self._core.read(address if isinstance(address, str) else _hex(address), type, domain)
 
     def read_many(
@@ -48,13 +48,13 @@ class CoreMemory:
     def read_array(
         self, address: Address, type: NumberType | npt.DTypeLike, count: int, *, domain: str | None = None
     ) -> npt.NDArray[Any]:
-        """Reads numbers in a row, of a type such as `"u16"` or a little-endian NumPy type. The array is yours to change."""
+        """Reads consecutive numbers into a new array. `type` is a name such as `"u16"`, or a NumPy type."""
         dtype = dtype_of(type)
         length = u32(count, "count", 0) * dtype.itemsize
         return np.frombuffer(bytearray(self.read_bytes(address, length, domain=domain)), dtype)
 
     def write(self, address: Address, value: int, type: NumberType | None = None, *, domain: str | None = None) -> None:
-        """Writes a number, by default of the symbol's type, or one byte."""
+        """Writes a number. The default type is that of the symbol; without one, it is one byte."""
         place = address if isinstance(address, str) else _hex(address)
         self._core.write(place, whole(value, "value"), type, domain)
 
@@ -63,7 +63,7 @@ class CoreMemory:
         self._core.write_bytes(self._address(address), as_bytes(data), domain)
 
     def read_text(self, address: Address, length: int) -> str:
-        """Reads the text in up to 4,096 bytes, up to its end, in the characters of the game: docs/api.md."""
+        """Reads a text of at most `length` bytes (up to 4,096), in the game's character encoding: docs/api.md."""
         if not 1 <= whole(length, "length") <= _LONGEST_TEXT:
             raise InvalidRequest(f"length is {length}; use a number from 1 to {_LONGEST_TEXT}", parameter="length")
         return self._core.read_text(self._address(address), length)
@@ -79,17 +79,17 @@ class CoreMemory:
         areas: Sequence[Mapping[str, Any]] = (),
         limit: int = 100,
     ) -> list[Found]:
-        """Finds places in memory that hold a text, bytes or a number in another form. Give exactly one of the first five.
+        """Finds a text, bytes, a number or a pointer in memory. Pass exactly one of the first five arguments.
 
         Args:
-            text: A text, in the characters of the game.
-            bytes: Bytes.
-            float: A floating point number of 32 bits.
+            text: A text, in the game's character encoding.
+            bytes: The bytes to find.
+            float: A 32-bit floating-point number.
             bcd: A number in binary-coded decimal.
-            pointer_to: An address, to find pointers to it.
+            pointer_to: An address. Pointers to it are found.
             areas: Where to look, such as `[{"domain": "iwram"}, {"address": "scratch", "length": 256}]`; by default in
                 the work RAM.
-            limit: The most places.
+            limit: The largest number of places to return.
         """
         given = [each is not None for each in (text, bytes, float, bcd, pointer_to)]
         if sum(given) != 1:
@@ -115,7 +115,7 @@ class CoreMemory:
         return [replace(each, symbol=names.get(each.address or 0) if each.bank is None else None) for each in found]
 
     def _places(self, area: Mapping[str, Any], patterns: Sequence[bytes]) -> Iterator[Found]:
-        """The places in an area at which one of the patterns is."""
+        """Finds the patterns in an area."""
         domain = area.get("domain")
         missing = [name for name in ("address", "length") if domain is None and name not in area]
         if missing:
@@ -133,16 +133,16 @@ class CoreMemory:
             yield Found(address, bank, domain, offset, None, found[offset])
 
     def freeze(self, address: Address, value: int, type: NumberType | None = None) -> None:
-        """Keeps a number in memory: it is written now, and again after each frame, until `unfreeze`."""
+        """Freezes a number in memory: writes it now, and again after each frame, until `unfreeze`."""
         name = _frozen_name(address)
         self._core.freeze(name, name, whole(value, "value"), type)
 
     def unfreeze(self, address: Address | None = None) -> bool:
-        """Ends `freeze` of an address, or all. Returns whether there was one."""
+        """Unfreezes an address, or all addresses. Returns whether there was one."""
         return self._core.unfreeze("*" if address is None else _frozen_name(address))
 
     def frozen(self) -> list[dict[str, Any]]:
-        """What `freeze` keeps: dictionaries with `address`, `type` and `value`."""
+        """The frozen numbers: dictionaries with `address`, `type` and `value`."""
         texts = iter(self._core.frozen())
         kept = []
         for name, kind, pairs in zip(texts, texts, texts, strict=True):
@@ -158,7 +158,7 @@ class CoreMemory:
 
 
 def u32(value: int, name: str, least: int) -> int:
-    """A number that fits 32 bits."""
+    """Checks that a number is at least `least`, and fits 32 bits without a sign."""
     number = whole(value, name)
     if not least <= number <= 0xFFFF_FFFF:
         raise InvalidRequest(f"{name} is {number}; use a number from {least} to 4294967295", parameter=name)
@@ -166,7 +166,7 @@ def u32(value: int, name: str, least: int) -> int:
 
 
 def _positions(memory: bytes, pattern: bytes) -> Iterator[int]:
-    """Where a pattern is in memory."""
+    """The positions of a pattern in memory."""
     at = memory.find(pattern)
     while at >= 0:
         yield at
@@ -174,7 +174,7 @@ def _positions(memory: bytes, pattern: bytes) -> Iterator[int]:
 
 
 def _decimal(number: int) -> list[bytes]:
-    """A number in binary-coded decimal, with the lowest byte first and last."""
+    """A number in binary-coded decimal, in both byte orders: little-endian and big-endian."""
     if not 0 <= whole(number, "bcd") <= _MOST_DECIMAL:
         raise InvalidRequest(f"bcd is {number}; use a number from 0 to {_MOST_DECIMAL}", parameter="bcd")
     digits = str(number)
@@ -183,7 +183,7 @@ def _decimal(number: int) -> list[bytes]:
 
 
 def _frozen_name(address: Address) -> str:
-    """The name of a frozen value: the text of its address, or the number in hex."""
+    """The name of a frozen value: the text of its address, or its address in hex."""
     return address.strip() if isinstance(address, str) else f"{u32(address, 'address', 0):#010x}"
 
 

@@ -1,4 +1,4 @@
-"""What an emulator in this process reports, item by item: held keys, watches, events and sound."""
+"""Held keys, watches, events and sound of an emulator in this process."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 class Held:
-    """Something that holds keys or the emulator, until `release` or the end of `with`."""
+    """Held keys, until `release` or the end of `with`. `pause` and `lockstep` return one that does nothing."""
 
     def __init__(self, end: Callable[[], None]) -> None:
         self._end = end
 
     def release(self) -> None:
-        """Ends it."""
+        """Releases the keys."""
         self._end()
 
     def __enter__(self) -> Held:
@@ -36,13 +36,13 @@ class Held:
 
 
 class CoreWatch:
-    """Changes of watched expressions. `for change in watch` runs frames until the next one.
+    """Changes of watched expressions. `for change in watch` runs frames until the next change.
 
-    Changes in frames that other methods run are kept until they are read; after 65,536 of them, the oldest are lost.
+    If other methods run frames, up to 65,536 changes are kept until they are read. After that, the oldest are lost.
 
     Attributes:
-        expressions: What is watched.
-        values: The latest values that were read.
+        expressions: The watched expressions.
+        values: The value of each expression after the last change that was read.
         missed: How many changes were lost.
     """
 
@@ -58,7 +58,7 @@ class CoreWatch:
         """The next change.
 
         Args:
-            timeout: For how many seconds to run frames; without it, as long as necessary.
+            timeout: For how many seconds to run frames. None runs them without a limit.
 
         Raises:
             WaitTimeout: Nothing changed in this time.
@@ -102,7 +102,7 @@ class CoreWatch:
 
 
 class CoreEvents:
-    """What happens to the emulator. `for event in events` runs frames until the next event."""
+    """Events of the emulator, such as a reset. `for event in events` runs frames until the next event."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -115,7 +115,7 @@ class CoreEvents:
         """The next event.
 
         Args:
-            timeout: For how many seconds to run frames; without it, as long as necessary.
+            timeout: For how many seconds to run frames. None runs them without a limit.
 
         Raises:
             WaitTimeout: Nothing happened in this time.
@@ -128,7 +128,7 @@ class CoreEvents:
         return self._waiting.popleft()
 
     def close(self) -> None:
-        """Ends the reports."""
+        """Stops receiving events."""
         if self in self._core._events:
             self._core._events.remove(self)
 
@@ -150,7 +150,7 @@ class CoreEvents:
 class CoreAudio:
     """Sound, one chunk per frame. `for chunk in audio` runs a frame if there is no chunk yet.
 
-    The chunks of a minute are kept. Later ones take the place of the oldest.
+    About a minute of sound is kept until it is read. After that, the oldest chunks are lost.
     """
 
     def __init__(self, core: Core, native: _native.Core) -> None:

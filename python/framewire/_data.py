@@ -3,7 +3,7 @@
 from pathlib import Path
 
 DATA = Path(__file__).resolve().parent / "data"
-"""Their folder, which has the demo game."""
+"""The folder of the files, such as the demo game."""
 
 
 def demo_game() -> Path:

@@ -1,4 +1,4 @@
-"""The result of an operation of a batch."""
+"""The result of an operation in a batch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class Result(Generic[T]):
-    """The result of an operation of a batch."""
+    """The result of an operation in a batch."""
 
     def __init__(self) -> None:
         self._values: list[T] = []
@@ -27,7 +27,7 @@ class Result(Generic[T]):
             return self._values[0]
         if self._error is not None:
             raise self._error
-        raise FramewireError("the batch has not run yet; its values are there after the `with` block")
+        raise FramewireError("the batch has not run yet; its results have values after the `with` block")
 
     def _set(self, value: T) -> None:
         self._values = [value]

@@ -1,6 +1,8 @@
-"""JSON-RPC over a WebSocket without any I/O: what to send, what a message means, and what to do after a broken connection.
+"""JSON-RPC over a WebSocket, without any I/O.
 
-Both clients feed bytes in and take bytes out. The WebSocket itself is the protocol of the package websockets.
+A `Session` builds messages, handles received messages, and decides what to send again after a connection has broken.
+Both clients pass it the bytes that they receive, and send the bytes that it returns. The package websockets implements
+the WebSocket protocol.
 """
 
 from __future__ import annotations
@@ -26,25 +28,25 @@ from framewire.errors import ConnectionFailed, ConnectionLost, FramewireError, I
 Json = Any
 
 IN_FLIGHT = 512
-"""Requests without a reply that are sent at most; the others wait here. The server accepts 1,024 of a connection."""
+"""The largest number of sent requests without a reply; others wait here. The server accepts 1,024 per connection."""
 
 KEYED = 50_000
-"""Changes with an idempotency key in each `KEY_LIFE`. The server remembers each key that long, and 131,072 in all."""
+"""The largest number of idempotency keys that a client uses in `KEY_LIFE`. The server remembers 131,072 in total."""
 
 KEY_LIFE = 600.0
-"""Seconds."""
+"""How many seconds the server remembers an idempotency key."""
 
 KEPT_EVENTS = 16_384
-"""Events of a subscription that are kept for a slow reader. Beyond that the oldest are dropped."""
+"""The largest number of events of a subscription that wait to be read. After that, the oldest are dropped."""
 
 MOST_BYTES = 8 << 20
-"""The size of a message that the server accepts."""
+"""The size of the largest message that the server accepts."""
 
 MOST_SENDS = 30
-"""How many times a request is sent over connections that break, before it fails."""
+"""A request fails after it was sent this many times and each connection broke before the reply."""
 
 STOPPING = "the server is stopping"
-"""Why a subscription ends with its server; `STOPPING` in the server has the same text."""
+"""The reason with which a stopping server ends its subscriptions. `STOPPING` in the server has the same text."""
 
 START_IT = "start one with `framewire serve`, or check the address with `framewire doctor`"
 
@@ -70,7 +72,7 @@ def authorization(token: str | None) -> dict[str, str]:
 
 
 class Refused(Exception):
-    """The server answered the handshake with an error: `error` says which. `final` if another attempt cannot help."""
+    """The server answered the handshake with an error. `final` means that another attempt cannot succeed."""
 
     def __init__(self, error: FramewireError, final: bool) -> None:
         super().__init__(str(error))
@@ -79,7 +81,7 @@ class Refused(Exception):
 
 
 def refusal(error: Exception, url: str) -> Refused:
-    """What a failed handshake means."""
+    """Converts the error of a failed handshake."""
     if not isinstance(error, InvalidStatus):
         return Refused(ConnectionFailed(f"{url} is not a Framewire server ({error}); {START_IT}"), final=True)
     status = error.response.status_code
@@ -108,11 +110,11 @@ class Pending(ABC):
 
     @abstractmethod
     def settle(self, result: Json, error: FramewireError | None) -> None:
-        """Takes the reply."""
+        """Passes the reply to the caller that waits for it."""
 
 
 class Subscription(ABC):
-    """Events that the server sends by itself, from their first to their end, over any number of connections."""
+    """A subscription to events of the server. It continues on new connections until it ends."""
 
     def __init__(self, params: dict[str, Json]) -> None:
         self.params = params
@@ -124,10 +126,10 @@ class Subscription(ABC):
 
     @abstractmethod
     def wake(self) -> None:
-        """Says that there is an event, a number or an error."""
+        """Wakes the reader, after an event, a subscription number or an error has come."""
 
     def push(self, id: str, name: str, data: Mapping[str, Json]) -> None:
-        """Takes an event."""
+        """Adds an event."""
         self.last = id
         if len(self.events) == KEPT_EVENTS:
             self.events.popleft()
@@ -169,7 +171,7 @@ class Session:
 
     Attributes:
         open: Whether the handshake is done.
-        lockstep: Whether this connection holds the emulator in lockstep, which ends with it.
+        lockstep: Whether this connection holds the emulator in lockstep. Lockstep ends when the connection ends.
     """
 
     def __init__(self, url: str, token: str | None) -> None:
@@ -198,13 +200,13 @@ class Session:
 
     @property
     def busy(self) -> bool:
-        """Whether it needs a connection."""
+        """Whether a request or a subscription needs a connection."""
         return bool(self._in_flight or self._unsent or self.subscriptions)
 
     # Requests.
 
     def submit(self, pending: Pending) -> None:
-        """Sends a request, or keeps it until that is possible."""
+        """Sends a request, or keeps it until it can be sent."""
         self._last_id += 1
         pending.id = self._last_id
         params = pending.params
@@ -220,7 +222,7 @@ class Session:
         if len(pending.message) > MOST_BYTES:
             raise TooLarge(
                 f"the request {pending.method} has {len(pending.message)} bytes; the server accepts {MOST_BYTES} (8 MiB). "
-                "Bytes take a third more as base64; send them in parts",
+                "base64 makes bytes a third larger; send them in parts",
             )
         if self.open and len(self._in_flight) < IN_FLIGHT:
             self._send(pending)
@@ -228,9 +230,9 @@ class Session:
             self._unsent.append(pending)
 
     def abandon(self, pending: Pending) -> None:
-        """Gives a request up; a reply is dropped."""
+        """Stops waiting for a request. Its reply will be dropped."""
         if self._in_flight.get(pending.id) is pending:
-            # Its place stays taken until the reply comes, but it is not sent again.
+            # It counts as in flight until its reply comes, but it is not sent again.
             self._in_flight[pending.id] = _Abandoned(pending)
         elif pending in self._unsent:
             self._unsent.remove(pending)
@@ -253,7 +255,7 @@ class Session:
                 self.notify("unsubscribe", {"subscription": subscription.number})
 
     def forget(self, subscription: Subscription) -> None:
-        """Takes a subscription out."""
+        """Removes a subscription."""
         if subscription in self.subscriptions:
             self.subscriptions.remove(subscription)
         if subscription.number is not None:
@@ -289,11 +291,11 @@ class Session:
         self.pinged = False
 
     def data_to_send(self) -> list[bytes]:
-        """What to write to the connection."""
+        """The bytes to write to the connection."""
         return self._protocol.data_to_send() if self._protocol is not None else []
 
     def received(self, data: bytes) -> None:
-        """Takes what came from the connection.
+        """Handles bytes from the connection. No bytes mean that the connection has ended.
 
         Raises:
             Refused: The server did not accept the handshake.
@@ -351,7 +353,8 @@ class Session:
             event = message["params"]
             subscription = self.numbers.get(event["subscription"])
             ended = event["event"] == "end"
-            # A server that stops ends the connection, too. The next server continues the subscription.
+            # A server that stops also closes the connection. The subscription then continues on the next server, so the
+            # client ignores this end.
             if subscription is not None and not (ended and event["data"].get("detail") == STOPPING):
                 subscription.push(event["id"], event["event"], event["data"])
                 if ended:
@@ -367,7 +370,7 @@ class Session:
         if error is None:
             pending.settle(message["result"], None)
         elif pending.key is not None and _keys_are_full(error):
-            # Refused, so not performed: without a key it can be sent once.
+            # The request was refused, so it was not performed. Send it once more, without a key.
             self._keys_left = 0
             pending.key, pending.repeatable = None, False
             request = {"jsonrpc": "2.0", "id": pending.id, "method": pending.method, "params": pending.params}
@@ -377,7 +380,7 @@ class Session:
             pending.settle(None, from_problem(error.get("data") or {"detail": error.get("message")}))
 
     def lost(self, why: str) -> None:
-        """Takes the end of the connection: keeps what can be sent again, and fails the rest."""
+        """Handles the end of the connection: keeps requests that can be sent again, and fails the others."""
         was_open, self.open, self._protocol = self.open, False, None
         self.numbers.clear()
         for subscription in self.subscriptions:
@@ -411,7 +414,7 @@ class Session:
         )
 
     def give_up(self, error: FramewireError) -> None:
-        """Fails everything."""
+        """Fails all requests and subscriptions."""
         self._fail([*self._in_flight.values(), *self._unsent], error)
         self._in_flight.clear()
         self._unsent.clear()
@@ -440,12 +443,14 @@ class Session:
         return (timeout if self.pinged or not self.open else timeout / 2) - silent
 
     def close(self) -> None:
-        """Begins the end of the connection."""
+        """Begins to close the connection."""
         if self.open and self._protocol is not None:
             self._protocol.send_close(1000)
 
 
 class _Abandoned(Pending):
+    """A request whose reply nobody waits for any more."""
+
     __slots__ = ()
 
     def __init__(self, of: Pending) -> None:

@@ -1,4 +1,7 @@
-"""What asynchronous methods return: objects to await, or to use in `async with` and `async for` without `await`."""
+"""Wrappers for objects that some asynchronous methods return.
+
+A wrapper can be awaited, or used in `async with` or `async for` without `await`.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ class Context(Protocol):
 
 
 class Stream(Context, Protocol):
-    """A context manager with items."""
+    """An asynchronous context manager that is also an asynchronous iterator."""
 
     def __aiter__(self) -> AsyncIterator[Any]:
         """The items."""
@@ -33,7 +36,7 @@ S = TypeVar("S", bound=Stream)
 
 
 class Starting(Generic[C]):
-    """Something that begins when it is awaited, or when `async with` is entered."""
+    """Runs the coroutine of a method when it is awaited, or when `async with` is entered."""
 
     def __init__(self, begin: Coroutine[Any, Any, C]) -> None:
         self._begin = begin
@@ -55,7 +58,7 @@ class Starting(Generic[C]):
 
 
 class StartingStream(Starting[S]):
-    """A stream that also begins when `async for` asks for the first item."""
+    """Like `Starting`, but also begins when `async for` asks for the first item."""
 
     async def __aiter__(self) -> AsyncIterator[Any]:
         async with self as stream:

@@ -1,4 +1,4 @@
-"""Recordings and snapshots that a server keeps.
+"""Recordings and snapshots that a server stores.
 
 `generate.py` makes this file from `_async_files.py`: change that one.
 """
@@ -53,7 +53,7 @@ class Recording:
 
 
 class Snapshots:
-    """Savestates that the server keeps under names: docs/states.md."""
+    """Savestates that the server stores under names: docs/states.md."""
 
     def __init__(self, transport: SyncTransport) -> None:
         self._transport = transport
@@ -68,7 +68,7 @@ class Snapshots:
         return found
 
     def save(self, name: str | None = None, *, note: str = "", replace: bool = False) -> SnapshotInfo:
-        """Saves the state under a name; without one, under its time."""
+        """Saves the state under a name. Without a name, the present time becomes the name."""
         return self._transport.perform(calls.save_snapshot(name, note, replace))
 
     def load(self, name: str, flags: int | None = None, *, force: bool = False) -> int:
@@ -76,7 +76,7 @@ class Snapshots:
         return self._transport.perform(calls.load_snapshot(name, flags, force))
 
     def change(self, name: str, *, new_name: str | None = None, note: str | None = None) -> SnapshotInfo:
-        """Changes the name or the note."""
+        """Changes the name or the note of a snapshot."""
         return self._transport.perform(calls.change_snapshot(name, new_name, note))
 
     def delete(self, name: str) -> None:
@@ -88,12 +88,12 @@ class Snapshots:
         return Screen.from_png(self._transport.perform(calls.file("snapshotPicture", name)))
 
     def file(self, name: str) -> bytes:
-        """The file of a snapshot: a state that `load_state` and mGBA can load, and a PNG."""
+        """The file of a snapshot. It is a PNG file, and also a state that `load_state` and mGBA can load."""
         return self._transport.perform(calls.file("snapshotFile", name))
 
 
 class Recordings:
-    """Recordings that the server keeps under names: docs/recordings.md."""
+    """Recordings that the server stores under names: docs/recordings.md."""
 
     def __init__(self, transport: SyncTransport) -> None:
         self._transport = transport
@@ -108,7 +108,7 @@ class Recordings:
         return found
 
     def info(self, name: str) -> RecordingInfo:
-        """One recording."""
+        """Information about a recording."""
         return self._transport.perform(calls.recording(name))
 
     def delete(self, name: str) -> None:

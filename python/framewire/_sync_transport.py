@@ -1,7 +1,7 @@
-"""Bytes for the synchronous client: one socket, which any number of threads may use.
+"""Moves the bytes of the synchronous client, over one socket that any number of threads may use.
 
-There is no background thread. A thread that waits for its reply reads the socket, unless another one does so already; then
-it waits for that one to hand over its reply.
+There is no background thread. A thread that waits for a reply reads the socket itself. If another thread is already
+reading the socket, that thread also handles the replies of the others, and wakes them after each read.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ class _Waiting(Pending):
 
 class _Queue(Subscription):
     def wake(self) -> None:
-        pass  # the reading thread wakes the others after each read
+        pass  # the thread that reads the socket wakes all others after each read
 
 
 class SyncTransport:
-    """A connection that calls and events go through."""
+    """Sends calls and receives replies and events. Connects again if the connection breaks."""
 
     def __init__(self, url: str, token: str | None, timeout: float, retry: float, context: tls.SSLContext | None) -> None:
         self._session = Session(url, token)
@@ -59,7 +59,7 @@ class SyncTransport:
         self._closed = False
 
     def start(self) -> None:
-        """Connects for the first time, without further attempts."""
+        """Connects for the first time. Makes only one attempt."""
         with self._lock:
             self._connect(0.0)
 
@@ -121,11 +121,11 @@ class SyncTransport:
             self._flush()
 
     def lockstep(self, held: bool) -> None:
-        """Says whether this connection now holds the emulator in lockstep."""
+        """Notes whether this connection holds the emulator in lockstep from now on."""
         self._session.lockstep = held
 
     def close(self) -> None:
-        """Closes the connection. Requests that wait fail."""
+        """Closes the connection. Requests that have no reply yet fail."""
         with self._lock:
             if not self._closed:
                 self._closed = True
@@ -140,7 +140,7 @@ class SyncTransport:
         if self._closed:
             raise ConnectionLost("the client is closed; call framewire.connect() again")
 
-    # Everything below runs with the lock held. `_read_until` gives it up while it waits.
+    # All methods below are called with the lock held. They release it while they wait.
 
     def _read_until(self, ready: Callable[[], bool], deadline: float | None) -> None:
         while not ready():
@@ -158,7 +158,7 @@ class SyncTransport:
                 self._handed_over.notify_all()
 
     def _read(self, left: float | None) -> None:
-        """Waits for bytes and hands them to the session; connects again if there is no connection."""
+        """Waits for bytes and passes them to the session; connects again if there is no connection."""
         if self._socket is None:
             if not self._session.busy:
                 return
@@ -190,7 +190,7 @@ class SyncTransport:
             self._lose(error)
 
     def _flush(self) -> None:
-        """Writes what the connection takes at once; the reading thread writes the rest."""
+        """Writes as much as the socket accepts without waiting; the reading thread writes the rest."""
         parts = self._session.data_to_send()
         if parts:
             self._outgoing = self._outgoing + b"".join(parts) if self._outgoing else b"".join(parts)
@@ -217,7 +217,7 @@ class SyncTransport:
         self._outgoing = b""
 
     def _connect(self, retry: float) -> None:
-        """Connects, with attempts for `retry` seconds. If that fails, everything that waits fails."""
+        """Connects, and tries again for `retry` seconds. If all attempts fail, requests and subscriptions fail, too."""
         begun = time.monotonic()
         pause = 0.05
         while True:
@@ -280,11 +280,14 @@ def _unreachable(url: str, failure: Exception) -> ConnectionFailed:
 
 
 def _never(_write: bool, _timeout: float) -> None:
-    """Waits for nothing, without a socket."""
+    """Does not wait, because there is no socket."""
 
 
 def _poller(connection: socket.socket) -> Callable[[bool, float], None]:
-    """A function that waits until the socket can be read, or written if asked, or the seconds have passed."""
+    """A function that waits until the socket can be read, or written if `write` is true.
+
+    It waits for `seconds` at most.
+    """
     if hasattr(select, "poll"):
         read, both = select.poll(), select.poll()
         read.register(connection, select.POLLIN)

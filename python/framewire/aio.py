@@ -49,7 +49,7 @@ from framewire.screen import Screen
 T = TypeVar("T")
 
 LOCAL = "http://127.0.0.1:5000"
-"""Where `framewire serve` listens."""
+"""The default address of `framewire serve`."""
 
 
 async def connect(
@@ -64,14 +64,14 @@ async def connect(
     """Connects to a Framewire server.
 
     Args:
-        url: The address of the server; without it the variable FRAMEWIRE_URL of the environment, or
+        url: The address of the server. The default is the environment variable FRAMEWIRE_URL, or
             `http://127.0.0.1:5000`.
-        emulator: The name of the emulator; without it the first one.
+        emulator: The name of the emulator. The default is the first one of the server.
         token: The token, if the server needs one.
-        timeout: The connection counts as broken after this many seconds without any sign of the server.
-        retry: After a broken connection, the client tries for this many seconds to connect again. It then sends requests
-            again whose reply is missing; the server performs none of them twice.
-        ssl: What to check of a server with `https`, for example `ssl.create_default_context(cafile="cert.pem")`.
+        timeout: The connection counts as broken after this many seconds without data from the server.
+        retry: After the connection has broken, the client tries to connect again for this many seconds. It then repeats
+            requests without a reply. The server performs none of them twice.
+        ssl: How to check the certificate of an `https` server, such as `ssl.create_default_context(cafile="cert.pem")`.
 
     Raises:
         ConnectionFailed: There is no server at this address.
@@ -85,10 +85,12 @@ async def connect(
 
 
 class AsyncClient:
-    """An emulator of a Framewire server. All methods raise `FramewireError`; each reply was made at a frame boundary.
+    """An emulator of a Framewire server. All methods can raise `FramewireError`. Requests are performed between two frames.
+
+    Some methods are not available if the emulator is an mGBA window; their descriptions say so.
 
     Attributes:
-        memory: The memory, with brackets: `await client.memory["score"]`.
+        memory: The memory. Brackets read it: `await client.memory["score"]`.
         snapshots: The server's savestates with names.
         recordings: The server's recordings.
     """
@@ -116,13 +118,13 @@ class AsyncClient:
         await self.close()
 
     async def close(self) -> None:
-        """Closes the connection. Its watches end; the emulator runs on."""
+        """Closes the connection and its watches. The emulator continues to run."""
         await self._transport.close()
 
     # Memory.
 
     async def read(self, address: Address, type: NumberType | None = None, *, domain: str | None = None) -> int:
-        """Reads a number, by default of the symbol's type, or one byte."""
+        """Reads a number. The default type is that of the symbol; without one, it is one byte."""
         return await self._transport.perform(calls.read(address, type, domain).call())
 
     async def read_many(
@@ -138,13 +140,13 @@ class AsyncClient:
     async def read_array(
         self, address: Address, type: NumberType | npt.DTypeLike, count: int, *, domain: str | None = None
     ) -> npt.NDArray[Any]:
-        """Reads numbers in a row, of a type such as `"u16"` or a little-endian NumPy type. The array is yours to change."""
+        """Reads consecutive numbers into a new array. `type` is a name such as `"u16"`, or a NumPy type."""
         return await self._transport.perform(calls.read_array(address, type, count, domain).call())
 
     async def write(
         self, address: Address, value: int, type: NumberType | None = None, *, domain: str | None = None
     ) -> None:
-        """Writes a number, by default of the symbol's type, or one byte."""
+        """Writes a number. The default type is that of the symbol; without one, it is one byte."""
         await self._transport.perform(calls.write(address, value, type, domain).call())
 
     async def write_bytes(self, address: Address, data: Data, *, domain: str | None = None) -> None:
@@ -152,19 +154,19 @@ class AsyncClient:
         await self._transport.perform(calls.write_bytes(address, data, domain).call())
 
     async def freeze(self, address: Address, value: int, type: NumberType | None = None) -> None:
-        """Keeps a number in memory: it is written now, and again after each frame, until `unfreeze`."""
+        """Freezes a number in memory: writes it now, and again after each frame, until `unfreeze`."""
         await self._transport.perform(calls.freeze(address, value, type).call())
 
     async def unfreeze(self, address: Address | None = None) -> bool:
-        """Ends `freeze` of an address, or all. Returns whether there was one."""
+        """Unfreezes an address, or all addresses. Returns whether there was one."""
         return await self._transport.perform(calls.unfreeze(address).call())
 
     async def frozen(self) -> list[dict[str, Any]]:
-        """What `freeze` keeps: dictionaries with `address`, and `type` and `value` or `data`."""
+        """The frozen values: dictionaries with `address`, and either `type` and `value`, or `data`."""
         return await self._transport.perform(calls.frozen().call())
 
     async def read_text(self, address: Address, length: int) -> str:
-        """Reads the text in up to 4,096 bytes, up to its end, in the characters of the game: docs/api.md."""
+        """Reads a text of at most `length` bytes (up to 4,096), in the game's character encoding: docs/api.md."""
         return await self._transport.perform(calls.read_text(address, length).call())
 
     async def find(
@@ -178,17 +180,17 @@ class AsyncClient:
         areas: Sequence[Mapping[str, Any]] = (),
         limit: int = 100,
     ) -> list[Found]:
-        """Finds places in memory that hold a text, bytes or a number in another form. Give exactly one of the first five.
+        """Finds a text, bytes, a number or a pointer in memory. Pass exactly one of the first five arguments.
 
         Args:
-            text: A text, in the characters of the game.
-            bytes: Bytes.
-            float: A floating point number of 32 bits.
+            text: A text, in the game's character encoding.
+            bytes: The bytes to find.
+            float: A 32-bit floating-point number.
             bcd: A number in binary-coded decimal.
-            pointer_to: An address, to find pointers to it.
+            pointer_to: An address. Pointers to it are found.
             areas: Where to look, such as `[{"domain": "iwram"}, {"address": "scratch", "length": 256}]`; by default in
                 the work RAM.
-            limit: The most places.
+            limit: The largest number of places to return.
         """
         wanted = {"text": text, "bytes": bytes, "float": float, "bcd": bcd, "pointer_to": pointer_to}
         return await self._transport.perform(calls.find(wanted, areas, limit))
@@ -196,15 +198,15 @@ class AsyncClient:
     # The machine.
 
     async def registers(self) -> dict[str, int]:
-        """The registers of the processor by name, unsigned, all of the same moment."""
+        """The registers of the processor by name, as unsigned numbers. All are read at the same frame."""
         return await self._transport.perform(calls.registers())
 
     async def write_register(self, name: str, value: int) -> None:
-        """Writes a register of the processor: a number of 32 bits, with or without a sign."""
+        """Writes a register of the processor. The value is a signed or unsigned 32-bit number."""
         await self._transport.perform(calls.write_register(name, value))
 
     async def io_registers(self, contains: str | None = None) -> list[IoRegister]:
-        """The I/O registers with the names of their bits, or those whose name contains a text."""
+        """The I/O registers with their bit fields: all of them, or those whose name contains a text."""
         return await self._transport.perform(calls.io_registers(contains))
 
     async def write_io_register(self, name: str, value: int) -> None:
@@ -212,27 +214,27 @@ class AsyncClient:
         await self._transport.perform(calls.write_io_register(name, value))
 
     async def cycles(self) -> int:
-        """Clock cycles since the last reset. A window does not have them."""
+        """Clock cycles since the last reset. Not available with an mGBA window."""
         return await self._transport.perform(calls.cycles().call())
 
     # The past.
 
     async def history(self, first: int = 0) -> History:
-        """What the emulator keeps of the past, from the frame `first` on. A window begins to keep states with this call."""
+        """The history that the emulator keeps, from frame `first` on. With an mGBA window, the first call starts it."""
         return await self._transport.perform(calls.history(first))
 
     async def history_screen(self, frame: int, line: int) -> Screen:
-        """The small picture of a frame; `history` says which frames have one."""
+        """The small picture of a past frame. `history` lists the frames that have one."""
         return await self._transport.perform(calls.history_screen(frame, line))
 
     async def rewind(self, frame: int, line: int | None = None) -> Rewound:
-        """Goes back to a frame of the past, on this line or another one: docs/api.md#going-back."""
+        """Goes back to a past frame, on the present line of the history or another one: docs/api.md#going-back."""
         return await self._transport.perform(calls.rewind(frame, line))
 
     # Cheats.
 
     async def cheats(self) -> list[Cheat]:
-        """The cheats of the game. A window does not have them."""
+        """The cheats of the game. Not available with an mGBA window."""
         return await self._transport.perform(calls.cheats())
 
     async def add_cheat(
@@ -242,7 +244,7 @@ class AsyncClient:
         return await self._transport.perform(calls.add_cheat(codes, name, kind, enabled).call())
 
     async def load_cheats(self, path: str) -> int:
-        """Adds the cheats of a file of mGBA, and returns how many there are. The path is on the emulator's machine."""
+        """Adds the cheats of an mGBA cheat file, and returns how many. The path is on the emulator's machine."""
         return await self._transport.perform(calls.load_cheats(path).call())
 
     async def enable_cheat(self, id: int, enabled: bool = True) -> None:
@@ -250,11 +252,11 @@ class AsyncClient:
         await self._transport.perform(calls.enable_cheat(id, enabled).call())
 
     async def remove_cheat(self, id: int | None = None) -> None:
-        """Removes a cheat, or all."""
+        """Removes a cheat, or all cheats."""
         await self._transport.perform(calls.remove_cheat(id).call())
 
     async def symbols(self, contains: str | None = None) -> dict[str, Symbol]:
-        """The names of addresses of the loaded game, or those that contain a text."""
+        """The symbols of the loaded game: all of them, or those whose name contains a text."""
         found: dict[str, Symbol] = {}
         after, more = None, True
         while more:
@@ -271,19 +273,19 @@ class AsyncClient:
         Args:
             keys: The keys, such as `"A"` or `"Up+B"`.
             frames: The number of frames.
-            wait: Whether to wait until the keys are released. Without frames, for example while the emulator is paused,
-                this fails.
+            wait: Whether to wait until the keys are released. This fails if no frames run, for example while the
+                emulator is paused.
         """
         return await self._keys(calls.press(keys, frames), wait)
 
     async def play(self, presses: Presses, *, wait: bool = False, append: bool = False) -> Timeline:
-        """Presses keys one after the other.
+        """Presses keys one after another.
 
         Args:
-            presses: Text such as `"A:2 .:10 Up+B:30"`: keys, `.` for no key, and after the colon the number of frames; or
+            presses: Text such as `"A:2 .:10 Up+B:30"`: keys (`.` for no key), a colon, and the number of frames. Or
                 pairs such as `[("A", 2), ("", 10)]`.
             wait: Whether to wait until the keys are released.
-            append: Whether to begin after everything that plays or waits, instead of in the next frame.
+            append: Whether to begin after the end of all other timelines, instead of in the next frame.
         """
         return await self._keys(calls.play(presses, append), wait)
 
@@ -291,11 +293,11 @@ class AsyncClient:
         return await self._transport.perform(calls.until_over(operation) if wait else operation.call())
 
     async def cancel(self, timeline: Timeline | None = None) -> bool:
-        """Ends a timeline of `press` or `play`, or all. Returns whether there was one."""
+        """Ends a timeline of `press` or `play`, or all timelines. Returns whether there was one."""
         return await self._transport.perform(calls.cancel(None if timeline is None else timeline.id))
 
     async def cancelled(self, timeline: Timeline) -> bool | None:
-        """Whether a timeline ended early; None while it plays."""
+        """Whether a timeline ended early; None if it still plays."""
         return await self._transport.perform(calls.progress(timeline.id))
 
     @starting
@@ -305,7 +307,7 @@ class AsyncClient:
         return AsyncHeld(self._transport, calls.release(keys).call())
 
     async def release(self, keys: Keys | None = None) -> None:
-        """Releases held keys, or all."""
+        """Releases these keys, or all held keys."""
         await self._transport.perform(calls.release(keys).call())
 
     # Frames.
@@ -315,12 +317,12 @@ class AsyncClient:
         return await self._transport.perform(calls.frame().call())
 
     async def advance(self, frames: int = 1, *, draw: bool = True) -> int:  # noqa: ARG002
-        """Runs frames now and returns the frame counter. A window does this in lockstep only.
+        """Runs frames now and returns the frame counter. With an mGBA window, this works only in lockstep.
 
         Args:
             frames: The number of frames.
-            draw: For programs that also use `framewire.load`. A server draws the frames that somebody looks at, whatever
-                this says, and `screen()` is the picture of the last frame.
+            draw: Has no effect; it is for programs that also use `framewire.load`. A server draws each frame whose
+                picture is needed, and `screen()` returns the picture of the last frame.
         """
         frames = whole(frames, "frames")
         while frames > calls.MOST_FRAMES:
@@ -344,15 +346,15 @@ class AsyncClient:
         """Runs frames only in `advance`, until `resume`, or until the end of `async with client.lockstep():`.
 
         Args:
-            timeout: Lockstep ends after this many milliseconds without a request, 1 to 60,000. It also ends with the
-                connection; a request during which that happens raises `ConnectionLost`.
+            timeout: Lockstep ends after this many milliseconds without a request, 1 to 60,000. It also ends when the
+                connection breaks; a request that has no reply at that time raises `ConnectionLost`.
         """
         await self._transport.perform(calls.lockstep(timeout).call())
         self._transport.lockstep(True)
         return AsyncHeld(self._transport, calls.lockstep(0).call())
 
     async def set_speed(self, speed: float | str) -> None:
-        """Changes the speed: a multiple of the console's, 0.01 to 1000, or `"unlimited"`. A window cannot do this."""
+        """Sets the speed: a factor from 0.01 to 1000, or `"unlimited"`. Not available with an mGBA window."""
         await self._transport.perform(calls.set_speed(speed))
 
     async def reset(self) -> None:
@@ -375,13 +377,13 @@ class AsyncClient:
 
         Args:
             frame: Wait for the picture of this frame instead.
-            timeout: How many milliseconds to wait for it, up to 60,000; 10,000 by default.
+            timeout: How many milliseconds to wait for that frame, up to 60,000; 10,000 by default.
         """
         return await self._transport.perform(calls.screen(frame, timeout))
 
     @starting_stream
     async def audio(self) -> AsyncAudio:
-        """The sound from now on, as an iterator of `AudioChunk`. A window does not have it."""
+        """The sound from now on, as an iterator of `AudioChunk`. Not available with an mGBA window."""
         url, token, ssl = self._audio
         stack = AsyncExitStack()
         try:
@@ -397,11 +399,11 @@ class AsyncClient:
         return AsyncAudio(socket, stack)
 
     async def save_state(self, flags: int | None = None) -> bytes:
-        """The state, as mGBA saves it. `flags` says what it includes: docs/states.md."""
+        """Saves the state, in mGBA's format. `flags` chooses what it includes: docs/states.md."""
         return await self._transport.perform(calls.save_state(flags))
 
     async def load_state(self, state: bytes, flags: int | None = None, *, force: bool = False) -> int:
-        """Loads a state and returns the frame counter. `force` loads a state of another game."""
+        """Loads a state and returns the frame counter. `force` also accepts a state of another game."""
         return await self._transport.perform(calls.load_state(state, flags, force))
 
     # Expressions.
@@ -413,10 +415,10 @@ class AsyncClient:
         return value
 
     async def wait(self, expression: str, timeout_frames: int = 600) -> Waited:
-        """Waits until an expression is true after a frame. The game must run.
+        """Waits until an expression is true after a frame. The game must be running.
 
         Raises:
-            WaitTimeout: It did not become true in `timeout_frames` frames.
+            WaitTimeout: The expression did not become true in `timeout_frames` frames.
         """
         return await self._transport.perform(calls.wait(expression, timeout_frames))
 
@@ -429,14 +431,14 @@ class AsyncClient:
         operations: Sequence[Mapping[str, Any]] = (),
         then: Sequence[Mapping[str, Any]] = (),
     ) -> dict[str, Any]:
-        """Plays steps until conditions hold, and performs operations at exactly that frame: docs/api.md.
+        """Plays steps until conditions hold, and performs operations at exactly the frame where they hold: docs/api.md.
 
         Args:
             steps: Such as `[{"sequence": "A:2"}, {"hold": "Right", "until": "paddle_x > 2200", "frames": 120}]`.
             stop: Conditions that end the whole run.
             values: Expressions whose values at the last frame are returned, by name or in a list.
-            operations: Operations of a batch before the first frame.
-            then: Operations of a batch at the last frame.
+            operations: Operations to perform before the first frame, as in a batch.
+            then: Operations to perform after the last frame, as in a batch.
 
         Returns:
             The reply: `why`, `condition`, `frames`, `frame`, `steps`, `ops`, `then` and `values`.
@@ -445,7 +447,7 @@ class AsyncClient:
 
     @starting_stream
     async def watch(self, *expressions: str) -> AsyncWatch:
-        """Reports each change of expressions, from now on, frame by frame, as an iterator of `Change`."""
+        """Watches expressions. Returns an iterator that reports each change, frame by frame, as a `Change`."""
         if not expressions:
             raise InvalidRequest("watch() needs an expression, such as watch('score')", parameter="expressions")
         watch = AsyncWatch(self._transport, expressions)
@@ -454,7 +456,7 @@ class AsyncClient:
 
     @starting_stream
     async def events(self) -> AsyncEvents:
-        """Reports what happens to the emulator, such as `reset`, as an iterator of `Event`: docs/watches.md."""
+        """Reports events of the emulator, such as `reset`. Returns an iterator of `Event`: docs/watches.md."""
         events = AsyncEvents(self._transport)
         await events.begin()
         return events
@@ -489,8 +491,8 @@ class AsyncClient:
             name: The name of the recording.
             start: `state`, the current state, or `power-on`, which resets the console.
             every: Frames from one hash of the picture to the next; 60 by default.
-            note: Text to keep with it.
-            replace: Whether to overwrite a recording of this name.
+            note: Text to store in the recording.
+            replace: Whether to overwrite a recording with the same name.
         """
         info = await self._transport.perform(calls.start_recording(name, start, every, note, replace))
         return AsyncRecording(self._transport, info)
@@ -498,24 +500,24 @@ class AsyncClient:
     async def replay(
         self, name: str, *, speed: float | None = None, restore: bool = False, through: bool = False
     ) -> ReplayReport:
-        """Replays a recording and compares it.
+        """Replays a recording and compares its hashes with those of the replay.
 
         Args:
             name: The name of the recording.
             speed: A multiple of the console's speed; by default as fast as possible.
-            restore: Whether to put the emulator back into its earlier state afterwards.
-            through: Whether to continue after a difference.
+            restore: Whether to restore the emulator's earlier state after the replay.
+            through: Whether to continue after the first difference.
         """
         return await self._transport.perform(calls.replay(name, speed, restore, through))
 
-    # Everything else.
+    # All other methods of the server.
 
     async def call(self, method: str, *, changes: bool, **params: Any) -> Any:
         """Calls any method of docs/json-rpc.md.
 
         Args:
             method: The name of the method.
-            changes: Whether it changes something. Then it gets an idempotency key.
-            params: Its parameters.
+            changes: Whether the method changes something. If so, the request gets an idempotency key.
+            params: The parameters of the method.
         """
         return await self._transport.perform(calls.Call(method, params, calls.same, changes))

@@ -48,7 +48,7 @@ from framewire.screen import Screen
 T = TypeVar("T")
 
 LOCAL = "http://127.0.0.1:5000"
-"""Where `framewire serve` listens."""
+"""The default address of `framewire serve`."""
 
 
 def connect(
@@ -63,14 +63,14 @@ def connect(
     """Connects to a Framewire server.
 
     Args:
-        url: The address of the server; without it the variable FRAMEWIRE_URL of the environment, or
+        url: The address of the server. The default is the environment variable FRAMEWIRE_URL, or
             `http://127.0.0.1:5000`.
-        emulator: The name of the emulator; without it the first one.
+        emulator: The name of the emulator. The default is the first one of the server.
         token: The token, if the server needs one.
-        timeout: The connection counts as broken after this many seconds without any sign of the server.
-        retry: After a broken connection, the client tries for this many seconds to connect again. It then sends requests
-            again whose reply is missing; the server performs none of them twice.
-        ssl: What to check of a server with `https`, for example `ssl.create_default_context(cafile="cert.pem")`.
+        timeout: The connection counts as broken after this many seconds without data from the server.
+        retry: After the connection has broken, the client tries to connect again for this many seconds. It then repeats
+            requests without a reply. The server performs none of them twice.
+        ssl: How to check the certificate of an `https` server, such as `ssl.create_default_context(cafile="cert.pem")`.
 
     Raises:
         ConnectionFailed: There is no server at this address.
@@ -84,10 +84,12 @@ def connect(
 
 
 class Client:
-    """An emulator of a Framewire server. All methods raise `FramewireError`; each reply was made at a frame boundary.
+    """An emulator of a Framewire server. All methods can raise `FramewireError`. Requests are performed between two frames.
+
+    Some methods are not available if the emulator is an mGBA window; their descriptions say so.
 
     Attributes:
-        memory: The memory, with brackets: `client.memory["score"]`.
+        memory: The memory. Brackets read it: `client.memory["score"]`.
         snapshots: The server's savestates with names.
         recordings: The server's recordings.
     """
@@ -115,13 +117,13 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Closes the connection. Its watches end; the emulator runs on."""
+        """Closes the connection and its watches. The emulator continues to run."""
         self._transport.close()
 
     # Memory.
 
     def read(self, address: Address, type: NumberType | None = None, *, domain: str | None = None) -> int:
-        """Reads a number, by default of the symbol's type, or one byte."""
+        """Reads a number. The default type is that of the symbol; without one, it is one byte."""
         return self._transport.perform(calls.read(address, type, domain).call())
 
     def read_many(
@@ -137,11 +139,11 @@ class Client:
     def read_array(
         self, address: Address, type: NumberType | npt.DTypeLike, count: int, *, domain: str | None = None
     ) -> npt.NDArray[Any]:
-        """Reads numbers in a row, of a type such as `"u16"` or a little-endian NumPy type. The array is yours to change."""
+        """Reads consecutive numbers into a new array. `type` is a name such as `"u16"`, or a NumPy type."""
         return self._transport.perform(calls.read_array(address, type, count, domain).call())
 
     def write(self, address: Address, value: int, type: NumberType | None = None, *, domain: str | None = None) -> None:
-        """Writes a number, by default of the symbol's type, or one byte."""
+        """Writes a number. The default type is that of the symbol; without one, it is one byte."""
         self._transport.perform(calls.write(address, value, type, domain).call())
 
     def write_bytes(self, address: Address, data: Data, *, domain: str | None = None) -> None:
@@ -149,19 +151,19 @@ class Client:
         self._transport.perform(calls.write_bytes(address, data, domain).call())
 
     def freeze(self, address: Address, value: int, type: NumberType | None = None) -> None:
-        """Keeps a number in memory: it is written now, and again after each frame, until `unfreeze`."""
+        """Freezes a number in memory: writes it now, and again after each frame, until `unfreeze`."""
         self._transport.perform(calls.freeze(address, value, type).call())
 
     def unfreeze(self, address: Address | None = None) -> bool:
-        """Ends `freeze` of an address, or all. Returns whether there was one."""
+        """Unfreezes an address, or all addresses. Returns whether there was one."""
         return self._transport.perform(calls.unfreeze(address).call())
 
     def frozen(self) -> list[dict[str, Any]]:
-        """What `freeze` keeps: dictionaries with `address`, and `type` and `value` or `data`."""
+        """The frozen values: dictionaries with `address`, and either `type` and `value`, or `data`."""
         return self._transport.perform(calls.frozen().call())
 
     def read_text(self, address: Address, length: int) -> str:
-        """Reads the text in up to 4,096 bytes, up to its end, in the characters of the game: docs/api.md."""
+        """Reads a text of at most `length` bytes (up to 4,096), in the game's character encoding: docs/api.md."""
         return self._transport.perform(calls.read_text(address, length).call())
 
     def find(
@@ -175,17 +177,17 @@ class Client:
         areas: Sequence[Mapping[str, Any]] = (),
         limit: int = 100,
     ) -> list[Found]:
-        """Finds places in memory that hold a text, bytes or a number in another form. Give exactly one of the first five.
+        """Finds a text, bytes, a number or a pointer in memory. Pass exactly one of the first five arguments.
 
         Args:
-            text: A text, in the characters of the game.
-            bytes: Bytes.
-            float: A floating point number of 32 bits.
+            text: A text, in the game's character encoding.
+            bytes: The bytes to find.
+            float: A 32-bit floating-point number.
             bcd: A number in binary-coded decimal.
-            pointer_to: An address, to find pointers to it.
+            pointer_to: An address. Pointers to it are found.
             areas: Where to look, such as `[{"domain": "iwram"}, {"address": "scratch", "length": 256}]`; by default in
                 the work RAM.
-            limit: The most places.
+            limit: The largest number of places to return.
         """
         wanted = {"text": text, "bytes": bytes, "float": float, "bcd": bcd, "pointer_to": pointer_to}
         return self._transport.perform(calls.find(wanted, areas, limit))
@@ -193,15 +195,15 @@ class Client:
     # The machine.
 
     def registers(self) -> dict[str, int]:
-        """The registers of the processor by name, unsigned, all of the same moment."""
+        """The registers of the processor by name, as unsigned numbers. All are read at the same frame."""
         return self._transport.perform(calls.registers())
 
     def write_register(self, name: str, value: int) -> None:
-        """Writes a register of the processor: a number of 32 bits, with or without a sign."""
+        """Writes a register of the processor. The value is a signed or unsigned 32-bit number."""
         self._transport.perform(calls.write_register(name, value))
 
     def io_registers(self, contains: str | None = None) -> list[IoRegister]:
-        """The I/O registers with the names of their bits, or those whose name contains a text."""
+        """The I/O registers with their bit fields: all of them, or those whose name contains a text."""
         return self._transport.perform(calls.io_registers(contains))
 
     def write_io_register(self, name: str, value: int) -> None:
@@ -209,27 +211,27 @@ class Client:
         self._transport.perform(calls.write_io_register(name, value))
 
     def cycles(self) -> int:
-        """Clock cycles since the last reset. A window does not have them."""
+        """Clock cycles since the last reset. Not available with an mGBA window."""
         return self._transport.perform(calls.cycles().call())
 
     # The past.
 
     def history(self, first: int = 0) -> History:
-        """What the emulator keeps of the past, from the frame `first` on. A window begins to keep states with this call."""
+        """The history that the emulator keeps, from frame `first` on. With an mGBA window, the first call starts it."""
         return self._transport.perform(calls.history(first))
 
     def history_screen(self, frame: int, line: int) -> Screen:
-        """The small picture of a frame; `history` says which frames have one."""
+        """The small picture of a past frame. `history` lists the frames that have one."""
         return self._transport.perform(calls.history_screen(frame, line))
 
     def rewind(self, frame: int, line: int | None = None) -> Rewound:
-        """Goes back to a frame of the past, on this line or another one: docs/api.md#going-back."""
+        """Goes back to a past frame, on the present line of the history or another one: docs/api.md#going-back."""
         return self._transport.perform(calls.rewind(frame, line))
 
     # Cheats.
 
     def cheats(self) -> list[Cheat]:
-        """The cheats of the game. A window does not have them."""
+        """The cheats of the game. Not available with an mGBA window."""
         return self._transport.perform(calls.cheats())
 
     def add_cheat(
@@ -239,7 +241,7 @@ class Client:
         return self._transport.perform(calls.add_cheat(codes, name, kind, enabled).call())
 
     def load_cheats(self, path: str) -> int:
-        """Adds the cheats of a file of mGBA, and returns how many there are. The path is on the emulator's machine."""
+        """Adds the cheats of an mGBA cheat file, and returns how many. The path is on the emulator's machine."""
         return self._transport.perform(calls.load_cheats(path).call())
 
     def enable_cheat(self, id: int, enabled: bool = True) -> None:
@@ -247,11 +249,11 @@ class Client:
         self._transport.perform(calls.enable_cheat(id, enabled).call())
 
     def remove_cheat(self, id: int | None = None) -> None:
-        """Removes a cheat, or all."""
+        """Removes a cheat, or all cheats."""
         self._transport.perform(calls.remove_cheat(id).call())
 
     def symbols(self, contains: str | None = None) -> dict[str, Symbol]:
-        """The names of addresses of the loaded game, or those that contain a text."""
+        """The symbols of the loaded game: all of them, or those whose name contains a text."""
         found: dict[str, Symbol] = {}
         after, more = None, True
         while more:
@@ -268,19 +270,19 @@ class Client:
         Args:
             keys: The keys, such as `"A"` or `"Up+B"`.
             frames: The number of frames.
-            wait: Whether to wait until the keys are released. Without frames, for example while the emulator is paused,
-                this fails.
+            wait: Whether to wait until the keys are released. This fails if no frames run, for example while the
+                emulator is paused.
         """
         return self._keys(calls.press(keys, frames), wait)
 
     def play(self, presses: Presses, *, wait: bool = False, append: bool = False) -> Timeline:
-        """Presses keys one after the other.
+        """Presses keys one after another.
 
         Args:
-            presses: Text such as `"A:2 .:10 Up+B:30"`: keys, `.` for no key, and after the colon the number of frames; or
+            presses: Text such as `"A:2 .:10 Up+B:30"`: keys (`.` for no key), a colon, and the number of frames. Or
                 pairs such as `[("A", 2), ("", 10)]`.
             wait: Whether to wait until the keys are released.
-            append: Whether to begin after everything that plays or waits, instead of in the next frame.
+            append: Whether to begin after the end of all other timelines, instead of in the next frame.
         """
         return self._keys(calls.play(presses, append), wait)
 
@@ -288,11 +290,11 @@ class Client:
         return self._transport.perform(calls.until_over(operation) if wait else operation.call())
 
     def cancel(self, timeline: Timeline | None = None) -> bool:
-        """Ends a timeline of `press` or `play`, or all. Returns whether there was one."""
+        """Ends a timeline of `press` or `play`, or all timelines. Returns whether there was one."""
         return self._transport.perform(calls.cancel(None if timeline is None else timeline.id))
 
     def cancelled(self, timeline: Timeline) -> bool | None:
-        """Whether a timeline ended early; None while it plays."""
+        """Whether a timeline ended early; None if it still plays."""
         return self._transport.perform(calls.progress(timeline.id))
 
     def hold(self, keys: Keys) -> Held:
@@ -301,7 +303,7 @@ class Client:
         return Held(self._transport, calls.release(keys).call())
 
     def release(self, keys: Keys | None = None) -> None:
-        """Releases held keys, or all."""
+        """Releases these keys, or all held keys."""
         self._transport.perform(calls.release(keys).call())
 
     # Frames.
@@ -311,12 +313,12 @@ class Client:
         return self._transport.perform(calls.frame().call())
 
     def advance(self, frames: int = 1, *, draw: bool = True) -> int:  # noqa: ARG002
-        """Runs frames now and returns the frame counter. A window does this in lockstep only.
+        """Runs frames now and returns the frame counter. With an mGBA window, this works only in lockstep.
 
         Args:
             frames: The number of frames.
-            draw: For programs that also use `framewire.load`. A server draws the frames that somebody looks at, whatever
-                this says, and `screen()` is the picture of the last frame.
+            draw: Has no effect; it is for programs that also use `framewire.load`. A server draws each frame whose
+                picture is needed, and `screen()` returns the picture of the last frame.
         """
         frames = whole(frames, "frames")
         while frames > calls.MOST_FRAMES:
@@ -338,15 +340,15 @@ class Client:
         """Runs frames only in `advance`, until `resume`, or until the end of `with client.lockstep():`.
 
         Args:
-            timeout: Lockstep ends after this many milliseconds without a request, 1 to 60,000. It also ends with the
-                connection; a request during which that happens raises `ConnectionLost`.
+            timeout: Lockstep ends after this many milliseconds without a request, 1 to 60,000. It also ends when the
+                connection breaks; a request that has no reply at that time raises `ConnectionLost`.
         """
         self._transport.perform(calls.lockstep(timeout).call())
         self._transport.lockstep(True)
         return Held(self._transport, calls.lockstep(0).call())
 
     def set_speed(self, speed: float | str) -> None:
-        """Changes the speed: a multiple of the console's, 0.01 to 1000, or `"unlimited"`. A window cannot do this."""
+        """Sets the speed: a factor from 0.01 to 1000, or `"unlimited"`. Not available with an mGBA window."""
         self._transport.perform(calls.set_speed(speed))
 
     def reset(self) -> None:
@@ -369,12 +371,12 @@ class Client:
 
         Args:
             frame: Wait for the picture of this frame instead.
-            timeout: How many milliseconds to wait for it, up to 60,000; 10,000 by default.
+            timeout: How many milliseconds to wait for that frame, up to 60,000; 10,000 by default.
         """
         return self._transport.perform(calls.screen(frame, timeout))
 
     def audio(self) -> Audio:
-        """The sound from now on, as an iterator of `AudioChunk`. A window does not have it."""
+        """The sound from now on, as an iterator of `AudioChunk`. Not available with an mGBA window."""
         url, token, ssl = self._audio
         stack = ExitStack()
         try:
@@ -390,11 +392,11 @@ class Client:
         return Audio(socket, stack)
 
     def save_state(self, flags: int | None = None) -> bytes:
-        """The state, as mGBA saves it. `flags` says what it includes: docs/states.md."""
+        """Saves the state, in mGBA's format. `flags` chooses what it includes: docs/states.md."""
         return self._transport.perform(calls.save_state(flags))
 
     def load_state(self, state: bytes, flags: int | None = None, *, force: bool = False) -> int:
-        """Loads a state and returns the frame counter. `force` loads a state of another game."""
+        """Loads a state and returns the frame counter. `force` also accepts a state of another game."""
         return self._transport.perform(calls.load_state(state, flags, force))
 
     # Expressions.
@@ -406,10 +408,10 @@ class Client:
         return value
 
     def wait(self, expression: str, timeout_frames: int = 600) -> Waited:
-        """Waits until an expression is true after a frame. The game must run.
+        """Waits until an expression is true after a frame. The game must be running.
 
         Raises:
-            WaitTimeout: It did not become true in `timeout_frames` frames.
+            WaitTimeout: The expression did not become true in `timeout_frames` frames.
         """
         return self._transport.perform(calls.wait(expression, timeout_frames))
 
@@ -422,14 +424,14 @@ class Client:
         operations: Sequence[Mapping[str, Any]] = (),
         then: Sequence[Mapping[str, Any]] = (),
     ) -> dict[str, Any]:
-        """Plays steps until conditions hold, and performs operations at exactly that frame: docs/api.md.
+        """Plays steps until conditions hold, and performs operations at exactly the frame where they hold: docs/api.md.
 
         Args:
             steps: Such as `[{"sequence": "A:2"}, {"hold": "Right", "until": "paddle_x > 2200", "frames": 120}]`.
             stop: Conditions that end the whole run.
             values: Expressions whose values at the last frame are returned, by name or in a list.
-            operations: Operations of a batch before the first frame.
-            then: Operations of a batch at the last frame.
+            operations: Operations to perform before the first frame, as in a batch.
+            then: Operations to perform after the last frame, as in a batch.
 
         Returns:
             The reply: `why`, `condition`, `frames`, `frame`, `steps`, `ops`, `then` and `values`.
@@ -437,7 +439,7 @@ class Client:
         return self._transport.perform(calls.run(steps, stop, values, operations, then))
 
     def watch(self, *expressions: str) -> Watch:
-        """Reports each change of expressions, from now on, frame by frame, as an iterator of `Change`."""
+        """Watches expressions. Returns an iterator that reports each change, frame by frame, as a `Change`."""
         if not expressions:
             raise InvalidRequest("watch() needs an expression, such as watch('score')", parameter="expressions")
         watch = Watch(self._transport, expressions)
@@ -445,7 +447,7 @@ class Client:
         return watch
 
     def events(self) -> Events:
-        """Reports what happens to the emulator, such as `reset`, as an iterator of `Event`: docs/watches.md."""
+        """Reports events of the emulator, such as `reset`. Returns an iterator of `Event`: docs/watches.md."""
         events = Events(self._transport)
         events.begin()
         return events
@@ -479,8 +481,8 @@ class Client:
             name: The name of the recording.
             start: `state`, the current state, or `power-on`, which resets the console.
             every: Frames from one hash of the picture to the next; 60 by default.
-            note: Text to keep with it.
-            replace: Whether to overwrite a recording of this name.
+            note: Text to store in the recording.
+            replace: Whether to overwrite a recording with the same name.
         """
         info = self._transport.perform(calls.start_recording(name, start, every, note, replace))
         return Recording(self._transport, info)
@@ -488,24 +490,24 @@ class Client:
     def replay(
         self, name: str, *, speed: float | None = None, restore: bool = False, through: bool = False
     ) -> ReplayReport:
-        """Replays a recording and compares it.
+        """Replays a recording and compares its hashes with those of the replay.
 
         Args:
             name: The name of the recording.
             speed: A multiple of the console's speed; by default as fast as possible.
-            restore: Whether to put the emulator back into its earlier state afterwards.
-            through: Whether to continue after a difference.
+            restore: Whether to restore the emulator's earlier state after the replay.
+            through: Whether to continue after the first difference.
         """
         return self._transport.perform(calls.replay(name, speed, restore, through))
 
-    # Everything else.
+    # All other methods of the server.
 
     def call(self, method: str, *, changes: bool, **params: Any) -> Any:
         """Calls any method of docs/json-rpc.md.
 
         Args:
             method: The name of the method.
-            changes: Whether it changes something. Then it gets an idempotency key.
-            params: Its parameters.
+            changes: Whether the method changes something. If so, the request gets an idempotency key.
+            params: The parameters of the method.
         """
         return self._transport.perform(calls.Call(method, params, calls.same, changes))

@@ -1,11 +1,12 @@
 """An emulator in this process: `framewire.load`.
 
-A `Core` has the methods of `Emulator`, like the client of a server. Time passes only in methods that need it: `advance`,
-`wait`, `press(..., wait=True)`, and the next item of a watch, of events or of sound. They run frames as fast as possible,
-on the thread that calls them and without the interpreter's lock, so any number of cores can run at the same time.
+A `Core` has the methods of `Emulator`, like the client of a server. Frames run only in methods that need them:
+`advance`, `wait`, `press(..., wait=True)`, and the methods that wait for the next item of a watch, of events or of
+sound. These run frames as fast as possible, on the thread that calls them and without the interpreter's lock. So any
+number of cores can run at the same time.
 
-The methods for memory are in `_core_memory.py`; what methods return is in `_core_streams.py`, `_core_batch.py` and
-`_core_files.py`.
+The methods for memory are in `_core_memory.py`. The classes of objects that methods return are in `_core_streams.py`,
+`_core_batch.py` and `_core_files.py`.
 """
 
 from __future__ import annotations
@@ -55,11 +56,11 @@ _BITS = {name: 1 << bit for bit, name in enumerate(("A", "B", "Select", "Start",
 _ALL_KEYS = (1 << len(_BITS)) - 1
 
 _SAVED = 2 | 8
-"""The battery save and the cartridge's clock, in mGBA's flags."""
+"""mGBA's flags for the battery save and the cartridge's clock."""
 
 
 _CHUNK = 600
-"""Frames that run before an interrupt from the keyboard is seen."""
+"""How many frames run before Python can react to an interrupt from the keyboard."""
 
 
 def load(
@@ -81,19 +82,21 @@ def load(
     Args:
         rom: The path of the ROM.
         symbols: Symbol files: names for addresses.
-        clock: The time at which the cartridge's clock starts; it then follows the frames. None is this machine's clock.
-        data: The folder of snapshots and recordings, as `framewire serve --data` has it. Without it, they are deleted when
-            the core is closed.
+        clock: The time at which the cartridge's clock starts; it then follows the frames. None uses this machine's
+            clock.
+        data: The folder of snapshots and recordings, as for `framewire serve --data`. If it is None, they are deleted
+            when the core is closed.
         patch: An IPS, UPS or BPS file, which is applied to the ROM in memory.
-        cheats: Files of cheats, as mGBA writes them.
-        bios: The console's BIOS. Without it, mGBA's replacement starts the game at once.
-        gb_model: The model of a Game Boy: "dmg", "mgb", "sgb", "sgb2", "cgb" or "agb". None chooses by the ROM.
-        gb_palette: The colours of a Game Boy without colours, from white to black: "e0f8d0,88c070,346856,081820".
-        sgb_borders: Whether pictures of a Super Game Boy have its border.
+        cheats: Cheat files of mGBA.
+        bios: The console's BIOS. If it is None, mGBA uses its own replacement, which starts the game at once.
+        gb_model: The model of a Game Boy: "dmg", "mgb", "sgb", "sgb2", "cgb" or "agb". None chooses the model from the
+            ROM.
+        gb_palette: The colours of a monochrome Game Boy, from white to black, such as "e0f8d0,88c070,346856,081820".
+        sgb_borders: Whether pictures of a Super Game Boy include its border.
         save_type: The save memory of a GBA game: "auto", "none", "sram", "sram512", "flash512", "flash1m", "eeprom" or
             "eeprom512".
 
-    `Core.load` takes over `gb_model`, `gb_palette` and `sgb_borders` for another game.
+    `Core.load` keeps `gb_model`, `gb_palette` and `sgb_borders` when it loads another game.
     """
     return Core(
         rom,
@@ -114,7 +117,7 @@ class Core(CoreMemory):
     """An emulator in this process. See `load`.
 
     Attributes:
-        memory: The memory, with brackets: `core.memory["score"]`.
+        memory: The memory. Brackets read and write it: `core.memory["score"]`.
         snapshots: Savestates with names.
         recordings: Recordings with names.
     """
@@ -197,11 +200,11 @@ class Core(CoreMemory):
     # The machine.
 
     def registers(self) -> dict[str, int]:
-        """The registers of the processor by name, unsigned."""
+        """The registers of the processor by name, as unsigned numbers."""
         return self._core.registers()
 
     def write_register(self, name: str, value: int) -> None:
-        """Writes a register of the processor: a number of 32 bits, with or without a sign."""
+        """Writes a register of the processor. The value is a signed or unsigned 32-bit number."""
         number = whole(value, "value")
         if not -0x8000_0000 <= number <= 0xFFFF_FFFF:
             raise InvalidRequest(f"value is {number}; use a number from -2147483648 to 4294967295", parameter="value")
@@ -229,7 +232,7 @@ class Core(CoreMemory):
         return self._core.add_cheat(name, kind, codes_text(codes), enabled)
 
     def load_cheats(self, path: str) -> int:
-        """Adds the cheats of a file of mGBA, and returns how many there are."""
+        """Adds the cheats of an mGBA cheat file, and returns how many."""
         return self._core.load_cheats(os.fspath(path))
 
     def enable_cheat(self, id: int, enabled: bool = True) -> None:
@@ -237,11 +240,11 @@ class Core(CoreMemory):
         self._core.enable_cheat(u32(id, "id", 0), enabled)
 
     def remove_cheat(self, id: int | None = None) -> None:
-        """Removes a cheat, or all."""
+        """Removes a cheat, or all cheats."""
         self._core.remove_cheat(0 if id is None else cheat_number(id))
 
     def symbols(self, contains: str | None = None) -> dict[str, Symbol]:
-        """The names of addresses of the game, or those that contain a text."""
+        """The symbols of the game: all of them, or those whose name contains a text."""
         if self._symbols is None:
             self._symbols = {
                 name: Symbol(name, address, kind, count, doc) for name, address, kind, count, doc in self._core.symbols()
@@ -264,7 +267,7 @@ class Core(CoreMemory):
         return self._play(f"{'+'.join(names)}:{u32(frames, 'frames', 1)}", wait)
 
     def play(self, presses: Presses, *, wait: bool = False) -> Timeline:
-        """Presses keys one after the other, from the next frame on: `play("A:2 .:10 Up+B:30")`.
+        """Presses keys one after another, from the next frame on: `play("A:2 .:10 Up+B:30")`.
 
         Args:
             presses: The text, or pairs such as `[("A", 2), ("", 10)]`.
@@ -281,7 +284,7 @@ class Core(CoreMemory):
         return Timeline(number, first, first + frames - 1, self._core.timeline(number))
 
     def cancel(self, timeline: Timeline | None = None) -> bool:
-        """Ends a timeline of `press` or `play`, or all. Returns whether there was one.
+        """Ends a timeline of `press` or `play`, or all timelines. Returns whether there was one.
 
         Raises:
             NotFound: This timeline is not running.
@@ -293,7 +296,7 @@ class Core(CoreMemory):
         return ended
 
     def cancelled(self, timeline: Timeline) -> bool | None:
-        """Whether a timeline ended early; None while it plays."""
+        """Whether a timeline ended early; None if it still plays."""
         return self._core.timeline(timeline.id)
 
     def hold(self, keys: Keys) -> Held:
@@ -304,7 +307,7 @@ class Core(CoreMemory):
         return Held(lambda: self._core.set_keys(0, mask))
 
     def release(self, keys: Keys | None = None) -> None:
-        """Releases held keys, or all."""
+        """Releases these keys, or all held keys."""
         self._core.set_keys(0, _ALL_KEYS if keys is None else _mask(key_names(keys)))
         self._report()
 
@@ -319,8 +322,8 @@ class Core(CoreMemory):
 
         Args:
             frames: The number of frames.
-            draw: Whether the last frame is drawn; the others are not. Without it, frames take less time, and `screen()`
-                raises `Conflict` until a frame is drawn. The game does not depend on it.
+            draw: Whether to draw the last frame; the others are not drawn. With `draw=False`, the frames take less
+                time, but `screen()` raises `Conflict` until a frame is drawn. The game runs in the same way.
         """
         self._run(u32(frames, "frames", 1), draw)
         return self._core.frame()
@@ -333,19 +336,19 @@ class Core(CoreMemory):
         self._report()
 
     def pause(self) -> Held:
-        """For programs that also work with other emulators: this one always waits for `advance`."""
+        """Has no effect; it is for programs that also use other emulators. This emulator always waits for `advance`."""
         return Held(lambda: None)
 
     def resume(self) -> None:
-        """For programs that also work with other emulators: this one always waits for `advance`."""
+        """Has no effect; it is for programs that also use other emulators. This emulator always waits for `advance`."""
 
     def lockstep(self, timeout: int = 10_000) -> Held:
-        """For programs that also work with other emulators: this one always waits for `advance`."""
+        """Has no effect; it is for programs that also use other emulators. This emulator always waits for `advance`."""
         whole(timeout, "timeout", "milliseconds")
         return Held(lambda: None)
 
     def set_speed(self, speed: float | str) -> None:
-        """Accepts `"unlimited"` only: frames run as fast as they can."""
+        """Accepts only `"unlimited"`, because frames always run as fast as possible."""
         if speed != "unlimited":
             raise Unsupported(
                 f"speed is {speed!r}, but an emulator in this process runs frames as fast as it can; use 'unlimited', or "
@@ -360,7 +363,7 @@ class Core(CoreMemory):
         self._emit("reset", {})
 
     def load(self, path: str | os.PathLike[str]) -> None:
-        """Loads another game. Its watches end."""
+        """Loads another game. The watches of the old game end."""
         rom, options = os.fspath(path), self._options
         if rom != self._rom:
             options = {**options, "patch": None, "cheats": [], "bios": None, "save_type": None}
@@ -396,7 +399,7 @@ class Core(CoreMemory):
         """The picture of the last frame.
 
         Args:
-            frame: Run frames up to this one first.
+            frame: Run frames until this frame first.
         """
         if frame is not None:
             left = whole(frame, "frame") - self.frame()
@@ -408,7 +411,7 @@ class Core(CoreMemory):
         return Screen(self._core.screen(), self._core.frame())
 
     def audio(self) -> CoreAudio:
-        """The sound from now on, as an iterator of `AudioChunk`. Each item that is not there yet runs a frame."""
+        """The sound from now on, as an iterator of `AudioChunk`. If no chunk is waiting, the next item runs a frame."""
         return CoreAudio(self, self._core)
 
     @property
@@ -417,14 +420,15 @@ class Core(CoreMemory):
         return self._core.sample_rate()
 
     def save_state(self, flags: int | None = None) -> bytes:
-        """The state, in mGBA's format. `flags` says what it includes: docs/states.md.
+        """Saves the state, in mGBA's format. `flags` chooses what it includes: docs/states.md.
 
-        By default, that is the battery save and the cartridge's clock; 31 is everything, with the picture as a PNG.
+        By default, it includes the battery save and the cartridge's clock. 31 includes everything, also the picture,
+        and makes a PNG file.
         """
         return self._core.save_state(_SAVED if flags is None else u32(flags, "flags", 0))
 
     def load_state(self, state: bytes, flags: int | None = None, *, force: bool = False) -> int:
-        """Loads a state and returns the frame counter. `force` loads a state of another game."""
+        """Loads a state and returns the frame counter. `force` also accepts a state of another game."""
         self._core.load_state(state, _SAVED if flags is None else u32(flags, "flags", 0), force)
         self._emit("state", {})
         return self._core.frame()
@@ -436,10 +440,10 @@ class Core(CoreMemory):
         return self._core.evaluate(expression)
 
     def wait(self, expression: str, timeout_frames: int = 600) -> Waited:
-        """Runs frames until an expression is true after one of them.
+        """Runs frames until an expression is true.
 
         Raises:
-            WaitTimeout: It did not become true in `timeout_frames` frames.
+            WaitTimeout: The expression did not become true in `timeout_frames` frames.
         """
         most = u32(timeout_frames, "timeout_frames", 0)
         passed = 0
@@ -457,13 +461,13 @@ class Core(CoreMemory):
         return Waited(self.frame(), passed)
 
     def watch(self, *expressions: str) -> CoreWatch:
-        """Reports each change of expressions, from now on, frame by frame, as an iterator of `Change`."""
+        """Watches expressions. Returns an iterator that reports each change, frame by frame, as a `Change`."""
         if not expressions:
             raise InvalidRequest("watch() needs an expression, such as watch('score')", parameter="expressions")
         return CoreWatch(self, self._core, expressions)
 
     def events(self) -> CoreEvents:
-        """Reports what happens to the emulator, such as `reset`, as an iterator of `Event`: docs/watches.md."""
+        """Reports events of the emulator, such as `reset`. Returns an iterator of `Event`: docs/watches.md."""
         self._core.take_ended()
         events = CoreEvents(self)
         self._events.append(events)
@@ -498,8 +502,8 @@ class Core(CoreMemory):
             name: The name of the recording.
             start: `state`, the current state, or `power-on`, which resets the console.
             every: Frames from one hash of the picture to the next; 60 by default.
-            note: Text to keep with it.
-            replace: Whether to overwrite a recording of this name.
+            note: Text to store in the recording.
+            replace: Whether to overwrite a recording with the same name.
         """
         name = name or time.strftime("%Y-%m-%d-%H%M%S")
         self._store().check_recording(name, replace)
@@ -511,13 +515,13 @@ class Core(CoreMemory):
     def replay(
         self, name: str, *, speed: float | None = None, restore: bool = False, through: bool = False
     ) -> ReplayReport:
-        """Replays a recording and compares it.
+        """Replays a recording and compares its hashes with those of the replay.
 
         Args:
             name: The name of the recording.
-            speed: None only: as fast as possible.
-            restore: Whether to put the emulator back into its earlier state afterwards.
-            through: Whether to continue after a difference.
+            speed: Must be None: the replay always runs as fast as possible.
+            restore: Whether to restore the emulator's earlier state after the replay.
+            through: Whether to continue after the first difference.
         """
         if speed is not None:
             raise Unsupported(
@@ -529,10 +533,10 @@ class Core(CoreMemory):
         result["recording"] = name
         return ReplayReport(result["equal"], result["frames"], result["played"], result["diverged"], result)
 
-    # What happens.
+    # Events.
 
     def _report(self) -> None:
-        """Hands over what ended in the frames that were run."""
+        """Reports the timelines that have ended to all iterators of `events`."""
         if self._events:
             for number, frame, cancelled in self._core.take_ended():
                 for events in self._events:
@@ -556,18 +560,18 @@ class EnvironmentCore(Core):
         self._begin(native)
 
     def load(self, path: str | os.PathLike[str]) -> None:
-        """Is refused: the game is that of the environment."""
+        """Raises `Unsupported`: the emulator of an environment cannot load another game."""
         raise Unsupported(
             f"the game is that of the environment, so {os.fspath(path)} is not loaded; use framewire.load, or make another "
             "environment"
         )
 
     def __reduce__(self) -> tuple[Callable[..., Core], tuple[Any, ...]]:
-        raise TypeError("the emulator of an environment is not copied or pickled alone; copy the environment")
+        raise TypeError("the emulator of an environment cannot be copied or pickled alone; copy the environment")
 
 
 def _restored(rom: str, arguments: dict[str, Any], state: bytes, keys: int) -> Core:
-    """The core of a pickle."""
+    """Creates a core again from its pickled ROM path, arguments, state and keys."""
     core = Core(rom, **arguments)
     core.load_state(state)
     core._core.set_keys(keys, 0)

@@ -22,7 +22,7 @@ def load_demo() -> Core:
 
 
 def play(game: Core, frames: int) -> None:
-    """Keeps the paddle under the ball, by reading where both are."""
+    """Keeps the paddle under the ball. Reads the positions of both from memory."""
     while frames > 0:
         target, paddle, state = game.read_many(["ball_x", "paddle_x", "state"])
         if state == SERVE:
@@ -37,7 +37,7 @@ def play(game: Core, frames: int) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Plays, and says how it went."""
+    """Plays the game and prints the result."""
     parser = argparse.ArgumentParser(prog="python -m framewire.demo", description=__doc__)
     parser.add_argument("--frames", type=int, default=3600, help="frames to play; 3600 are a minute of the game")
     parser.add_argument("--output", type=Path, default=Path("framewire-demo.png"), help="the file of the last picture")

@@ -1,4 +1,4 @@
-"""What every kind of emulator offers: one in this process, or one of a server.
+"""The methods that both kinds of emulator have: an emulator in this process, and an emulator of a server.
 
 A program that takes an `Emulator` works with both.
 """
@@ -39,7 +39,7 @@ Item = TypeVar("Item", covariant=True)
 
 
 class Result(Protocol[Item]):
-    """The result of an operation of a batch."""
+    """The result of an operation in a batch."""
 
     @property
     def value(self) -> Item:
@@ -47,7 +47,7 @@ class Result(Protocol[Item]):
 
 
 class Stream(Protocol[Item]):
-    """An endless iterator that also ends with `with`."""
+    """An endless iterator. The end of `with` closes it."""
 
     def __iter__(self) -> Iterator[Item]:
         """The stream."""
@@ -75,7 +75,7 @@ class Recording(Protocol):
         """The name of the recording."""
 
     def info(self) -> RecordingInfo:
-        """How far the recording is."""
+        """The progress of the recording."""
 
     def stop(self) -> RecordingInfo:
         """Ends the recording."""
@@ -90,11 +90,11 @@ class Recording(Protocol):
 
 
 class Batch(Protocol):
-    """Operations that are performed in order, between the same two frames, at the end of `with`."""
+    """Operations that are performed in order at the end of `with`. Only `advance` runs frames between them."""
 
     @property
     def frame(self) -> int | None:
-        """The frame counter of the batch, after it has run."""
+        """The frame counter after the batch; None before the batch has run."""
 
     def __enter__(self) -> Batch:
         """The batch."""
@@ -118,7 +118,7 @@ class Batch(Protocol):
     def read_array(
         self, address: Address, type: NumberType | npt.DTypeLike, count: int, *, domain: str | None = None
     ) -> Result[npt.NDArray[Any]]:
-        """Reads numbers in a row."""
+        """Reads consecutive numbers."""
 
     def write(
         self, address: Address, value: int, type: NumberType | None = None, *, domain: str | None = None
@@ -132,13 +132,13 @@ class Batch(Protocol):
         """Presses keys together for a number of frames."""
 
     def play(self, presses: Presses) -> Result[Timeline]:
-        """Presses keys one after the other."""
+        """Presses keys one after another."""
 
     def hold(self, keys: Keys) -> Result[None]:
         """Holds keys."""
 
     def release(self, keys: Keys | None = None) -> Result[None]:
-        """Releases held keys, or all."""
+        """Releases these keys, or all held keys."""
 
     def advance(self, frames: int = 1, *, draw: bool = True) -> Result[int]:
         """Runs frames."""
@@ -150,14 +150,14 @@ class Batch(Protocol):
         """The picture of the last frame."""
 
     def save_state(self, flags: int = 31) -> Result[bytes]:
-        """The state."""
+        """Saves the state of the console."""
 
     def load_state(self, state: bytes, flags: int = 29) -> Result[bool]:
         """Loads a state."""
 
 
 class Snapshots(Protocol):
-    """Savestates that are kept under names."""
+    """Savestates that are stored under names."""
 
     def list(self) -> Sequence[SnapshotInfo]:
         """All snapshots."""
@@ -169,7 +169,7 @@ class Snapshots(Protocol):
         """Loads a snapshot and returns the frame counter."""
 
     def change(self, name: str, *, new_name: str | None = None, note: str | None = None) -> SnapshotInfo:
-        """Changes the name or the note."""
+        """Changes the name or the note of a snapshot."""
 
     def delete(self, name: str) -> None:
         """Deletes a snapshot."""
@@ -178,15 +178,15 @@ class Snapshots(Protocol):
         """The picture of a snapshot."""
 
     def file(self, name: str) -> bytes:
-        """The file of a snapshot: a state, and a PNG."""
+        """The file of a snapshot, which is both a PNG file and a state."""
 
 
 @runtime_checkable
 class Emulator(Protocol):
-    """An emulator. docs/python.md explains the methods, and `framewire.Client` all of their arguments."""
+    """An emulator. docs/python.md explains the methods, and `framewire.Client` describes all of their arguments."""
 
     memory: Memory
-    """The memory, with brackets."""
+    """The memory. Brackets read and write it: `emulator.memory["score"]`."""
 
     @property
     def snapshots(self) -> Snapshots:
@@ -217,7 +217,7 @@ class Emulator(Protocol):
     def read_array(
         self, address: Address, type: NumberType | npt.DTypeLike, count: int, *, domain: str | None = None
     ) -> npt.NDArray[Any]:
-        """Reads numbers in a row."""
+        """Reads consecutive numbers."""
 
     def write(self, address: Address, value: int, type: NumberType | None = None, *, domain: str | None = None) -> None:
         """Writes a number."""
@@ -226,7 +226,7 @@ class Emulator(Protocol):
         """Writes bytes or an array."""
 
     def read_text(self, address: Address, length: int) -> str:
-        """Reads a text, in the characters of the game."""
+        """Reads a text, in the game's character encoding."""
 
     def find(
         self,
@@ -239,16 +239,16 @@ class Emulator(Protocol):
         areas: Sequence[Mapping[str, Any]] = (),
         limit: int = 100,
     ) -> list[Found]:
-        """Finds a text, bytes or a number in another form in memory."""
+        """Finds a text, bytes, a number or a pointer in memory."""
 
     def freeze(self, address: Address, value: int, type: NumberType | None = None) -> None:
-        """Keeps a number in memory until `unfreeze`."""
+        """Freezes a number in memory: writes it after each frame, until `unfreeze`."""
 
     def unfreeze(self, address: Address | None = None) -> bool:
-        """Ends `freeze` of an address, or all. Returns whether there was one."""
+        """Unfreezes an address, or all addresses. Returns whether there was one."""
 
     def frozen(self) -> list[dict[str, Any]]:
-        """What `freeze` keeps."""
+        """The frozen values."""
 
     def registers(self) -> dict[str, int]:
         """The registers of the processor by name."""
@@ -268,52 +268,52 @@ class Emulator(Protocol):
         """Adds a cheat and returns its number."""
 
     def load_cheats(self, path: str) -> int:
-        """Adds the cheats of a file, and returns how many there are."""
+        """Adds the cheats of an mGBA cheat file, and returns how many."""
 
     def enable_cheat(self, id: int, enabled: bool = True) -> None:
         """Switches a cheat on or off."""
 
     def remove_cheat(self, id: int | None = None) -> None:
-        """Removes a cheat, or all."""
+        """Removes a cheat, or all cheats."""
 
     def symbols(self, contains: str | None = None) -> dict[str, Symbol]:
-        """The names of addresses of the loaded game."""
+        """The symbols of the loaded game."""
 
     def press(self, keys: Keys, frames: int = 1, *, wait: bool = False) -> Timeline:
         """Presses keys together for a number of frames."""
 
     def play(self, presses: Presses, *, wait: bool = False) -> Timeline:
-        """Presses keys one after the other."""
+        """Presses keys one after another."""
 
     def cancel(self, timeline: Timeline | None = None) -> bool:
-        """Ends a timeline of `press` or `play`, or all."""
+        """Ends a timeline of `press` or `play`, or all timelines."""
 
     def cancelled(self, timeline: Timeline) -> bool | None:
-        """Whether a timeline ended early; None while it plays."""
+        """Whether a timeline ended early; None if it still plays."""
 
     def hold(self, keys: Keys) -> AbstractContextManager[Any]:
         """Holds keys until `release`, or the end of `with`."""
 
     def release(self, keys: Keys | None = None) -> None:
-        """Releases held keys, or all."""
+        """Releases these keys, or all held keys."""
 
     def frame(self) -> int:
         """The frame counter: frames since the last reset."""
 
     def advance(self, frames: int = 1, *, draw: bool = True) -> int:
-        """Runs frames now and returns the frame counter. With `draw=False`, an emulator in this process draws none."""
+        """Runs frames now and returns the frame counter. With `draw=False`, `framewire.load` emulators do not draw."""
 
     def pause(self) -> AbstractContextManager[Any]:
         """Pauses the game until `resume`, or the end of `with`."""
 
     def resume(self) -> None:
-        """Lets frames run again."""
+        """Continues the game: ends a pause or lockstep."""
 
     def lockstep(self, timeout: int = 10_000) -> AbstractContextManager[Any]:
         """Runs frames only in `advance`, until `resume` or the end of `with`."""
 
     def set_speed(self, speed: float | str) -> None:
-        """Changes the speed: a multiple of the console's, or `"unlimited"`."""
+        """Sets the speed: a multiple of the console's speed, or `"unlimited"`."""
 
     def reset(self) -> None:
         """Resets the console."""
@@ -331,7 +331,7 @@ class Emulator(Protocol):
         """The sound from now on."""
 
     def save_state(self, flags: int | None = None) -> bytes:
-        """The state, as mGBA saves it."""
+        """Saves the state, in mGBA's format."""
 
     def load_state(self, state: bytes, flags: int | None = None, *, force: bool = False) -> int:
         """Loads a state and returns the frame counter."""
@@ -343,10 +343,10 @@ class Emulator(Protocol):
         """Waits until an expression is true after a frame."""
 
     def watch(self, *expressions: str) -> Stream[Change]:
-        """Reports each change of expressions."""
+        """Watches expressions and reports each change."""
 
     def events(self) -> Stream[Event]:
-        """Reports what happens to the emulator."""
+        """Reports events of the emulator."""
 
     def batch(self) -> Batch:
         """Several operations between the same two frames."""
@@ -365,4 +365,4 @@ class Emulator(Protocol):
     def replay(
         self, name: str, *, speed: float | None = None, restore: bool = False, through: bool = False
     ) -> ReplayReport:
-        """Replays a recording and compares it."""
+        """Replays a recording and compares its hashes with those of the replay."""

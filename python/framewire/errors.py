@@ -1,4 +1,4 @@
-"""The exceptions of this package. All of them are a `FramewireError`."""
+"""The exceptions of this package. All of them are subclasses of `FramewireError`."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ class WatchEnded(FramewireError):
 
 
 class StatesLost(FramewireError):
-    """States of a search are lost with the machines that had them. A `GoExplore` search plays the way to them again."""
+    """States of a search were lost with the machines that stored them. A `GoExplore` search plays to them again."""
 
 
 class RequestFailed(FramewireError):
-    """The server or the emulator refused a request; the message is its explanation.
+    """The server or the emulator refused a request. The message says why.
 
     Attributes:
         status: The HTTP status of the problem.
         detail: What is wrong, and what to do about it.
-        parameter: The parameter that cannot be used, or None.
-        accepts: What is accepted there, or None.
+        parameter: The name of the parameter that is not valid, or None.
+        accepts: The values that this parameter accepts, or None.
         op: The number of the operation in its batch, counted from 0, or None.
     """
 
@@ -80,7 +80,7 @@ class NotFound(RequestFailed, LookupError):
 
 
 class Conflict(RequestFailed):
-    """It is not possible now: keys are in use, a name is taken, a recording is being made."""
+    """The request is not possible now, for example because keys are in use, a name is taken, or a recording is on."""
 
     status = 409
 
@@ -98,13 +98,13 @@ class TooLarge(RequestFailed):
 
 
 class InvalidData(RequestFailed, ValueError):
-    """The data is damaged or does not fit, such as a savestate that was cut off."""
+    """The data is damaged or does not fit the game, such as a savestate that was cut off."""
 
     status = 422
 
 
 class GameFileError(InvalidRequest):
-    """A game file is wrong, or does not fit the game. The message names the file, and often line and column."""
+    """A game file is not valid, or does not fit the game. The message names the file, and often the line and column."""
 
 
 class RomError(InvalidData):
@@ -112,7 +112,7 @@ class RomError(InvalidData):
 
 
 class Unsupported(RequestFailed, NotImplementedError):
-    """This kind of emulator cannot do it; the message says what to do instead."""
+    """This kind of emulator cannot perform the request. The message says what to do instead."""
 
     status = 501
 

@@ -1,4 +1,4 @@
-"""`emulator.memory`: memory with the brackets of Python."""
+"""The class of `emulator.memory`, which gives access to memory with brackets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from framewire.model import Address, Data, NumberType, Symbol, as_bytes
 
 
 class Accessible(Protocol):
-    """What `Memory` needs of an emulator."""
+    """The methods of an emulator that `Memory` needs."""
 
     def read(self, address: Address, type: NumberType | None = None, *, domain: str | None = None) -> int:
         """Reads a number."""
@@ -24,7 +24,7 @@ class Accessible(Protocol):
     def read_array(
         self, address: Address, type: NumberType | npt.DTypeLike, count: int, *, domain: str | None = None
     ) -> npt.NDArray[Any]:
-        """Reads numbers in a row."""
+        """Reads consecutive numbers."""
 
     def write(self, address: Address, value: int, type: NumberType | None = None, *, domain: str | None = None) -> None:
         """Writes a number."""
@@ -33,7 +33,7 @@ class Accessible(Protocol):
         """Writes bytes or an array."""
 
     def symbols(self, contains: str | None = None) -> dict[str, Symbol]:
-        """The names of addresses of the loaded game."""
+        """The symbols of the loaded game."""
 
 
 def range_of(where: slice) -> tuple[int, int]:
@@ -51,17 +51,17 @@ def range_of(where: slice) -> tuple[int, int]:
 
 
 def is_name(where: Address) -> TypeGuard[str]:
-    """Whether it can be the name of several numbers: not a number, and not a place such as `presses[3]`."""
+    """Whether `where` can be the name of an array. Numbers, and places such as `presses[3]`, cannot."""
     return isinstance(where, str) and not where[:1].isdigit() and not any(sign in where for sign in "[+-")
 
 
 def several(symbol: Symbol | None) -> Symbol | None:
-    """The symbol, if it is several numbers in a row."""
+    """The symbol, if it is an array; None otherwise."""
     return symbol if symbol is not None and symbol.count > 1 else None
 
 
 def fill(symbol: Symbol, values: Data | list[int]) -> bytes:
-    """The bytes of numbers that fill a symbol."""
+    """Converts values to the bytes of a whole array, and checks that they fill it."""
     if isinstance(values, (bytes, bytearray, memoryview)):
         data = bytes(values)
     else:
@@ -87,13 +87,13 @@ def fill(symbol: Symbol, values: Data | list[int]) -> bytes:
 class Memory:
     """The memory of an emulator.
 
-    - `memory["score"]` and `memory[0x02000044]` are numbers; `memory["presses[3]"]` is one of several.
-    - `memory["bricks"]`, a name of several numbers, is a NumPy array.
+    - `memory["score"]` and `memory[0x02000044]` are numbers; `memory["presses[3]"]` is an element of an array.
+    - `memory["bricks"]`, the name of an array, is a NumPy array.
     - `memory[0x02000000:0x02000100]` is bytes.
     - All of them can be assigned to.
-    - `memory.domain("wram")[0x44]` is an offset in a memory domain.
+    - `memory.domain("wram")[0x44]` is the number at an offset in a memory domain.
 
-    A number without a type from a symbol is one byte; `read(address, "u16")` and `read_array` have other types.
+    A number is one byte, unless a symbol has another type. `read(address, "u16")` and `read_array` read other types.
     """
 
     def __init__(self, emulator: Accessible, domain: str | None = None) -> None:
@@ -102,11 +102,11 @@ class Memory:
         self._symbols: dict[str, Symbol] | None = None
 
     def domain(self, name: str) -> Memory:
-        """A memory domain, such as `wram`. Addresses are offsets in it."""
+        """The memory domain with this name, such as `wram`. Its addresses are offsets from the start of the domain."""
         return Memory(self._emulator, name)
 
     def refresh(self) -> None:
-        """Forgets the symbols. Call it if the emulator has another game that this client did not load."""
+        """Forgets the symbols. Call this after another program has loaded another game."""
         self._symbols = None
 
     @overload
@@ -148,7 +148,7 @@ class Memory:
             self._emulator.write_bytes(where, value if not isinstance(value, list) else bytes(value), domain=self._domain)
 
     def array(self, address: Address, type: NumberType | npt.DTypeLike, count: int) -> npt.NDArray[Any]:
-        """Numbers in a row, as `Emulator.read_array` reads them."""
+        """Reads consecutive numbers, like `Emulator.read_array`."""
         return self._emulator.read_array(address, type, count, domain=self._domain)
 
     def _array(self, where: Address) -> Symbol | None:

@@ -1,4 +1,4 @@
-"""What requests take and return: plain values, the same for every kind of emulator."""
+"""The arguments and results of requests: plain values, which are the same for every kind of emulator."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ Keys: TypeAlias = str | Iterable[str]
 """Keys by name: `"A"`, `"Up+B"` or `["Up", "B"]`."""
 
 Presses: TypeAlias = str | Iterable[tuple[Keys, int]]
-"""Presses one after the other: `"A:2 .:10 Up+B:30"`, or pairs of keys and frames, where no keys are `""`."""
+"""Presses one after another: `"A:2 .:10 Up+B:30"`, or pairs of keys and frames. In pairs, `""` means no keys."""
 
 Data: TypeAlias = bytes | bytearray | memoryview | npt.NDArray[Any]
 """Bytes to write. Arrays are written as little-endian numbers."""
 
 Value: TypeAlias = int | bool | bytes | str | None
-"""The value of an expression: None if it has no value, such as a division by zero."""
+"""The value of an expression. None if it has no value, for example after a division by zero."""
 
 DTYPES: dict[str, np.dtype[Any]] = {
     "u8": np.dtype("u1"),
@@ -48,9 +48,9 @@ class Symbol:
     Attributes:
         name: The name.
         address: The address on the bus.
-        type: The type of the number, or None if the symbol file does not say it.
-        count: How many of them there are in a row.
-        doc: What it means, or None if the symbol file does not say it.
+        type: The type of the number, or None if the symbol file does not have it.
+        count: The number of elements if the symbol is an array, or else 1.
+        doc: The description, or None if the symbol file does not have one.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Symbol:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The NumPy type of the number; bytes if the type is not known."""
+        """The NumPy type of the number; `numpy.uint8` if the type is not known."""
         return DTYPES[self.type or "u8"]
 
 
@@ -91,10 +91,10 @@ class IoRegister:
     Attributes:
         name: Its name in GBATEK or the Pan Docs, such as `DISPCNT`.
         address: Its address.
-        size: Its bytes.
-        value: Its value now. That of a write-only register is not the one that was written last.
+        size: Its size in bytes.
+        value: Its present value. For a write-only register, this is not the value that was written last.
         doc: What it is for.
-        fields: Its bits, by name; none if it is one number.
+        fields: The values of its bit fields, by name. Empty if the register is a single number.
     """
 
     name: str
@@ -107,17 +107,17 @@ class IoRegister:
 
 @dataclass(frozen=True, slots=True)
 class HistoryLine:
-    """A sequence of frames without gaps.
+    """A line of the history: a sequence of frames without gaps.
 
     Attributes:
         line: Its number.
-        began: Why it does not follow from the frame before it: `game`, `reset`, `state` or `rewind`.
-        follows: After `rewind`, the line and the frame that it branches off.
+        began: Why the line began: `game`, `reset`, `state` or `rewind`.
+        follows: After `rewind`, the line and the frame after which this line begins.
         states: The frames whose states are kept.
-        pictures: Those of them that have a small picture.
-        keys: Which keys were held from which frame on.
-        snapshots: The frames of the snapshots that were made of it, by their names.
-        recordings: The frames at which recordings of it began, by their names.
+        pictures: The frames that have a small picture.
+        keys: Pairs of a frame and the keys that were held from that frame on.
+        snapshots: The snapshots that were made on this line: the frame of each name.
+        recordings: The recordings that began on this line: the first frame of each name.
     """
 
     line: int
@@ -135,9 +135,9 @@ class History:
     """What an emulator keeps of the past.
 
     Attributes:
-        frame: The frame counter now.
+        frame: The present frame counter.
         line: The line that the emulator is on; None if nothing is kept yet.
-        used: How many bytes of memory it takes.
+        used: How many bytes of memory the history takes.
         lines: The lines, the oldest first.
     """
 
@@ -149,12 +149,12 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class Rewound:
-    """Where `rewind` went.
+    """The result of `rewind`.
 
     Attributes:
-        frame: The frame counter now.
-        exact: Whether that is the frame that was asked for. If something other than keys changed the game since the state
-            before it, the emulator goes to the last frame before that change.
+        frame: The present frame counter.
+        exact: Whether `frame` is the requested frame. If the emulator cannot go to that frame, it goes to an earlier
+            one, for example because something other than keys changed the game: docs/api.md#going-back.
     """
 
     frame: int
@@ -163,13 +163,13 @@ class Rewound:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A place in memory that holds what was looked for.
+    """A place in memory that `find` found.
 
     Attributes:
-        address: The address on the bus, or None if the bus does not show the place.
-        bank: The bank that the bus must show for that, or None if the memory has no banks.
+        address: The address on the bus, or None if the place is not on the bus.
+        bank: The memory bank in which the place has that address, or None if the memory has no banks.
         domain: The memory domain, or None for a place that was found on the bus.
-        offset: The offset in the domain, or the address.
+        offset: The offset in the domain; without a domain, the address.
         symbol: The name of the address, if there is one.
         data: The bytes there.
     """
@@ -189,8 +189,8 @@ class Timeline:
     Attributes:
         id: The number of the timeline.
         first: The first frame in which the game sees one of its keys.
-        last: The last one.
-        cancelled: Whether the timeline ended early; None while it plays, or if nobody waited for its end.
+        last: The last such frame.
+        cancelled: Whether the timeline ended early; None if the call did not wait for its end.
     """
 
     id: int
@@ -201,11 +201,11 @@ class Timeline:
 
 @dataclass(frozen=True, slots=True)
 class Waited:
-    """How a wait ended.
+    """The result of `wait`.
 
     Attributes:
         frame: The frame after which the condition was true.
-        frames: The number of frames that passed, 0 if it was true at once.
+        frames: The number of frames that passed; 0 if the condition was true at once.
     """
 
     frame: int
@@ -217,12 +217,12 @@ class Change:
     """A change of a watched value.
 
     Attributes:
-        expression: What was watched.
+        expression: The watched expression.
         frame: The frame in which the value changed.
         old: The value before.
         new: The value after.
-        tick: The frames since the watch began, which a reset does not set back; None after lost events.
-        gap: Whether more may have changed since the change before, because events were lost.
+        tick: The number of frames since the watch began. A reset does not set it to 0. None after lost events.
+        gap: Whether changes between the previous `Change` and this one may be missing, because events were lost.
     """
 
     expression: str
@@ -240,7 +240,7 @@ class Event:
     Attributes:
         name: The name of the event.
         frame: The frame counter, or None if the event does not have it.
-        data: Everything else that the server says about it.
+        data: All fields of the event, as in docs/watches.md.
     """
 
     name: str
@@ -253,7 +253,7 @@ class AudioChunk:
     """The sound of about one frame.
 
     Attributes:
-        samples: One row per sample, left and right, as signed 16-bit numbers.
+        samples: One row per sample, with a signed 16-bit number for left and right.
         rate: Samples per second.
         missed: The number of samples that were lost directly before this chunk.
     """
@@ -312,7 +312,7 @@ class RecordingInfo:
     """A recording.
 
     Attributes:
-        name: The name, which is another one if the name was taken in the meantime.
+        name: The name. It is not the requested name if another recording has taken that name in the meantime.
         frames: The number of frames so far.
         ended: Why it ended, such as `stopped`; None while it is being made.
         size: The size of its file in bytes.
@@ -326,13 +326,13 @@ class RecordingInfo:
 
 @dataclass(frozen=True, slots=True)
 class ReplayReport:
-    """How a replay ended. `more` has every field of `POST /v1/recordings/NAME/replay`.
+    """The result of a replay. `more` has every field of `POST /v1/recordings/NAME/replay`.
 
     Attributes:
         equal: Whether everything that was compared is equal.
         frames: The frames of the recording.
         played: The frames that were replayed.
-        diverged: Where the replay first differs, with `frame`, `agreed` and `what`; None if it does not.
+        diverged: The first difference, with `frame`, `agreed` and `what`; None if there is no difference.
         more: All fields.
     """
 
@@ -344,7 +344,7 @@ class ReplayReport:
 
 
 def key_names(keys: Keys) -> list[str]:
-    """The names in `"Up+B"` or `["Up", "B"]`."""
+    """The names of the keys in `"Up+B"` or `["Up", "B"]`."""
     if isinstance(keys, str):
         return [name.strip() for name in keys.split("+")] if keys not in ("", ".") else []
     names = list(keys)
@@ -357,7 +357,7 @@ def key_names(keys: Keys) -> list[str]:
 
 
 def sequence_text(presses: Presses) -> str:
-    """Presses as the text that the server reads."""
+    """Converts presses to the text that the server accepts."""
     if isinstance(presses, str):
         return presses
     try:
@@ -372,7 +372,7 @@ def sequence_text(presses: Presses) -> str:
 
 
 def as_bytes(data: Data) -> bytes:
-    """The bytes to write; numbers of an array become little-endian."""
+    """The bytes to write. The numbers of an array become little-endian."""
     if isinstance(data, np.ndarray):
         if data.dtype.kind not in "biu":
             raise InvalidRequest(

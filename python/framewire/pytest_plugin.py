@@ -1,6 +1,7 @@
 """Fixtures for pytest: games in the test's process, and golden pictures.
 
-pytest finds this plugin by itself if the package is installed. `pytest --framewire-update` writes the pictures again.
+pytest finds this plugin by itself if the package is installed. `pytest --framewire-update` replaces the golden
+pictures.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--framewire-update",
         action="store_true",
-        help="write the golden pictures of framewire_golden again, instead of comparing with them",
+        help="replace the golden pictures of framewire_golden, instead of comparing with them",
     )
 
 
 @pytest.fixture
 def framewire_load() -> Iterator[Callable[..., Core]]:
-    """`framewire.load`, whose cores are closed at the end of the test."""
+    """Like `framewire.load`, but the cores are closed at the end of the test."""
     import framewire
 
     with ExitStack() as stack:
@@ -93,6 +94,6 @@ def _compare(screen: Screen, file: Path, update: bool) -> None:
         what = f"it has {sizes[0]} pixels, and the golden one {sizes[1]}"
     screen.save(actual)
     pytest.fail(
-        f"the picture is not {file}: {what}. It is in {actual}; if it is right, run pytest --framewire-update",
+        f"the picture differs from {file}: {what}. It is in {actual}; if it is right, run pytest --framewire-update",
         pytrace=False,
     )

@@ -15,13 +15,13 @@ from framewire.errors import FramewireError
 
 
 class Screen:
-    """A picture: a NumPy array, a PNG file, and shown by notebooks.
+    """A picture. It can be used as a NumPy array and saved as a PNG file, and notebooks display it.
 
-    `numpy.asarray(screen)` and `screen.array` are an array of height x width x 3 bytes: red, green and blue, rows from
-    the top.
+    `numpy.asarray(screen)` and `screen.array` are an array of height x width x 3 bytes: red, green and blue, with the
+    top row first.
 
     Attributes:
-        frame: The frame in which the picture was drawn, or None if the emulator did not say it.
+        frame: The frame in which the picture was drawn, or None if the emulator did not report it.
     """
 
     def __init__(self, array: npt.NDArray[np.uint8], frame: int | None = None, *, png: bytes | None = None) -> None:

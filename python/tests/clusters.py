@@ -10,15 +10,15 @@ import ray
 from ray.cluster_utils import Cluster
 
 STORE = 100 << 20
-"""Bytes of a node's object store."""
+"""The size of a node's object store in bytes."""
 
 
 @contextmanager
 def small_cluster(**head: Any) -> Iterator[Cluster]:
-    """A cluster with one node of one core, to which this program is connected.
+    """Starts a cluster with one node that has one core, and connects this program to it.
 
     Args:
-        head: Further settings of the node.
+        head: More settings of the node.
     """
     node = {"num_cpus": 1, "include_dashboard": False, "object_store_memory": STORE, **head}
     cluster = Cluster(initialize_head=True, head_node_args=node)

@@ -12,27 +12,27 @@ from tests.servers import Proxy, Server, serve, window
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """One server with the demo game for all tests that leave it as it was."""
+    """A server with the demo game, which the tests share. They must undo their changes."""
     with serve(tmp_path_factory.mktemp("server")) as served:
         yield served
 
 
 @pytest.fixture
 def emulator(server: Server) -> Iterator[framewire.Client]:
-    """The demo game, running, without held keys."""
+    """The demo game after a reset. It is running, and no keys are held."""
     with framewire.connect(server.url) as client:
         client.cancel()
         client.release()
         client.resume()
         client.reset()
-        # The counter of the game itself, which the reset sets back a few frames later.
+        # Wait for the game's own frame counter, which becomes 0 a few frames after the reset.
         client.wait("u32[frame] > 1 and u32[frame] <= frame")
         yield client
 
 
 @pytest.fixture(scope="session")
 def attached(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The demo game in the window of a stock mGBA."""
+    """A server whose emulator is a stock mGBA in a window, with the demo game."""
     with (
         window() as address,
         serve(tmp_path_factory.mktemp("attached"), "--attach", address, rom=False) as served,

@@ -8,11 +8,11 @@ import framewire.envs
 
 
 def demo_scenario(folder: Path, name: str, settings: str) -> Path:
-    """A game file with one scenario of the demo game.
+    """Writes a game file with one scenario of the demo game.
 
     Args:
-        folder: Where it is written.
-        name: The scenario, which also names the file.
+        folder: The folder for the file.
+        name: The name of the scenario and of the file.
         settings: The keys of the scenario, in TOML.
     """
     data = framewire.envs.demo_game().parent

@@ -21,7 +21,7 @@ SYMBOLS = ROOT / "rom/memory-map.toml"
 
 
 def free_port() -> int:
-    """A port that nobody uses at the moment."""
+    """A port that is not in use at the moment."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])
 
@@ -40,7 +40,7 @@ class Server:
 
 @contextmanager
 def serve(folder: Path, *arguments: str, port: int = 0, rom: bool = True) -> Iterator[Server]:
-    """Serves the demo game, or what the arguments say."""
+    """Starts a server with these arguments. It has the demo game, unless `rom` is false."""
     folder.mkdir(exist_ok=True)
     command = [str(PROGRAM), "serve", "--listen", f"127.0.0.1:{port}", "--data", str(folder / "data")]
     command += ["--symbols", str(SYMBOLS)]
@@ -70,7 +70,7 @@ def serve(folder: Path, *arguments: str, port: int = 0, rom: bool = True) -> Ite
 
 @contextmanager
 def window() -> Iterator[str]:
-    """The demo game in a stock mGBA; the address of its script."""
+    """Starts the demo game in a stock mGBA. Yields the address of its script."""
     process = subprocess.Popen([str(WINDOW)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdin is not None
     assert process.stdout is not None
@@ -86,13 +86,14 @@ def window() -> Iterator[str]:
 
 @dataclass
 class Proxy:
-    """Forwards bytes to a server, and breaks connections when a test says so.
+    """Forwards bytes to a server, and breaks connections when a test requests it.
 
     Attributes:
         drop_replies: How many times to end the connection instead of forwarding a reply.
         drop_requests: How many times to end the connection instead of forwarding a request.
-        budget: After how many bytes, chosen at random between these two, to end each connection; None for never.
-        silent: Whether to end nothing, but forward nothing of the server on connections that have a reply now.
+        budget: Each connection ends after a random number of bytes between these two; None means never.
+        silent: While this is true, a connection on which the server sends something stops forwarding the server's data.
+            It stays open.
         refuse: Whether to end new connections at once.
         cuts: How many connections were ended on purpose.
     """
@@ -162,7 +163,7 @@ class Proxy:
             self._start(self._pump, server, client, False, left)
 
     def _pump(self, source: socket.socket, sink: socket.socket, requests: bool, left: list[int]) -> None:
-        shaken = False  # the handshake is forwarded in any case
+        shaken = False  # the first data of each direction, the handshake, is always forwarded
         mute = False
         with suppress(OSError):
             while data := source.recv(65536):
@@ -202,7 +203,7 @@ class Proxy:
 
 
 def has_text(data: bytes) -> bool:
-    """Whether bytes of the server are more than pings and answers to pings."""
+    """Whether bytes from the server contain more than pings and pongs."""
     while data[:1] in (b"\x89", b"\x8a"):
         data = data[2 + data[1] :]
     return bool(data)

@@ -1,4 +1,4 @@
-"""The asynchronous client: what is different from the synchronous one."""
+"""The asynchronous client: tests of what is different from the synchronous one."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ async def test_contexts_and_streams_begin_without_await(client: aio.AsyncClient)
     await events.close()
 
 
-async def test_many_requests_are_under_way_at_once(client: aio.AsyncClient) -> None:
-    """More than the server accepts of a connection: the rest waits in the client."""
+async def test_many_requests_can_be_open_at_once(client: aio.AsyncClient) -> None:
+    """These are more than the server accepts per connection. The others wait in the client."""
     assert await asyncio.gather(*(client.read("lives") for _ in range(3000))) == [3] * 3000
 
 
-async def test_a_wait_delays_nothing(client: aio.AsyncClient) -> None:
+async def test_a_wait_does_not_delay_other_requests(client: aio.AsyncClient) -> None:
     waiting = asyncio.ensure_future(client.wait("scratch[9] == 5", timeout_frames=3600))
     for _ in range(20):
         await client.read("lives")
@@ -83,7 +83,7 @@ async def test_bad_input_is_explained(client: aio.AsyncClient) -> None:
         await client.wait("lives == 77", timeout_frames=2)
 
 
-async def test_a_closed_client_says_so(server: Server) -> None:
+async def test_calls_of_a_closed_client_fail(server: Server) -> None:
     client = await aio.connect(server.url)
     waiting = asyncio.ensure_future(client.wait("lives == 77", timeout_frames=3600))
     await asyncio.sleep(0)

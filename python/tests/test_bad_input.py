@@ -17,7 +17,7 @@ from framewire.errors import GameFileError, InvalidData, InvalidRequest
 
 @pytest.fixture
 def vector() -> Iterator[GameVectorEnv]:
-    """Two environments in their first step."""
+    """Two environments after a reset."""
     vector = framewire.envs.make_vec(scenario="memory", num_envs=2)
     vector.reset(seed=1)
     yield vector
@@ -37,7 +37,7 @@ def vector() -> Iterator[GameVectorEnv]:
         ("memory-map.toml", "missing.toml", r":4:12: cannot read the symbol file"),
     ],
 )
-def test_a_malformed_game_file_has_line_and_column(short: Path, right: str, wrong: str, message: str) -> None:
+def test_a_malformed_game_file_is_reported_with_its_line(short: Path, right: str, wrong: str, message: str) -> None:
     text = short.read_text().lstrip("\n")
     assert right in text
     short.write_text(text.replace(right, wrong, 1))
@@ -45,7 +45,7 @@ def test_a_malformed_game_file_has_line_and_column(short: Path, right: str, wron
         GameEnv(short)
 
 
-def test_a_game_file_that_cannot_be_read_is_named_with_the_reason_once(tmp_path: Path) -> None:
+def test_the_error_of_an_unreadable_game_file_has_its_path_and_one_reason(tmp_path: Path) -> None:
     with pytest.raises(GameFileError, match=r"cannot read the game file .*missing\.toml: [^:]*$"):
         GameEnv(tmp_path / "missing.toml")
 
@@ -119,7 +119,7 @@ def test_buttons_are_zeros_and_ones(short: Path, first: Any, message: str) -> No
         (lambda v: v.send([0], [0.5]), "use a list of numbers of environments"),
     ],
 )
-def test_other_arguments_of_a_vector(vector: GameVectorEnv, call: Callable[[GameVectorEnv], object], message: str) -> None:
+def test_other_wrong_arguments(vector: GameVectorEnv, call: Callable[[GameVectorEnv], object], message: str) -> None:
     with pytest.raises(InvalidRequest, match=message):
         call(vector)
     vector.step([0, 1])
@@ -136,7 +136,7 @@ def test_other_arguments_of_a_vector(vector: GameVectorEnv, call: Callable[[Game
         ({"autoreset_mode": "Never"}, "autoreset_mode is 'Never'; use one of NextStep, SameStep, Disabled"),
     ],
 )
-def test_options_of_a_vector(options: dict[str, Any], message: str) -> None:
+def test_wrong_options_of_a_vector_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidRequest, match=message):
         framewire.envs.make_vec(scenario="memory", **{"num_envs": 2, **options})
 
@@ -151,7 +151,7 @@ def test_a_damaged_state_is_refused(vector: GameVectorEnv) -> None:
     assert vector.state_hashes() == before
 
 
-def test_what_is_closed_says_so(vector: GameVectorEnv) -> None:
+def test_calls_of_closed_objects_fail(vector: GameVectorEnv) -> None:
     states = vector.save_states()
     vector.close()
     single = framewire.envs.make(scenario="memory", render_mode="rgb_array")

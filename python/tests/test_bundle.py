@@ -1,4 +1,4 @@
-"""The bundle for clients of MCP, and its entry for their registry: what tools/mcpb.py makes."""
+"""The bundle for MCP clients, and its entry for the MCP registry. tools/mcpb.py makes both."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ TEXT = {"type": "string", "minLength": 1}
 URL = {"type": "string", "pattern": "^https://[^ ]+$"}
 EXACT_VERSION = {"type": "string", "pattern": r"^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$"}
 
-# The part of the registry's schema of 2025-12-11 that the entry uses. It also has the registry's rules for bundles:
-# a release on GitHub, with "mcp" in its address, and its SHA-256.
+# The part of the registry's schema of 2025-12-11 that the entry uses, with the registry's rules for bundles: the
+# address is a release on GitHub and contains "mcp", and there is a SHA-256.
 ENTRY = closed(
     {
         "$schema": {"const": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"},
@@ -55,7 +55,7 @@ ENTRY = closed(
     }
 )
 
-# The part of version 0.3 of the bundles' schema that the manifest uses.
+# The part of the schema of bundles, version 0.3, that the manifest uses.
 OPTION = closed(
     {
         "type": {"enum": ["string", "number", "boolean", "directory", "file"]},
@@ -95,7 +95,7 @@ MANIFEST = closed(
 
 @pytest.fixture
 def bundle(tmp_path: Path) -> Path:
-    """The bundle of a folder that looks like that of the archive."""
+    """A bundle, made from a folder with the same file names as the archive."""
     folder = tmp_path / "archive"
     (folder / "licences").mkdir(parents=True)
     (folder / "framewire").write_bytes(b"\x7fELF program")
@@ -106,7 +106,7 @@ def bundle(tmp_path: Path) -> Path:
     return made
 
 
-def test_the_manifest_is_valid_and_names_what_the_bundle_has(bundle: Path) -> None:
+def test_the_manifest_is_valid_and_names_files_of_the_bundle(bundle: Path) -> None:
     with zipfile.ZipFile(bundle) as archive:
         names = archive.namelist()
         manifest = json.loads(archive.read("manifest.json"))
@@ -122,7 +122,7 @@ def test_the_manifest_is_valid_and_names_what_the_bundle_has(bundle: Path) -> No
     assert {"LICENSE-MIT", "LICENSE-APACHE", "licences/library.txt"} <= set(names)
 
 
-def test_the_entry_of_the_registry_is_valid_and_has_the_sum_of_the_bundle(bundle: Path) -> None:
+def test_the_registry_entry_is_valid_and_has_the_hash_of_the_bundle(bundle: Path) -> None:
     entry = json.loads((bundle.parent / "server.json").read_text())
     jsonschema.validate(entry, ENTRY)
     (package,) = entry["packages"]
@@ -130,7 +130,7 @@ def test_the_entry_of_the_registry_is_valid_and_has_the_sum_of_the_bundle(bundle
     assert package["fileSha256"] == hashlib.sha256(bundle.read_bytes()).hexdigest()
     assert package["identifier"].endswith(f"/v{VERSION}/{bundle.name}")
     assert package["identifier"].startswith(entry["repository"]["url"])
-    # The name's owner must be that of the repository.
+    # The owner in the name must be the owner of the repository.
     owner = entry["repository"]["url"].split("/")[3]
     assert entry["name"].startswith(f"io.github.{owner}/")
 
@@ -139,7 +139,7 @@ def test_the_entry_of_the_registry_is_valid_and_has_the_sum_of_the_bundle(bundle
     "change",
     [{"description": "x" * 101}, {"version": "^1.2.3"}, {"name": "framewire"}, {"status": "active"}, {"packages": []}],
 )
-def test_the_rules_refuse_what_the_registry_refuses(bundle: Path, change: dict[str, Any]) -> None:
+def test_the_schema_refuses_entries_that_the_registry_refuses(bundle: Path, change: dict[str, Any]) -> None:
     entry = json.loads((bundle.parent / "server.json").read_text())
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({**entry, **change}, ENTRY)

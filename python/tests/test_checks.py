@@ -1,6 +1,6 @@
-"""The checks that other packages have for environments: Gymnasium, Stable-Baselines3 and RLlib.
+"""The checks for environments in other packages: Gymnasium, Stable-Baselines3 and RLlib.
 
-`make test` runs those of Gymnasium. The others need PyTorch: `make test-python-checks` runs all, with Gymnasium 1.2.2.
+`make test` runs Gymnasium's checks. The others need PyTorch: `make test-python-checks` runs all, with Gymnasium 1.2.2.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NAMES = ["framewire/Demo-v0", "framewire/DemoMemory-v0"]
 
 
 def other(name: str) -> Any:
-    """A module that only `make test-python-checks` has."""
+    """Imports a module that only `make test-python-checks` installs. Without the module, the test is skipped."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return pytest.importorskip(name, reason="make test-python-checks installs it")
@@ -63,7 +63,7 @@ def scored(short: Path) -> Path:
 
 
 @pytest.mark.parametrize("wrapper", WRAPPERS)
-def test_wrappers_of_vectors_see_what_they_see_of_gymnasiums(scored: Path, wrapper: str) -> None:
+def test_wrappers_have_the_same_results_with_our_vector_and_gymnasiums(scored: Path, wrapper: str) -> None:
     ours = WRAPPERS[wrapper](GameVectorEnv(scored, num_envs=3))
     theirs = WRAPPERS[wrapper](SyncVectorEnv([lambda: GameEnv(scored)] * 3, autoreset_mode=AutoresetMode.NEXT_STEP))
     ours.action_space.seed(3)
@@ -108,8 +108,8 @@ def test_results_of_a_vector_are_in_its_spaces(scored: Path, mode: AutoresetMode
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_vector_of_gymnasium_has_our_environments_in_processes(name: str) -> None:
-    # Not a fork: this process has threads.
+def test_gymnasiums_vector_runs_our_environments_in_processes(name: str) -> None:
+    # Processes must not be forked, because this process has threads.
     spawn = {"context": "spawn"}
     other_process = gym.make_vec(f"framewire.envs:{name}", num_envs=2, vectorization_mode="async", vector_kwargs=spawn)
     here = gym.make_vec(f"framewire.envs:{name}", num_envs=2, vectorization_mode="vector_entry_point")

@@ -1,4 +1,4 @@
-"""The synchronous client with an embedded core. It is made from the asynchronous one, so this tests most of both."""
+"""The synchronous client with an embedded core. It is generated from the asynchronous one, so this tests both."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.servers import Server, free_port, serve
 SCRATCH = 0x02000100
 
 
-def test_is_an_emulator(emulator: Client) -> None:
+def test_a_client_is_an_emulator(emulator: Client) -> None:
     same: framewire.Emulator = emulator
     assert isinstance(same, framewire.Emulator)
 
@@ -41,7 +41,7 @@ def test_reads_and_writes_bytes_and_arrays(emulator: Client) -> None:
     assert emulator.read_bytes("scratch", 4) == b"\x01\x02\x03\x04"
     array = emulator.read_array("scratch", "u16", 2)
     assert array.tolist() == [0x0201, 0x0403]
-    array += 1  # it is the caller's
+    array += 1  # the caller may change the array
     emulator.write_bytes("scratch", array.astype(">u2"))
     assert emulator.read_bytes("scratch", 4) == b"\x02\x02\x04\x04"
     emulator.write_bytes(0x100, np.arange(7, dtype=np.uint8), domain="wram")
@@ -50,7 +50,7 @@ def test_reads_and_writes_bytes_and_arrays(emulator: Client) -> None:
     assert emulator.read_bytes(0x100, 256 * 60, domain="vram") == bytes(range(256)) * 60
 
 
-def test_memory_has_brackets(emulator: Client) -> None:
+def test_memory_is_accessed_with_brackets(emulator: Client) -> None:
     memory = emulator.memory
     memory["scratch[3]"] = 9
     assert memory["scratch[3]"] == 9
@@ -75,7 +75,7 @@ def test_symbols_have_types(emulator: Client) -> None:
     assert set(emulator.symbols("ball")) == {"ball_x", "ball_y", "ball_dx", "ball_dy"}
 
 
-def test_keys_are_seen_in_exactly_their_frames(emulator: Client) -> None:
+def test_the_game_sees_keys_in_exactly_their_frames(emulator: Client) -> None:
     with emulator.pause():
         start = emulator.frame()
         timeline = emulator.play([("Select", 2), ("", 3), (["Up", "B"], 1)])
@@ -86,7 +86,7 @@ def test_keys_are_seen_in_exactly_their_frames(emulator: Client) -> None:
     assert emulator.cancelled(timeline) is False
 
 
-def test_presses_wait_for_their_end(emulator: Client) -> None:
+def test_press_and_play_can_wait_for_the_end(emulator: Client) -> None:
     done = emulator.press("Up+B", frames=3, wait=True)
     assert done.cancelled is False
     assert done.last == done.first + 2
@@ -123,7 +123,7 @@ def test_frames_advance(emulator: Client) -> None:
     assert emulator.info().run == "running"
 
 
-def test_lockstep_runs_only_asked_frames(emulator: Client) -> None:
+def test_lockstep_runs_only_requested_frames(emulator: Client) -> None:
     with emulator.lockstep():
         start = emulator.frame()
         assert emulator.advance(3) == start + 3
@@ -204,11 +204,11 @@ def test_expressions_are_evaluated(emulator: Client) -> None:
     assert emulator.evaluate("lives == 3") is True
     assert emulator.evaluate("lives / 0") is None
     assert emulator.evaluate("bytes[0x02000000, 8]") == b"FWDEMO01"
-    for _ in range(300):  # more than the server has watches
+    for _ in range(300):  # more often than the server allows watches
         emulator.evaluate("lives")
 
 
-def test_runs_until_a_condition_holds(emulator: Client) -> None:
+def test_a_run_ends_when_a_condition_holds(emulator: Client) -> None:
     done = emulator.run(
         [{"sequence": "B:1"}, {"until": "frame % 7 == 0", "frames": 20}],
         values={"rest": "frame % 7"},
@@ -232,7 +232,7 @@ def test_freezes_values_and_follows_pointers(emulator: Client) -> None:
     assert not emulator.unfreeze()
 
 
-def test_appends_presses(emulator: Client) -> None:
+def test_presses_can_be_appended(emulator: Client) -> None:
     first = emulator.play("A:30 .:5")
     second = emulator.play("A:2", append=True)
     assert second.first == first.last + 1
@@ -265,7 +265,7 @@ def test_watch_reports_each_change(emulator: Client) -> None:
         emulator.watch()
 
 
-def test_watch_has_bytes(emulator: Client) -> None:
+def test_a_watch_reports_bytes(emulator: Client) -> None:
     with emulator.pause(), emulator.watch("bytes[held, 2]") as changes:
         emulator.press("B")
         emulator.advance()
@@ -273,7 +273,7 @@ def test_watch_has_bytes(emulator: Client) -> None:
         assert (change.old, change.new) == (b"\0\0", b"\2\0")
 
 
-def test_a_slow_reader_of_a_watch_learns_of_the_loss(emulator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_reader_of_a_watch_learns_about_lost_events(emulator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("framewire._session.KEPT_EVENTS", 5)
     with emulator.pause(), emulator.watch("frame") as changes:
         first = changes.values["frame"]
@@ -315,7 +315,7 @@ def test_events_are_reported(emulator: Client) -> None:
         assert events.next(5).name == "reset"
 
 
-def test_batches_happen_at_one_frame(emulator: Client) -> None:
+def test_a_batch_is_performed_between_two_frames(emulator: Client) -> None:
     with emulator.batch() as batch:
         before = batch.read("lives")
         batch.write("scratch", 5)
@@ -347,7 +347,7 @@ def test_a_batch_stops_at_its_first_failure(emulator: Client) -> None:
             _ = rest.value
 
 
-def test_goes_back_to_a_frame_and_plays_the_same_again(emulator: Client) -> None:
+def test_rewind_goes_back_to_a_frame_and_to_later_frames(emulator: Client) -> None:
     with emulator.pause():
         emulator.reset()
         emulator.advance(60)
@@ -367,7 +367,7 @@ def test_goes_back_to_a_frame_and_plays_the_same_again(emulator: Client) -> None
         assert emulator.memory["paddle_x"] != past
         emulator.advance()
         assert emulator.history().lines[-1].follows == (line.line, 60)
-        # The frames that were left are kept on their line.
+        # The later frames are still kept, on their old line.
         assert emulator.rewind(end, line.line) == framewire.Rewound(end, True)
         assert (emulator.memory["paddle_x"], emulator.screen().array.tobytes()) == (past, picture.array.tobytes())
         with pytest.raises(framewire.FramewireError, match="999999"):
@@ -504,7 +504,7 @@ def test_emulators_have_names_and_servers_have_tokens(folder: Path) -> None:
 
 @pytest.fixture
 def certificate(tmp_path: Path) -> tuple[Path, Path]:
-    """A certificate of its own for 127.0.0.1, and its key."""
+    """A self-signed certificate for 127.0.0.1, and its key."""
     cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
     command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
@@ -533,7 +533,7 @@ async def test_servers_have_tls(folder: Path, certificate: tuple[Path, Path]) ->
 
 
 def test_one_client_serves_many_threads(server: Server, emulator: Client) -> None:
-    """A thread that waits for a long time delays no other."""
+    """A thread that waits for a long time does not delay the others."""
     failures: list[BaseException] = []
 
     def run(number: int) -> None:
@@ -559,7 +559,7 @@ def test_one_client_serves_many_threads(server: Server, emulator: Client) -> Non
     assert not failures
 
 
-def test_a_closed_client_says_so(server: Server) -> None:
+def test_calls_of_a_closed_client_fail(server: Server) -> None:
     client = framewire.connect(server.url)
     client.close()
     client.close()

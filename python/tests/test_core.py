@@ -78,7 +78,7 @@ def test_a_recording_has_the_pictures_of_frames_that_the_program_does_not_draw(g
 def test_a_wait_ends_in_the_first_frame_in_which_its_condition_is_true(game: Core) -> None:
     until = game.read("frame") + 7
     assert game.wait(f"frame >= {game.frame() + 5}").frames == 5
-    # In expressions, `frame` is the emulator's counter, and not the symbol.
+    # In expressions, `frame` is the emulator's frame counter, not the symbol `frame`.
     waited = game.wait(f"u32[0x02000008] == {until}")
     assert (waited.frames, game.read("frame")) == (2, until)
     with pytest.raises(WaitTimeout, match="in 3 frames"):
@@ -175,7 +175,7 @@ def test_a_game_is_patched_and_has_cheats(tmp_path: Path) -> None:
         copy = pickle.loads(pickle.dumps(core))
         assert copy.info().title == "MINEEWIRE"
         copy.close()
-        # Both are for this game, and not for another one.
+        # Another game gets neither the patch nor the cheats.
         other = tmp_path / "other.gba"
         other.write_bytes((DATA / "framewire-demo.gba").read_bytes())
         core.load(other)

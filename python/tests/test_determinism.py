@@ -19,13 +19,13 @@ from framewire.envs import GameEnv, GameVectorEnv
 from tests.servers import DEMO, SYMBOLS, serve
 
 LENGTH = 7 * 4096
-"""Bytes of each of the two memories that are compared."""
+"""How many bytes of each of the two memories are compared."""
 
 STATE = 2 | 8
-"""What a state includes, in mGBA's flags: the battery save and the cartridge's clock."""
+"""mGBA's flags for states with the battery save and the cartridge's clock."""
 
 START = datetime(2000, 1, 1, tzinfo=timezone.utc)
-"""The cartridge's clock, which is in states, at the start of an episode."""
+"""The time of the cartridge's clock at the start of an episode. States include the clock."""
 
 ENVS = 6
 STEPS = 40
@@ -38,7 +38,7 @@ def action(env: int, step: int) -> int:
 
 @pytest.fixture(scope="module")
 def game(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A scenario that observes the picture and most of the memory, and one with random numbers."""
+    """A game file with two scenarios: `plain` observes the picture and memory, and `random` uses random numbers."""
     folder = tmp_path_factory.mktemp("determinism")
     with framewire.load(DEMO, symbols=SYMBOLS, clock=START) as core:
         core.advance(90)
@@ -82,7 +82,7 @@ def digest(*arrays: object) -> str:
     return hashed.hexdigest()
 
 
-def of(observation: object) -> str:
+def hash_of(observation: object) -> str:
     if isinstance(observation, dict):
         return digest(observation["screen"], observation["memory"].astype(np.float32))
     return digest(observation)
@@ -100,11 +100,11 @@ Played = tuple[list[list[str]], list[str]]
 
 def by_steps(vector: GameVectorEnv) -> Played:
     observations, _ = vector.reset(seed=11)
-    hashes = [[of(row(observations, env))] for env in range(ENVS)]
+    hashes = [[hash_of(row(observations, env))] for env in range(ENVS)]
     for step in range(STEPS):
         observations = vector.step([action(env, step) for env in range(ENVS)])[0]
         for env in range(ENVS):
-            hashes[env].append(of(row(observations, env)))
+            hashes[env].append(hash_of(row(observations, env)))
     states = vector.state_hashes()
     vector.close()
     return hashes, states
@@ -112,7 +112,7 @@ def by_steps(vector: GameVectorEnv) -> Played:
 
 def by_sending(vector: GameVectorEnv) -> Played:
     observations, _ = vector.reset(seed=11)
-    hashes = [[of(row(observations, env))] for env in range(ENVS)]
+    hashes = [[hash_of(row(observations, env))] for env in range(ENVS)]
     vector.send([action(env, 0) for env in range(ENVS)], np.arange(ENVS))
     left = ENVS * STEPS
     while left:
@@ -122,7 +122,7 @@ def by_sending(vector: GameVectorEnv) -> Played:
         left -= count
         again = []
         for index, env in enumerate(info["env_id"].tolist()):
-            hashes[env].append(of(row(observations, index)))
+            hashes[env].append(hash_of(row(observations, index)))
             if len(hashes[env]) <= STEPS:
                 again.append(env)
         vector.send([action(env, len(hashes[env]) - 1) for env in again], again)
@@ -136,8 +136,8 @@ def alone(game: Path, scenario: str) -> Played:
     states: list[str] = []
     for index in range(ENVS):
         env = GameEnv(game, scenario)
-        hashes.append([of(env.reset(seed=11 + index)[0])])
-        hashes[-1] += [of(env.step(action(index, step))[0]) for step in range(STEPS)]
+        hashes.append([hash_of(env.reset(seed=11 + index)[0])])
+        hashes[-1] += [hash_of(env.step(action(index, step))[0]) for step in range(STEPS)]
         states.append(env.state_hash())
         env.close()
     return hashes, states
@@ -189,20 +189,20 @@ def test_a_server_and_a_core_agree_with_environments(game: Path, tmp_path: Path)
 
 
 class Batches:
-    """The game of an embedded server, played with `POST /v1/batch` and nothing else."""
+    """Plays the game of an embedded server with `POST /v1/batch` only."""
 
     def __init__(self, url: str) -> None:
         self._url = url
 
     def perform(self, *operations: dict[str, Any]) -> list[Any]:
-        """The results of one batch."""
+        """Performs a batch and returns its results."""
         body = json.dumps({"ops": operations}).encode()
         request = Request(f"{self._url}/v1/batch", body, {"content-type": "application/json"})
         with urlopen(request, timeout=60) as reply:
             return [result["value"] for result in json.load(reply)["results"]]
 
     def observe(self, *before: dict[str, Any]) -> str:
-        """The hash of what is observed after these operations."""
+        """Performs these operations, and returns the hash of the observation after them."""
         *_, first, second, picture = self.perform(
             *before,
             {"op": "read_range", "address": 0x02000000, "length": LENGTH},
@@ -212,7 +212,7 @@ class Batches:
         return observed(Screen.from_png(b64decode(picture)), b64decode(first) + b64decode(second))
 
     def play(self, start: bytes, env: int) -> tuple[list[str], bytes]:
-        """The hashes of an environment's observations, and its last state."""
+        """Plays the actions of an environment. Returns the hashes of the observations, and the last state."""
         hashes = [
             self.observe(
                 {"op": "set_keys", "keys": []},
@@ -230,15 +230,15 @@ class Batches:
 def test_an_embedded_server_over_http_agrees_in_observations_and_states(game: Path, tmp_path: Path) -> None:
     expected, expected_states = by_steps(GameVectorEnv(game, "plain", num_envs=ENVS, threads=2))
     start = (game.parent / "start.state").read_bytes()
-    judge = GameEnv(game, "plain")
+    hasher = GameEnv(game, "plain")
     with serve(tmp_path / "server", "--clock", START.isoformat()) as server:
         batches = Batches(server.url)
         batches.perform({"op": "pause"})
         for env in range(ENVS):
             hashes, state = batches.play(start, env)
             assert hashes == expected[env], env
-            # An environment hashes the state, so that this test need not know which parts of it the hash leaves out.
-            judge.reset(seed=1)
-            judge.emulator.load_state(state)
-            assert judge.state_hash() == expected_states[env], env
-    judge.close()
+            # The hash leaves out parts of the state. An environment knows which parts, so it computes the hash.
+            hasher.reset(seed=1)
+            hasher.emulator.load_state(state)
+            assert hasher.state_hash() == expected_states[env], env
+    hasher.close()

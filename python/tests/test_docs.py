@@ -1,4 +1,4 @@
-"""The examples of docs/python.md and both READMEs run as they stand."""
+"""The examples in docs/python.md and both READMEs run exactly as they are written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same cases for every kind of emulator: one in this process, and one of a server."""
+"""The same tests for both kinds of emulator: one in this process, and one of a server."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(params=["load", "connect"])
 def running(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Emulator]:
-    """The demo game. Time passes when a method waits."""
+    """The demo game. In this process, frames run only while a method waits; on a server, they run all the time."""
     if request.param == "load":
         with framewire.load(DEMO, symbols=SYMBOLS, data=tmp_path / "data") as core:
             yield core
@@ -37,14 +37,14 @@ def running(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Emulator
 
 @pytest.fixture
 def paused(running: Emulator) -> Iterator[Emulator]:
-    """The same, and time passes in `advance` only."""
+    """The demo game, paused: frames run only in `advance`."""
     with running.pause():
         running.reset()
         running.advance(60)
         yield running
 
 
-def test_it_is_an_emulator(paused: Emulator) -> None:
+def test_both_kinds_are_emulators(paused: Emulator) -> None:
     assert isinstance(paused, Emulator)
     info = paused.info()
     assert (info.kind, info.connected, info.title) == ("embedded", True, "FRAMEWIRE")
@@ -171,7 +171,7 @@ def test_cheats(paused: Emulator, tmp_path: Path) -> None:
     assert paused.cheats() == []
 
 
-def test_wrong_memory(paused: Emulator) -> None:
+def test_wrong_arguments_for_memory_are_refused(paused: Emulator) -> None:
     for act in (
         lambda: paused.read("scroe"),
         lambda: paused.write("lives", 70_000),
@@ -226,7 +226,7 @@ def test_held_keys(paused: Emulator) -> None:
     assert paused.read("held") == 0
 
 
-def test_wrong_keys(paused: Emulator) -> None:
+def test_wrong_keys_are_refused(paused: Emulator) -> None:
     for act in (
         lambda: paused.press("X"),
         lambda: paused.press(""),
@@ -434,7 +434,7 @@ def test_recordings(paused: Emulator) -> None:
         paused.replay("nothing")
 
 
-def test_a_recording_ends_where_frames_do_not_follow(paused: Emulator) -> None:
+def test_a_reset_ends_a_recording(paused: Emulator) -> None:
     recording = paused.record("cut", replace=True)
     paused.advance(5)
     paused.reset()
@@ -445,7 +445,7 @@ def test_a_recording_ends_where_frames_do_not_follow(paused: Emulator) -> None:
     assert "reset" in ended.ended
 
 
-def test_recordings_and_snapshots_are_the_same_files(server: Server, tmp_path: Path) -> None:
+def test_a_core_and_a_server_accept_the_same_files(server: Server, tmp_path: Path) -> None:
     with framewire.connect(server.url) as client, framewire.load(DEMO, symbols=SYMBOLS) as core, client.pause():
         core.advance(80)
         with core.record("shared", start="power-on", every=20):
@@ -467,7 +467,7 @@ def test_recordings_and_snapshots_are_the_same_files(server: Server, tmp_path: P
         assert (report.equal, report.played) == (True, 60)
 
 
-def test_a_core_is_copied_and_deletes_what_was_not_to_be_kept(tmp_path: Path) -> None:
+def test_a_core_can_be_copied_and_deletes_temporary_files(tmp_path: Path) -> None:
     import copy
     import pickle
 

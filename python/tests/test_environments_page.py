@@ -1,4 +1,4 @@
-"""The examples of docs/environments.md and docs/search.md run as they stand."""
+"""The examples in docs/environments.md and docs/search.md run as they are written."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from framewire.errors import GameFileError, InvalidData, InvalidRequest, RomErro
 
 
 def play(vector: GameVectorEnv, steps: int, seed: int = 5) -> list[Any]:
-    """What each step returns, with actions that differ from step to step and from environment to environment."""
+    """Plays steps, with actions that differ between environments and change over time. Returns the results."""
     results: list[Any] = [vector.reset(seed=seed)[0].copy()]
     count = int(vector.single_action_space.n)  # type: ignore[attr-defined]
     for step in range(steps):
@@ -67,7 +67,7 @@ def test_threads_and_interfaces_give_the_same_observations_and_states() -> None:
     hashes = [vector.state_hashes() for vector in vectors]
     assert hashes[0] == hashes[1] == hashes[2]
 
-    # The third environment of the vector alone.
+    # A single environment, with the seed and the actions of the third environment of the vectors.
     single = framewire.envs.make(scenario="pixels")
     observation, _ = single.reset(seed=5 + 2)
     assert same(observation, results[0][0][2])
@@ -80,7 +80,7 @@ def test_threads_and_interfaces_give_the_same_observations_and_states() -> None:
     assert single.state_hash() == hashes[0][2]
 
 
-def test_the_last_two_observations_stay_as_they_are() -> None:
+def test_an_observation_does_not_change_during_the_next_step() -> None:
     vector = framewire.envs.make_vec(scenario="pixels", num_envs=2)
     vector.reset(seed=1)
     first = vector.step([1, 1])[0]
@@ -124,7 +124,7 @@ def test_autoreset_modes_are_those_of_gymnasium(short: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", list(AutoresetMode))
-def test_a_vector_does_what_that_of_gymnasium_does(short: Path, mode: AutoresetMode) -> None:
+def test_a_vector_has_the_same_results_as_gymnasiums(short: Path, mode: AutoresetMode) -> None:
     ours = GameVectorEnv(short, num_envs=3, autoreset_mode=mode)
     theirs = SyncVectorEnv([lambda: GameEnv(short)] * 3, autoreset_mode=mode)
     assert ours.observation_space == theirs.observation_space
@@ -313,7 +313,7 @@ def test_bad_input_raises_an_exception_that_says_what_to_do(short: Path, tmp_pat
         GameEnv(short, rom=tmp_path / "missing.gba")
 
 
-def test_an_episode_that_has_ended_takes_no_step(short: Path) -> None:
+def test_a_step_after_the_end_of_an_episode_is_refused(short: Path) -> None:
     env = GameEnv(short)
     env.reset()
     for _ in range(10):

@@ -1,4 +1,4 @@
-"""Broken connections: nothing is lost, nothing is done twice, and what cannot be known is said."""
+"""Broken connections: no request is lost or performed twice. If its outcome cannot be known, the error says so."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def test_keys_are_pressed_once_over_broken_connections(emulator: Client, proxy: 
     assert emulator.memory["presses"].sum() == before + 10
 
 
-def test_connections_that_break_anywhere_change_nothing(emulator: Client, proxy: Proxy) -> None:
-    """Each connection ends after a random number of bytes, in the middle of a message and between them."""
+def test_no_request_is_lost_if_connections_break_after_any_byte(emulator: Client, proxy: Proxy) -> None:
+    """Each connection ends after a random number of bytes, in the middle of a message or between messages."""
     emulator.pause()
     proxy.budget = (1_000, 6_000)
     start = emulator.frame()
@@ -68,7 +68,7 @@ def test_connections_that_break_anywhere_change_nothing(emulator: Client, proxy:
 async def test_concurrent_changes_are_done_once(client: aio.AsyncClient, emulator: Client, proxy: Proxy) -> None:
     emulator.pause()
     proxy.cut()
-    proxy.budget = (30_000, 60_000)  # the requests below have 25,000 bytes, and are all sent again
+    proxy.budget = (30_000, 60_000)  # all requests of a turn have 25,000 bytes, and are sent again together
     start = emulator.frame()
     for turn in range(5):
         frames = await asyncio.gather(*(client.advance() for _ in range(200)))
@@ -153,7 +153,7 @@ def test_a_server_that_starts_again_is_found(folder: Path, kill: bool) -> None:
             first.process.kill()
     with serve(folder, port=port):
         assert client.info().title == "FRAMEWIRE"
-        while not next(changes).gap:  # what happened before the new server is not known
+        while not next(changes).gap:  # it is not known what happened until the new server started
             pass
         assert next(changes).gap is False
         client.close()
@@ -174,8 +174,8 @@ async def test_a_silent_connection_counts_as_broken_asynchronously(emulator: Cli
         assert await client.read("lives") == 3
 
 
-def test_an_idle_connection_stays(emulator: Client, proxy: Proxy) -> None:
-    """A long wait is not silence: the server answers the client's pings."""
+def test_an_idle_connection_is_kept(emulator: Client, proxy: Proxy) -> None:
+    """The connection is not silent during a long wait, because the server answers the client's pings."""
     with framewire.connect(proxy.url, timeout=0.4) as client, pytest.raises(framewire.WaitTimeout):
         client.wait("lives == 77", timeout_frames=90)
     assert proxy.cuts == 0
@@ -204,7 +204,7 @@ def test_a_request_that_always_breaks_its_connection_fails(emulator: Client, pro
     assert proxy.cuts == 30
 
 
-def test_a_server_without_room_for_keys_gets_changes_without_one() -> None:
+def test_changes_are_sent_without_a_key_if_the_server_has_no_room_for_keys() -> None:
     seen: list[dict[str, object]] = []
 
     def answer(connection: ServerConnection) -> None:
@@ -252,8 +252,7 @@ async def test_a_cancelled_request_is_not_sent_again(client: aio.AsyncClient, em
     assert not client._transport._session._in_flight
 
 
-def test_other_servers_do_not_matter(server: Server) -> None:
-    """Two clients share nothing: the end of one leaves the other."""
+def test_closing_a_client_does_not_affect_another_one(server: Server) -> None:
     one, two = framewire.connect(server.url), framewire.connect(server.url)
     one.close()
     assert two.info().connected

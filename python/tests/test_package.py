@@ -1,4 +1,4 @@
-"""What the package has in addition to emulators and environments: the demo, the fixtures, and the schema of game files."""
+"""Other parts of the package: the demo, the pytest fixtures, the schema of game files, and figures on its pages."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tests.servers import DEMO, ROOT
 def test_the_demo_plays_and_saves_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     picture = tmp_path / "demo.png"
     assert demo.main(["--frames", "900", "--output", str(picture)]) == 0
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     assert picture.read_bytes().startswith(b"\x89PNG")
-    assert str(picture) in said
-    score = re.search(r"score (\d+), level", said)
-    assert score is not None, said
+    assert str(picture) in output
+    score = re.search(r"score (\d+), level", output)
+    assert score is not None, output
     assert int(score[1]) > 0
     assert demo.main(["--frames", "1", "--output", str(tmp_path / "missing" / "demo.png")]) == 1
     assert "missing" in capsys.readouterr().err
@@ -57,18 +57,18 @@ def test_title(framewire_load, framewire_golden):
         return done.returncode, done.stdout
 
     golden = tmp_path / "golden" / "title.png"
-    code, said = run()
+    code, output = run()
     assert code == 1
-    assert "there is no golden picture" in said
+    assert "there is no golden picture" in output
     assert run("--framewire-update")[0] == 0
     assert golden.exists()
     assert run()[0] == 0
 
     test = tmp_path / "test_game.py"
     test.write_text(test.read_text().replace("advance(30)", "play('A:5 .:100', wait=True); game.advance(200)"))
-    code, said = run()
+    code, output = run()
     assert code == 1
-    assert "pixels differ" in said
+    assert "pixels differ" in output
     assert (tmp_path / "golden" / "title.actual.png").exists()
     assert run("--framewire-update")[0] == 0
     assert not (tmp_path / "golden" / "title.actual.png").exists()

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-# Nothing is reported to Ray's makers, and no process runs that the tests do not need.
+# Do not send usage statistics to Ray's developers, and turn off some of Ray's warnings.
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 os.environ["RAY_DISABLE_IMPORT_WARNING"] = "1"
 os.environ["RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"] = "0"
@@ -40,7 +40,7 @@ from framewire.search import Explorer, GoExplore, Job
 from tests.clusters import STORE, small_cluster
 from tests.games import demo_scenario
 
-# Ray's own code and the sockets that it leaves to its processes.
+# Ray's own code causes warnings, also about sockets that it leaves open for its processes.
 pytestmark = [pytest.mark.filterwarnings("ignore")]
 
 ENVS = 4
@@ -54,7 +54,7 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.fixture
 def second(cluster: Cluster) -> Any:
-    """A second node, which a test may kill. Then the next test has another one."""
+    """A second node, which a test may kill. The next test then gets a new one."""
     nodes = [node for node in cluster.worker_nodes if node.any_processes_alive()]
     return nodes[0] if nodes else cluster.add_node(num_cpus=1, object_store_memory=STORE)
 
@@ -64,7 +64,7 @@ def actions(step: int, count: int = ENVS) -> np.ndarray[Any, Any]:
 
 
 def play(vector: Any, steps: int, seed: int = 5) -> list[Any]:
-    """What each step returns, and the states at the end."""
+    """Plays steps. Returns the results of each step, and the hashes of the states at the end."""
     results: list[Any] = [vector.reset(seed=seed)[0].copy()]
     for step in range(steps):
         observation, reward, terminated, truncated, info = vector.step(actions(step, vector.num_envs))
@@ -80,7 +80,7 @@ def assert_same(left: list[Any], right: list[Any]) -> None:
             assert np.array_equal(a, b), f"step {step}"
 
 
-def test_a_fleet_has_the_results_of_one_process(second: Any) -> None:
+def test_a_fleet_has_the_same_results_as_one_process(second: Any) -> None:
     vector = framewire.envs.make_vec(scenario="pixels", num_envs=ENVS)
     with Fleet(None, "pixels", num_envs=ENVS) as fleet:
         expected = play(vector, 60)
@@ -90,7 +90,7 @@ def test_a_fleet_has_the_results_of_one_process(second: Any) -> None:
         assert sum(stats.steps for stats in fleet.stats()) == 61 * ENVS
 
 
-def test_ends_of_episodes_are_those_of_one_process(second: Any, short: Path) -> None:
+def test_episodes_end_as_in_one_process(second: Any, short: Path) -> None:
     none = np.zeros((3, 10), dtype=np.int8)
     for mode in AutoresetMode:
         vector = framewire.envs.make_vec(short, num_envs=3, autoreset_mode=mode)
@@ -125,8 +125,8 @@ def test_ends_of_episodes_are_those_of_one_process(second: Any, short: Path) -> 
                 fleet.step(none)
 
 
-def test_no_step_is_lost_or_doubled_when_nodes_are_lost(cluster: Cluster, second: Any) -> None:
-    # FLEET_STEPS=10000 is the run that `make bench-fleet` measures too.
+def test_no_step_is_lost_or_repeated_when_nodes_are_lost(cluster: Cluster, second: Any) -> None:
+    # With FLEET_STEPS=10000, the run is as long as that of `make bench-fleet`.
     steps = int(os.environ.get("FLEET_STEPS", "100"))
     expected = play(framewire.envs.make_vec(scenario="memory", num_envs=ENVS), steps)
     with Fleet(None, "memory", num_envs=ENVS, checkpoint_every=25) as fleet:
@@ -136,7 +136,7 @@ def test_no_step_is_lost_or_doubled_when_nodes_are_lost(cluster: Cluster, second
         found: list[Any] = [fleet.reset(seed=5)[0].copy()]
         used_again = np.empty(ENVS, dtype=np.int64)
         for step in range(steps):
-            # In the middle of a step: before and after the first saved states.
+            # Kill workers in the middle of a step: one before the first saved states, and two after them.
             used_again[:] = actions(step)
             fleet.send(used_again)
             if step == steps // 10:
@@ -188,7 +188,7 @@ def test_workers_are_received_one_by_one(second: Any) -> None:
             steps[first] += 1
             observations = expected[0] if steps[first] == 0 else expected[steps[first]][0]
             assert np.array_equal(found, observations[numbers])
-            # The observations of a step stay during the next one.
+            # Observations do not change during the next step.
             assert np.array_equal(*before.get(first, (0, 0)))
             before[first] = (found, found.copy())
             if steps[first] < 20:
@@ -206,7 +206,7 @@ def test_workers_are_received_one_by_one(second: Any) -> None:
             fleet.step([0, 0, 0, 0])
 
 
-def test_observations_have_the_same_order_on_every_way(
+def test_observations_have_the_same_order_with_and_without_shared_memory(
     second: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     both = demo_scenario(
@@ -222,14 +222,14 @@ observe.memory = ["ball_x", "paddle_x"]
     expected = [vector.reset(seed=2)[0], *(vector.step(actions(step))[0] for step in range(20))][-1]
     for is_shared in (True, False):
         if not is_shared:
-            # As on another machine.
+            # Without `memfd_create`, no memory is shared, as with another machine.
             monkeypatch.delattr(os, "memfd_create")
         with Fleet(both, num_envs=ENVS) as fleet:
             assert (fleet._setup.memory is not None) == is_shared
             before = fleet.reset(seed=2)[0]
             first = {name: values.copy() for name, values in before.items()}
             fleet.step(actions(0))
-            # The arrays of a step stay during the next one.
+            # The arrays of a step do not change during the next one.
             assert all(np.array_equal(before[name], first[name]) for name in before)
             for step in range(1, 20):
                 found = fleet.step(actions(step))[0]
@@ -252,7 +252,7 @@ def test_a_reset_of_some_environments_survives_the_loss_of_nodes(second: Any, mo
                 fleet.send(actions(step))
                 assert np.array_equal(received(fleet)[0], expected[0])
             assert expected[-1]["lives"].all()
-            # The new workers begin with the reset, and know nothing of the environments that it leaves as they are.
+            # The new workers begin with the reset, and do not know the last results of the other environments.
             fleet.checkpoint()
             for group in fleet._groups:
                 kill_process(group)
@@ -260,7 +260,7 @@ def test_a_reset_of_some_environments_survives_the_loss_of_nodes(second: Any, mo
             rows, info = fleet.reset(options={"reset_mask": masks[0]})
             assert np.array_equal(rows, expected_rows), is_shared
             assert info["lives"].tolist() == expected_info["lives"].tolist()
-            # They play the reset again.
+            # The next workers play the reset again.
             for group in fleet._groups:
                 kill_process(group)
             assert_same([fleet.step(actions(0))[:4]], [vector.step(actions(0))[:4]])
@@ -273,7 +273,8 @@ def test_a_reset_of_some_environments_survives_the_loss_of_nodes(second: Any, mo
 
 
 def test_rewards_are_not_taken_for_observations(second: Any, tmp_path: Path) -> None:
-    # Both have eight bytes for each environment, and are so many that they are sent outside of the message.
+    # Rewards and observations both have eight bytes per environment. They are sent as large arrays, outside of the
+    # pickle.
     game = demo_scenario(
         tmp_path,
         "two",
@@ -361,7 +362,7 @@ def test_progress_and_metrics_name_nodes_and_restarts(second: Any, monkeypatch: 
     assert set(speeds.values()) == {0.0}, "a fleet that has ended plays nothing"
 
 
-def test_a_node_that_computes_something_else_ends_the_run(second: Any) -> None:
+def test_a_node_with_different_results_ends_the_run(second: Any) -> None:
     fleet = Fleet(None, "memory", num_envs=ENVS)
     with fleet:
         fleet.reset(seed=1)
@@ -382,7 +383,7 @@ def test_a_node_that_computes_something_else_ends_the_run(second: Any) -> None:
             fleet.step([1, 1, 1, 1])
 
 
-def test_nodes_that_do_not_fit_are_refused(second: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unsuitable_nodes_are_refused(second: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rom = framewire.envs.demo_game().parent / "framewire-demo.gba"
     moved = tmp_path / "only-here.gba"
     moved.write_bytes(rom.read_bytes())
@@ -416,7 +417,7 @@ def test_nodes_that_do_not_fit_are_refused(second: Any, tmp_path: Path, monkeypa
         Fleet(None, "memory", num_envs=ENVS, start_timeout=2)
 
 
-def test_a_search_finds_on_a_fleet_what_it_finds_here(cluster: Cluster, second: Any, tmp_path: Path) -> None:
+def test_a_search_finds_the_same_on_a_fleet_and_here(cluster: Cluster, second: Any, tmp_path: Path) -> None:
     options: dict[str, Any] = {
         "scenario": "memory",
         "score": "-bricks_left",
@@ -431,7 +432,7 @@ def test_a_search_finds_on_a_fleet_what_it_finds_here(cluster: Cluster, second: 
         running = GoExplore(explorer, seed=3, batch=16, steps=12)
         running.step()
         running.save(tmp_path / "search.zip")
-        # The rest with a process killed, and then a whole node.
+        # Continue after a process was killed, and then after a whole node was killed.
         kill_process(explorer._workers[1])
         running.step()
         assert len(explorer._workers) == 2
@@ -453,7 +454,7 @@ def test_a_search_finds_on_a_fleet_what_it_finds_here(cluster: Cluster, second: 
             rf"{expected.branches} branches, [\d,]+ steps/s, best score -53, cells: \d+, nodes: 3, restarts: 1\n",
             out.getvalue(),
         )
-        # A step has four frames, unless it is the last one.
+        # A step has four frames, unless it is the last one of a branch.
         played = sum(stats.steps for stats in explorer.stats()) - before - len(expected.actions)
         assert expected.played <= 4 * played < expected.played + 4 * expected.branches
         with pytest.raises(InvalidData, match=r"node .*the solution ends with frames 7, but playing it again gives"):
@@ -474,12 +475,12 @@ def test_the_archive_of_a_search_is_spread_over_the_nodes(cluster: Cluster, seco
         running = GoExplore(explorer, seed=4, batch=24, steps=30)
         for step in range(6):
             if step == 3:
-                # Its states are played again when branches begin at them.
+                # The search plays to the lost states again when branches begin at them.
                 kill_node(cluster, second, explorer._workers)
             running.step()
         assert outline(running) == outline(local)
 
-        # The states are those of the best entries and no others, on both nodes, and the program has names only.
+        # The two nodes store exactly the states of the best entries. The program has only their names.
         cluster.add_node(num_cpus=1, object_store_memory=STORE)
         assert explorer.rescale() == 2
         numbers = list(running.archive.best.values())
@@ -491,7 +492,7 @@ def test_the_archive_of_a_search_is_spread_over_the_nodes(cluster: Cluster, seco
         assert sum(size.size for size in sizes.values()) > len(numbers) * 5000
         assert all(len(running.archive.entries[number].state or b"") < 100 for number in numbers)
 
-        # A loss while the search is saved, and while it is continued.
+        # States are lost while the search is saved, and while it is loaded and continued.
         kill_shard(explorer, 0)
         running.save(tmp_path / "fleet.zip")
         again = GoExplore.load(tmp_path / "fleet.zip", Explorer(**options))
@@ -506,13 +507,13 @@ def test_the_archive_of_a_search_is_spread_over_the_nodes(cluster: Cluster, seco
         local.step()
         assert outline(again) == outline(resumed) == outline(local)
 
-        # Without the search, nobody knows the way to a state.
+        # Only the search knows the actions that lead to a state, so the explorer alone cannot play to it again.
         kill_shard(explorer, 0)
         kill_shard(explorer, 1)
         name = next(entry.state for entry in reversed(resumed.archive.entries) if entry.state)
         with pytest.raises(StatesLost, match=r"the states of the search on node .* are lost"):
             explorer.rollouts([Job(name, (0,))])
-        # A state that differs from the one that was lost.
+        # If the actions lead to another state than the lost one, that is an error.
         best = max(resumed.archive.best.values())
         resumed.archive.entries[best].actions = resumed.archive.entries[best].actions[:-1]
         with pytest.raises(
@@ -522,14 +523,14 @@ def test_the_archive_of_a_search_is_spread_over_the_nodes(cluster: Cluster, seco
 
 
 def outline(running: GoExplore) -> tuple[Any, ...]:
-    """What a search has found, without the states, which it may have by their names."""
+    """The results of a search, without its states, which may be names."""
     entries = [dataclasses.replace(entry, state=None) for entry in running.archive.entries]
     return entries, running.archive.best, running.branches, running.played, running.solution()
 
 
 @contextlib.contextmanager
 def without_disk(cluster: Cluster, nodes: int) -> Iterator[Cluster]:
-    """In place of the cluster of the other tests, one that has no disk to move objects to."""
+    """Replaces the cluster of the other tests with one that cannot move objects to a disk."""
     ray.shutdown()
     small = Cluster(
         initialize_head=True,
@@ -584,7 +585,7 @@ def test_a_full_object_store_ends_the_run(cluster: Cluster) -> None:
 
 
 def test_nothing_starts_on_a_full_object_store(cluster: Cluster, tmp_path: Path) -> None:
-    # A game of usual size: Ray sends small objects without the store.
+    # The game has a usual size, because Ray sends small objects without the object store.
     rom = tmp_path / "large.gba"
     rom.write_bytes((framewire.envs.demo_game().parent / "framewire-demo.gba").read_bytes().ljust(16 << 20, b"\0"))
 
@@ -603,7 +604,7 @@ def test_nothing_starts_on_a_full_object_store(cluster: Cluster, tmp_path: Path)
         far: Any = ray.remote(Filler).options(num_cpus=0, scheduling_strategy=on_other).remote()
         assert "is full" in ray.get(far.fill.remote())
         refused(rf"node .*\({other.node_id[:8]}\)")
-        # The refused fleet has left nothing that uses cores.
+        # The refused fleet has not left actors that use cores.
         ray.kill(far)
         with Fleet(None, "memory", num_envs=ENVS, rom=rom) as fleet:
             fleet.reset(seed=1)
@@ -651,7 +652,7 @@ def test_wrong_arguments_change_nothing(second: Any) -> None:
 
 def test_rllib_gets_one_environment_or_a_vector() -> None:
     files = GameFiles.collect(framewire.envs.demo_game(), "memory", None, None)
-    # As RLlib calls it, with the number of environments in the configuration.
+    # RLlib passes the number of environments in the configuration.
     vector = rllib._environment(files, "memory", {"num_envs": 3, "threads": 2})
     assert isinstance(vector, framewire.envs.GameVectorEnv)
     assert vector.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
@@ -732,7 +733,7 @@ def test_the_cluster_files_are_valid() -> None:
     validate_config(prepare_config(config))
     manifest = yaml.safe_load((folder / "kuberay.yaml").read_text())
     assert manifest["kind"] == "RayCluster"
-    # As Ray's autoscaler reads it in the cluster, which refuses resources and numbers that it cannot read.
+    # Ray's autoscaler reads the manifest in this way, and refuses resources and numbers that it cannot read.
     manifest["metadata"]["namespace"] = "default"
     nodes = _derive_autoscaling_config_from_ray_cr(manifest)["available_node_types"]
     assert nodes["headgroup"]["resources"]["CPU"] == 0
@@ -749,14 +750,14 @@ def test_the_cluster_files_are_valid() -> None:
 
 
 def received(fleet: Fleet) -> tuple[Any, ...]:
-    """One step of all environments, received worker by worker."""
+    """Receives one step of all environments, worker by worker."""
     batches = sorted((fleet.recv() for _ in fleet._groups), key=lambda batch: int(batch[-1]["env_id"][0]))
     parts = [(*batch[:-1], batch[-1]["score"]) for batch in batches]
     return tuple(np.concatenate(each) for each in zip(*parts, strict=True))
 
 
 def kill_process(group: Any) -> None:
-    # A worker whose node is gone may have ended before.
+    # If the node is gone, the worker may have ended already.
     with contextlib.suppress(ProcessLookupError):
         os.kill(group.process, signal.SIGKILL)
 
@@ -766,7 +767,7 @@ def kill_shard(explorer: FleetExplorer, number: int) -> None:
 
 
 def kill_node(cluster: Cluster, node: Any, workers: Sequence[Any]) -> None:
-    """All processes of a node at once, as if its machine lost power."""
+    """Kills all processes of a node at once, as if its machine had lost power."""
     cluster.remove_node(node, allow_graceful=False)
     for group in workers:
         if group.place.node.id == node.node_id:

@@ -14,7 +14,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-# Nothing is reported to Ray's makers.
+# Do not send usage statistics to Ray's developers.
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 
 import pytest
@@ -29,7 +29,7 @@ from tests.clusters import STORE, small_cluster
 pytest.importorskip("opentelemetry.exporter.prometheus", reason="make test-python-checks installs it")
 parser = pytest.importorskip("prometheus_client.parser", reason="make test-python-checks installs it")
 
-# Ray's own code and the sockets that it leaves to its processes.
+# Ray's own code causes warnings, also about sockets that it leaves open for its processes.
 pytestmark = [pytest.mark.filterwarnings("ignore")]
 
 ENVS = 4
@@ -47,7 +47,7 @@ Figures: TypeAlias = dict[str, dict[str, float]]
 
 
 def scraped() -> Figures:
-    """What all nodes export of Framewire."""
+    """Framewire's metrics that the nodes export."""
     found: Figures = {}
     for node in ray.nodes():
         address = f"http://{node['NodeManagerAddress']}:{node['MetricsExportPort']}/metrics"
@@ -62,10 +62,10 @@ def scraped() -> Figures:
 
 
 def exported(fits: Callable[[Figures], bool]) -> Figures:
-    """What the nodes export once it fits, or after a minute."""
+    """Reads the exported metrics until `fits` accepts them, but for at most a minute."""
     end = time.monotonic() + 60
     while True:
-        # The exporter of a node begins a moment after the node.
+        # The exporter of a node starts a moment after the node.
         found: Figures = {}
         with contextlib.suppress(OSError):
             found = scraped()
@@ -75,7 +75,7 @@ def exported(fits: Callable[[Figures], bool]) -> Figures:
 
 
 def assert_exported(expected: Figures) -> None:
-    """The nodes export these metrics with these values."""
+    """Checks that the nodes export these metrics with these values."""
 
     def of_expected(found: Figures) -> Figures:
         return {name: values for name, values in found.items() if name in expected}
@@ -106,7 +106,7 @@ def test_prometheus_reads_speed_restarts_and_mismatches(cluster: Cluster) -> Non
         "ray_framewire_fleet_hash_mismatches_total": {
             stats.node: stats.mismatches for stats in fleet.stats() if stats.mismatches
         },
-        # It has ended.
+        # The fleet has ended.
         speed: dict.fromkeys(nodes, 0.0),
     }
     assert sum(expected["ray_framewire_fleet_restarts_total"].values()) == 1

@@ -14,7 +14,7 @@ from framewire.search import Explorer, GoExplore, Job, Solution
 from tests.servers import DEMO, SYMBOLS
 
 GOAL = "bricks_left < 56"
-"""Something that a short search finds."""
+"""A goal that a short search reaches."""
 
 
 def explorer(threads: int = 0, goal: str | None = GOAL) -> Explorer:

@@ -1,4 +1,4 @@
-"""The synchronous client with mGBA in its window: the same methods, and errors for what a window cannot do."""
+"""The synchronous client with mGBA in its window: the same methods, and errors for those that a window lacks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_window_is_an_emulator_too(attached: Server) -> None:
             emulator.audio()
 
 
-def test_a_window_goes_back_to_a_state_that_is_kept(attached: Server) -> None:
+def test_a_window_can_go_back_to_a_kept_state(attached: Server) -> None:
     with framewire.connect(attached.url) as emulator:
         deadline = time.monotonic() + 30
         while not any(line.states for line in emulator.history().lines):
@@ -66,7 +66,7 @@ def test_keys_are_pressed_once_in_a_window(attached: Server) -> None:
             before = emulator.read("presses[8]")
             for _ in range(5):
                 proxy.drop_replies = 1
-                # Released first: presses in adjacent frames are one press for the game.
+                # Release the key for two frames first: the game sees presses in adjacent frames as one press.
                 emulator.play(".:2 R", wait=True)
             frame = emulator.frame()
             emulator.wait(f"frame > {frame + 5}")
@@ -76,7 +76,7 @@ def test_keys_are_pressed_once_in_a_window(attached: Server) -> None:
         proxy.close()
 
 
-def test_the_window_of_the_example_for_rllib_is_an_environment(attached: Server) -> None:
+def test_the_environment_of_the_rllib_window_example_works(attached: Server) -> None:
     path = Path(__file__).parents[1] / "examples/rllib_window.py"
     spec = importlib.util.spec_from_file_location("rllib_window", path)
     assert spec is not None

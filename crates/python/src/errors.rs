@@ -1,3 +1,5 @@
+//! Converts Rust's errors to the exceptions of the Python module `framewire.errors`.
+
 use std::error::Error;
 use std::fmt::Write;
 
@@ -7,22 +9,22 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 
-/// Exceptions of the module `framewire.errors`.
+/// The exceptions of the module `framewire.errors` that this crate raises.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
     /// An argument is not accepted.
     Argument,
-    /// The game file is wrong.
+    /// The game file is not valid.
     GameFile,
-    /// The ROM is not one, or not the one that is expected.
+    /// The file is not a ROM, or not the expected ROM.
     Rom,
-    /// A state or a recording is not one, or belongs to another game.
+    /// The data is not a state or a recording, or belongs to another game.
     State,
-    /// There is no such thing.
+    /// The named thing does not exist.
     NotFound,
-    /// It is not possible now.
+    /// The call is not possible in the present state, such as during a recording.
     Conflict,
-    /// Something is too large.
+    /// The data is too large.
     TooLarge,
 }
 

@@ -17,14 +17,14 @@ pub(crate) struct Explorer {
     frame_skip: u32,
 }
 
-/// State, actions (or none), seed, steps, probability of a repeat, whether to return the state at the end, and
-/// whether to return states of cells.
+/// State, actions (`None` for random actions), seed, steps, probability that a step repeats the last action, whether to
+/// return the state at the end, and whether to return states in new or better cells.
 type JobRow = (Vec<u8>, Option<Vec<i64>>, u64, u32, f64, bool, bool);
 
-/// Cell, score, frames, steps and state.
+/// A state in a new or better cell: cell, score, frames, steps and state.
 type FoundRow = (Vec<i64>, f64, u32, usize, Py<PyBytes>);
 
-/// What a branch did.
+/// The result of a branch.
 #[pyclass(frozen, get_all, module = "framewire._native")]
 pub(crate) struct Rollout {
     actions: Vec<i64>,
@@ -40,7 +40,7 @@ pub(crate) struct Rollout {
 
 #[pymethods]
 impl Explorer {
-    // Python passes most of these by name.
+    // Python passes most of these arguments by name.
     #[allow(clippy::too_many_arguments)]
     #[new]
     #[pyo3(signature = (game, scenario, *, rom=None, score=None, goal=None, cell=Vec::new(), threads=0))]
@@ -79,7 +79,7 @@ impl Explorer {
         self.explorer.read().task().rom().to_owned()
     }
 
-    /// The properties that two explorers must share to use each other's branches.
+    /// A hash. Two explorers can use each other's branches only if their fingerprints are equal.
     fn fingerprint(&self) -> String {
         self.explorer.read().fingerprint().iter().map(|byte| format!("{byte:02x}")).collect()
     }
@@ -89,7 +89,8 @@ impl Explorer {
         self.explorer.read().action_name(action).map_err(|error| errors::of_env(py, &error))
     }
 
-    /// Says which cells are known, with score and frames of the best state.
+    /// Adds known cells, each with the score and the frames of its best state. Branches return a state in such a cell
+    /// only if it is better.
     fn learn(&self, py: Python<'_>, cells: Vec<(Vec<i64>, f64, u32)>) {
         py.detach(|| {
             let mut explorer = self.explorer.write();
@@ -104,7 +105,7 @@ impl Explorer {
         py.detach(|| self.explorer.write().forget());
     }
 
-    /// Plays branches at the same time, without the interpreter's lock.
+    /// Plays branches in parallel, without the interpreter's lock.
     fn run(&self, py: Python<'_>, jobs: Vec<JobRow>) -> PyResult<Vec<Rollout>> {
         let jobs: Vec<Job> = jobs
             .into_iter()

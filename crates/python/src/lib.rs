@@ -1,12 +1,12 @@
-//! The module `framewire._native`: what the Python package does not do in Python. `python/framewire` wraps it; programs
-//! use that package, not this module.
+//! The module `framewire._native`: the native part of the Python package. The Python code in `python/framewire` wraps
+//! it; programs use that package, not this module.
 //!
 //! - [`core`]: one embedded core;
-//! - [`machine`]: what runs with each of its frames: keys, watches, sound;
-//! - [`recorder`]: recordings of it, and their replay; [`store`]: the folder of snapshots and recordings;
-//! - [`explorer`]: many branches from saved states, for searches;
+//! - [`machine`]: a core with the work of each frame: keys, watches, sound;
+//! - [`recorder`]: records a core and replays recordings; [`store`]: the folder of snapshots and recordings;
+//! - [`explorer`]: plays many branches from saved states, for searches;
 //! - [`vector`]: a vector of environments, and the arrays that it writes into;
-//! - [`errors`]: from Rust's errors to the exceptions of `framewire.errors`.
+//! - [`errors`]: converts Rust's errors to the exceptions of `framewire.errors`.
 
 use pyo3::prelude::*;
 

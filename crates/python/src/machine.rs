@@ -1,4 +1,4 @@
-//! A core with what looks at each of its frames: keys by frame, watches, sound and a recording.
+//! A core with the work that each frame needs: planned key presses, watches, sound and a recording.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -13,13 +13,14 @@ use framewire_vecenv::Memory;
 
 use crate::recorder::Recorder;
 
-/// Changes and chunks of sound that wait to be read. Later ones take the place of the oldest.
+/// The largest number of changes of a watch, and of ended timelines, that wait to be read. When it is reached, the
+/// oldest one is dropped.
 const MAX_WAITING: usize = 65_536;
 
-/// Chunks of sound that wait: about a minute.
+/// The largest number of chunks of sound that wait to be read: about a minute.
 const MAX_SOUND: usize = 3600;
 
-/// A core, and what belongs to each of its frames.
+/// A core, and the state that is updated with each frame.
 pub(crate) struct Machine {
     pub(crate) core: Core,
     keypad: Keypad,
@@ -28,17 +29,17 @@ pub(crate) struct Machine {
     pub(crate) recorder: Option<Recorder>,
     pub(crate) cheats: Cheats,
     pub(crate) frozen: Frozen,
-    /// Timelines that ended and were not reported: id, frame, and whether they were cancelled.
+    /// Timelines that ended and were not reported yet: id, frame, and whether it was cancelled.
     pub(crate) ended: VecDeque<(u32, u32, bool)>,
     next_id: u32,
-    /// The frame counter after a frame that was run without its picture, if that was the last one.
+    /// The frame counter after the last frame, if that frame was not drawn.
     undrawn: Option<u32>,
 }
 
 /// The value of a watched expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Value {
-    /// It has no value, for example for a division by zero.
+    /// The expression has no value, for example after a division by zero.
     None,
     Number(i64),
     Condition(bool),
@@ -59,17 +60,17 @@ impl Value {
     }
 }
 
-/// An expression, or a range of bytes, compiled for one game.
+/// A watched expression, range of bytes, or text, compiled for one game.
 #[derive(Debug, Clone)]
 pub(crate) enum Observed {
     Number(Expression, Memory),
     Bytes(Range),
-    /// The text in bytes, with the characters of the game.
+    /// The text in a range of bytes, with the game's character table.
     Text(Range, Option<Arc<TextTable>>),
 }
 
 impl Observed {
-    /// Compiles the text of a watch. The error is a sentence.
+    /// Compiles the text of a watch. The error is a message for the user.
     pub(crate) fn compile(text: &str, core: &Core, symbols: &Symbols) -> Result<Observed, String> {
         match Subject::parse(text, symbols).map_err(|error| error.to_string())? {
             Subject::Expression(expression) => {
@@ -87,7 +88,7 @@ impl Observed {
         }
     }
 
-    /// Its value now.
+    /// The present value.
     pub(crate) fn value(&self, core: &mut Core) -> Value {
         match self {
             Observed::Number(expression, memory) => {
@@ -106,7 +107,7 @@ impl Observed {
     }
 }
 
-/// Refuses a memory domain that the game does not have.
+/// Returns an error if the game does not have the range's memory domain.
 fn check_domain(range: &Range, core: &Core) -> Result<(), String> {
     let Some(name) = range.domain.as_deref().filter(|name| core.domain_index(name).is_none()) else {
         return Ok(());
@@ -115,7 +116,7 @@ fn check_domain(range: &Range, core: &Core) -> Result<(), String> {
     Err(format!("there is no memory domain {name:?}; this game has {}", names.join(", ")))
 }
 
-/// The bytes of a range now.
+/// The present bytes of a range.
 fn read(Range { domain, address, length }: &Range, core: &mut Core) -> Option<Vec<u8>> {
     let length = usize::from(*length);
     match domain {
@@ -124,10 +125,12 @@ fn read(Range { domain, address, length }: &Range, core: &mut Core) -> Option<Ve
     }
 }
 
-/// A change of the expression with this number.
+/// A change of a watched expression.
 pub(crate) struct Change {
+    /// The position of the expression in the watch, from 0.
     pub(crate) expression: usize,
     pub(crate) frame: u32,
+    /// Frames since the watch began.
     pub(crate) tick: u64,
     pub(crate) old: Value,
     pub(crate) new: Value,
@@ -138,6 +141,7 @@ struct Watch {
     values: Vec<Value>,
     ticks: u64,
     changes: VecDeque<Change>,
+    /// Changes that were dropped before the oldest one.
     missed: u64,
 }
 
@@ -164,7 +168,8 @@ impl Machine {
         }
     }
 
-    /// Runs frames. Only the last one is drawn, and only if `draws`, unless a recording needs others.
+    /// Runs frames. The last one is drawn if `draws` is true. Other frames are drawn only if a recording needs their
+    /// picture.
     pub(crate) fn run(&mut self, frames: u32, draws: bool) {
         for left in (0..frames).rev() {
             self.run_frame(draws && left == 0);
@@ -192,12 +197,12 @@ impl Machine {
         self.apply(change);
     }
 
-    /// Whether the picture is that of an earlier frame, because the last one was not drawn.
+    /// Whether the picture shows an earlier frame, because the last frame was not drawn.
     pub(crate) fn has_old_picture(&self) -> bool {
         self.undrawn == Some(self.core.frame_counter())
     }
 
-    /// Plays a timeline. Returns its id, and how many frames after the next one its last key is released.
+    /// Plays a timeline, which begins with the next frame. Returns its id and its number of frames.
     pub(crate) fn play(&mut self, steps: Vec<KeyStep>) -> Result<(u32, u32), OpError> {
         let frames = steps.last().map_or(0, |last| last.offset);
         let (id, change) = self.keypad.play(steps)?;
@@ -205,26 +210,26 @@ impl Machine {
         Ok((id, frames))
     }
 
-    /// Ends a timeline, or with 0 all. Returns whether there was one.
+    /// Ends a timeline; with 0, all of them. Returns whether there was one.
     pub(crate) fn cancel(&mut self, id: u32) -> bool {
         let (any, change) = self.keypad.cancel(id);
         self.apply(change);
         any
     }
 
-    /// How a timeline stands.
+    /// Whether a timeline plays, has ended, or was cancelled.
     pub(crate) fn timeline(&self, id: u32) -> Result<framewire_protocol::Value, OpError> {
         self.keypad.describe(id)
     }
 
-    /// Holds exactly these keys.
+    /// Holds exactly these keys and releases all others.
     pub(crate) fn set_keys(&mut self, keys: u16) {
         self.keypad.release(Keys::MASK, self.core.keys() & !keys);
         self.core.set_keys(keys);
         self.note_ended();
     }
 
-    /// Holds these keys too.
+    /// Holds these keys; others do not change.
     pub(crate) fn add_keys(&mut self, keys: u16) {
         self.keypad.release(keys, 0);
         self.core.add_keys(keys);
@@ -258,7 +263,7 @@ impl Machine {
         }
     }
 
-    /// Ends a recording: what follows does not come from its frames and keys.
+    /// Ends the recording, because of an event `what` that a replay of its keys does not reproduce.
     pub(crate) fn discontinue(&mut self, what: &str) {
         self.undrawn = None;
         if let Some(recorder) = &mut self.recorder {
@@ -273,7 +278,7 @@ impl Machine {
         }
     }
 
-    /// Begins to watch. Returns the number of the watch and the values now.
+    /// Begins to watch. Returns the number of the watch, and the present values.
     pub(crate) fn watch(&mut self, observed: Vec<Observed>) -> (u32, Vec<Value>) {
         let values: Vec<Value> = observed.iter().map(|each| each.value(&mut self.core)).collect();
         let id = self.new_id();
@@ -282,7 +287,7 @@ impl Machine {
         (id, values)
     }
 
-    /// The oldest change that was not taken, and how many were lost before it; `None` if there is none.
+    /// Takes the oldest change. Returns it and how many changes were lost before it; `None` if there is no change.
     pub(crate) fn take_change(&mut self, id: u32) -> Option<(Change, u64)> {
         let watch = self.watches.get_mut(&id)?;
         let change = watch.changes.pop_front()?;
@@ -293,9 +298,9 @@ impl Machine {
         self.watches.remove(&id);
     }
 
-    /// Begins to keep the sound of each frame. Returns a number for it.
+    /// Begins to keep the sound of each frame. Returns an id for `take_sound` and `unlisten`.
     pub(crate) fn listen(&mut self) -> u32 {
-        // What was made before is not part of it.
+        // Drop the sound of earlier frames.
         if self.sounds.is_empty() {
             drop(self.core.read_samples());
         }
@@ -304,7 +309,7 @@ impl Machine {
         id
     }
 
-    /// The oldest chunk that was not taken, and how many samples were lost before it.
+    /// Takes the oldest chunk. Returns it and how many samples were lost before it.
     pub(crate) fn take_sound(&mut self, id: u32) -> Option<(Vec<i16>, u64)> {
         let sound = self.sounds.get_mut(&id)?;
         let chunk = sound.chunks.pop_front()?;

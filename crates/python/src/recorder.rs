@@ -1,4 +1,4 @@
-//! Recordings of a core in this process: the same files as those of the server.
+//! Recordings of a core in this process. Their files have the same format as the server's recordings.
 
 use std::io;
 use std::time::SystemTime;
@@ -11,20 +11,22 @@ use framewire_states::time;
 
 use crate::machine::Machine;
 
-/// A recording that is being made, or that has ended and was not collected.
+/// A recording that is being made, or that has ended but whose file was not taken yet.
 pub(crate) struct Recorder {
-    /// `None` after its end.
+    /// `None` after the recording's end.
     writer: Option<Writer<Vec<u8>>>,
+    /// Frames from one hash of the picture and the memory to the next.
     every: u32,
+    /// Frames that were recorded.
     frames: u64,
-    /// The frames after which memory was hashed last.
+    /// The value of `frames` when memory was last hashed.
     hashed: Option<u64>,
-    /// The file, after its end, and why it ended.
+    /// After the recording's end: its file, and why it ended.
     done: Option<(Vec<u8>, String)>,
 }
 
 impl Recorder {
-    /// Begins a recording at the core's present state, or from a reset.
+    /// Begins a recording from the core's present state, or from a reset.
     pub(crate) fn begin(
         machine: &mut Machine,
         start: Start,
@@ -62,7 +64,7 @@ impl Recorder {
         self.frames
     }
 
-    /// Bytes so far.
+    /// The size of the file so far, in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         match (&self.writer, &self.done) {
             (Some(writer), _) => writer.bytes(),
@@ -71,17 +73,17 @@ impl Recorder {
         }
     }
 
-    /// Why it ended; `None` while it is being made.
+    /// Why the recording ended; `None` while it is being made.
     pub(crate) fn ended(&self) -> Option<&str> {
         self.done.as_ref().map(|(_, reason)| reason.as_str())
     }
 
-    /// Whether the picture of the next frame is hashed.
+    /// Whether the next frame must be drawn, because its picture will be hashed.
     pub(crate) fn needs_picture(&self) -> bool {
         self.writer.is_some() && (self.frames + 1).is_multiple_of(self.every.into())
     }
 
-    /// Takes a frame that was run with these keys.
+    /// Adds the last frame, which was run with these keys.
     pub(crate) fn take(&mut self, keys: u16, core: &mut Core) {
         let Some(writer) = &mut self.writer else { return };
         self.frames += 1;
@@ -95,18 +97,18 @@ impl Recorder {
         }
         self.check(written);
         if self.bytes() > framewire_recording::MAX_FILE - 65_536 {
-            self.end("its file is as large as they may be", None);
+            self.end("its file has the largest size that is allowed", None);
         }
     }
 
     fn check(&mut self, written: io::Result<()>) {
-        // Memory does not fail to be written.
+        // The writer writes to memory, so this is not expected to fail.
         if let Err(error) = written {
             self.end(&format!("it could not be written: {error}"), None);
         }
     }
 
-    /// Ends it for this reason; with a core, after the hash of its memory.
+    /// Ends the recording and notes the reason. With a core, a hash of its memory is added first.
     pub(crate) fn end(&mut self, reason: &str, core: Option<&mut Core>) {
         let Some(mut writer) = self.writer.take() else { return };
         if let Some(core) = core
@@ -119,7 +121,7 @@ impl Recorder {
         self.done = Some((file, reason.to_owned()));
     }
 
-    /// The file of a recording that has ended, and why it did.
+    /// The file of a recording that has ended, and why it ended.
     pub(crate) fn into_file(self) -> Option<(Vec<u8>, String)> {
         self.done
     }
@@ -129,26 +131,29 @@ fn picture_hash(core: &Core) -> u32 {
     crc32fast::hash(&core.frame().to_rgb())
 }
 
-/// How a replay went.
+/// The result of a replay.
 #[derive(Default)]
 pub(crate) struct Replayed {
     /// Frames of the recording.
     pub(crate) frames: u64,
     /// Frames that were played.
     pub(crate) played: u64,
+    /// Hashes of pictures that were compared.
     pub(crate) pictures: u64,
+    /// Hashes of memory in the recording that the replay reached.
     pub(crate) memories: u64,
-    /// The frame of the first difference, the last frame in which everything was equal, what differs, and both hashes.
+    /// The first difference: its frame, the frame of the last equal hash before it, what differs (`picture` or
+    /// `memory`), and the recorded and the played hash.
     pub(crate) diverged: Option<(u64, u64, &'static str, u32, u32)>,
     /// Why the recording could not be read to its end.
     pub(crate) damage: Option<String>,
 }
 
-/// Why a recording is not replayed.
+/// Why a recording cannot be replayed.
 pub(crate) enum ReplayError {
-    /// It is of another game.
+    /// The recording is of another game.
     OtherGame(String),
-    /// Its state cannot be loaded.
+    /// The recording's state cannot be loaded.
     State(framewire_libmgba::Error),
 }
 
@@ -158,7 +163,7 @@ impl From<framewire_libmgba::Error> for ReplayError {
     }
 }
 
-/// Plays a recording and compares it. Without `through` it ends at the first difference.
+/// Replays a recording and compares its hashes. Without `through`, the replay ends at the first difference.
 pub(crate) fn replay(
     machine: &mut Machine,
     recording: &Recording,

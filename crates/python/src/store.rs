@@ -1,3 +1,5 @@
+//! The folder of snapshots and recordings, as the class `Store` of the native module.
+
 use std::path::PathBuf;
 use std::time::SystemTime;
 
@@ -9,10 +11,10 @@ use pyo3::types::PyBytes;
 
 use crate::errors::{self, Kind, argument, exception};
 
-/// The largest number of recordings of a folder.
+/// The largest number of recordings in a folder.
 const MAX_RECORDINGS: usize = 4096;
 
-/// Snapshots and recordings in a folder, as a server keeps them below `--data`.
+/// Snapshots and recordings in a folder. A server has the same files in its folder `--data`.
 #[pyclass(frozen, module = "framewire._native")]
 pub(crate) struct Store {
     snapshots: Snapshots,
@@ -37,8 +39,8 @@ impl Store {
         Ok(listed.into_iter().map(row).collect())
     }
 
-    /// Saves a state, which has a picture, under a name.
-    // Python gives them by name.
+    /// Saves a state, which must contain a picture, under a name.
+    // Python passes these arguments by name.
     #[allow(clippy::too_many_arguments)]
     fn save_snapshot(
         &self,
@@ -61,13 +63,13 @@ impl Store {
         self.snapshot(py, &name)
     }
 
-    /// The file of a snapshot: a state, and a PNG.
+    /// The file of a snapshot, which is both a state and a PNG.
     fn snapshot_file<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyBytes>> {
         let snapshot = self.snapshots.read(&parsed(py, name)?).map_err(|error| of_folder(py, &error))?;
         Ok(PyBytes::new(py, snapshot.file()))
     }
 
-    /// Changes name or note.
+    /// Changes the name or the note of a snapshot.
     fn change_snapshot(
         &self,
         py: Python<'_>,
@@ -93,7 +95,7 @@ impl Store {
         Ok(listed.into_iter().map(|entry| entry.name.to_string()).collect())
     }
 
-    /// Fails if a recording of this name cannot be made.
+    /// Fails if no recording with this name can be added.
     fn check_recording(&self, py: Python<'_>, name: &str, replace: bool) -> PyResult<()> {
         self.recordings.check_free(&parsed(py, name)?, replace).map_err(|error| unwritten(py, &error))
     }
@@ -103,7 +105,7 @@ impl Store {
         Ok(PyBytes::new(py, &file))
     }
 
-    /// Frames of a recording, why it ended, and its size.
+    /// The number of frames of a recording, why it ended, and its size.
     fn recording(&self, py: Python<'_>, name: &str) -> PyResult<(u64, String, usize)> {
         let file = self.recordings.read(&parsed(py, name)?).map_err(|error| of_folder(py, &error))?;
         let recording = read_recording(py, &file)?;
@@ -140,7 +142,7 @@ pub(crate) fn read_recording(py: Python<'_>, file: &[u8]) -> PyResult<Recording>
     Recording::read(file).map_err(|error| exception(py, Kind::State, &errors::with_sources(&error)))
 }
 
-/// Refuses a note that is too long.
+/// Returns an error if the note is too long.
 pub(crate) fn check_note(py: Python<'_>, note: &str) -> PyResult<()> {
     if note.len() <= Head::MAX_NOTE {
         return Ok(());
@@ -153,6 +155,7 @@ fn parsed(py: Python<'_>, name: &str) -> PyResult<Name> {
     name.parse().map_err(|error: framewire_states::NameError| argument(py, error.to_string()))
 }
 
+/// The exception for an error of a folder.
 fn of_folder(py: Python<'_>, error: &FolderError) -> PyErr {
     let kind = match error {
         FolderError::Missing { .. } => Kind::NotFound,
@@ -164,6 +167,7 @@ fn of_folder(py: Python<'_>, error: &FolderError) -> PyErr {
     exception(py, kind, &error.to_string())
 }
 
+/// The exception for an error of writing to a folder.
 fn unwritten(py: Python<'_>, error: &FolderError) -> PyErr {
     match error {
         FolderError::Taken { .. } => {

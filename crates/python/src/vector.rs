@@ -1,3 +1,5 @@
+//! A vector of environments, as the class `VectorEnv` of the native module, and the arrays that its steps write into.
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,7 +14,7 @@ use pyo3::types::PyBytes;
 use crate::core::{Core, SharedVector};
 use crate::errors;
 
-/// The arrays that steps write into. Each has the values of all environments one after another.
+/// The arrays that steps write into. Each array has the values of all environments one after another.
 #[pyclass(frozen, module = "framewire._native")]
 pub(crate) struct Batch {
     #[pyo3(get)]
@@ -56,12 +58,13 @@ pub(crate) struct VectorEnv {
     /// Names of the buttons of a mask, bit 0 first.
     #[pyo3(get)]
     button_names: Option<Vec<String>>,
+    /// Whether the last observation of an episode is returned in the arrays `final_*`: with the autoreset `SameStep`.
     keeps_finals: bool,
 }
 
 #[pymethods]
 impl VectorEnv {
-    // Python passes most of these by name.
+    // Python passes most of these arguments by name.
     #[allow(clippy::too_many_arguments)]
     #[new]
     #[pyo3(signature = (game, scenario, num_envs, *, rom=None, threads=0, autoreset="NextStep", render=false))]
@@ -117,7 +120,8 @@ impl VectorEnv {
         })
     }
 
-    /// Arrays for steps of this many environments; all if left out. Observations go into `screens` and `memory`, if given.
+    /// Arrays for steps of `envs` environments; `None` means all. Observations go into `screens` and `memory` if they
+    /// are passed, or else into new arrays.
     #[pyo3(signature = (envs=None, *, screens=None, memory=None))]
     fn batch(
         &self,
@@ -143,7 +147,7 @@ impl VectorEnv {
         }
     }
 
-    /// Begins episodes: in all environments, or in those of `mask`.
+    /// Begins episodes in all environments, or in those where `mask` is true.
     #[pyo3(signature = (seeds, mask, batch))]
     fn reset(
         &self,
@@ -162,7 +166,7 @@ impl VectorEnv {
         self.with(py, batch, |vector, batch| vector.step(actions, batch))
     }
 
-    /// Begins a step in some environments.
+    /// Begins a step in these environments, and does not wait for its end.
     fn send(
         &self,
         py: Python<'_>,
@@ -181,7 +185,7 @@ impl VectorEnv {
             .map_err(|error| errors::of_env(py, &error))
     }
 
-    /// Waits for `count` environments, and writes their results. Returns their numbers.
+    /// Waits until `count` environments have ended their steps, and writes their results. Returns their numbers.
     fn recv<'py>(&self, py: Python<'py>, count: usize, batch: &Batch) -> PyResult<Bound<'py, PyArray1<i64>>> {
         let mut numbers = Vec::new();
         self.with(py, batch, |vector, batch| {
@@ -206,7 +210,7 @@ impl VectorEnv {
         PyArray1::from_vec(py, pixels).reshape(shape)
     }
 
-    /// The emulator of an environment, for everything else than steps.
+    /// The emulator of an environment, for everything except steps.
     fn emulator(&self, py: Python<'_>, index: usize) -> PyResult<Core> {
         let spare = py.detach(|| {
             let mut vector = self.vector.lock();
@@ -233,7 +237,8 @@ impl VectorEnv {
             .map_err(|error| errors::of_env(py, &error))
     }
 
-    /// The state of each environment, or of those of `mask`: everything that its next steps depend on.
+    /// The state of each environment, or of those where `mask` is true. A state has everything that the next steps
+    /// depend on.
     fn save<'py>(
         &self,
         py: Python<'py>,
@@ -247,7 +252,7 @@ impl VectorEnv {
         Ok(states.into_iter().map(|state| Some(PyBytes::new(py, &state?))).collect())
     }
 
-    /// Continues environments from saved states. Those with None do not change.
+    /// Loads saved states into the environments. An environment whose state is `None` does not change.
     fn restore(&self, py: Python<'_>, states: Vec<Option<Vec<u8>>>) -> PyResult<()> {
         let states: Vec<Option<&[u8]>> = states.iter().map(Option::as_deref).collect();
         py.detach(|| self.vector.lock().as_mut().map(|vector| vector.restore(&states)))

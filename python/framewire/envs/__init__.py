@@ -1,7 +1,8 @@
 """Gymnasium environments on embedded cores.
 
-`make` gives one environment, `make_vec` many of them in this process. Both take a game file (docs/game-file.md) and one of
-its scenarios. The scenarios of the demo game are registered as `framewire/Demo-v0` and `framewire/DemoMemory-v0`.
+`make` creates one environment, and `make_vec` many of them in this process. Both take a game file (docs/game-file.md)
+and one of its scenarios. The scenarios of the demo game are registered as `framewire/Demo-v0` and
+`framewire/DemoMemory-v0`.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from framewire.envs.vector import GameVectorEnv
 
 __all__ = ["GameEnv", "GameVectorEnv", "demo_game", "make", "make_vec", "register_envs"]
 
-# The scenarios of the demo game that have an id of their own.
+# The scenarios of the demo game that have their own Gymnasium id, and their names in the game file.
 _REGISTERED = {"Demo": "pixels", "DemoMemory": "memory"}
 
 
 def make(game: str | os.PathLike[str] | None = None, scenario: str | None = None, **options: Any) -> GameEnv:
-    """One environment.
+    """Creates one environment.
 
     Args:
-        game: The game file; the demo game's if left out.
+        game: The game file. The default is that of the demo game.
         scenario: The name of a scenario in it. It can be left out if there is only one.
         options: See `GameEnv`.
     """
@@ -33,19 +34,19 @@ def make(game: str | os.PathLike[str] | None = None, scenario: str | None = None
 def make_vec(
     game: str | os.PathLike[str] | None = None, scenario: str | None = None, *, num_envs: int, **options: Any
 ) -> GameVectorEnv:
-    """Many environments of one scenario, which run on all processors.
+    """Creates many environments of one scenario, which run on all processors.
 
     Args:
-        game: The game file; the demo game's if left out.
+        game: The game file. The default is that of the demo game.
         scenario: The name of a scenario in it. It can be left out if there is only one.
-        num_envs: How many environments.
+        num_envs: The number of environments.
         options: See `GameVectorEnv`.
     """
     return GameVectorEnv(game or demo_game(), scenario, num_envs=num_envs, **options)
 
 
 def register_envs() -> None:
-    """Registers the demo game's scenarios with Gymnasium; the import of this module does it."""
+    """Registers the demo game's scenarios with Gymnasium. The import of this module calls it."""
     import gymnasium
 
     for name, scenario in _REGISTERED.items():

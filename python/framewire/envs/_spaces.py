@@ -1,4 +1,4 @@
-"""Spaces of a scenario, and views of the arrays that the native part writes into."""
+"""Gymnasium spaces of a scenario, and views of the arrays that the native part writes into."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from framewire.errors import InvalidRequest
 
 Array: TypeAlias = npt.NDArray[Any]
 Observation: TypeAlias = Any
-"""An array, or a dictionary of arrays if picture and memory are observed."""
+"""An array, or a dictionary of arrays if both picture and memory are observed."""
 
 
 def observation_space(native: _native.VectorEnv) -> gymnasium.spaces.Space[Any]:
-    """The observation of one environment: the picture, memory, or a dictionary of both."""
+    """The space of one environment's observations: the picture, memory, or a dictionary of both."""
     parts: dict[str, gymnasium.spaces.Space[Any]] = {}
     if native.screen_shape is not None:
         parts["screen"] = gymnasium.spaces.Box(0, 255, tuple(native.screen_shape), np.uint8)
@@ -28,14 +28,14 @@ def observation_space(native: _native.VectorEnv) -> gymnasium.spaces.Space[Any]:
 
 
 def action_space(native: _native.VectorEnv) -> gymnasium.spaces.Space[Any]:
-    """The action of one environment: the index of an action, or one bit per button."""
+    """The space of one environment's actions: the index of an action, or one bit per button."""
     if native.action_names is not None:
         return gymnasium.spaces.Discrete(len(native.action_names))
     return gymnasium.spaces.MultiBinary(len(native.button_names or []))
 
 
 def checked_seed(seed: object) -> int | None:
-    """A seed, which the native part takes as 64 bits."""
+    """Checks a seed, which must fit the native part's 64 bits."""
     if seed is None:
         return None
     number = whole(seed, "seed")
@@ -45,7 +45,7 @@ def checked_seed(seed: object) -> int | None:
 
 
 def button_masks(actions: npt.ArrayLike, bits: npt.NDArray[np.int64], *batch: int) -> npt.NDArray[np.int64]:
-    """The masks of actions that have one value, 0 or 1, per button. `batch` is the number of actions, if there are many."""
+    """Converts actions with one 0 or 1 per button to bit masks. `batch` is the number of actions, if there are many."""
     values = np.asarray(actions)
     expected = (*batch, len(bits))
     if values.shape != expected:
@@ -57,12 +57,12 @@ def button_masks(actions: npt.ArrayLike, bits: npt.NDArray[np.int64], *batch: in
 
 
 class Arrays:
-    """One set of arrays, with the shapes of the observations.
+    """One set of arrays for the results of steps, as views with the shapes that Gymnasium expects.
 
     Args:
         native: The environments.
-        envs: For how many of them; all if left out.
-        observations: Where the observations go; into new arrays if left out. They must be contiguous.
+        envs: The number of environments that the arrays are for. None means all.
+        observations: Contiguous arrays that the observations are written into. None creates new arrays.
     """
 
     def __init__(self, native: _native.VectorEnv, envs: int | None = None, observations: Observation | None = None) -> None:
@@ -81,7 +81,7 @@ class Arrays:
         names = native.info_names
         self.info = dict(zip(names, self.batch.info.reshape(count, -1).T, strict=True)) if names else {}
         everywhere = np.ones(count, dtype=np.bool_)
-        # As Gymnasium's vectors have it: each value with a mask of the environments that have it, here all.
+        # In Gymnasium's format: each value comes with a mask of the environments that have it. Here, all have it.
         self.masked_info: dict[str, Array] = {}
         for name, values in self.info.items():
             self.masked_info |= {name: values, f"_{name}": everywhere}
@@ -105,7 +105,7 @@ def row(observations: Observation, index: int) -> Observation:
 
 
 def copy(observations: Observation) -> Observation:
-    """A copy that later steps do not write into."""
+    """A copy of observations, which later steps do not overwrite."""
     if isinstance(observations, dict):
         return {name: values.copy() for name, values in observations.items()}
     return observations.copy()

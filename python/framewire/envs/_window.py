@@ -8,7 +8,7 @@ from typing import Any
 from framewire.envs._spaces import Array
 
 SCALE = 3
-"""Pixels of the window for each pixel of the picture."""
+"""The width and height of each picture pixel, in pixels of the window."""
 
 
 class Window:
@@ -19,7 +19,7 @@ class Window:
             pygame = importlib.import_module("pygame")
         except ImportError:
             raise ImportError(
-                "render_mode='human' needs the package pygame: pip install pygame; 'rgb_array' needs nothing",
+                "render_mode='human' needs the package pygame: pip install pygame; 'rgb_array' works without it",
                 name="pygame",
             ) from None
         self._pygame: Any = pygame
@@ -28,14 +28,14 @@ class Window:
         self._clock = pygame.time.Clock()
 
     def show(self, picture: Array, fps: float) -> None:
-        """Shows a picture, and waits until its time has passed, at this many pictures per second."""
+        """Shows a picture, and waits as long as one picture lasts at `fps` pictures per second."""
         pygame = self._pygame
         height, width, _ = picture.shape
         if self._surface is None:
             pygame.display.init()
             self._surface = pygame.display.set_mode((width * SCALE, height * SCALE))
             pygame.display.set_caption(self._title)
-        # pygame has columns first.
+        # The first dimension of pygame's arrays is the column.
         image = pygame.surfarray.make_surface(picture.transpose(1, 0, 2))
         pygame.transform.scale(image, self._surface.get_size(), self._surface)
         pygame.event.pump()

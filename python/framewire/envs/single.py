@@ -32,13 +32,13 @@ class GameEnv(gymnasium.Env[Any, Any]):
 
     Args:
         game: The game file.
-        scenario: The name of a scenario; it can be left out if there is only one.
-        rom: The ROM, in place of the path in the game file.
+        scenario: The name of a scenario. It can be left out if there is only one.
+        rom: The path of the ROM, instead of the one in the game file.
         render_mode: `rgb_array`; `human`, which shows each step in a window, with pygame; or None.
     """
 
     metadata = {  # noqa: RUF012
-        # Gymnasium's checks try every mode, and `human` needs pygame.
+        # Gymnasium's checks try every mode that is listed here, and `human` needs pygame.
         "render_modes": ["rgb_array", "human"] if importlib.util.find_spec("pygame") else ["rgb_array"],
         "render_fps": 60,
     }
@@ -104,7 +104,7 @@ class GameEnv(gymnasium.Env[Any, Any]):
         )
 
     def render(self) -> Array | None:
-        """The picture: rows, columns, and red, green and blue; None in the mode `human`, which shows it in each step."""
+        """The picture: rows, columns, and red, green and blue. None in the mode `human`, in which steps show it."""
         return self._native.screen(0) if self.render_mode == "rgb_array" else None
 
     def _show(self) -> None:
@@ -113,7 +113,7 @@ class GameEnv(gymnasium.Env[Any, Any]):
 
     @property
     def emulator(self) -> Core:
-        """The emulator of this environment, for everything else than steps: memory, pictures, states, recordings."""
+        """The emulator of this environment, for everything except steps: memory, pictures, states, recordings."""
         if self._emulator is None:
             self._emulator = EnvironmentCore(self._native.emulator(0), self._native.rom())
         return self._emulator
@@ -123,13 +123,13 @@ class GameEnv(gymnasium.Env[Any, Any]):
         return bytes(self._native.hashes()[0]).hex()
 
     def save_state(self) -> bytes:
-        """Everything that the next steps depend on, random numbers and observed pictures included."""
+        """Saves everything that the next steps depend on, including random numbers and observed pictures."""
         (state,) = self._native.save(None)
         assert state is not None
         return state
 
     def load_state(self, state: bytes) -> None:
-        """Continues from a state of `save_state`, of this or another environment of the same scenario."""
+        """Loads a state that `save_state` of this or another environment of the same scenario returned."""
         self._native.restore([state])
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -152,7 +152,7 @@ class GameEnv(gymnasium.Env[Any, Any]):
 
 
 def _restored(arguments: tuple[str, str | None, str | None, str | None], state: bytes) -> GameEnv:
-    """The environment of a pickle."""
+    """Creates an environment from its pickled arguments and state."""
     game, scenario, rom, render_mode = arguments
     env = GameEnv(game, scenario, rom=rom, render_mode=render_mode)
     env.load_state(state)

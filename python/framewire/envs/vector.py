@@ -28,26 +28,25 @@ from framewire.envs._spaces import (
 from framewire.errors import InvalidRequest
 
 MAX_THREADS = 1024
-"""The largest number of threads of a vector. No machine has more processors, and further threads only use memory."""
+"""The largest number of threads. Machines do not have more processors, so more threads would only use memory."""
 
 
 class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     """Many environments of one scenario in this process, on a pool of threads without the interpreter's lock.
 
-    There are two sets of arrays, which the steps use in turn: the next step does not change the result of a step, but the
-    one after it does.
-    `copy=True` returns new arrays each time.
+    Steps write their results into two sets of arrays in turn. So the result of a step does not change during the next
+    step, but the step after that overwrites it. With `copy=True`, each step returns new arrays.
 
     Args:
         game: The game file.
-        scenario: The name of a scenario; it can be left out if there is only one.
-        num_envs: How many environments.
-        rom: The ROM, in place of the path in the game file.
-        threads: How many threads; 0 is one for each processor.
-        autoreset_mode: What follows the end of an episode.
+        scenario: The name of a scenario. It can be left out if there is only one.
+        num_envs: The number of environments.
+        rom: The path of the ROM, instead of the one in the game file.
+        threads: The number of threads. 0 means one for each processor.
+        autoreset_mode: When the next episode begins after the end of an episode: one of Gymnasium's modes.
         render_mode: `rgb_array`, or None. With `rgb_array`, each step draws its last frame.
         copy: Whether each step returns new arrays.
-        batch_size: How many environments `recv` waits for; all if left out.
+        batch_size: How many environments `recv` waits for. None means all.
     """
 
     def __init__(
@@ -63,7 +62,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         copy: bool = False,
         batch_size: int | None = None,
     ) -> None:
-        # There is nothing to close yet. Gymnasium 1.2 also closes a vector whose arguments were refused.
+        # There is nothing to close yet. Gymnasium 1.2 also closes a vector if this constructor raises an exception.
         self.closed = True
         if render_mode not in (None, "rgb_array"):
             raise InvalidRequest(
@@ -109,7 +108,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._mode = mode
         self._copy = copy
         self._needs_more = copy or mode is AutoresetMode.SAME_STEP
-        """Whether a step returns more than its arrays as they are."""
+        """Whether a step must copy its arrays, or add the last observations of episodes that ended."""
         self._has_buttons = self._native.button_names is not None
         self._arrays = (Arrays(self._native), Arrays(self._native))
         self._is_second = False
@@ -118,7 +117,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Begins episodes in all environments, or in those that `options={"reset_mask": mask}` names.
+        """Begins episodes in all environments, or in those where `options={"reset_mask": mask}` is true.
 
         Each environment has random numbers from its own seed. If `seed` is one number, the seeds are `seed`, `seed + 1`
         and so on.
@@ -134,15 +133,15 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     def step(self, actions: npt.ArrayLike) -> tuple[Observation, Array, Array, Array, dict[str, Any]]:
         """Plays a step in each environment."""
-        # After a step of many cores, the processor's caches have nothing of the interpreter left: each object that is
-        # touched here costs time.
+        # Speed matters here: after the frames of many cores, the interpreter's objects are no longer in the processor's
+        # caches, so each access to an object is slow.
         arrays = self._arrays[not self._is_second]
         try:
             if self._has_buttons:
                 actions = self._actions(actions, self.num_envs)
             self._native.step(actions, arrays.batch)
         except TypeError:
-            # It takes an array of 64-bit numbers as it is.
+            # The native part only accepts an array of 64-bit numbers. Convert other actions and try again.
             self._native.step(self._actions(actions, self.num_envs), arrays.batch)
         self._is_second = not self._is_second
         if self._needs_more:
@@ -154,7 +153,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
         Args:
             actions: One action for each of these environments.
-            env_id: The numbers of the environments; all if left out.
+            env_id: The numbers of the environments. None means all.
         """
         numbers = np.arange(self.num_envs) if env_id is None else np.asarray(env_id)
         if numbers.size == 0:
@@ -165,12 +164,12 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._native.send(np.ascontiguousarray(numbers, dtype=np.int64), values)
 
     def recv(self, count: int | None = None) -> tuple[Observation, Array, Array, Array, dict[str, Any]]:
-        """Waits for the environments that finish their steps first, and returns for them what `step` returns.
+        """Waits for the environments that finish their steps first, and returns their results in the format of `step`.
 
-        `info["env_id"]` has the numbers of the environments, one for each row. The arrays are new ones each time.
+        `info["env_id"]` has the numbers of the environments, one for each row. The arrays are new in each call.
 
         Args:
-            count: How many environments to wait for; `batch_size` if left out.
+            count: How many environments to wait for. The default is `batch_size`.
         """
         wanted = self.batch_size if count is None else count
         if not 1 <= wanted <= self.num_envs:
@@ -216,15 +215,15 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return [bytes(digest).hex() for digest in self._native.hashes()]
 
     def save_states(self, mask: npt.ArrayLike | None = None) -> list[bytes | None]:
-        """The state of each environment: everything that its next steps depend on.
+        """Saves each environment: everything that its next steps depend on.
 
         Args:
-            mask: Which environments to save; the others have None. All, if left out.
+            mask: Which environments to save. The result has None for the others. Without a mask, all are saved.
         """
         return self._native.save(None if mask is None else np.ascontiguousarray(mask, dtype=np.bool_))
 
     def load_states(self, states: Sequence[bytes | None]) -> None:
-        """Continues from states of `save_states`. Environments with None stay as they are."""
+        """Loads states that `save_states` returned. An environment whose state is None does not change."""
         self._native.restore(list(states))
 
     def close_extras(self, **_: Any) -> None:
@@ -232,7 +231,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._native.close()
 
     def _next(self, *, keep: bool = False) -> Arrays:
-        # A reset of some environments leaves the rows of the others as they are.
+        # A reset of some environments must not change the rows of the others, so it uses the same arrays again.
         if not keep:
             self._is_second = not self._is_second
         return self._arrays[self._is_second]
@@ -248,7 +247,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return [checked_seed(each) for each in seed]
 
     def _info(self, arrays: Arrays) -> dict[str, Any]:
-        # Each step has a dictionary of its own, to which wrappers may add.
+        # Each step returns its own dictionary, because wrappers may add values to it.
         info = arrays.masked_info.copy()
         if self._copy:
             info.update((name, values.copy()) for name, values in arrays.info.items())

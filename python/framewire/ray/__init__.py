@@ -1,6 +1,7 @@
 """Environments and searches on the machines of a Ray cluster.
 
-`Fleet` is a `gymnasium.vector.VectorEnv` whose environments run on all nodes of the cluster. docs/fleets.md is the guide.
+`Fleet` is a `gymnasium.vector.VectorEnv` whose environments run on all nodes of the cluster. `FleetExplorer` does the
+same for searches. docs/fleets.md is the guide.
 """
 
 from __future__ import annotations

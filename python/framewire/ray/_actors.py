@@ -1,4 +1,4 @@
-"""Ray actors on chosen nodes, and their answers as exceptions that say what to do."""
+"""Starts Ray actors on chosen nodes, and converts their failures to exceptions that say what to do."""
 
 from __future__ import annotations
 
@@ -29,30 +29,32 @@ from framewire.ray._nodes import Node, Place
 from framewire.ray._worker import Started
 from framewire.ray.errors import FleetError
 
-# What a call raises if its actor, or the node that has its result, is gone.
+# The exceptions of a call whose actor is lost, or whose result was on a lost node.
 LOST = (RayActorError, ObjectLostError, ActorUnschedulableError, ConnectionLostError)
+# The exceptions of a call whose objects do not fit into the object store.
 FULL = (ObjectStoreFullError, OutOfDiskError)
 
-# Seconds between questions to Ray whether a worker that does not answer still exists.
+# If a worker does not answer, how often to ask Ray whether it still exists, in seconds.
 _ASK_RAY_EVERY = 0.5
 
-# Seconds after which Ray knows that a worker has ended, if its node still exists.
+# Ray notices within this many seconds that a worker has ended, if its node still exists.
 _NOTICED_AFTER = 10.0
 
-# How many times an actor is started again before its owner gives up, and the seconds before the second attempt.
+# How many times the program tries to replace a lost actor, and the seconds after the first failed attempt. Later pauses
+# are longer.
 ATTEMPTS = 5
 PAUSE = 1.0
 
 
 class Actors:
-    """Makes actors of one class, and waits for their answers.
+    """Creates actors of one class, and waits for their answers.
 
     Args:
-        kind: The class.
-        resources: What each actor needs in addition to cores.
+        kind: The class of the actors.
+        resources: The Ray resources that each actor needs in addition to cores.
         runtime_env: Ray's runtime environment of the actors.
-        start_timeout: Seconds for a start.
-        call_timeout: Seconds for other calls.
+        start_timeout: Seconds in which an actor has to start.
+        call_timeout: Seconds in which an actor has to answer other calls.
         timeout_name: The name of the argument that set `call_timeout`.
     """
 
@@ -74,7 +76,7 @@ class Actors:
         self.timeout_name = timeout_name
 
     def make(self, place: Place) -> Any:
-        """An actor at a place. It has no environments before its method `start`."""
+        """Creates an actor at a place."""
         options: dict[str, Any] = {
             "num_cpus": 0 if place.is_guest else place.cores,
             "resources": {} if place.is_guest else self.resources,
@@ -86,7 +88,7 @@ class Actors:
         return self._kind.options(**options).remote()
 
     def started(self, node: Node, reference: Any) -> Any:
-        """Waits for the answer of `start`."""
+        """Waits for an actor's answer to its first call, which includes the start of the actor."""
         if not ray.wait([reference], timeout=self._start_timeout)[0]:
             raise FleetError(
                 f"the worker on node {node} did not start within {self._start_timeout:g} s; maybe its {node.cores} cores "
@@ -95,11 +97,11 @@ class Actors:
         return self.answer(node, reference)
 
     def answer(self, node: Node, reference: Any) -> Any:
-        """Waits for an answer of an actor on this node. The exceptions `LOST` are those of a lost actor."""
+        """Waits for the answer of an actor on this node. Raises one of `LOST` if the actor is lost."""
         return result(reference, node, self.call_timeout, self.timeout_name)
 
     def too_late(self, node: Node) -> FleetError:
-        """The exception for an answer that does not come."""
+        """The exception for an answer that did not come in time."""
         return _too_late(node, self.call_timeout, self.timeout_name)
 
     def link(self, node: Node, actor: Any, started: Started) -> Link:
@@ -109,7 +111,7 @@ class Actors:
         try:
             connection = _connection.connect((started.host, started.port), secret, self.call_timeout)
         except OSError as error:
-            # Ray needs a moment to notice that it has ended.
+            # If the worker has ended, Ray notices it after a moment, and `answer` raises an exception.
             if ray.wait([serving], timeout=_NOTICED_AFTER)[0]:
                 self.answer(node, serving)
             raise FleetError(
@@ -120,13 +122,13 @@ class Actors:
 
 
 class Link:
-    """Calls to one worker, which it answers in their order.
+    """Sends calls to one worker, which answers them in order.
 
     Args:
-        pool: What made the worker.
-        node: Its node.
-        serving: The call of its method `serve`. Ray ends it when the worker or its node is lost.
-        connection: The connection to it.
+        pool: The object that created the worker.
+        node: The worker's node.
+        serving: The call of the worker's method `serve`. Ray ends this call when the worker or its node is lost.
+        connection: The connection to the worker.
     """
 
     def __init__(self, pool: Actors, node: Node, serving: Any, connection: Connection) -> None:
@@ -134,27 +136,31 @@ class Link:
         self._node = node
         self._serving = serving
         self._connection = connection
-        # Why a call could not be sent, and whether Ray says that the worker has ended.
+        # Why a call could not be sent.
         self._unsent: ConnectionLostError | None = None
+        # Whether Ray has reported that the worker has ended.
         self._has_ended = False
 
     def ask(self, name: str, *arguments: Any) -> None:
-        """Calls a method. If the worker is lost, `reply` says so."""
+        """Sends a call of a method. If the worker is lost, `reply` raises the exception."""
         try:
             self._connection.send((name, arguments))
         except ConnectionLostError as error:
             self._unsent = error
 
     def answer(self) -> Any:
-        """What the first call that has no answer returns or raises. The exceptions `LOST` are those of a lost worker."""
+        """Waits for the reply to the oldest open call, and returns its value or raises its exception.
+
+        Raises one of `LOST` if the worker is lost.
+        """
         return self.value(self.reply())
 
     def reply(self, places: Sequence[Array] = (), *, has_come: bool = False) -> Reply:
-        """Waits for the reply to the first call that has none.
+        """Waits for the reply to the oldest open call.
 
         Args:
-            places: Where large arrays of the answer are written, if they have these sizes.
-            has_come: Whether `wait` has returned this worker.
+            places: Arrays that receive the large arrays of the reply, if the sizes are equal.
+            has_come: Whether `wait` has already returned this link.
         """
         if self._unsent is not None:
             raise self._unsent
@@ -166,7 +172,7 @@ class Link:
         return reply
 
     def value(self, reply: Reply) -> Any:
-        """What a reply contains, or raises what the worker raised."""
+        """Returns the value of a reply, or raises its exception."""
         if isinstance(reply.error, str):
             raise FleetError(f"the worker on node {self._node} failed: {reply.error}")
         if reply.error is not None:
@@ -174,12 +180,12 @@ class Link:
         return reply.value
 
     def has_ended(self) -> bool:
-        """Whether Ray says that the worker has ended."""
+        """Whether the worker has ended, according to Ray."""
         self._has_ended = self._has_ended or bool(ray.wait([self._serving], timeout=0)[0])
         return self._has_ended
 
     def fileno(self) -> int:
-        """For selectors."""
+        """The file descriptor of the socket, for selectors."""
         return self._connection.fileno()
 
     def close(self) -> None:
@@ -188,7 +194,7 @@ class Link:
 
 
 def wait(links: Sequence[Link], timeout: float) -> list[Link]:
-    """Waits until some workers have answered or have ended, and returns them; none if the time is over."""
+    """Waits until some workers have answered or ended. Returns their links; an empty list after `timeout` seconds."""
     end = time.monotonic() + timeout
     with selectors.DefaultSelector() as selector:
         for link in links:
@@ -204,20 +210,21 @@ def wait(links: Sequence[Link], timeout: float) -> list[Link]:
 
 
 def result(reference: Any, node: Node, timeout: float, timeout_name: str) -> Any:
-    """Waits for an answer of an actor on this node. The exceptions `LOST` are those of a lost actor.
+    """Waits for the answer of an actor on this node. Raises one of `LOST` if the actor is lost.
 
     Args:
-        reference: The answer.
+        reference: The answer, as a Ray object reference.
         node: The node of the actor.
-        timeout: Seconds for the answer.
-        timeout_name: The name of the argument that set it.
+        timeout: Seconds in which the answer has to come.
+        timeout_name: The name of the argument that set `timeout`.
     """
     try:
         return ray.get(reference, timeout=timeout)
     except GetTimeoutError:
         raise _too_late(node, timeout, timeout_name) from None
     except RayTaskError as error:
-        # Its cause has the message alone, so this comes before the other exceptions.
+        # This exception is also an instance of its cause's class, so this clause comes before `except FULL`. The
+        # message of the cause does not contain the traceback.
         if isinstance(error.cause, FULL):
             raise full(f"node {node}") from None
         if isinstance(error.cause, FramewireError):
@@ -235,7 +242,7 @@ def _too_late(node: Node, timeout: float, timeout_name: str) -> FleetError:
 
 
 def check_import(node: Node, cause: Exception) -> None:
-    """Another attempt does not help if a node cannot import this package."""
+    """Raises an exception if a node cannot import this package, because another attempt would also fail."""
     if "No module named 'framewire" in str(cause):
         raise FleetError(
             f"node {node} cannot import framewire; install framewire[ray]=={framewire.__version__} on every node, or give "
@@ -258,12 +265,12 @@ def end(actor: Any) -> None:
 
 
 def first_line(error: Exception) -> str:
-    """The message of an exception of Ray without the log that follows it."""
+    """The message of a Ray exception, without the log that follows the first line."""
     return str(error).strip().split("\n", 1)[0]
 
 
 def full(where: str) -> FleetError:
-    """The exception for a full object store. Ray's own message says nothing more, or contains an object's bytes."""
+    """The exception for a full object store. Ray's own message adds nothing to it, or contains an object's bytes."""
     return FleetError(
         f"the object store of {where} is full, and so is the disk that Ray moves objects to. Drop batches that "
         "you do not use any more, start Ray with a greater --object-store-memory, or free space in its --temp-dir"

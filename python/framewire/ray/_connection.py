@@ -1,10 +1,11 @@
-"""A connection between the program and a worker. Ray starts the worker and notices its end; calls and results go this way.
+"""A connection between the program and a worker, for calls and results.
 
-A call through Ray takes about a millisecond, and a large result several more, because it passes through one or two object
-stores. That is a large part of a step. Here, a worker's arrays go from its memory into those of the program.
+Ray starts the worker and notices its end. But a call through Ray takes about a millisecond, and a large result takes
+several more, because it passes through one or two object stores. That is a large part of a step. Over this connection,
+arrays go directly from the worker's memory into the program's arrays.
 
-A message is a pickle and the arrays that it leaves out, with their lengths before them. The program proves with a secret,
-which the worker got through Ray, that it is the owner.
+A message has lengths, a pickle, and then the large arrays, which are not part of the pickle. When the program connects,
+it sends a secret that it has passed to the worker through Ray. So the worker knows that it is the right program.
 """
 
 from __future__ import annotations
@@ -21,22 +22,22 @@ import numpy as np
 
 from framewire.errors import FramewireError
 
-# The secret's bytes.
+# The length of the secret, in bytes.
 SECRET_BYTES = 32
 
 _HEAD = struct.Struct("!QI")
 _LENGTH = struct.Struct("!Q")
 
-# Arrays with fewer bytes are part of the pickle.
+# Arrays with fewer bytes than this are part of the pickle.
 LARGE = 4096
 
 
 class ConnectionLostError(Exception):
-    """The other end is gone."""
+    """The connection has ended, or the other side does not answer."""
 
 
 class Reply(NamedTuple):
-    """What a method of a worker returned or raised. An exception that nobody expects is the text of its traceback."""
+    """What a worker's method returned or raised. An unexpected exception is sent as the text of its traceback."""
 
     value: Any = None
     error: FramewireError | str | None = None
@@ -47,7 +48,8 @@ class Connection:
 
     Args:
         connected: The socket.
-        timeout: Seconds without any byte in the middle of a message after which the other end is lost; None for no limit.
+        timeout: If no data comes for this many seconds in the middle of a message, the other side counts as lost. None
+            means no limit.
     """
 
     def __init__(self, connected: socket.socket, timeout: float | None) -> None:
@@ -56,7 +58,7 @@ class Connection:
         self._socket = connected
 
     def fileno(self) -> int:
-        """For `select`."""
+        """The file descriptor of the socket, for selectors."""
         return self._socket.fileno()
 
     def send(self, message: Any) -> None:
@@ -79,7 +81,7 @@ class Connection:
             raise ConnectionLostError(str(error)) from None
 
     def receive(self, places: Sequence[memoryview] = ()) -> Any:
-        """Waits for an object. Its large arrays are written into `places`, if these have the right lengths."""
+        """Waits for an object. Its large arrays are written into `places`, if the lengths are equal."""
         length, count = _HEAD.unpack(self._bytes(_HEAD.size))
         data = self._bytes(count * _LENGTH.size + length)
         lengths = [each for (each,) in _LENGTH.iter_unpack(data[: count * _LENGTH.size])]
@@ -114,7 +116,7 @@ def connect(address: tuple[str, int], secret: bytes, timeout: float) -> Connecti
     """Connects to a worker.
 
     Raises:
-        OSError: Nothing answers there.
+        OSError: The worker does not answer.
     """
     connected = socket.create_connection(address, timeout)
     connected.sendall(secret)
@@ -122,7 +124,7 @@ def connect(address: tuple[str, int], secret: bytes, timeout: float) -> Connecti
 
 
 def accept(listener: socket.socket, secret: bytes) -> Connection:
-    """Waits for the program. Other connections are closed."""
+    """Waits until the program connects. Closes connections that do not send the secret."""
     while True:
         connected, _ = listener.accept()
         connected.settimeout(listener.gettimeout())
@@ -136,7 +138,7 @@ def accept(listener: socket.socket, secret: bytes) -> Connection:
 
 
 def serve(connection: Connection, perform: Callable[[str, tuple[Any, ...]], Any]) -> None:
-    """Performs methods, and answers in their order, until the program closes the connection."""
+    """Performs the method calls that the program sends, in order, until the program closes the connection."""
     while True:
         try:
             name, arguments = connection.receive()

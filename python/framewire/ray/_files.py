@@ -1,4 +1,4 @@
-"""The files of a scenario, as one object that Ray brings to each node."""
+"""The files of a scenario, as one object that Ray copies to each node."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _GAME = "game.toml"
 
 @dataclass(frozen=True)
 class GameFiles:
-    """A game file and what it names.
+    """A game file and the files that it names.
 
     Attributes:
-        files: The game file and the files that it names, by the name that each has in one folder.
+        files: The contents of these files, by the name that each file gets when they are all in one folder.
         rom: The name of the ROM in `files`, or its path on every node if it is not sent.
         is_sent: Whether the ROM is in `files`.
     """
@@ -58,12 +58,12 @@ class GameFiles:
 
     @property
     def size(self) -> int:
-        """Bytes of all files."""
+        """The total size of the files in bytes."""
         return sum(len(data) for data in self.files.values())
 
     @contextmanager
     def unpacked(self) -> Iterator[tuple[str, str]]:
-        """The paths of the game file and of the ROM, until the end of `with`."""
+        """Writes the files to a folder that exists until the end of `with`. Yields the paths of game file and ROM."""
         if not self.is_sent and not Path(self.rom).is_file():
             raise RomError(
                 f"there is no ROM at {self.rom}; copy it to this path on every node, or leave out node_rom, and the fleet "
@@ -76,7 +76,7 @@ class GameFiles:
 
 
 def _references(described: dict[str, Any], scenario: str | None) -> list[str]:
-    """The symbol files and start states, as they are written in the game file."""
+    """The paths of symbol files and start states, exactly as they are in the game file."""
     references = dict.fromkeys(described["game"].get("symbols", []))
     for name, each in described.get("scenario", {}).items():
         state = each.get("start", {}).get("state")
@@ -86,7 +86,7 @@ def _references(described: dict[str, Any], scenario: str | None) -> list[str]:
 
 
 def _renamed(text: str, reference: str, name: str, path: Path) -> str:
-    """The game file with another path for one of its files. Lines stay as they are, and so do the lines in errors."""
+    """The text of the game file, with a new path for one file. Lines do not move, so errors name the right line."""
     for quote in ('"', "'"):
         if quote + reference + quote in text:
             return text.replace(quote + reference + quote, f'"{name}"')

@@ -1,4 +1,4 @@
-"""Observations that the program shares with the workers of its own machine."""
+"""Shared memory for observations, between the program and the workers on its own machine."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from gymnasium.vector.utils import create_empty_array
 from framewire.envs._spaces import Array, Observation
 from framewire.ray._merge import Rows, arrays, rows_of
 
-# The block begins with random bytes, by which a worker recognises it.
+# The shared block begins with this many random bytes, by which a worker recognises it.
 _MARK_BYTES = 64
 _ALIGNMENT = 64
 
 
 class _Part(NamedTuple):
-    """One array of the observations: its name, or None if there is only one, and what one environment has of it."""
+    """One array of the observations: its name (None if it is the only one), and shape and type for one environment."""
 
     name: str | None
     shape: tuple[int, ...]
@@ -28,7 +28,7 @@ class _Part(NamedTuple):
 
 
 class MemoryKey(NamedTuple):
-    """Where a worker finds the memory: an open file of the program's process."""
+    """Identifies the memory for workers: it is an open file of the program's process."""
 
     process: int
     file: int
@@ -38,7 +38,7 @@ class MemoryKey(NamedTuple):
     parts: tuple[_Part, ...]
 
     def views(self, block: Any) -> list[Observation]:
-        """The observations of all environments, once for each set."""
+        """Views of the block: for each set, the observations of all environments."""
         found: list[Observation] = []
         at = _MARK_BYTES
         for _ in range(self.sets):
@@ -53,7 +53,7 @@ class MemoryKey(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Bytes of the block."""
+        """The size of the block in bytes."""
         each = sum(
             _aligned(self.envs * int(np.prod(part.shape, dtype=np.int64)) * np.dtype(part.dtype).itemsize)
             for part in self.parts
@@ -62,12 +62,12 @@ class MemoryKey(NamedTuple):
 
 
 class SharedMemory:
-    """Sets of observations of all environments.
+    """Several sets of arrays. Each set has room for the observations of all environments.
 
     Args:
-        space: The observation of one environment.
-        envs: How many environments there are.
-        sets: How many sets.
+        space: The space of one environment's observations.
+        envs: The number of environments.
+        sets: The number of sets.
     """
 
     def __init__(self, space: gymnasium.spaces.Space[Any], envs: int, sets: int) -> None:
@@ -77,7 +77,7 @@ class SharedMemory:
         key = MemoryKey(os.getpid(), -1, secrets.token_bytes(_MARK_BYTES), envs, sets, tuple(parts))
         self.key: MemoryKey | None = None
         if hasattr(os, "memfd_create"):
-            # It has no name that could remain after the program.
+            # This file has no name, so it cannot remain after the program has ended.
             key = key._replace(file=os.memfd_create("framewire-fleet"))
             os.posix_fallocate(key.file, 0, key.size)
             block: Any = mmap.mmap(key.file, key.size)
@@ -88,14 +88,14 @@ class SharedMemory:
         self.sets = key.views(block)
 
     def close(self) -> None:
-        """Closes the file. The arrays stay."""
+        """Closes the file. The arrays can still be used."""
         if self.key is not None:
             os.close(self.key.file)
             self.key = None
 
 
 def open_rows(key: MemoryKey | None, rows: Rows) -> list[Observation]:
-    """The rows of some environments in each set. There are no sets if the program is on another machine."""
+    """Opens the memory in a worker. Returns these rows of each set; no sets if the program is on another machine."""
     if key is None:
         return []
     try:

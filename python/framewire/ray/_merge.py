@@ -1,4 +1,4 @@
-"""One batch from those of several workers."""
+"""Merges the results of several workers."""
 
 from __future__ import annotations
 
@@ -10,34 +10,35 @@ import numpy as np
 from framewire.envs._spaces import Array, Observation
 
 Rows = slice
+"""The numbers of the environments of one worker."""
 
 
 def in_order(observations: Observation) -> Observation:
-    """Observations whose arrays have an order that is the same everywhere."""
+    """The same observations, with arrays in the order of their names. So the order is the same on all machines."""
     return dict(sorted(observations.items())) if isinstance(observations, dict) else observations
 
 
 def arrays(observations: Observation) -> list[Array]:
-    """The arrays of observations, in that order."""
+    """The arrays of observations, in the order of `in_order`."""
     return list(in_order(observations).values()) if isinstance(observations, dict) else [observations]
 
 
 def rows_of(observations: Observation, rows: Rows | Array) -> Observation:
-    """The observations of some environments: a part of the arrays for a slice, and a copy for a mask."""
+    """The observations of some environments: views of the arrays for a slice, and copies for a mask."""
     if isinstance(observations, dict):
         return {name: values[rows] for name, values in observations.items()}
     return observations[rows]
 
 
 def write(into: Observation, observations: Observation, mask: Array | None = None) -> None:
-    """Copies observations, unless they are there already. With a mask, they are those of its environments."""
+    """Copies observations, unless they are already there. With a mask, writes only the rows where it is true."""
     for target, values in zip(arrays(into), arrays(observations), strict=True):
         if not np.may_share_memory(target, values):
             target[slice(None) if mask is None else mask] = values
 
 
 def merge_infos(parts: Sequence[tuple[Rows, dict[str, Any]]], count: int) -> dict[str, Any]:
-    """The information of all environments. What only some workers have is None, zero or False for the others."""
+    """Merges the infos of workers. A value that a worker does not have is None, zero or False for its environments."""
     merged: dict[str, Any] = {}
     for rows, info in parts:
         for name, values in info.items():

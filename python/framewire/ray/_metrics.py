@@ -1,4 +1,4 @@
-"""Figures of fleets and searches, for the program and for Ray's metrics."""
+"""Statistics of fleets and searches, for the program and for Ray's metrics."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from ray.util.metrics import Counter, Gauge
 
 from framewire.ray._nodes import Node
 
-# Seconds between two values of a gauge.
+# The shortest time between two reports to Ray, in seconds.
 _EVERY = 1.0
 
 
 @dataclass
 class NodeStats:
-    """What the environments on a node have done, or the branches of a search there.
+    """Statistics of the environments on a node, or of the branches of a search there.
 
     Attributes:
-        node: Its machine and the first digits of its id.
+        node: The name of the machine and the first digits of the node's id.
         steps: Steps of single environments.
-        steps_per_second: The same per second, over the last second or more.
-        restarts: Workers that began here in place of lost ones.
-        mismatches: Results that differed from those of an undisturbed run, or of the other nodes.
+        steps_per_second: Steps per second, measured over the last second or more.
+        restarts: Workers that were started on this node to replace lost ones.
+        mismatches: Results that differed from earlier results of the same steps, or from those of other nodes.
     """
 
     node: str
@@ -39,7 +39,7 @@ class _Rate:
 
 
 class Metrics:
-    """Counts, and reports to Ray: `ray_framewire_fleet_...` in Prometheus and on Ray's dashboard.
+    """Keeps statistics, and reports them to Ray as `ray_framewire_fleet_...`, for Prometheus and Ray's dashboard.
 
     Args:
         kind: What is counted: `fleet` or `search`.
@@ -57,7 +57,7 @@ class Metrics:
         )
 
     def stepped(self, node: Node, count: int) -> None:
-        """Environments on a node played a step."""
+        """Counts steps that environments on a node have played."""
         stats, rate = self._of(node), self._rates[node.id]
         stats.steps += count
         rate.steps += count
@@ -65,26 +65,26 @@ class Metrics:
             self._report(node.id)
 
     def restarted(self, node: Node) -> None:
-        """A worker on this node replaced a lost one."""
+        """Counts a worker on this node that has replaced a lost one."""
         stats = self._of(node)
         stats.restarts += 1
         self._restarts.inc(1, {"node": stats.node})
 
     def mismatched(self, node: Node) -> None:
-        """This node computed something other than an undisturbed run."""
+        """Counts a result of this node that differs from the expected one."""
         stats = self._of(node)
         stats.mismatches += 1
         self._mismatches.inc(1, {"node": stats.node})
 
     def stopped(self, node: Node) -> None:
-        """A node stops playing. Reports its steps since the last report."""
+        """Reports the last steps of a node, and sets its speed to 0, because its worker has ended."""
         if node.id in self._nodes:
             self._report(node.id)
             self._nodes[node.id].steps_per_second = 0.0
             self._speed.set(0.0, {"node": self._nodes[node.id].node})
 
     def stats(self) -> list[NodeStats]:
-        """The figures of each node."""
+        """The statistics of each node."""
         return list(self._nodes.values())
 
     def _report(self, node: str) -> None:

@@ -1,4 +1,4 @@
-"""Which nodes a cluster has, and how many workers go to each."""
+"""The nodes of a cluster, and the distribution of workers over them."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Node:
     Attributes:
         id: The id that Ray gave it.
         host: The name of its machine.
-        cores: Its CPUs, as Ray counts them.
-        store: Bytes of its object store.
+        cores: The number of its CPUs, as Ray counts them.
+        store: The size of its object store in bytes.
         address: Host and port of its Ray process.
     """
 
@@ -44,8 +44,8 @@ class Place:
 
     Attributes:
         node: The node.
-        cores: How many threads the worker has.
-        is_guest: Whether the worker shares cores with others, because no node has free ones.
+        cores: How many cores, and so threads, the worker has.
+        is_guest: Whether the worker shares cores with others, because no node has free cores.
     """
 
     node: Node
@@ -54,10 +54,10 @@ class Place:
 
 
 def usable(resources: Mapping[str, float]) -> list[Node]:
-    """The nodes that have a CPU and these resources; those with the most CPUs come first.
+    """The nodes that have a CPU and these resources. Nodes with the most CPUs come first.
 
-    Ray notices a lost machine only after some seconds, so a node must accept connections as well. If none does, this
-    program is outside of the cluster's network, and all are returned.
+    Ray notices a lost machine only after some seconds, so a node must accept connections as well. If no node does,
+    this program is outside of the cluster's network, and all nodes are returned.
     """
     nodes = []
     for each in ray.nodes():
@@ -80,7 +80,7 @@ def _accepts(node: Node) -> bool:
 
 
 def plan(nodes: list[Node], workers: int | None, cores: int | None, envs: int | None) -> list[Place]:
-    """Places for workers: one per node with all of its cores, or as many as fit with `cores` each."""
+    """Chooses places for workers: one per node with all of its cores, or as many as fit with `cores` each."""
     if not nodes:
         raise FleetError(
             "no node of the cluster has a CPU and the resources of the fleet; start Ray with --num-cpus and --resources"

@@ -1,4 +1,4 @@
-"""A line on the terminal that shows the progress of a run."""
+"""Shows the progress of a run, as a line on a terminal or in a file."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import TextIO
 from framewire.ray._metrics import NodeStats
 from framewire.search import Progress
 
-# Seconds between two lines: on a terminal, where one replaces the other, and in a file.
+# Seconds between two lines: on a terminal, where each line replaces the previous one, and in a file.
 _ON_TERMINAL = 0.5
 _IN_FILE = 30.0
 
 
 class _Line:
-    """The current line of a terminal, or one line of a file from time to time."""
+    """Writes one line that is updated on a terminal, or a new line in a file from time to time."""
 
     def __init__(self, file: TextIO | None) -> None:
         self._out = sys.stderr if file is None else file
@@ -26,13 +26,13 @@ class _Line:
         self._last = time.monotonic()
 
     def is_due(self) -> bool:
-        """Whether the line is old enough to show another one."""
+        """Whether it is time for the next line."""
         return time.monotonic() - self._last >= (_ON_TERMINAL if self._is_terminal else _IN_FILE)
 
     def show(self, text: str, *, is_last: bool = False) -> None:
-        """Writes a line in place of the one before. The last one stays."""
+        """Writes a line. On a terminal, the next call replaces it, unless it is the last one."""
         self._last = time.monotonic()
-        # The end of the line is erased, in case that the line before was longer.
+        # Erase the rest of the line, because the previous line may have been longer.
         self._out.write(f"\r{text}\x1b[K" if self._is_terminal else f"{text}\n")
         if self._is_terminal and is_last:
             self._out.write("\n")
@@ -40,7 +40,7 @@ class _Line:
 
 
 def progress(steps: int, stats: Callable[[], list[NodeStats]], file: TextIO | None) -> Iterator[int]:
-    """Counts to `steps`, and writes how far the count is and what the nodes do."""
+    """Yields the numbers below `steps`, and shows the progress and the statistics of the nodes."""
     line = _Line(file)
     begin = time.monotonic()
     before = sum(each.steps for each in stats())
@@ -53,7 +53,7 @@ def progress(steps: int, stats: Callable[[], list[NodeStats]], file: TextIO | No
 
 @contextmanager
 def search_progress(stats: Callable[[], list[NodeStats]], file: TextIO | None) -> Iterator[Callable[[Progress], None]]:
-    """A function that a search calls after each batch. It writes how far the search is and what the nodes do."""
+    """Yields a function that a search calls after each batch. It shows the progress and the nodes' statistics."""
     line = _Line(file)
     begin = time.monotonic()
     before = sum(each.steps for each in stats())

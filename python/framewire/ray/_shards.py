@@ -1,7 +1,8 @@
 """The states of a search, spread over the nodes of a cluster.
 
-Each node has a shard: an actor with the states of some cells. A name says which cell and which state it is. Workers bring
-what they found to the shards, and fetch from them where a branch begins, so the program has names only.
+Each node has a shard: an actor that stores the states of some cells. Each state has a name, which also identifies the
+cell. Workers send states that they find to the shards, and get the states at which branches begin from them. So the
+program handles only the names.
 """
 
 from __future__ import annotations
@@ -23,31 +24,32 @@ from framewire.search import Cell, Job, Rollout
 
 _log = logging.getLogger("framewire.ray")
 
-# A name: these bytes, which no state begins with, the start of the cell's hash, and a hash of the way to the state. A hash
-# of the state would not do: the sound unit in it depends on what was played before on the same console.
+# A name has these bytes (with which no state begins), the first bytes of the cell's hash, and a hash of the way to the
+# state: the name of the state at which its branch began, and the actions from there. A hash of the state itself cannot
+# be used, because the state of the sound unit depends on what the same console has played before.
 _MARK = b"framewire-state:"
 _CELL_BYTES = 8
 
-# How many states one message moves to another shard, which are about 8 MB.
+# The largest number of states in one message to another shard. They have about 8 MB.
 _MOVED_AT_ONCE = 256
 
 
 class ShardSize(NamedTuple):
-    """What a shard has."""
+    """How much a shard stores."""
 
     states: int
     size: int
-    """Bytes of all of them."""
+    """The total size of the states in bytes."""
 
 
 class Shard:
-    """The actor with the states of some cells."""
+    """The actor that stores the states of some cells."""
 
     def __init__(self) -> None:
         self._states: dict[bytes, bytes] = {}
 
     def add(self, states: dict[bytes, bytes]) -> None:
-        """Takes states by their names."""
+        """Adds states, given with their names."""
         self._states.update(states)
 
     def get(self, names: Sequence[bytes]) -> list[bytes | None]:
@@ -68,11 +70,11 @@ class Shard:
         self._states.clear()
 
     def size(self) -> ShardSize:
-        """How many states are here."""
+        """The number of states, and their total size."""
         return ShardSize(len(self._states), sum(map(len, self._states.values())))
 
     def move(self, shards: Shards, own: int | None) -> None:
-        """Gives the states of other shards to them. `own` is the number of this one, or None if it ends."""
+        """Moves states that belong to other shards. `own` is the number of this shard, or None if it will end."""
         moving = iter([name for name in self._states if shards.number(name) != own])
         while names := list(islice(moving, _MOVED_AT_ONCE)):
             shards.add({name: self._states.pop(name) for name in names})
@@ -80,13 +82,13 @@ class Shard:
 
 @dataclass(frozen=True)
 class Shards:
-    """The shards of a search, for the program and for its workers.
+    """Access to the shards of a search, for the program and for its workers.
 
     Attributes:
         nodes: The node of each shard.
-        actors: The shards.
-        timeout: Seconds for an answer.
-        timeout_name: The name of the argument that set it.
+        actors: The actor of each shard.
+        timeout: Seconds in which a shard has to answer.
+        timeout_name: The name of the argument that set `timeout`.
     """
 
     nodes: tuple[Node, ...]
@@ -95,12 +97,12 @@ class Shards:
     timeout_name: str
 
     def number(self, name: bytes) -> int:
-        """Which shard has the state with this name: the hash of its cell decides."""
+        """The number of the shard that has the state with this name. It depends on the hash of the cell."""
         cell = name[len(_MARK) : len(_MARK) + _CELL_BYTES]
         return int.from_bytes(cell, "big") % len(self.actors)
 
     def add(self, states: Mapping[bytes, bytes]) -> None:
-        """Gives states to their shards."""
+        """Sends states to their shards."""
         parts = self.parts(states)
         self._ask("add", {shard: {name: states[name] for name in names} for shard, names in parts.items()})
 
@@ -108,7 +110,7 @@ class Shards:
         """The states with these names.
 
         Raises:
-            StatesLost: Some are lost.
+            StatesLost: Some of the states are lost.
         """
         parts = self.parts(set(names))
         found: dict[bytes, bytes] = {}
@@ -119,12 +121,12 @@ class Shards:
         return found
 
     def begin(self, jobs: Sequence[Job]) -> list[Job]:
-        """Jobs with states in place of names."""
+        """The same jobs, with states instead of names."""
         states = self.get(job.state for job in jobs if job.state.startswith(_MARK))
         return [replace(job, state=states.get(job.state, job.state)) for job in jobs]
 
     def keep(self, jobs: Sequence[Job], rollouts: Sequence[Rollout]) -> list[Rollout]:
-        """Gives what branches found to the shards, and returns the branches with names in place of states."""
+        """Sends the states that branches found to the shards. Returns the branches with names instead of states."""
         states: dict[bytes, bytes] = {}
         named = []
         for job, rollout in zip(jobs, rollouts, strict=True):
@@ -139,14 +141,14 @@ class Shards:
         return named
 
     def parts(self, names: Iterable[bytes]) -> dict[int, list[bytes]]:
-        """Names by the number of their shard."""
+        """Groups names by the number of their shard."""
         parts: dict[int, list[bytes]] = defaultdict(list)
         for name in names:
             parts[self.number(name)].append(name)
         return parts
 
     def _ask(self, method: str, arguments: dict[int, Any]) -> dict[int, Any]:
-        """Calls a method of some shards at the same time."""
+        """Calls a method of several shards in parallel."""
         asked = {shard: getattr(self.actors[shard], method).remote(argument) for shard, argument in arguments.items()}
         found = {}
         for shard, reference in asked.items():
@@ -159,20 +161,20 @@ class Shards:
 
 
 class ShardedStates:
-    """The states of a search, as the program sees them: it starts the shards, and replaces lost ones by empty ones.
+    """The states of a search, for the program. Starts the shards, and replaces lost shards with empty ones.
 
     Args:
-        pool: Makes the shards.
+        pool: Creates the shards.
     """
 
     def __init__(self, pool: Actors) -> None:
         self._pool = pool
         self._shards = Shards((), (), pool.call_timeout, pool.timeout_name)
-        # The shards as an object of Ray, so that they are not sent with each job.
+        # A reference to `_shards` in Ray's object store, so that the shards are not sent with each job.
         self.reference: Any = None
 
     def start(self, nodes: Iterable[Node]) -> None:
-        """Makes a shard on each of these nodes. Nodes that have one already keep it. States move to their new shards."""
+        """Starts a shard on each of these nodes, if it has none. Then moves the states to their new shards."""
         self._repair()
         old = list(zip(self._shards.nodes, self._shards.actors, strict=True))
         kept = {node.id: (node, actor) for node, actor in reversed(old)}
@@ -181,7 +183,7 @@ class ShardedStates:
         for node, actor in old:
             own = next((number for number, (_, other) in enumerate(shards) if other is actor), None)
             try:
-                # One after the other, as a shard that gives states away takes none at the same time.
+                # One shard at a time, because a shard that sends states does not receive any at the same time.
                 self._pool.answer(node, actor.move.remote(self._shards, own))
             except (*LOST, StatesLost) as error:
                 _warn_lost(node, error)
@@ -189,13 +191,13 @@ class ShardedStates:
                 _actors.end(actor)
 
     def add(self, states: Sequence[tuple[Cell, bytes]]) -> list[bytes]:
-        """Keeps the states of some cells, and returns their names."""
+        """Stores states, each with its cell, and returns their names."""
         names = [_name(cell, state) for cell, state in states]
         self.restore(dict(zip(names, (state for _, state in states), strict=True)))
         return names
 
     def restore(self, states: Mapping[bytes, bytes]) -> None:
-        """Keeps states with these names. A lost shard is replaced before that."""
+        """Stores states under these names. If a shard is lost, replaces it first."""
         try:
             try:
                 self._open().add(states)
@@ -209,13 +211,13 @@ class ShardedStates:
         """The states with these names.
 
         Raises:
-            StatesLost: Some are lost.
+            StatesLost: Some of the states are lost.
         """
         found = self._open().get(names)
         return [found[name] for name in names]
 
     def lost(self, names: Sequence[bytes]) -> list[bytes]:
-        """Those of the names whose states are lost. It also replaces lost shards, so that states can be added again."""
+        """Returns the names whose states are lost. Also replaces lost shards, so that states can be stored again."""
         shards = self._open()
         lost = []
         for shard, part in shards.parts(names).items():
@@ -228,10 +230,10 @@ class ShardedStates:
         return lost
 
     def remove(self, names: Sequence[bytes]) -> None:
-        """Removes states that no branch begins at any more."""
+        """Removes states at which no branch begins any more."""
         shards = self._open()
         for shard, part in shards.parts(names).items():
-            # There is nothing to wait for, and a lost shard has nothing to remove.
+            # There is no need to wait. If the shard is lost, its states are gone anyway.
             shards.actors[shard].remove.remote(part)
 
     def clear(self) -> None:
@@ -241,7 +243,7 @@ class ShardedStates:
             self._pool.answer(node, actor.clear.remote())
 
     def sizes(self) -> dict[str, ShardSize]:
-        """How many states each node has, and their bytes, for nodes that are not lost."""
+        """The number and total size of the states on each node that is not lost."""
         sizes: dict[str, ShardSize] = {}
         for node, actor in zip(self._shards.nodes, self._shards.actors, strict=True):
             try:
@@ -269,7 +271,7 @@ class ShardedStates:
         self.reference = _actors.put(self._shards) if shards else None
 
     def _repair(self) -> None:
-        """Makes an empty shard for each lost one."""
+        """Replaces lost shards with empty ones."""
         shards = list(zip(self._shards.nodes, self._shards.actors, strict=True))
         is_changed = False
         for number, (node, actor) in enumerate(shards):
@@ -283,7 +285,7 @@ class ShardedStates:
             self._use(shards)
 
     def _make(self, wanted: Node) -> tuple[Node, Any]:
-        """A shard that takes no core, on this node or else on the one that has the fewest."""
+        """Starts a shard, which takes no core: on this node, or else on the node with the fewest shards."""
         taken = Counter(node.id for node in self._shards.nodes)
         cause: Exception | None = None
         for node in sorted(_nodes.usable(self._pool.resources), key=lambda node: (node.id != wanted.id, taken[node.id])):

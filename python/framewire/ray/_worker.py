@@ -1,4 +1,4 @@
-"""What runs on a node: a vector of environments, and an actor that owns it and serves the program."""
+"""The actor of a node. It owns a vector of environments and performs the calls of the program."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from framewire.ray.errors import FleetError
 
 @dataclass(frozen=True)
 class Setup:
-    """What all workers of a fleet have in common."""
+    """The settings that all workers of a fleet share."""
 
     version: str
     scenario: str | None
@@ -37,7 +37,7 @@ class Setup:
 
 
 class Result(NamedTuple):
-    """What a reset or a step returns. After a reset of some environments, observations and info are those of these only."""
+    """The result of a reset or a step. After a reset with a mask, observations and info have only its environments."""
 
     observations: Observation | None
     """None if they are in memory that the worker shares with the program."""
@@ -45,23 +45,23 @@ class Result(NamedTuple):
     terminated: Array
     truncated: Array
     info: dict[str, Any]
-    """Without the masks of values that all environments have."""
+    """Gymnasium's info, without the masks of values that all environments have."""
     digest: int
-    """A checksum of the rest."""
+    """A checksum of the other fields."""
 
 
 class Started(NamedTuple):
-    """A worker that has started: its process, and where it listens."""
+    """A worker that has started: its process id, and the address at which it listens."""
 
     process: int
     host: str
     port: int
     shares: bool
-    """Whether it writes observations into the memory of the program."""
+    """Whether it writes observations directly into the memory of the program."""
 
 
 class Saved(NamedTuple):
-    """The environments of a worker at one moment."""
+    """The saved states of a worker's environments, and their hashes."""
 
     states: list[bytes]
     hashes: list[str]
@@ -75,51 +75,48 @@ class Call(NamedTuple):
 
     @property
     def mask(self) -> Array | None:
-        """The environments that a reset begins again; None for all, and for a step."""
+        """The environments that a reset begins again. None means all; a step has no mask."""
         mask: Array | None = self.arguments[1] if self.name == "reset" else None
         return mask
 
 
-# Arrays with more bytes are summed before the checksum, which is faster.
+# Arrays with more bytes than this are summed, and the checksum is that of the sum, which is faster.
 _LARGE = 65_536
 
-# A log also records when states were saved, because the environments continue from the saved states.
+# A log also has an entry for each save, because `Worker.save` makes the environments continue from the saved states.
 SAVE = Call("save", ())
 
 
 class _Environments(GameVectorEnv):
-    """Environments that write their observations where the program wants them."""
+    """Environments that can write their observations into arrays that the program shares."""
 
     def share(self, sets: Sequence[Observation]) -> None:
-        """Takes the sets of observations in the memory of the program that made the fleet.
-
-        There are none if that program is on another machine.
-        """
+        """Sets the arrays that the program shares. There are none if the program is on another machine."""
         self._own = self._arrays
         self._shared = [Arrays(self._native, observations=each) for each in sets]
 
     def write_into(self, into: int | None) -> bool:
-        """Chooses the set for the next observations, and returns whether the program shares it.
+        """Chooses the set of arrays for the next observations. Returns whether the program shares this set.
 
-        Without a number, or without sets, they go into arrays of their own.
+        If `into` is None, or the program shares no sets, observations go into the worker's own arrays.
         """
         if into is None or not self._shared:
             self._arrays = self._own
             return False
-        # Of the two that steps use in turn, the program chooses.
+        # Steps use two sets of arrays in turn. Here, both are the set that the program has chosen.
         self._arrays = (self._shared[into], self._shared[into])
         return True
 
 
 class Worker:
-    """The environments of one actor. An exception of its constructor would lose its type, so `start` does the work."""
+    """The class of the actor. An exception in its constructor would lose its type, so `start` does the work."""
 
     def start(self, setup: Setup, files: GameFiles, rows: Rows, threads: int) -> Started:
         """Starts the environments with these numbers, and listens for the program.
 
         Raises:
             FleetError: If this node has another version of Framewire.
-            FramewireError: If the ROM is missing or another one.
+            FramewireError: If the ROM is missing, or is not the expected one.
         """
         host = check_node(setup)
         with named_node(host), files.unpacked() as (game, rom):
@@ -150,8 +147,8 @@ class Worker:
         """Performs the other methods for the program, until it closes its connection.
 
         Args:
-            secret: What the program sends first.
-            timeout: Seconds in which it has to connect.
+            secret: The bytes that the program sends first.
+            timeout: Seconds in which the program has to connect.
         """
         with self._listener as listener:
             listener.settimeout(timeout)
@@ -162,8 +159,8 @@ class Worker:
         """Plays a reset or a step.
 
         Args:
-            call: What to play.
-            into: The set of shared observations, if there are any, that takes those of the result.
+            call: The reset or step.
+            into: The number of the shared set of arrays for the observations, if there are any.
         """
         vector = self._vector
         is_shared = vector.write_into(into)
@@ -177,15 +174,15 @@ class Worker:
         info = {name: values for name, values in result.info.items() if name not in self._masks}
         result = result._replace(info=info)
         if call.mask is not None:
-            # A worker that replaced a lost one does not know the last results of the other environments.
+            # Leave out the other environments: a worker that has replaced a lost one does not know their last results.
             chosen = {name: values[call.mask] for name, values in info.items()}
             result = result._replace(observations=rows_of(result.observations, call.mask), info=chosen)
         result = result._replace(digest=_digest(result))
-        # The program knows in this order which arrays it receives.
+        # With this order, the program knows which arrays it receives.
         return result._replace(observations=None if is_shared else in_order(result.observations))
 
     def replay(self, calls: Sequence[Call]) -> list[int | None]:
-        """Plays calls again, and returns the checksum of each result."""
+        """Plays calls again, and returns the checksum of each result; None for a save."""
         digests: list[int | None] = []
         for call in calls:
             if call.name == SAVE.name:
@@ -196,17 +193,17 @@ class Worker:
         return digests
 
     def save(self) -> Saved:
-        """The state of each environment, to continue on another node.
+        """Saves the state of each environment, to continue on another node.
 
-        The environments here continue from these states as well: libmgba does not restore all timing of the sound unit, and
-        a game can read that. So an environment behaves the same whether or not it moves to another node.
+        The environments here also load the saved states: libmgba does not restore all timing of the sound unit, and a
+        game can read that timing. So an environment behaves the same whether or not it moves to another node.
         """
         states = [state for state in self._vector.save_states() if state is not None]
         self._vector.load_states(states)
         return Saved(states, self._vector.state_hashes())
 
     def restore(self, states: list[bytes]) -> list[str]:
-        """Continues from states that `save` returned, and returns the hashes of the consoles."""
+        """Loads states that `save` returned, and returns the hashes of the states of the consoles."""
         self._vector.load_states(states)
         return self._vector.state_hashes()
 
@@ -259,7 +256,7 @@ def _digest(value: Any, before: int = 0) -> int:
     elif isinstance(value, np.ndarray):
         values = np.ascontiguousarray(value)
         if values.nbytes > _LARGE and values.nbytes % 8 == 0:
-            # Pictures: ten times faster, and enough to notice another picture.
+            # Such an array has pictures. The sum is ten times faster, and enough to notice another picture.
             values = values.reshape(-1).view(np.uint64).sum(keepdims=True)
         before = zlib.crc32(values.data, before)
     return before

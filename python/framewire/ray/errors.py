@@ -1,4 +1,4 @@
-"""What fleets raise in addition to `framewire.errors`."""
+"""The exception of fleets, in addition to those in `framewire.errors`."""
 
 from __future__ import annotations
 

@@ -30,24 +30,24 @@ from framewire.search import Cell, Explorer, Job, Progress, Rollout, Solution
 
 _log = logging.getLogger("framewire.ray")
 
-# Parts of a batch that a worker has at the same time, so that it does not wait for the next one.
+# How many parts of a batch are sent to a worker at the same time, so that it does not wait for the next part.
 _PARTS_PER_WORKER = 2
 
-# Seconds for the end of an actor that cleans up.
+# How many seconds actors have to remove their files before they are ended.
 _END_SECONDS = 5.0
 
 _Known = tuple[Cell, float, int]
 
 
 class _Branches:
-    """The explorer of one actor."""
+    """The class of the actors. Each has an `Explorer`."""
 
     def start(self, setup: Setup, files: GameFiles, options: dict[str, Any], threads: int) -> int:
-        """Makes the explorer, and returns the number of this process."""
+        """Creates the explorer, and returns the id of this process."""
         host = check_node(setup)
         self._files = ExitStack()
         with named_node(host):
-            # The explorer opens the ROM again for each thread.
+            # Keep the files, because the explorer opens the ROM again for each thread.
             game, rom = self._files.enter_context(files.unpacked())
             self._explorer = Explorer(game, setup.scenario, rom=rom, threads=threads, **options)
         if self._explorer.fingerprint != setup.start_hash:
@@ -59,7 +59,7 @@ class _Branches:
         return os.getpid()
 
     def play(self, epoch: int, news: Sequence[_Known], jobs: Sequence[Job], shards: Shards) -> list[Rollout]:
-        """Plays branches. `news` are the cells that became known since the last call of this epoch."""
+        """Plays branches. `news` has the cells that became known since the last call. A new epoch forgets all cells."""
         if epoch != self._epoch:
             self._explorer.forget()
             self._epoch = epoch
@@ -83,11 +83,11 @@ class _Worker:
 class FleetExplorer:
     """Plays branches of a scenario on all nodes of a Ray cluster.
 
-    It takes the place of `framewire.search.Explorer` in every search, and the same seed finds the same solution, with any
-    number of nodes. The branches of a lost node are played again on the others.
+    All searches accept it instead of a `framewire.search.Explorer`. The same seed finds the same solution, with any
+    number of nodes. If a node is lost, the other nodes play its branches again.
 
-    The states that branches find stay in the cluster: each node has the states of some cells. Results have their names, at
-    which jobs can begin, and `states.get` returns the states themselves.
+    The states that branches find stay in the cluster: each node stores the states of some cells. Results contain only
+    the names of states. A job can begin at a name, and `states.get` returns the states themselves.
 
     Attributes:
         states: The states that branches found.
@@ -96,16 +96,16 @@ class FleetExplorer:
         frame_skip: The frames of an action.
 
     Args:
-        game: The game file; the demo game's if left out. Its files are sent to each node once.
-        scenario: The name of a scenario; it can be left out if there is only one.
-        score: How good a state is; the sum of the scenario's rewards if left out.
-        goal: A branch that reaches a frame in which this is true ends there, with success.
+        game: The game file. The default is that of the demo game. All of its files are sent to each node once.
+        scenario: The name of a scenario. It can be left out if there is only one.
+        score: An expression: how good a state is. The default is the sum of the scenario's rewards.
+        goal: An expression. A branch ends with success at the first frame in which it is true.
         cell: One or several expressions. States with the same values, rounded down, belong to the same cell.
-        rom: The ROM, in place of the path in the game file.
-        node_rom: The path of the ROM on every node. It is not sent then.
-        workers: How many actors; one per node if left out.
-        cores_per_worker: The cores of an actor; all cores of its node if left out.
-        resources: What each actor needs of Ray's resources in addition to cores.
+        rom: The path of the ROM, instead of the one in the game file.
+        node_rom: The path of the ROM on every node. If it is given, the ROM is not sent.
+        workers: The number of actors. The default is one per node.
+        cores_per_worker: The number of cores per actor. The default is all cores of its node.
+        resources: The Ray resources that each actor needs in addition to cores.
         start_timeout: Seconds in which a worker has to start.
         batch_timeout: Seconds in which a worker has to play its part of a batch.
         runtime_env: The runtime environment of the actors, as in `ray.init`.
@@ -134,7 +134,7 @@ class FleetExplorer:
         game = game or demo_game()
         self.cells = [cell] if isinstance(cell, str) else list(cell)
         self._options: dict[str, Any] = {"score": score, "goal": goal, "cell": self.cells}
-        # One explorer here shows what is wrong with the arguments before anything is sent.
+        # This local explorer checks the arguments before anything is sent.
         local_rom = node_rom if rom is None else rom
         self._local = Explorer(game, scenario, rom=local_rom, threads=1, **self._options)
         self.start = self._local.start
@@ -175,7 +175,7 @@ class FleetExplorer:
         self.close()
 
     def close(self) -> None:
-        """Ends the actors, and with them the states."""
+        """Ends the actors. Their states are lost."""
         if ray.is_initialized():
             self._end_workers()
             self.states.close()
@@ -189,7 +189,7 @@ class FleetExplorer:
         self._workers = []
 
     def rescale(self, workers: int | None = None) -> int:
-        """Starts actors on the nodes that the cluster has now, and returns their number. States move to these nodes too."""
+        """Starts actors on the cluster's present nodes, and moves the states there. Returns the number of actors."""
         self._end_workers()
         places = _nodes.plan(_nodes.usable(self._pool.resources), workers, self._cores_per_worker, None)
         self._workers = [_Worker(place, self._pool.make(place)) for place in places]
@@ -203,10 +203,10 @@ class FleetExplorer:
         return len(self._workers)
 
     def rollouts(self, jobs: Sequence[Job]) -> list[Rollout]:
-        """Plays branches on all nodes at the same time. The results are in the order of the jobs.
+        """Plays branches on all nodes in parallel. The results are in the order of the jobs.
 
         Raises:
-            StatesLost: Some begin at states that are lost, or the node that keeps what they found is lost.
+            StatesLost: A branch begins at a lost state, or a node that should store new states is lost.
         """
         self._check_open()
         total = sum(worker.place.cores for worker in self._workers)
@@ -241,7 +241,7 @@ class FleetExplorer:
         return [rollout for rollout in results if rollout is not None]
 
     def learn(self, cells: Iterable[_Known]) -> None:
-        """Says how good the best known state of some cells is: cell, score and frames."""
+        """Learns how good the best known states of some cells are, each as cell, score and frames."""
         self._known.extend(cells)
 
     def forget(self) -> None:
@@ -257,10 +257,10 @@ class FleetExplorer:
         return self._local.action_name(action)
 
     def verify(self, solution: Solution) -> list[str]:
-        """Plays a solution on every node, compares its end, and returns the names of the nodes.
+        """Plays a solution on every node, and compares the results. Returns the names of the nodes.
 
         Raises:
-            InvalidData: A node comes to another end; the message names it.
+            InvalidData: A node has a different result. The message names the node.
         """
         self._check_open()
         by_node = {worker.place.node.id: worker for worker in self._workers}
@@ -282,13 +282,13 @@ class FleetExplorer:
         return self._metrics.stats()
 
     def progress(self, file: TextIO | None = None) -> AbstractContextManager[Callable[[Progress], None]]:
-        """Shows how far a search is: `with explorer.progress() as show: go_explore(explorer, progress=show)`.
+        """Shows the progress of a search: `with explorer.progress() as show: go_explore(explorer, progress=show)`.
 
         The line has the branches, the speed, the best score, the cells, the nodes and the restarts. A terminal shows the
-        current line; a file gets one every 30 seconds, and one at the end.
+        current line. A file gets a line every 30 seconds, and one at the end.
 
         Args:
-            file: Where the line is written; standard error if left out.
+            file: The file for the line. The default is standard error.
         """
         return search_progress(self.stats, file)
 
@@ -305,7 +305,7 @@ class FleetExplorer:
         return worker.actor.play.remote(self._epoch, news, jobs, self.states.reference)
 
     def _discard(self, playing: Mapping[Any, tuple[_Worker, list[int]]]) -> None:
-        """Waits for answers that nobody needs, so that Ray does not report their errors."""
+        """Waits for answers that are no longer needed, so that Ray does not report their errors."""
         for reference, (worker, _) in playing.items():
             with suppress(*LOST, FramewireError):
                 self._pool.answer(worker.place.node, reference)
@@ -344,7 +344,7 @@ class FleetExplorer:
 
 
 class _OneNode:
-    """Plays on one node, for `verify`."""
+    """A runner that plays on one node only, for `verify`."""
 
     def __init__(self, fleet: FleetExplorer, worker: _Worker) -> None:
         self._fleet = fleet

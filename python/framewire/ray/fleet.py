@@ -37,7 +37,7 @@ __all__ = ["Fleet", "NodeStats"]
 
 _log = logging.getLogger("framewire.ray")
 
-# The largest number of calls that one request to a worker plays again, so that each request ends soon.
+# The largest number of calls that one request to a worker plays again, so that no request takes long.
 _REPLAYED_AT_ONCE = 32
 
 # Sets of observations: two for `step`, which uses them in turn, and two for `recv`, which does the same for each worker.
@@ -62,17 +62,18 @@ class _Group:
     actor: Any
     # The id of the actor's process on its node.
     process: int = 0
-    # None until it has started.
+    # The connection to the worker; None until it has started.
     link: Link | None = None
-    # What they continue from on another node: `log` after `saved`, or from the start if there is none.
+    # With these, the environments can continue on another node: it loads `saved`, if any, and plays the calls of `log`.
     saved: Saved | None = None
     log: list[_Entry] = field(default_factory=list)
     # Whether the worker writes observations into the memory of the program.
     shares: bool = False
-    # Whether the result of the last call has not been received, and the set of arrays for its observations.
+    # Whether the result of the last call has not been received yet.
     is_playing: bool = False
+    # The set of arrays for the observations of the last call.
     into: int = 0
-    # If a saved state was asked for and has not been received: how many entries of the log it contains.
+    # If saved states were requested and have not been received: how many entries of the log they include.
     saving: int | None = None
     # Calls since the states were saved, or since a reset with seeds.
     calls: int = 0
@@ -85,25 +86,26 @@ class _Group:
 class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
     """Environments of one scenario on the nodes of a Ray cluster.
 
-    It has the results of `framewire.envs.make_vec` with the same arguments, seeds and actions, with any number of nodes.
-    Each node has an actor with its own environments. The program keeps a saved state of each environment and the actions
-    since then. So if a node is lost, its environments continue on another one, in the same step.
+    With the same arguments, seeds and actions, it has the same results as `framewire.envs.make_vec`, with any number of
+    nodes. Each node has an actor with its own environments. The program keeps a saved state of each environment, and
+    the actions since then. So if a node is lost, its environments continue on another node, at the same step.
 
-    There are two sets of arrays, which the steps use in turn: the result of a step stays as it is during the next step. The
-    observations of `recv` stay as they are during the next step of the same environments.
+    Steps write their results into two sets of arrays in turn, so the result of a step does not change during the next
+    step. The observations of `recv` do not change during the next step of the same environments.
 
     Args:
-        game: The game file; the demo game's if left out. Its ROM, symbols and start state are sent to each node once.
-        scenario: The name of a scenario; it can be left out if there is only one.
-        num_envs: How many environments there are in total.
-        rom: The ROM, in place of the path in the game file.
-        node_rom: The path of the ROM on every node. It is not sent then.
-        workers: How many actors; one per node if left out.
-        cores_per_worker: The cores of an actor; all cores of its node if left out.
-        resources: What each actor needs of Ray's resources in addition to cores, such as `{"emulation": 1}`. Nodes without
-            them are not used.
-        autoreset_mode: What follows the end of an episode.
-        checkpoint_every: After how many steps the states of a worker are saved.
+        game: The game file. The default is that of the demo game. The game's ROM, symbols and start state are sent
+            to each node once.
+        scenario: The name of a scenario. It can be left out if there is only one.
+        num_envs: The total number of environments.
+        rom: The path of the ROM, instead of the one in the game file.
+        node_rom: The path of the ROM on every node. If it is given, the ROM is not sent.
+        workers: The number of actors. The default is one per node.
+        cores_per_worker: The number of cores per actor. The default is all cores of its node.
+        resources: The Ray resources that each actor needs in addition to cores, such as `{"emulation": 1}`. Nodes
+            without them are not used.
+        autoreset_mode: When the next episode begins after the end of an episode: one of Gymnasium's modes.
+        checkpoint_every: After how many steps the states of a worker's environments are saved.
         start_timeout: Seconds in which a worker has to start.
         step_timeout: Seconds in which a worker has to finish a step.
         runtime_env: The runtime environment of the actors, as in `ray.init`.
@@ -126,7 +128,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         step_timeout: float = 120.0,
         runtime_env: Mapping[str, Any] | None = None,
     ) -> None:
-        # Until there is something to close.
+        # There is nothing to close yet.
         self.closed = True
         for name, value in {
             "num_envs": num_envs,
@@ -138,7 +140,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
                 raise InvalidRequest(f"{name} is {value}; use a whole number of at least 1", parameter=name)
         mode = AutoresetMode(autoreset_mode)
         game = game or demo_game()
-        # One environment here shows the spaces, and what is wrong with the files before they are sent.
+        # This local environment has the spaces, and checks the files before they are sent.
         local_rom = node_rom if rom is None else rom
         with closing(GameVectorEnv(game, scenario, rom=local_rom)) as probe:
             self.single_observation_space = probe.single_observation_space
@@ -182,7 +184,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
             (np.zeros(num_envs), np.zeros(num_envs, dtype=np.bool_), np.zeros(num_envs, dtype=np.bool_)) for _ in range(2)
         )
         self._all = np.ones(num_envs, dtype=np.bool_)
-        # The last values of each environment, for resets of some environments.
+        # The last info values of each environment. A reset of some environments returns them for the others.
         self._infos = {name: np.zeros(num_envs) for name in self._info_names}
         # Which of the two sets of arrays the last step used.
         self._last = 0
@@ -200,13 +202,13 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Begins episodes in all environments, or in those that `options={"reset_mask": mask}` names.
+        """Begins episodes in all environments, or in those where `options={"reset_mask": mask}` is true.
 
-        An environment has the random numbers of its own seed. The environments of one `seed` number have `seed`, `seed + 1`
+        Each environment has random numbers from its own seed. If `seed` is one number, the seeds are `seed`, `seed + 1`
         and so on.
         """
         mask = None if options is None else options.get("reset_mask")
-        # A reset of some environments leaves the rows of the others as they are.
+        # A reset of some environments must not change the rows of the others, so it uses the same arrays again.
         into = self._last if mask is not None else 1 - self._last
         self._begin_reset(seed, mask, into)
         self._last = into
@@ -239,7 +241,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
     # ---- worker by worker ----
 
     def send_reset(self, *, seed: int | Sequence[int | None] | None = None, mask: npt.ArrayLike | None = None) -> None:
-        """Begins a reset, as `reset` does, without waiting. `recv` has the result of each worker."""
+        """Begins a reset like `reset`, but returns at once. The result of each worker comes from `recv`."""
         self._begin_reset(seed, mask, None)
 
     def _begin_reset(self, seed: int | Sequence[int | None] | None, mask: npt.ArrayLike | None, into: int | None) -> None:
@@ -259,7 +261,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
         Args:
             actions: One action for each of these environments.
-            env_id: The numbers of the environments, as `recv` returned them in `info["env_id"]`; all if left out.
+            env_id: The numbers of the environments, as `recv` returned them in `info["env_id"]`. None means all.
         """
         if env_id is None:
             self._begin_steps(actions, None)
@@ -287,14 +289,14 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
             self._call(group, Call("step", (values[group.rows],)), into)
 
     def recv(self) -> tuple[Observation, Array, Array, Array, dict[str, Any]]:
-        """Waits for the worker that finishes first, and returns what `step` returns of its environments.
+        """Waits for the worker that finishes first, and returns its environments' results in the format of `step`.
 
-        `info["env_id"]` has the numbers of the environments, one for each row. The observations stay as they are during the
-        next step of these environments; copy them to keep them longer. The other arrays are new ones.
+        `info["env_id"]` has the numbers of the environments, one for each row. The observations do not change during
+        the next step of these environments; copy them to keep them longer. The other arrays are new in each call.
         """
         group = self._first()
         while group.saving is not None:
-            # Its saved state arrives before its result.
+            # Saved states that were requested arrive before the result.
             self._take_saved(group)
             group = self._first()
         _, rewards, terminated, truncated, info, _ = self._receive(group, has_come=True)
@@ -313,12 +315,13 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return hashes
 
     def rescale(self, workers: int | None = None) -> int:
-        """Spreads the environments over the nodes that the cluster has now, and returns the number of workers.
+        """Distributes the environments over the cluster's present nodes again, and returns the number of workers.
 
-        Use it after nodes were added, or before they are removed. The environments continue in their states.
+        Call this after nodes were added, or before nodes are removed. The environments continue from their present
+        states.
 
         Args:
-            workers: How many actors; one per node, or per `cores_per_worker`, if left out.
+            workers: The number of actors. The default is one per node, or as many as fit with `cores_per_worker`.
         """
         self._check_idle("rescale")
         if workers is not None and workers < 1:
@@ -331,7 +334,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
             if group.saved is not None:
                 states += group.saved.states
                 hashes += group.saved.hashes
-            # The new workers have other rows, so all results must be in one set.
+            # The new workers have other rows, so the last observations of all environments must be in the same set.
             self._move_rows(group, self._last)
             self._end(group)
         self._start_all(places)
@@ -346,7 +349,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return len(self._groups)
 
     def checkpoint(self) -> None:
-        """Saves the states of all environments now, in place of the next multiple of `checkpoint_every`."""
+        """Saves the states of all environments now. The next automatic save is `checkpoint_every` steps later."""
         self._check_idle("checkpoint")
         for group in self._groups:
             self._take_saved(group)
@@ -354,7 +357,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         for group in self._groups:
             self._take_saved(group)
             while group.log:
-                # The worker was lost before it answered.
+                # The worker was lost before it answered. Save again with the new one.
                 self._begin_saving(group)
                 self._take_saved(group)
 
@@ -363,14 +366,14 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return self._metrics.stats()
 
     def progress(self, steps: int, file: TextIO | None = None) -> Iterator[int]:
-        """Counts the steps of a loop, and shows how far it is: `for step in fleet.progress(10_000)`.
+        """Counts the steps of a loop, and shows the progress: `for step in fleet.progress(10_000)`.
 
-        The line has the speed, the nodes, the restarts and the time that is left. A terminal shows the current line; a file
-        gets one every 30 seconds.
+        The line has the speed, the nodes, the restarts and the time that is left. A terminal shows the current line. A
+        file gets a line every 30 seconds.
 
         Args:
-            steps: How many steps the loop has.
-            file: Where the line is written; standard error if left out.
+            steps: The number of steps in the loop.
+            file: The file for the line. The default is standard error.
         """
         return progress(steps, self.stats, file)
 
@@ -386,7 +389,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
                 self._replace(group, error)
 
     def _first(self) -> _Group:
-        """A worker whose next answer has arrived."""
+        """Waits until a worker's next answer arrives, and returns its environments."""
         waiting = {group.link: group for group in self._groups if group.is_playing}
         if not waiting:
             raise InvalidRequest("no step was begun; call send or send_reset first")
@@ -396,13 +399,13 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return waiting[ready[0]]
 
     def _ask(self, group: _Group, name: str, *arguments: Any) -> Any:
-        """Calls a method of a worker that has nothing else to answer, and waits."""
+        """Calls a method of a worker that has no other open call, and waits for the answer."""
         assert group.link is not None
         group.link.ask(name, *arguments)
         return group.link.answer()
 
     def _call(self, group: _Group, call: Call, into: int | None) -> None:
-        """Begins a reset or a step. Its observations go into this set of arrays; None is the next one of `recv`."""
+        """Begins a reset or a step. Observations go into the set of arrays `into`; None is the next set of `recv`."""
         if into is None:
             into = _RECV_SETS[1] if group.into == _RECV_SETS[0] else _RECV_SETS[0]
         if call.name == "reset" and call.arguments[1] is None and None not in call.arguments[0]:
@@ -417,7 +420,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._play(group)
 
     def _play(self, group: _Group) -> None:
-        """Begins the last call of the log."""
+        """Sends the last call of the log to the worker."""
         assert group.link is not None
         group.link.ask("play", group.log[-1].call, group.into)
         group.is_playing = True
@@ -428,13 +431,13 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
             write(rows_of(self._memory.sets[into], group.rows), rows_of(self._memory.sets[group.into], group.rows))
 
     def _receive(self, group: _Group, *, has_come: bool = False) -> Result:
-        """The result of the call that was begun. If the worker is lost, another one plays it.
+        """Waits for the result of the call that was begun. If the worker is lost, another worker plays the call.
 
-        The observations are in the set of arrays that the call named.
+        The observations are in the set of arrays that was chosen for the call.
 
         Args:
             group: The environments.
-            has_come: Whether its worker is known to have answered or to be lost.
+            has_come: Whether the worker is known to have answered or to be lost.
         """
         target = rows_of(self._memory.sets[group.into], group.rows)
         mask = group.log[-1].call.mask
@@ -461,13 +464,13 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if self._keeps_over:
             self._over[group.rows] |= result.terminated | result.truncated
         if group.calls >= self._checkpoint_every:
-            # After the same calls in each run: a worker continues from what it saved, so that a run that lost a worker is
-            # equal to one that did not.
+            # Each run saves after the same number of calls, because the environments continue from the saved states. So
+            # a run that loses a worker has the same results as a run that does not.
             self._begin_saving(group)
         return result
 
     def _with_others(self, group: _Group, result: Result, mask: Array | None) -> Result:
-        """The result of a worker. After a reset of some environments, the info has the last values of the others."""
+        """Completes the result of a worker. After a reset of some environments, info gets the others' last values."""
         chosen = slice(None) if mask is None else mask
         for name, values in self._infos.items():
             values[group.rows][chosen] = result.info[name]
@@ -483,7 +486,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         group.link.ask("save")
 
     def _take_saved(self, group: _Group) -> None:
-        """Receives saved states that were asked for. None are received if the worker is lost; the next time will come."""
+        """Receives saved states, if they were requested. If the worker is lost, they are not saved this time."""
         if group.saving is None:
             return
         try:
@@ -561,7 +564,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         )
 
     def _restore(self, group: _Group) -> None:
-        """Brings a new worker to the saved states, and checks them."""
+        """Loads the saved states on a new worker, and compares their hashes."""
         if group.saved is None:
             return
         hashes = self._ask(group, "restore", group.saved.states)
@@ -569,7 +572,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
             self._differs(group, "states that were restored have other hashes than those that were saved")
 
     def _replay(self, group: _Group) -> None:
-        """Plays the calls since the saved state. The one whose result was not received is begun again."""
+        """Plays the calls since the saved states. Begins the last call again if its result was not received."""
         group.saving = None
         known = group.log[:-1] if group.is_playing else group.log
         for start in range(0, len(known), _REPLAYED_AT_ONCE):
@@ -588,14 +591,14 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         )
 
     def _with_masks(self, info: dict[str, Any], count: int) -> dict[str, Any]:
-        """Adds which environments have a value: all of them."""
+        """Adds Gymnasium's masks, which say which environments have a value: all of them."""
         return info | {f"_{name}": self._all[:count] for name in self._info_names}
 
     # ---- checks ----
 
     def _checked(self, actions: npt.ArrayLike, count: int) -> Array:
-        """The actions as an array. A wrong one is refused here, before any environment has done something."""
-        # A copy, because the log keeps it, and the caller may use the array again.
+        """Converts the actions to an array, and checks them before any environment plays a step."""
+        # Copy the array, because the log keeps it, and the caller may change its own.
         values = np.array(actions)
         space = self.single_action_space
         shape = (count, *(space.shape or ()))
@@ -630,7 +633,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if isinstance(seed, (int, np.integer)):
             return [int(seed) + index for index in range(self.num_envs)]
         if seed is None:
-            # If no seed was ever given, the first seed of an environment is its number, as in one process.
+            # Without a seed in the first reset, the seed of an environment is its number, as in one process.
             return [None if self._has_reset else index for index in range(self.num_envs)]
         seeds = list(seed)
         if len(seeds) != self.num_envs:

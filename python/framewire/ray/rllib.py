@@ -1,7 +1,7 @@
 """Scenarios as environments of RLlib.
 
-`register` makes a scenario known under a name. RLlib's environment runners then have a `GameVectorEnv` each, with
-`gym_env_vectorize_mode="vector_entry_point"`. docs/fleets.md has an example.
+`register` registers a scenario under a name. With `gym_env_vectorize_mode="vector_entry_point"`, each of RLlib's
+environment runners then has a `GameVectorEnv`. docs/fleets.md has an example.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ def register(
 ) -> None:
     """Registers a scenario with RLlib. Its files are sent to each node once.
 
-    The `env_config` of the algorithm has further arguments of `GameVectorEnv`, such as `threads`.
+    The `env_config` of the algorithm can have other arguments of `GameVectorEnv`, such as `threads`.
 
     Args:
         name: The name for `config.environment(name)`.
-        game: The game file; the demo game's if left out.
-        scenario: The name of a scenario; it can be left out if there is only one.
-        rom: The ROM, in place of the path in the game file.
-        node_rom: The path of the ROM on every node. It is not sent then.
+        game: The game file. The default is that of the demo game.
+        scenario: The name of a scenario. It can be left out if there is only one.
+        rom: The path of the ROM, instead of the one in the game file.
+        node_rom: The path of the ROM on every node. If it is given, the ROM is not sent.
     """
     from ray.tune.registry import register_env
 
@@ -49,11 +49,11 @@ def register(
 
 
 def _environment(files: GameFiles, scenario: str | None, config: Mapping[str, Any]) -> GameEnv | GameVectorEnv:
-    """One environment, or, as RLlib asks for it, a vector of `num_envs`."""
+    """Creates one environment, or a vector of `num_envs` environments if RLlib requests that."""
     options = dict(config)
     num_envs = options.pop("num_envs", None)
     with files.unpacked() as (game, path):
         if num_envs is None:
             return GameEnv(game, scenario, rom=path, **options)
-        # RLlib keeps the arrays of all steps of an episode.
+        # RLlib keeps the arrays of all steps of an episode, so each step must return new ones.
         return GameVectorEnv(game, scenario, num_envs=num_envs, rom=path, **{"copy": True, "threads": 1, **options})

@@ -1,7 +1,7 @@
-"""How many machines a fleet needs: `python -m framewire.ray.sizing FILE`.
+"""Predicts the speed of fleets of different sizes: `python -m framewire.ray.sizing FILE`.
 
-It prints the expected speed of a fleet from constants that were measured: docs/fleets.md explains the model. `make
-bench-fleet` measures them and writes the file.
+The prediction is computed from measured constants; docs/fleets.md explains the model. `make bench-fleet` measures the
+constants and writes them to the file.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ _CORES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000)
 
 @dataclass(frozen=True)
 class Costs:
-    """What was measured.
+    """The measured constants.
 
     Attributes:
-        step_seconds: A step of one environment on one core of a machine whose other cores are idle.
+        step_seconds: The time for a step of one environment on one core, while the other cores of the machine are idle.
         busy_step_seconds: The same while all cores of the machine are busy.
         latency_seconds: The time from the program to a worker and back, without the work of both.
-        worker_seconds: The work of a worker for each step of all its environments, without the steps themselves.
-        call_seconds: The work of the program for each worker and step.
-        received_bytes_per_second: Observations that the program receives from other machines, if it does nothing else.
+        worker_seconds: The time that a worker needs for each step of all its environments, without the emulation.
+        call_seconds: The time that the program needs for each worker in each step.
+        received_bytes_per_second: How fast the program can receive observations from other machines.
     """
 
     step_seconds: float
@@ -37,20 +37,20 @@ class Costs:
 
     @classmethod
     def of(cls, measured: Mapping[str, float]) -> Costs:
-        """The constants in a file of `benches/fleet.py`."""
+        """The constants from a file that `benches/fleet.py` has written."""
         return cls(**{field.name: measured[field.name] for field in fields(cls)})
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A fleet to predict.
+    """A fleet whose speed is predicted.
 
     Attributes:
-        cores: The cores of all workers together.
-        cores_per_worker: The cores of one worker.
-        envs_per_core: Environments for each core.
-        observation_bytes: Bytes of one observation.
-        network_bytes_per_second: What the machine of the program receives; None if all workers are on its machine.
+        cores: The total number of cores of all workers.
+        cores_per_worker: The number of cores of one worker.
+        envs_per_core: The number of environments per core.
+        observation_bytes: The size of one observation in bytes.
+        network_bytes_per_second: How much the program's machine can receive; None if all workers are on this machine.
         machine_cores: The cores of the machine that all workers share; None if each worker has its own machine.
     """
 
@@ -64,13 +64,13 @@ class Plan:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a fleet does.
+    """The predicted speed of a fleet.
 
     Attributes:
-        workers: How many workers it has.
-        steps_per_second: Steps of single environments with `step`, which waits for all workers.
+        workers: The number of workers.
+        steps_per_second: Steps of single environments per second with `step`, which waits for all workers.
         steps_per_second_async: The same with `send` and `recv`.
-        limit: What bounds `send` and `recv`: "cores", "program" or "network".
+        limit: What limits the speed with `send` and `recv`: "cores", "program" or "network".
         efficiency: `steps_per_second_async` divided by the steps per second of the cores alone.
     """
 
@@ -82,11 +82,12 @@ class Prediction:
 
 
 def predict(costs: Costs, plan: Plan) -> Prediction:
-    """The expected speed of a fleet."""
+    """Predicts the speed of a fleet."""
     workers = max(1, -(-plan.cores // plan.cores_per_worker))
     envs = plan.cores * plan.envs_per_core
     size = envs * plan.observation_bytes
-    # Seconds for one step of all environments: the time that each part needs if it does not wait for others.
+    # The time that each part (cores, program, network) needs for one step of all environments, without waiting for
+    # others.
     real_cores = plan.cores if plan.machine_cores is None else min(plan.cores, plan.machine_cores)
     is_busy = plan.machine_cores is None or plan.cores >= plan.machine_cores
     step_seconds = costs.busy_step_seconds if is_busy else costs.step_seconds
@@ -94,14 +95,16 @@ def predict(costs: Costs, plan: Plan) -> Prediction:
     program = workers * costs.call_seconds
     network = 0.0
     if plan.network_bytes_per_second is not None:
-        # On one machine, workers write observations into memory that the program shares.
+        # Only a fleet on several machines needs this time. On one machine, workers write observations into shared
+        # memory.
         program += size / costs.received_bytes_per_second
         network = size / plan.network_bytes_per_second
-    # `step` begins when all results of the step before have arrived. Only the network works while the program does.
+    # `step` begins when all results of the previous step have arrived. Only the program and the network work in
+    # parallel.
     together = emulation + costs.latency_seconds + max(program, network)
     parts = {"cores": emulation, "program": program, "network": network}
     if plan.machine_cores is not None and is_busy:
-        # The program takes its time from the cores of the workers.
+        # The program runs on the cores of the workers, so its time is added to theirs.
         parts["cores"] += program / plan.machine_cores
     limit = max(parts, key=lambda name: parts[name])
     alone = envs * step_seconds / plan.cores
@@ -109,7 +112,7 @@ def predict(costs: Costs, plan: Plan) -> Prediction:
 
 
 def main() -> None:
-    """Prints a table."""
+    """Prints a table of predictions."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path, help="the figures of `make bench-fleet`, docs/performance/fleets.json")
     parser.add_argument("--cores-per-worker", type=int, default=8)

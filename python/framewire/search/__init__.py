@@ -1,8 +1,8 @@
 """Search: find the key presses that reach a goal, by trying many branches from saved states.
 
 An `Explorer` plays branches of a scenario (docs/game-file.md) on all processors. `restarts`, `beam` and `go_explore` choose
-the branches. All of them return a `Solution`: a list of inputs, which `verify` plays again. The same seed finds the same
-solution, with any number of threads. docs/search.md is the guide.
+the branches. All of them return a `Solution`: a list of actions, which `verify` plays again. The same seed finds the
+same solution, with any number of threads. docs/search.md is the guide.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The best known state of each cell, and how to reach it."""
+"""The archive of a search: the best known state of each cell, and the actions that reach it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Entry:
         cell: Its cell.
         score: Its score.
         frames: Frames since the start of the episode.
-        state: The state or its name; None after a better one took its place in the cell.
-        parent: The number of the entry in which its branch began; None for the start.
-        actions: The actions from there.
+        state: The state, or its name in `Runner.states`; None after a better state has replaced it in the cell.
+        parent: The number of the entry at which its branch began; None for the start.
+        actions: The actions from the parent to this state.
         chosen: How many branches began at this state.
     """
 
@@ -35,10 +35,10 @@ class Entry:
 
 
 class Archive:
-    """The best known state of each cell, and how to reach it.
+    """The best known state of each cell, and the actions that reach it.
 
     Attributes:
-        entries: All entries, including those that are no longer the best of their cell, because others began at them.
+        entries: All entries. Entries that are no longer the best of their cell are kept, because they can be parents.
         best: The number of the best entry of each cell.
     """
 
@@ -51,7 +51,7 @@ class Archive:
         return len(self.best)
 
     def add(self, found: Found, parent: int, actions: tuple[int, ...]) -> bool:
-        """Takes a state if it is better than the one of its cell; returns whether it did."""
+        """Adds a state if it is better than the best known state of its cell. Returns whether it was added."""
         old = self.best.get(found.cell)
         if old is not None:
             known = self.entries[old]
@@ -66,8 +66,8 @@ class Archive:
         return True
 
     def take_unused(self) -> list[bytes]:
-        """The states, since the last call, that were not taken or are no longer the best of their cells."""
-        # Two branches can find the same state, of which the second one is not taken.
+        """The states that `add` has rejected or replaced since the last call."""
+        # Two branches can find the same state. Then the second one is rejected, but the state is still in use.
         unused = {state: None for cell, state in self._unused if state != self.entries[self.best[cell]].state}
         self._unused = []
         return list(unused)
@@ -81,7 +81,7 @@ class Archive:
         return tuple(action for each in self._way(number) for action in self.entries[each].actions)
 
     def _way(self, number: int) -> list[int]:
-        """The entries from the start (which is left out) to an entry."""
+        """The numbers of the entries on the way from the start to an entry, without the start."""
         way = []
         while (parent := self.entries[number].parent) is not None:
             way.append(number)
@@ -89,17 +89,17 @@ class Archive:
         return way[::-1]
 
     def rebuild(self, runner: Runner, numbers: Iterable[int]) -> int:
-        """Restores entries whose states the runner has lost, by playing their branches again. Returns how many were lost.
+        """Restores lost states of entries, by playing the branches that lead to them again. Returns how many were lost.
 
         Raises:
-            InvalidData: A branch has another score or another number of frames than before.
+            InvalidData: A branch now has a different score or number of frames.
         """
         by_name = {state: number for number in numbers if number > 0 and (state := self.entries[number].state) is not None}
         lost = {name: by_name[name] for name in runner.states.lost(list(by_name))}
         ways = [self._way(number) for number in lost.values()]
         states: dict[int | None, bytes] = {0: runner.start}
         for depth in range(max(map(len, ways), default=0)):
-            # The branches that are `depth` branches away from the start, without duplicates.
+            # The branches with `depth` branches between them and the start, without duplicates.
             level = list(dict.fromkeys(way[depth] for way in ways if depth < len(way)))
             entries = [self.entries[number] for number in level]
             jobs = [Job(states[entry.parent], entry.actions, keep=True) for entry in entries]
@@ -115,10 +115,10 @@ class Archive:
         return len(lost)
 
     def choose(self, chance: random.Random, count: int, greed: float) -> list[int]:
-        """The numbers of entries to begin branches at.
+        """Chooses the numbers of `count` entries at which branches will begin.
 
-        Entries that were chosen less often are more probable. `greed` is the fraction of choices that are made among the
-        tenth of the cells with the best scores.
+        Entries that were chosen less often are more probable. A fraction `greed` of the choices is made only among the
+        best tenth of the cells.
         """
         if not self.best:
             return [0] * count

@@ -1,4 +1,4 @@
-"""Branches of a scenario: what a search asks for, what a branch did, and who plays it."""
+"""Branches of a scenario: the job, the result, and the interface of objects that play branches."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class Job:
     """A branch to play.
 
     Attributes:
-        state: Where it begins: `Runner.start`, a state of an earlier branch, or its name.
+        state: Where the branch begins: `Runner.start`, a state of an earlier branch, or the name of such a state.
         actions: The actions to play; None for random ones.
-        seed: Decides the random actions.
-        steps: How many random actions.
-        repeat: The probability that a random step repeats the action of the step before.
+        seed: The seed of the random actions.
+        steps: The number of random actions.
+        repeat: The probability that a random step repeats the action of the previous step.
         keep: Whether to return the state at the end.
         find: Whether to return states in new cells, and states that are better than the best known ones of their cells.
     """
@@ -54,16 +54,16 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """What a branch did.
+    """The result of a branch.
 
     Attributes:
-        actions: The actions that were played; fewer than asked for if the episode ended or the goal was reached.
-        last_frames: The frames of the last action, which the end of the episode and the goal can cut short.
+        actions: The actions that were played; fewer than requested if the episode ended or the goal was reached.
+        last_frames: The frames of the last action; fewer than usual if the episode ended or the goal was reached.
         frames: Frames since the start of the episode.
         score: The score at its end.
         reached: Whether it reached the goal.
-        over: Whether the episode ended without reaching it.
-        found: States worth keeping, in the order of their steps.
+        over: Whether the episode ended without reaching the goal.
+        found: States in new cells, or better states in known cells, in the order of their steps.
         state: The state at its end, if the job asked for it and the episode has not ended.
         hash: The SHA-256 of the console's state at its end, in hexadecimal digits.
     """
@@ -79,21 +79,21 @@ class Rollout:
     hash: str
 
     def played(self, frame_skip: int) -> int:
-        """The frames that it played."""
+        """The number of frames that the branch played."""
         return (len(self.actions) - 1) * frame_skip + self.last_frames if self.actions else 0
 
 
 class States(Protocol):
-    """Where a runner keeps the states that its branches found. Each has a name, at which jobs can begin."""
+    """Stores the states that the branches of a runner found. Each state has a name, which a `Job` can use instead."""
 
     def add(self, states: Sequence[tuple[Cell, bytes]]) -> list[bytes]:
-        """Keeps the states of some cells, and returns their names."""
+        """Stores states, each with its cell, and returns their names."""
 
     def get(self, names: Sequence[bytes]) -> list[bytes]:
         """The states with these names.
 
         Raises:
-            StatesLost: Some are lost.
+            StatesLost: Some of the states are lost.
         """
 
     def lost(self, names: Sequence[bytes]) -> list[bytes]:
@@ -129,13 +129,13 @@ class Runner(Protocol):
         """Plays branches; the results are in the order of the jobs.
 
         Raises:
-            StatesLost: Some begin at states that are lost.
+            StatesLost: Some branches begin at states that are lost.
         """
 
     def learn(self, cells: Iterable[tuple[Cell, float, int]]) -> None:
-        """Takes the best known states of some cells, each as cell, score and frames.
+        """Learns how good the best known states of some cells are, each as cell, score and frames.
 
-        `rollouts` then returns only states that are better.
+        After that, `rollouts` returns only states of these cells that are better.
         """
 
     def forget(self) -> None:

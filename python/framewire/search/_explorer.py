@@ -1,4 +1,4 @@
-"""An explorer plays branches on the processors of this machine."""
+"""The explorer, which plays branches on the processors of this machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from framewire.search._solution import Solution
 
 
 class _OwnNames:
-    """The states of one machine: the name of a state is the state itself, so there is nothing else to keep."""
+    """The states of a search on one machine. The name of a state is the state itself, so nothing needs to be stored."""
 
     def add(self, states: Sequence[tuple[Cell, bytes]]) -> list[bytes]:
         return [state for _, state in states]
@@ -35,17 +35,17 @@ class _OwnNames:
 class Explorer:
     """Plays branches of a scenario on the processors of this machine.
 
-    Branches have no random frames at the start and no sticky actions, even if the scenario does. Expressions have the
-    names and the syntax of the game file; `delta` and other functions that compare frames are not accepted.
+    Branches have no random frames at the start and no sticky actions, even if the scenario has them. Expressions use
+    the names and the syntax of the game file. `delta` and other functions that compare frames are not accepted.
 
     Args:
-        game: The game file; the demo game's if left out.
-        scenario: The name of a scenario in it. It can be left out if there is only one.
-        score: How good a state is; the sum of the scenario's rewards if left out.
-        goal: A branch that reaches a frame in which this is true ends there, with success.
+        game: The game file. The default is that of the demo game.
+        scenario: The name of a scenario. It can be left out if there is only one.
+        score: An expression: how good a state is. The default is the sum of the scenario's rewards.
+        goal: An expression. A branch ends with success at the first frame in which it is true.
         cell: One or several expressions. States with the same values, rounded down, belong to the same cell.
-        rom: The ROM, in place of the path in the game file.
-        threads: How many threads; 0 is one for each processor.
+        rom: The path of the ROM, instead of the one in the game file.
+        threads: The number of threads. 0 means one for each processor.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Explorer:
         self.frame_skip = self._native.frame_skip
 
     def rollouts(self, jobs: Sequence[Job]) -> list[Rollout]:
-        """Plays branches at the same time. The results are in the order of the jobs."""
+        """Plays branches in parallel. The results are in the order of the jobs."""
         rows = [
             (
                 job.state,
@@ -109,7 +109,7 @@ class Explorer:
         ]
 
     def learn(self, cells: Iterable[tuple[Cell, float, int]]) -> None:
-        """Takes the best known states of some cells, each as cell, score and frames."""
+        """Learns how good the best known states of some cells are, each as cell, score and frames."""
         self._native.learn([(list(cell), score, frames) for cell, score, frames in cells])
 
     def forget(self) -> None:
@@ -121,7 +121,7 @@ class Explorer:
         return self._native.action_name(action)
 
     def record(self, solution: Solution, path: str | os.PathLike[str]) -> None:
-        """Writes a recording of a solution, which `framewire replay` and `Emulator.replay` play and compare."""
+        """Writes a recording of a solution. `framewire replay` and `Emulator.replay` can play and check it."""
         from framewire.core import load
 
         with load(self._native.rom()) as core:

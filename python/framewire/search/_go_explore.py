@@ -20,25 +20,26 @@ from framewire.search._solution import Progress, Solution, rank, replay
 
 _T = TypeVar("_T")
 
-# How many states are in memory at the same time while a search is saved or loaded, and how many times work is tried whose
-# states get lost.
+# How many states are in memory at the same time while a search is saved or loaded.
 _STATES_AT_ONCE = 256
+
+# How many times a piece of work is tried, if states that it needs get lost.
 _ATTEMPTS = 5
 
 
 class GoExplore:
-    """Go-Explore: returns to the best known state of some cell, and explores from there.
+    """Go-Explore: returns to the best known state of a cell, and explores from there.
 
     `step` plays one batch of branches; `run` plays until the goal is reached. `save` and `load` continue a search later,
-    with the same result as without the interruption. States that are lost with a machine are played again.
+    with the same result as without the interruption. If states are lost with a machine, the search plays to them again.
 
     Args:
-        runner: Plays the branches. It needs cells.
-        seed: Decides all random choices.
-        batch: How many branches are played before the archive takes their states.
-        steps: The random steps of a branch.
-        repeat: The probability that a step repeats the action of the step before.
-        greed: The fraction of the branches that begin in the tenth of the cells with the best scores.
+        runner: Plays the branches. It must have been created with the argument `cell`.
+        seed: The seed of all random choices.
+        batch: How many branches are played before their states are added to the archive.
+        steps: The number of random steps in a branch.
+        repeat: The probability that a step repeats the action of the previous step.
+        greed: The fraction of the branches that begin in the best tenth of the cells.
     """
 
     def __init__(
@@ -82,7 +83,10 @@ class GoExplore:
         return self._best[1]
 
     def jobs(self) -> tuple[list[int], list[Job]]:
-        """The entries at which the next branches begin, and the branches. Play them, and give both to `merge`."""
+        """Chooses the next branches. Returns the numbers of the entries where they begin, and their jobs.
+
+        Play the jobs, and pass the numbers and the results to `merge`.
+        """
         options = self._options
         numbers = self.archive.choose(self._chance, options["batch"], options["greed"])
         jobs = []
@@ -94,7 +98,7 @@ class GoExplore:
         return numbers, jobs
 
     def merge(self, numbers: Sequence[int], rollouts: Sequence[Rollout]) -> list[tuple[Cell, float, int]]:
-        """Takes what the branches found, in the order of the jobs. Returns the cells that are new or better."""
+        """Adds the results of branches, in the order of the jobs. Returns the cells with new or better states."""
         news: list[tuple[Cell, float, int]] = []
         for number, rollout in zip(numbers, rollouts, strict=True):
             self.branches += 1
@@ -117,7 +121,7 @@ class GoExplore:
         self._runner.learn(self.merge(numbers, rollouts))
 
     def _with_states(self, numbers: Sequence[int], work: Callable[[], _T]) -> _T:
-        """Does work that needs the states of entries. If the runner has lost some, they are played again."""
+        """Calls `work`, which needs the states of these entries. If some are lost, plays to them again and retries."""
         for attempt in range(_ATTEMPTS):
             try:
                 if attempt > 0:
@@ -136,10 +140,10 @@ class GoExplore:
             yield from zip(numbers, self._with_states(numbers, partial(self._runner.states.get, names)), strict=True)
 
     def run(self, *, max_frames: int = 50_000_000, progress: Callable[[Progress], None] | None = None) -> Solution:
-        """Plays until the goal is reached, or `max_frames` frames were played. Returns the best inputs.
+        """Plays until the goal is reached, or `max_frames` frames were played. Returns the best solution.
 
         Args:
-            max_frames: The largest number of frames of all branches together.
+            max_frames: The largest total number of frames in all branches.
             progress: Called after each batch.
         """
         self._runner.learn(self.archive.known())
@@ -150,11 +154,11 @@ class GoExplore:
         return self.solution()
 
     def solution(self) -> Solution:
-        """The best inputs so far, played again from the start."""
+        """The best solution so far. Its actions are played again from the start of the episode."""
         return replace(replay(self._runner, self._best_path), branches=self.branches, played=self.played)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the search to a file. An earlier file is replaced when the new one is complete."""
+        """Writes the search to a file. An existing file is replaced when the new one is complete."""
         version, internal, gauss = self._chance.getstate()
         head = {
             "format": 1,
@@ -239,7 +243,7 @@ def _parts(numbers: list[int]) -> Iterator[list[int]]:
 
 
 def _finite(score: float) -> float | None:
-    """JSON has no infinity."""
+    """The score for JSON, which has no infinity."""
     return None if math.isinf(score) else score
 
 
@@ -257,13 +261,13 @@ def go_explore(
     """Searches with `GoExplore` until the goal is reached, or `max_frames` frames were played.
 
     Args:
-        runner: Plays the branches. It needs cells.
-        seed: Decides all random choices.
-        batch: How many branches are played before the archive takes their states.
-        steps: The random steps of a branch.
-        repeat: The probability that a step repeats the action of the step before.
-        greed: The fraction of the branches that begin in the tenth of the cells with the best scores.
-        max_frames: The largest number of frames of all branches together.
+        runner: Plays the branches. It must have been created with the argument `cell`.
+        seed: The seed of all random choices.
+        batch: How many branches are played before their states are added to the archive.
+        steps: The number of random steps in a branch.
+        repeat: The probability that a step repeats the action of the previous step.
+        greed: The fraction of the branches that begin in the best tenth of the cells.
+        max_frames: The largest total number of frames in all branches.
         progress: Called after each batch.
     """
     runner.forget()

@@ -31,7 +31,7 @@ class _Counter:
             self.progress(Progress(self.branches, self.frames, score, cells))
 
     def solution(self, actions: Sequence[int]) -> Solution:
-        """Plays the inputs again from the start, so that a solution is always one that was verified."""
+        """Makes a solution by playing the actions again from the start. So every solution has been verified."""
         return replace(replay(self.runner, actions), branches=self.branches, played=self.frames)
 
 
@@ -51,9 +51,9 @@ def restarts(
         runner: Plays the branches.
         branches: The largest number of episodes.
         steps: The largest number of steps in an episode.
-        repeat: The probability that a step repeats the action of the step before.
-        seed: Decides the random actions.
-        batch: How many episodes are played before the best is chosen.
+        repeat: The probability that a step repeats the action of the previous step.
+        seed: The seed of the random actions.
+        batch: How many episodes are played at a time. The search can end only after a whole batch.
         progress: Called after each batch.
     """
     chance = random.Random(seed)
@@ -83,16 +83,16 @@ def beam(
     seed: int = 0,
     progress: Callable[[Progress], None] | None = None,
 ) -> Solution:
-    """Beam search: keeps the best states, plays some branches from each, keeps the best of these, and so on.
+    """Beam search: in each round, plays some branches from each kept state, and keeps the best states that they reach.
 
     Args:
         runner: Plays the branches.
         width: How many states are kept in each round.
-        branches: How many branches begin at each of them.
-        steps: The random steps of a branch.
-        repeat: The probability that a step repeats the action of the step before.
+        branches: How many branches begin at each of these states.
+        steps: The number of random steps in a branch.
+        repeat: The probability that a step repeats the action of the previous step.
         rounds: The largest number of rounds.
-        seed: Decides the random actions.
+        seed: The seed of the random actions.
         progress: Called after each round.
     """
     for name, value in (("width", width), ("branches", branches), ("steps", steps), ("rounds", rounds)):
@@ -115,7 +115,7 @@ def beam(
         counter.report(best[0][1])
         if best[0][0]:
             break
-        # Drops equal states, because they would take places from different ones.
+        # Keep only one of several equal states, so that there is room for different ones.
         ends.sort(key=lambda end: end[0], reverse=True)
         seen: set[str] = set()
         kept = []

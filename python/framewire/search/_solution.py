@@ -1,4 +1,4 @@
-"""The progress of a search, and the inputs that it found."""
+"""The progress of a search, and its solution."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """The best inputs that a search found.
+    """The best actions that a search found.
 
     Attributes:
         actions: The actions, from the start of the episode.
-        presses: The same as keys and frames: `"Left:8 .:4 A:4"`, which `Emulator.play` accepts.
-        frames: How many frames they take.
-        score: The score at their end.
-        reached: Whether they reach the goal.
-        hash: The SHA-256 of the console's state at their end.
+        presses: The actions as text with keys and frames, such as `"Left:8 .:4 A:4"`, which `Emulator.play` accepts.
+        frames: How many frames the actions take.
+        score: The score after the last action.
+        reached: Whether the actions reach the goal.
+        hash: The SHA-256 of the console's state after the last action.
         branches: How many branches the search played.
         played: How many frames the search played.
     """
@@ -51,10 +51,10 @@ class Solution:
     played: int = 0
 
     def verify(self, runner: Runner) -> None:
-        """Plays the inputs again from the start of the episode, and compares score, frames and state.
+        """Plays the actions again from the start of the episode, and compares frames, score, goal and state.
 
         Raises:
-            InvalidData: Something differs.
+            InvalidData: One of them differs.
         """
         again = replay(runner, self.actions)
         for name in ("frames", "score", "reached", "hash"):
@@ -99,5 +99,5 @@ def _presses(runner: Runner, actions: Sequence[int], last_frames: int) -> str:
 
 
 def rank(rollout: Rollout) -> tuple[bool, float, int]:
-    """Greater is better: the goal, then the score, then fewer frames."""
+    """A rank to compare branches; greater is better. The goal counts first, then the score, then fewer frames."""
     return rollout.reached, rollout.score, -rollout.frames

@@ -1,4 +1,4 @@
-//! How calls get the core: one thread at a time, without the interpreter's lock.
+//! Gives calls access to the core: one thread at a time. A thread releases the interpreter's lock while it waits.
 
 use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
@@ -12,19 +12,20 @@ use super::Core;
 use crate::errors::{self, argument};
 use crate::machine::{Machine, Observed};
 
-/// The error for a change that a recording would not contain.
+/// The error for a change during a recording that the recording could not contain.
 const RECORDED: &str = "a recording is being made, and it holds only keys; stop the recording first";
 
 pub(super) const CLOSED: &str = "the emulator is closed; load the ROM again";
 
-/// What calls of a core work with.
+/// The part of a core that its lock protects.
 pub(super) struct Inner {
     /// `None` after `close`.
     pub(super) machine: Option<Machine>,
-    /// Numbers that were read by name or address before.
+    /// Memory locations that were read before, by the name or address that the caller used.
     pub(super) places: HashMap<String, Memory>,
-    /// Conditions and values that were evaluated before.
+    /// Expressions that were evaluated before, by their text.
     pub(super) expressions: HashMap<String, Observed>,
+    /// A buffer for the numbers that `read` reads.
     pub(super) values: Vec<i64>,
 }
 
@@ -40,7 +41,7 @@ impl Inner {
 }
 
 impl Core {
-    /// Waits for the core without the interpreter's lock, so that a thread that runs frames can finish.
+    /// Locks the core. Releases the interpreter's lock while it waits, so that a thread that runs frames can finish.
     pub(super) fn lock(&self, py: Python<'_>) -> InUse<'_> {
         loop {
             if let Some(inner) = self.inner.try_lock() {
@@ -57,7 +58,7 @@ impl Core {
         }
     }
 
-    /// As `lock`, for a thread without the interpreter's lock.
+    /// The same as `lock`, for a thread that does not hold the interpreter's lock.
     pub(super) fn lock_detached(&self) -> InUse<'_> {
         let inner = self.inner.lock();
         let environment = self.environment.as_ref();
@@ -75,7 +76,8 @@ impl Core {
             .map_err(|error| errors::of_core(py, &error))
     }
 
-    /// Like `with`, for what fails with the error of an operation. If it `changes` something, it is refused during a recording.
+    /// Like `with`, for an `act` that returns the error of an operation. If `changes` is true, the call fails during a
+    /// recording.
     pub(super) fn operate<T: Send>(
         &self,
         py: Python<'_>,
@@ -92,7 +94,8 @@ impl Core {
     }
 }
 
-/// A core while one thread uses it. If it belongs to an environment, the environment's core is in `inner` until this is dropped.
+/// A core while one thread uses it. If the core belongs to an environment, `inner` has the environment's core until
+/// this value is dropped, and the environment has the spare core.
 pub(super) struct InUse<'a> {
     inner: MutexGuard<'a, Inner>,
     environment: Option<(MutexGuard<'a, Option<VectorEnv>>, usize)>,
@@ -111,7 +114,7 @@ impl<'a> InUse<'a> {
         used
     }
 
-    /// Exchanges the environment's core with the own one. Returns false if there is no environment any more.
+    /// Swaps the environment's core with the core in `inner`. Returns false if the environment was closed.
     fn exchange(&mut self) -> bool {
         let Some((vector, index)) = &mut self.environment else { return true };
         let (Some(vector), Some(machine)) = (vector.as_mut(), self.inner.machine.as_mut()) else {

@@ -39,15 +39,15 @@ pub(crate) struct Core {
 /// A vector of environments, `None` after it was closed.
 pub(crate) type SharedVector = Arc<Mutex<Option<VectorEnv>>>;
 
-/// Name, address, type, count, and what it means.
+/// Name, address, type, number of elements, and description of a symbol.
 type SymbolRow<'a> = (&'a str, u32, Option<&'static str>, u32, Option<&'a str>);
 
-/// Bank, if the memory has banks, and address on the bus.
+/// Bank (if the memory has banks) and address on the bus.
 type BusPlace = (Option<u32>, u32);
 
-/// The error for a request for the picture, if the last frame has none.
+/// The error for a request for the picture, if the last frame was not drawn.
 const UNDRAWN: &str =
-    "the last frame was run with draw=False, so it has no picture; run the frame to look at with draw=True";
+    "the last frame was run with draw=False, so it has no picture; run the frame you need with draw=True";
 
 /// The largest number of expressions that are kept compiled.
 const MAX_KEPT: usize = 1024;
@@ -55,7 +55,7 @@ const MAX_KEPT: usize = 1024;
 #[pymethods]
 impl Core {
     /// Opens a ROM and starts it. `clock` is the Unix time in milliseconds at which the cartridge's clock starts; the
-    /// clock then follows the frames. `None` is the time of this machine.
+    /// clock then follows the frames. With `None`, the clock has the time of this machine.
     #[new]
     fn new(
         py: Python<'_>,
@@ -77,7 +77,7 @@ impl Core {
         }
         let mut machine = Machine::new(core);
         for path in &cheats {
-            // Read first, because the error of a file that cannot be read is one of the system.
+            // Read the file first: if it cannot be read, the exception must be an OSError.
             read_cheats(path).map_err(|error| errors::of_core(py, &error))?;
             let loaded = machine.cheats.load(&mut machine.core, path);
             loaded.map_err(|error| errors::of_operation(py, &error))?;
@@ -126,7 +126,7 @@ impl Core {
         self.write_at(py, found.address, bytes, domain)
     }
 
-    /// `length` bytes from an address on, or from an offset in a domain.
+    /// Reads `length` bytes, starting at an address, or at an offset in a domain.
     fn read_bytes<'py>(
         &self,
         py: Python<'py>,
@@ -144,24 +144,24 @@ impl Core {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Writes bytes from an address on, or from an offset in a domain.
+    /// Writes bytes, starting at an address, or at an offset in a domain.
     fn write_bytes(&self, py: Python<'_>, address: u32, data: &[u8], domain: Option<&str>) -> PyResult<()> {
         self.write_at(py, address, data, domain)
     }
 
-    /// The text in `length` bytes from an address on, up to its end.
+    /// Reads the text at an address. It ends at its end character, or after `length` bytes.
     fn read_text(&self, py: Python<'_>, address: u32, length: usize) -> PyResult<String> {
         let bytes = self.with(py, |machine| machine.core.read_range(address, length))?;
         Ok(self.symbols.decode_text(&bytes))
     }
 
-    /// The bytes of a text in memory.
+    /// The bytes of a text, as the game has them in memory.
     fn encode_text<'py>(&self, py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = self.symbols.encode_text(text);
         Ok(PyBytes::new(py, &bytes.map_err(|problem| argument(py, problem))?))
     }
 
-    /// The names of those of these addresses that have one.
+    /// The names of these addresses. Addresses without a name are left out.
     fn names(&self, addresses: Vec<u32>) -> BTreeMap<u32, String> {
         self.symbols.names_of(&addresses)
     }
@@ -172,7 +172,7 @@ impl Core {
         self.with(py, |machine| Ok(machine.core.domains()[index].size))
     }
 
-    /// Bank and address on the bus of the bytes at these offsets of a domain.
+    /// For each of these offsets in a domain: bank and address of the byte on the bus.
     fn on_bus(&self, py: Python<'_>, domain: &str, offsets: Vec<u32>) -> PyResult<Vec<Option<BusPlace>>> {
         let console = self.with(py, |machine| {
             Ok(match machine.core.platform() {
@@ -184,7 +184,7 @@ impl Core {
         Ok(offsets.into_iter().map(place).collect())
     }
 
-    /// Keeps a number in memory, under a name.
+    /// Writes a number to memory after every frame, until `unfreeze` is called with this name.
     fn freeze(
         &self,
         py: Python<'_>,
@@ -220,12 +220,12 @@ impl Core {
         })
     }
 
-    /// Ends `freeze` of a name, or of all with `*`. Returns whether there was one.
+    /// Ends the `freeze` with this name, or all with `*`. Returns whether there was one.
     fn unfreeze(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
         self.with(py, |machine| Ok(machine.frozen.remove(name)))
     }
 
-    /// What `freeze` keeps: name, type, and the bytes as pairs of hex digits.
+    /// The frozen numbers: name, type, and the bytes as pairs of hex digits.
     fn frozen(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         self.with(py, |machine| Ok(texts(machine.frozen.list())))
     }
@@ -259,7 +259,7 @@ impl Core {
         })
     }
 
-    /// Removes a cheat, or with 0 all.
+    /// Removes a cheat; with 0, all of them.
     fn remove_cheat(&self, py: Python<'_>, id: u32) -> PyResult<()> {
         self.operate(py, true, |machine| {
             let Machine { cheats, core, .. } = machine;
@@ -297,7 +297,8 @@ impl Core {
         self.with(py, |machine| Ok(machine.core.cycles()))
     }
 
-    /// Presses keys one after the other from the next frame on, such as `A:2 .:10`: the number of the timeline, and its frames.
+    /// Starts a timeline: presses keys one after another from the next frame on, such as `A:2 .:10`. Returns the number
+    /// of the timeline, and its number of frames.
     fn play(&self, py: Python<'_>, presses: &str) -> PyResult<(u32, u32)> {
         let presses = sequence::parse(presses).map_err(|error| argument(py, error.to_string()))?;
         let steps = timeline::of_presses(&presses).map_err(|problem| {
@@ -307,12 +308,12 @@ impl Core {
         played.map_err(|error| errors::exception(py, errors::Kind::Conflict, &error.message))
     }
 
-    /// Ends a timeline, or with 0 all. Returns whether there was one.
+    /// Ends a timeline; with 0, all of them. Returns whether there was one.
     fn cancel(&self, py: Python<'_>, id: u32) -> PyResult<bool> {
         self.with(py, |machine| Ok(machine.cancel(id)))
     }
 
-    /// Whether a timeline was cancelled; `None` while it plays.
+    /// Whether a timeline was cancelled; `None` if it still plays.
     fn timeline(&self, py: Python<'_>, id: u32) -> PyResult<Option<bool>> {
         match self.with(py, |machine| Ok(machine.timeline(id)))? {
             Ok(Value::List(words)) => Ok(match words.first() {
@@ -325,7 +326,8 @@ impl Core {
         }
     }
 
-    /// Holds keys, releases keys, or holds exactly these.
+    /// Releases the keys of `clear` and holds those of `add`. If `clear` has all keys, exactly the keys of `add` are
+    /// held.
     fn set_keys(&self, py: Python<'_>, add: u16, clear: u16) -> PyResult<()> {
         self.with(py, |machine| {
             if clear == Keys::MASK {
@@ -343,12 +345,12 @@ impl Core {
         self.with(py, |machine| Ok(machine.core.keys()))
     }
 
-    /// Timelines that ended since the last call: number, frame, and whether they were cancelled.
+    /// The timelines that ended since the last call: number, frame, and whether it was cancelled.
     fn take_ended(&self, py: Python<'_>) -> PyResult<Vec<(u32, u32, bool)>> {
         self.with(py, |machine| Ok(machine.ended.drain(..).collect()))
     }
 
-    /// Address, type and count of a symbol or an address in text.
+    /// Address and type of a symbol, or of an address that is given as text.
     fn locate(&self, py: Python<'_>, text: &str) -> PyResult<(u32, Option<&'static str>)> {
         let location = self.symbols.locate(text).map_err(|message| argument(py, message))?;
         Ok((location.address, location.kind.map(Type::name)))
@@ -365,7 +367,7 @@ impl Core {
             .collect()
     }
 
-    /// Runs frames. Only the last one is drawn, and that only if `draw`.
+    /// Runs frames. The last one is drawn if `draw` is true; the others are not drawn.
     fn advance(&self, py: Python<'_>, frames: u32, draw: bool) -> PyResult<()> {
         self.with(py, |machine| {
             machine.run(frames, draw);
@@ -373,7 +375,8 @@ impl Core {
         })
     }
 
-    /// Runs frames until an expression is true: the frames that were run, and whether it is.
+    /// Runs frames until an expression is true, but at most `most` frames. Returns the number of frames that were run,
+    /// and whether the expression is true.
     fn run_until(&self, py: Python<'_>, expression: &str, most: u32) -> PyResult<(u32, bool)> {
         let inner = &mut *self.lock(py);
         let observed = self.compiled(py, inner, expression)?;
@@ -384,7 +387,7 @@ impl Core {
                 if frames == most {
                     return (frames, false);
                 }
-                // The frame of the condition is not known before: all are drawn.
+                // Any frame can be the last one, so every frame is drawn.
                 machine.run_frame(true);
                 frames += 1;
             }
@@ -392,7 +395,7 @@ impl Core {
         }))
     }
 
-    /// The value of an expression; `None` if it has none, for example for a division by zero.
+    /// The value of an expression; `None` if it has no value, for example after a division by zero.
     fn evaluate<'py>(&self, py: Python<'py>, expression: &str) -> PyResult<Bound<'py, PyAny>> {
         let inner = &mut *self.lock(py);
         let observed = self.compiled(py, inner, expression)?;
@@ -400,7 +403,7 @@ impl Core {
         value(py, observed.value(&mut machine.core))
     }
 
-    /// Begins to watch expressions: the number of the watch, and the values now.
+    /// Begins to watch expressions. Returns the number of the watch, and the present values.
     fn watch<'py>(
         &self,
         py: Python<'py>,
@@ -416,8 +419,8 @@ impl Core {
         Ok((id, values.into_iter().map(|each| value(py, each)).collect::<PyResult<_>>()?))
     }
 
-    /// The oldest change that was not taken: number of the expression, frame, tick, old and new value, and how many changes
-    /// were lost before it. Without one, runs up to `frames` frames until there is one; they are not drawn.
+    /// Takes the oldest change of a watch. If there is no change, runs up to `frames` frames until there is one, and
+    /// draws them.
     fn change<'py>(&self, py: Python<'py>, watch: u32, frames: u32) -> PyResult<Option<ChangeRow<'py>>> {
         let found = self.with(py, |machine| {
             let mut found = machine.take_change(watch);
@@ -448,7 +451,8 @@ impl Core {
         self.with(py, |machine| Ok(machine.listen()))
     }
 
-    /// The oldest sound that was not taken, and how many samples were lost before it; runs a frame if there is none.
+    /// Takes the oldest chunk of sound. Returns it and how many samples were lost before it. Runs a frame if there is
+    /// no chunk.
     fn sound<'py>(&self, py: Python<'py>, id: u32) -> PyResult<Option<(Bound<'py, PyArray1<i16>>, u64)>> {
         let found = self.with(py, |machine| {
             Ok(machine.take_sound(id).or_else(|| {
@@ -459,7 +463,7 @@ impl Core {
         Ok(found.map(|(samples, missed)| (PyArray1::from_vec(py, samples), missed)))
     }
 
-    /// Ends it.
+    /// Ends `listen`.
     fn unlisten(&self, py: Python<'_>, id: u32) -> PyResult<()> {
         self.with(py, |machine| {
             machine.unlisten(id);
@@ -495,7 +499,7 @@ impl Core {
         }
     }
 
-    /// Frames and bytes of the recording, and why it ended; `None` if there is none.
+    /// Frames and bytes of the recording, and why it ended; `None` if there is no recording.
     fn recording(&self, py: Python<'_>) -> PyResult<Option<(u64, u64, Option<String>)>> {
         self.with(py, |machine| {
             Ok(machine
@@ -505,7 +509,7 @@ impl Core {
         })
     }
 
-    /// Ends the recording: its file.
+    /// Ends the recording. Returns its file.
     fn stop_recording<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let file = self.with(py, |machine| {
             let Some(mut recorder) = machine.recorder.take() else { return Ok(None) };
@@ -515,7 +519,8 @@ impl Core {
         Ok(file.map(|(file, _)| PyBytes::new(py, &file)))
     }
 
-    /// Plays the file of a recording and compares it.
+    /// Replays the file of a recording and compares the hashes. `restore` loads the state from before the replay when
+    /// it has ended. `through` continues after the first difference.
     fn replay<'py>(
         &self,
         py: Python<'py>,
@@ -577,14 +582,14 @@ impl Core {
         self.with(py, |machine| Ok(machine.core.sample_rate()))
     }
 
-    /// The state of the console, with what `parts` says: mGBA's flags.
+    /// The state of the console. `parts` is a sum of mGBA's flags that says what the state contains.
     fn save_state<'py>(&self, py: Python<'py>, parts: u32) -> PyResult<Bound<'py, PyBytes>> {
         check_parts(py, parts)?;
         let state = self.with(py, |machine| machine.core.save_state(parts))?;
         Ok(PyBytes::new(py, &state))
     }
 
-    /// Brings the console into a saved state. `force` loads a state of another game.
+    /// Loads a state into the console. `force` also accepts a state of another game.
     fn load_state(&self, py: Python<'_>, state: &[u8], parts: u32, force: bool) -> PyResult<()> {
         check_parts(py, parts)?;
         let of_state = |error: framewire_states::StateError| {
@@ -641,7 +646,7 @@ impl Core {
 
     /// Frees the core.
     fn close(&self, py: Python<'_>) {
-        // The core of an environment belongs to that.
+        // The core of an environment belongs to the environment, which frees it.
         if self.environment.is_none() {
             self.lock(py).machine = None;
         }
@@ -649,7 +654,7 @@ impl Core {
 }
 
 impl Core {
-    /// The core of an environment. `spare` takes its place while it is used from here.
+    /// The core of an environment. The environment has the core `spare` while a call uses its own core.
     pub(crate) fn of_environment(
         spare: framewire_libmgba::Core,
         symbols: Arc<Symbols>,
@@ -660,7 +665,8 @@ impl Core {
         Core { inner: Mutex::new(inner), symbols, environment: Some((vector, index)) }
     }
 
-    /// Refuses to begin a recording or a replay while something is in effect that recordings do not hold.
+    /// Returns an error if no recording or replay can begin, because recordings do not contain cheats and frozen
+    /// numbers.
     fn check_recordable(&self, py: Python<'_>) -> PyResult<()> {
         let problem = self.with(py, |machine| {
             Ok(machine.cheats.recording_problem().or_else(|| machine.frozen.recording_problem()))
@@ -699,7 +705,7 @@ impl Core {
         Ok(Place { domain: domain.map(str::to_owned), address: location.address, kind })
     }
 
-    /// An expression that was compiled before, or is now.
+    /// Compiles an expression, or returns the one that was compiled from the same text before.
     fn compiled(&self, py: Python<'_>, inner: &mut Inner, text: &str) -> PyResult<Observed> {
         if let Some(known) = inner.expressions.get(text) {
             return Ok(known.clone());
@@ -717,17 +723,17 @@ impl Core {
     }
 }
 
-/// Number of the expression, frame, tick, old value, new value, and how many changes were lost before it.
+/// A change: number of the expression, frame, tick, old value, new value, and how many changes were lost before it.
 type ChangeRow<'py> = (usize, u32, u64, Bound<'py, PyAny>, Bound<'py, PyAny>, u64);
 
-/// The texts of a list.
+/// The texts in a list of values.
 fn texts(list: Value) -> Vec<String> {
     let Value::List(items) = list else { return Vec::new() };
     let text = |item| if let Value::Text(text) = item { Some(text) } else { None };
     items.into_iter().filter_map(text).collect()
 }
 
-/// A value as an object of Python.
+/// A value as a Python object.
 fn value(py: Python<'_>, value: machine::Value) -> PyResult<Bound<'_, PyAny>> {
     Ok(match value {
         machine::Value::None => py.None().into_bound(py),
@@ -738,7 +744,7 @@ fn value(py: Python<'_>, value: machine::Value) -> PyResult<Bound<'_, PyAny>> {
     })
 }
 
-/// Refuses numbers beyond all parts of a state.
+/// Returns an error if `parts` has a flag that does not exist.
 fn check_parts(py: Python<'_>, parts: u32) -> PyResult<()> {
     if parts <= flags::ALL {
         return Ok(());

@@ -13,7 +13,7 @@ use crate::errors::argument;
 #[pyo3(from_item_all)]
 pub(super) struct GameOptions {
     patch: Option<PathBuf>,
-    /// Files of cheats.
+    /// Files with cheats.
     pub(super) cheats: Vec<PathBuf>,
     bios: Option<PathBuf>,
     gb_model: Option<String>,
