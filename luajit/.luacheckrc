@@ -1,4 +1,4 @@
 std = "luajit"
 max_line_length = 120
--- An `err` that is only passed on, or a method that needs no self, is not a mistake.
+-- No warning about a method that does not use `self`.
 self = false

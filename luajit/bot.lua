@@ -11,13 +11,13 @@ local worker = require "framewire.worker"
 
 local options = cli.read(arg, {
   usage = "luajit bot.lua [options]",
-  about = "Plays the demo game of `framewire serve --channel NAME` and prints its score, and the score\n"
-    .. "of doing nothing in the same time.",
+  about = "Plays the demo game of `framewire serve --channel NAME` and prints its score. For comparison,\n"
+    .. "it first runs the same number of frames without pressing a key, and prints that score too.",
   { "channel", "NAME", "the emulator's channel", default = "demo" },
   { "frames", "N", "frames to play", kind = "integer", low = 1, high = 1e9, default = 18000 },
   { "start", nil, "start the emulator too, and stop it at the end" },
   { "program", "PATH", "framewire, for --start", default = here .. "/../target/release/framewire" },
-  { "core", "N", "keep to this processor core", kind = "integer" },
+  { "core", "N", "run on this processor core only", kind = "integer" },
 })
 
 local function fail(message)
@@ -34,18 +34,19 @@ local function start_emulator()
   local game, message = emulator.connect(options.channel, { wait = 10 })
   if game then return game, process end
   process:signal("TERM")
-  fail(("%s\nIs there a program %s? `make build` makes it; --program names another."):format(message, options.program))
+  fail(("%s\nIs there a program %s? `make build` builds it; --program selects another.")
+    :format(message, options.program))
 end
 
 local function find_emulator()
   if options.start then return start_emulator() end
   local game, message = emulator.connect(options.channel)
   if game then return game end
-  fail(("%s\nStart one by\n  framewire serve --channel %s\nor let this program do it with --start.")
+  fail(("%s\nStart one with\n  framewire serve --channel %s\nor let this program do it with --start.")
     :format(message, options.channel))
 end
 
--- Resets the game and plays it. Returns the best score of a game, and how long it took.
+-- Resets the game and plays it. Returns the highest score that was reached, and the seconds that it took.
 local function play(game, memory, decide)
   assert(game:call("reset"))
   local best = 0
@@ -66,16 +67,16 @@ local function main()
   local game, process = find_emulator()
   local title = assert(game:call("game_title"))
   if title ~= "FRAMEWIRE" then
-    fail("this bot knows the demo game, not " .. title .. "; start framewire without --rom")
+    fail("this bot plays only the demo game, not " .. title .. "; start framewire without --rom")
   end
   assert(game:step(0, 0))
-  local one = player.new(assert(game:watch(player.ADDRESS, player.SIZE)))
+  local bot = player.new(assert(game:watch(player.ADDRESS, player.SIZE)))
 
-  local idle = play(game, one.game, nothing)
-  local best, seconds = play(game, one.game, function() return one:decide() end)
+  local idle = play(game, bot.game, nothing)
+  local best, seconds = play(game, bot.game, function() return bot:decide() end)
   print(("doing nothing: %d points"):format(idle))
   local times = best / math.max(idle, 1)
-  print(("the bot:       %d points, %.0f times as many; level %d"):format(best, times, one.game.level))
+  print(("the bot:       %d points, %.0f times as many; level %d"):format(best, times, bot.game.level))
   print(("%d decisions in %.1f s: %.0f decisions/s, %.0f times the console's speed")
     :format(options.frames, seconds, options.frames / seconds, options.frames / seconds / 59.7275))
 

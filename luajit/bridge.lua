@@ -1,5 +1,5 @@
---- An HTTP server for a stock mGBA whose script speaks mGBA-http's text protocol: the whole bridge in Lua.
--- `luajit bridge.lua --help` lists the options.
+--- A bridge in Lua: an HTTP server that passes messages to a script in a stock mGBA and answers with the script's
+-- replies. The script must use mGBA-http's text protocol. `luajit bridge.lua --help` lists the options.
 
 local here = arg[0]:match("^(.*)[/\\]") or "."
 package.path = here .. "/?.lua;" .. package.path
@@ -10,14 +10,16 @@ local textlink = require "framewire.textlink"
 
 local options = cli.read(arg, {
   usage = "luajit bridge.lua --attach HOST:PORT [options]",
-  about = "Answers GET /mgbaendpoint?message=TEXT (the script's echo) and POST /command?message=KEY,ARGUMENT,...\n"
-    .. "over a script that runs in mGBA. Web pages of other sites are refused.",
+  about = "Passes messages to a script that runs in mGBA, and answers with the script's replies:\n"
+    .. "GET /mgbaendpoint?message=TEXT sends an echo message, POST /command?message=KEY,ARGUMENT,... any other.\n"
+    .. "Requests from web pages of other sites are refused.",
   { "attach", "HOST:PORT", "where the script listens", default = "127.0.0.1:8888" },
   { "port", "N", "port to listen on; 0 for any free one", kind = "integer", default = 8080 },
   { "host", "ADDRESS", "address to listen on; 0.0.0.0 for other machines", default = "127.0.0.1" },
   { "allow-host", "NAME", "a name of this machine that clients may use, in addition to localhost and IP addresses" },
   { "timeout", "MS", "longest wait for a reply", kind = "integer", low = 1, high = 600000, default = 3000 },
-  { "echo-key", "KEY", "the script's echo message; none if it echoes all, then by POST", default = "framewire.echo" },
+  { "echo-key", "KEY", "key of the script's echo message; `none` if the script echoes every message: then use POST",
+    default = "framewire.echo" },
 })
 
 local function fail(message)
@@ -39,7 +41,7 @@ local statuses = {
 
 local advice = {
   [textlink.UNREACHABLE] = "Start mGBA with a ROM, and load the script under Tools > Scripting.",
-  [textlink.TIMEOUT] = "Is mGBA paused, or without a ROM? Its script only runs while frames do.",
+  [textlink.TIMEOUT] = "Is mGBA paused? Has a ROM been loaded? The script runs only while the game runs.",
 }
 
 local link
@@ -52,7 +54,7 @@ local function forward(message, response)
       local text = ("mGBA at %s: %s. %s"):format(options.attach, reason, advice[kind] or "")
       late:text(statuses[kind], text:gsub("%s+$", "") .. "\n")
     elseif reply == "<|ERROR|>" then
-      late:text(502, "the script could not do that; its console in mGBA says why\n")
+      late:text(502, "the script could not do that; the scripting window in mGBA says why\n")
     else
       late:text(200, reply == "<|SUCCESS|>" and "" or reply)
     end
@@ -64,9 +66,9 @@ local function route(prefix)
   return function(request, response)
     local message = request:param("message") or request.method == "POST" and request.body or ""
     if message == "" then return response:text(400, "say what to send: " .. request.path .. "?message=TEXT\n") end
-    -- This message would make the connection that all clients share binary.
+    -- This message would switch the connection, which all clients share, to the binary protocol.
     if (prefix .. message):find("^%s*framewire%.hello") then
-      return response:text(400, "framewire.hello begins another protocol; send the other messages\n")
+      return response:text(400, "framewire.hello begins another protocol, so it is not passed on\n")
     end
     forward(prefix .. message, response)
   end
@@ -74,7 +76,7 @@ end
 
 local echo = route(options["echo-key"] == "none" and "" or options["echo-key"] .. ",")
 local command = route("")
--- POST only if the message is passed on unchanged, because it may change the game.
+-- Without an echo key, every message is passed on unchanged. It may change the game, so only POST is allowed.
 local echo_method = options["echo-key"] == "none" and "POST" or "GET"
 
 local ok, message = http.serve {
@@ -82,7 +84,7 @@ local ok, message = http.serve {
   host = options.host,
   handler = http.guard(http.routes {
     [echo_method .. " /mgbaendpoint"] = echo,
-    ["POST /command"] = command, -- as above
+    ["POST /command"] = command,
   }, { hosts = { options["allow-host"] } }),
   on_start = function(loop)
     link = textlink.new(loop, script_host, tonumber(script_port), { timeout = options.timeout / 1000 })

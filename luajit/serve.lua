@@ -1,4 +1,4 @@
---- A web server for a folder, with an echo for tests. `luajit serve.lua --help` lists the options.
+--- A web server for a folder, with a route for tests that echoes messages. `luajit serve.lua --help` lists the options.
 
 local here = arg[0]:match("^(.*)[/\\]") or "."
 package.path = here .. "/?.lua;" .. package.path
@@ -9,13 +9,13 @@ local poller = require "framewire.poller"
 
 local options = cli.read(arg, {
   usage = "luajit serve.lua [options]",
-  about = "Serves a folder's files, and /echo?message=TEXT and POST /echo, which send the message back.",
+  about = "Serves the files of a folder. GET /echo?message=TEXT and POST /echo send the message back.",
   { "port", "N", "port to listen on; 0 for any free one", kind = "integer", default = 8080 },
   { "host", "ADDRESS", "address to listen on; 0.0.0.0 for other machines", default = "127.0.0.1" },
   { "root", "DIR", "folder to serve", default = "." },
   { "allow-host", "NAME", "a name of this machine that clients may use, in addition to localhost and IP addresses" },
   { "workers", "N", "processes that share the port", kind = "integer", low = 1, high = 256, default = 1 },
-  { "poller", "NAME", "force one of: " .. table.concat(poller.names, ", ") },
+  { "poller", "NAME", "how to wait for sockets: " .. table.concat(poller.names, ", ") },
 })
 
 local function fail(message)

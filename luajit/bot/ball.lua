@@ -1,5 +1,5 @@
---- The demo game's ball, moved in the same way as in rom/src/game.c: where it will go, what it will hit, where it comes
--- down. Positions and speeds are in sixteenths of a pixel, as in rom/memory-map.toml.
+--- Simulates the demo game's ball exactly as rom/src/game.c moves it, to predict its path, the bricks that it will hit,
+-- and where it will come down. Positions and speeds are in sixteenths of a pixel, as in rom/memory-map.toml.
 
 local bit = require "bit"
 local ffi = require "ffi"
@@ -10,7 +10,7 @@ ffi.cdef [[
 struct fw_ball {
   int32_t x, y, dx, dy;
   int32_t left;      // bricks still standing
-  int32_t points;    // hit since the flight began, before the factor
+  int32_t points;    // for the bricks hit since the flight began, not yet multiplied by the game's `factor`
   uint8_t bricks[70];
 };
 ]]
@@ -18,7 +18,7 @@ struct fw_ball {
 local SUB = 16
 local RADIUS = 3 * SUB
 local LEFT, RIGHT, TOP = 8 * SUB + RADIUS, 232 * SUB - RADIUS, 14 * SUB + RADIUS
-local REST = 104 * SUB - RADIUS -- where the ball lies on the paddle
+local REST = 104 * SUB - RADIUS -- y of the ball when it touches the paddle
 local COLUMNS, ROWS = 14, 5
 local BRICKS_LEFT, BRICKS_TOP = 8, 24
 local GEM = 2
@@ -27,12 +27,12 @@ local LEAST_DX = 5
 
 local M = { REST = REST }
 
---- A ball to play with.
+--- Creates a ball for simulations.
 function M.new()
   return ffi.new("struct fw_ball")
 end
 
---- Makes one ball equal to another.
+--- Copies the state of one ball to another.
 function M.copy(to, from)
   ffi.copy(to, from, ffi.sizeof("struct fw_ball"))
 end
@@ -77,17 +77,17 @@ local function move_down(ball)
   end
 end
 
---- Moves the ball one frame on.
+--- Moves the ball by one frame.
 function M.move(ball)
   move_across(ball)
   move_down(ball)
 end
 
---- Lets the ball fly until it meets the height of the paddle or has hit the last brick.
+--- Moves the ball frame by frame until it has come down to the height of the paddle or has hit the last brick.
 ---@param ball ffi.cdata*
----@param limit integer frames to look ahead
----@return integer|nil frames until it comes down, the frame of that included; nil if it does not
----@return integer frames flown
+---@param limit integer the most frames to simulate
+---@return integer|nil frames until the ball has come down; nil if it has not
+---@return integer frames simulated
 function M.fly(ball, limit)
   for frame = 1, limit do
     M.move(ball)
@@ -105,19 +105,19 @@ local function truncate(value)
   return value < 0 and math.ceil(value) or math.floor(value)
 end
 
---- How fast a ball flies.
+--- The speed of the ball.
 ---@param level integer
----@param rally integer times it was returned
+---@param rally integer how many times the paddle has returned the ball
 function M.speed(level, rally)
   return clamp(40 + 3 * (level - 1) + math.floor(rally / 3), 40, 60)
 end
 
---- Returns the ball from the paddle.
----@param ball ffi.cdata* one that has just come down
----@param offset integer of the ball from the paddle's middle
----@param width integer of the paddle
----@param speed integer
----@param chance integer what the game's dice add, -8 to 7
+--- Makes the ball bounce off the paddle.
+---@param ball ffi.cdata* a ball that has just come down
+---@param offset integer how far right of the paddle's middle the ball is
+---@param width integer width of the paddle
+---@param speed integer speed after the bounce
+---@param chance integer what the game's random numbers add to `dx`, -8 to 7
 function M.bounce(ball, offset, width, speed, chance)
   local dx = truncate(ball.dx / 2) + truncate(offset * speed / (2 * math.floor(width / 2))) + chance
   if dx > -LEAST_DX and dx < LEAST_DX then dx = dx < 0 and -LEAST_DX or LEAST_DX end

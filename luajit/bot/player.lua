@@ -1,4 +1,5 @@
---- Plays the demo game: predicts where the ball comes down, moves there, and returns it to where the most points are.
+--- Plays the demo game: predicts where the ball will come down, moves the paddle there, and returns the ball in the
+-- direction that promises the most points per frame.
 
 local bit = require "bit"
 local ffi = require "ffi"
@@ -6,7 +7,7 @@ local balls = require "bot.ball"
 local keys = require("framewire.emulator").keys
 
 ffi.cdef [[
-// From `frame` to `bricks` of rom/memory-map.toml.
+// The game's memory from `frame` to `bricks`, as in rom/memory-map.toml.
 struct fw_demo_game {
   uint32_t frame;
   uint16_t held, state;
@@ -23,10 +24,12 @@ struct fw_demo_game {
 ]]
 
 local SERVE, PLAY, OVER = 0, 1, 3
-local STEP, DASH = 48, 96 -- how far the paddle moves in a frame
-local LOOK_AHEAD = 600
--- Where the paddle can hit the ball, from its middle, in parts of half its width.
+-- How far the paddle moves in a frame: with Left or Right, and with L or R. With both keys, the distances add up.
+local STEP, DASH = 48, 96
+local LOOK_AHEAD = 600 -- frames
+-- Where on the paddle the ball can be hit: distances from the middle, as fractions of half the paddle's width.
 local SPOTS = { -0.8, -0.6, -0.4, -0.2, 0, 0.2, 0.4, 0.6, 0.8 }
+-- Samples of the random change of direction that the game adds to a bounce.
 local CHANCES = { -6, -1, 5 }
 
 local M = {
@@ -38,7 +41,7 @@ local M = {
 local Player = {}
 Player.__index = Player
 
---- A player.
+--- Creates a player.
 ---@param memory ffi.cdata* the game's memory, from `ADDRESS` on
 function M.new(memory)
   return setmetatable({
@@ -57,7 +60,7 @@ local function read_ball(self)
   ffi.copy(ball.bricks, game.bricks, 70)
 end
 
--- Points per frame if the paddle hits the ball, which has come down, this far from its middle.
+-- The points per frame to expect if the ball, which has come down, hits the paddle this far from the paddle's middle.
 local function worth(self, offset)
   local game, trial = self.game, self.trial
   local speed = balls.speed(game.level, game.rally + 1)
@@ -84,7 +87,7 @@ local function choose_spot(self)
   return best
 end
 
--- The keys that move the paddle nearest to a place in this frame.
+-- The keys that move the paddle as near to `target` as possible in one frame.
 local function move_to(self, target)
   local distance = target - self.game.paddle_x
   local reach = math.abs(distance)
@@ -102,11 +105,11 @@ end
 local function play(self)
   local game, ball = self.game, self.ball
   read_ball(self)
-  -- The last brick falls first, so there is nothing to catch.
+  -- The ball hits the last brick before it comes down, so the paddle does not have to return it.
   if not balls.fly(ball, LOOK_AHEAD) then return move_to(self, ball.x) end
   local plan = game.level * 65536 + game.rally
   if self.planned ~= plan then
-    -- The end of a flight is known from its start, so the return is chosen once.
+    -- The whole flight can be predicted when it begins, so the spot is chosen only once per flight.
     self.planned, self.spot = plan, choose_spot(self)
   end
   return move_to(self, ball.x - self.spot)
@@ -118,7 +121,7 @@ function Player:decide()
   local game = self.game
   if game.state == PLAY then return play(self) end
   self.planned = nil
-  -- Only a key that goes down counts.
+  -- The game reacts only when a key goes down. So if the key is held already, it is released first.
   if game.state == SERVE then return bit.band(game.held, keys.A) == 0 and keys.A or 0 end
   if game.state == OVER then return bit.band(game.held, keys.Start) == 0 and keys.Start or 0 end
   return 0

@@ -1,5 +1,5 @@
---- Growing byte buffers in C memory, outside the garbage collector until they are dropped. The bytes in use are
--- `data[start]` to `data[stop - 1]`. Where speed matters, code reads and changes the fields directly.
+--- Byte buffers that grow. Their bytes are in FFI arrays. The bytes in use are `data[start]` to `data[stop - 1]`. Where
+-- speed matters, code reads and changes the fields directly.
 
 local ffi = require "ffi"
 
@@ -16,7 +16,7 @@ function Buffer:length()
 end
 
 --- Makes room for more bytes after `stop`. `data` can move; offsets stay valid.
----@param room integer
+---@param room integer bytes
 function Buffer:reserve(room)
   if self.size - self.stop >= room then return end
   local size = self.size * 2
@@ -59,7 +59,7 @@ end
 local M = {}
 
 --- Creates an empty buffer.
----@param size integer bytes to begin with, at least 1
+---@param size integer initial size in bytes, at least 1
 ---@return table buffer
 function M.new(size)
   if size < 1 or size ~= size then error(("a buffer has at least one byte, not %s"):format(tostring(size)), 2) end
@@ -80,7 +80,7 @@ function Pool:take()
   return buffer
 end
 
---- Gives a buffer back. The pool drops a buffer that has grown, or one too many.
+--- Gives a buffer back to the pool. The pool does not keep a buffer that has grown, and keeps at most `limit` buffers.
 ---@param buffer table
 function Pool:give(buffer)
   if buffer.size ~= self.size or self.count >= self.limit then return end

@@ -1,20 +1,21 @@
 --- Messages between two processes of one user through shared memory. Linux on x86-64.
 --
 --   local here = assert(channel.create("demo"))        -- in one process
---   local there = assert(channel.connect("demo", 1))   -- in the other, a second to wait for the first
+--   local there = assert(channel.connect("demo", 1))   -- in the other; waits up to a second for the first
 --   there:send("hello")
 --   print(here:receive())                              -- hello
 --
--- Messages have 1 byte to 1 MiB. They come in order and complete, and none is lost. A waiting side polls for `spin`
--- seconds and then sleeps in the kernel. When a side ends, for any reason, the other notices it within a tenth of a
--- second. docs/channel.md describes the memory; crates/channel is the same in Rust.
+-- Messages have 1 byte to 1 MiB. They arrive complete and in order, and none is lost. A waiting side polls for `spin`
+-- seconds and then sleeps in the kernel. When one side ends, for any reason, the other notices within a tenth of a
+-- second. docs/channel.md describes the memory; crates/channel implements the same channels in Rust.
 --
 -- Open channels after forking: a child that inherits an endpoint keeps its side alive.
 
 local ffi = require "ffi"
 local sys = require "framewire.sys"
 
--- Plain loads and stores are ordered on this processor but not on others, and LuaJIT has no other kind.
+-- Channels need loads and stores that the processor does not reorder. LuaJIT has only plain loads and stores, and only
+-- x86-64 keeps the necessary order for these.
 if sys.name ~= "linux" or ffi.arch ~= "x64" then
   local function refuse()
     return nil, "channels need Linux on x86-64, and this is " .. sys.name .. " on " .. ffi.arch
@@ -48,15 +49,15 @@ local function new(block, options)
   local mine, other = block.side, 1 - block.side
   self.receiver = receivers.new(self, rings + other * ring_size, bulks + other * block.bulk)
   self.sender = senders.new(self, self.receiver.state, rings + mine * ring_size, bulks + mine * block.bulk)
-  --- Memory after the rings that both sides see, for any purpose they agree on.
+  --- The memory after the rings. Both sides see it and can use it for any purpose that they agree on.
   self.extra, self.extra_size = bulks + 2 * block.bulk, block.extra
   return self
 end
 
---- Creates a channel. One process creates it; one at a time attaches to it.
+--- Creates a channel. One other process can attach to it.
 ---@param name string
----@param options? table `spin`: seconds to spin before sleeping, 50e-6 by default; `slots`, a power of two from 8, and
---- `bulk`, bytes for long messages: room for each direction; `extra`: bytes after the rings
+---@param options? table `spin`: seconds to poll before sleeping, 50e-6 by default; for each direction, the room for
+--- messages: `slots`, a power of two from 8, and `bulk`, bytes for long messages; `extra`: bytes after the rings
 ---@return table|nil endpoint
 ---@return string? message
 function M.create(name, options)
@@ -71,7 +72,7 @@ end
 
 --- Attaches to a channel that another process has created.
 ---@param name string
----@param timeout? number seconds to wait until it is there and free, 0 by default
+---@param timeout? number seconds to wait until the channel exists and has no client, 0 by default
 ---@param options? table `spin`
 ---@return table|nil endpoint
 ---@return string? message
@@ -87,7 +88,7 @@ local function is_attached(self)
 end
 
 --- Waits until the other process has attached.
----@param timeout? number seconds; without it, forever
+---@param timeout? number seconds; forever if left out
 ---@return true|nil ok
 ---@return string? message "timeout", or how the channel is damaged
 function Endpoint:accept(timeout)
@@ -114,14 +115,14 @@ end
 
 local Closed = closed.of(Endpoint, "the channel is closed")
 
---- Closes the channel: the other side still gets the messages that were sent, and then "closed". Do not use places in
---- the memory afterwards, such as those from `reserve` and `await`: they read as zeros.
+--- Closes the channel. The other side still gets the messages that were sent, and then "closed". Addresses from
+--- `reserve` and `await` are no longer useful: the memory there now reads as zeros.
 function Endpoint:close()
   local block = self.block
-  -- After this, none of the memory that is used below is missing.
+  -- If another program has made the file shorter, this replaces the missing pages, so the accesses below are safe.
   block:damage()
   local side = block.side
-  block:say_closed()
+  block:mark_closed()
   if block.barriers then sys.barrier() end
   waiting.wake(word(self, layout.AT_READER[1 - side]))
   waiting.wake(word(self, layout.AT_WRITER[1 - side]))

@@ -1,12 +1,12 @@
---- What becomes of an object after `close`: the methods of a closed object fail with a message and touch no memory.
--- Replacing the metatable costs nothing while the object is open, unlike a check in every method.
+--- Closed objects. After `close`, an object's methods fail with a message and do not access its memory. To close an
+-- object, its metatable is replaced. Unlike a check in every method, this costs nothing while the object is open.
 
 local M = {}
 
 --- The metatable for closed objects of a class. Every method returns nil and the message; `close` does nothing.
 ---@param class table with the methods of open objects
 ---@param message string such as "the channel is closed"
----@param raises? table<string, true> methods that raise the message, because their callers expect no failure
+---@param raises? table<string, true> methods that raise the message as an error, because their callers check no result
 ---@return table metatable
 function M.of(class, message, raises)
   local closed = {}

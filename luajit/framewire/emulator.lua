@@ -1,14 +1,15 @@
---- An emulator in another process, through shared memory: `framewire serve --channel NAME`. Linux on x86-64.
+--- Controls an emulator in another process through shared memory. `framewire serve --channel NAME` runs the emulator.
+-- Linux on x86-64.
 --
 --   local game = assert(emulator.connect("demo"))
---   local score = game:watch(0x02000044, 4)          -- uint8_t *: these bytes, after each step
+--   local score = game:watch(0x02000044, 4)          -- uint8_t *: four bytes, which each step updates
 --   game:step(emulator.keys.A)                       -- hold A, run a frame
 --   print(ffi.cast("uint32_t *", score)[0], game:pixel(120, 80))
 --   print(game:call("game_title"))
 --
--- After the first `step`, the game is paused between steps, until `run` or `close`. The picture and the watched
--- memory are read in place, without copies. While both sides are busy, neither makes a system call.
--- docs/emulator-channel.md describes the messages on the channel.
+-- The first `step` *takes the clock*: from then on, the game is paused between steps, until `run` or `close`. The
+-- picture and the watched memory are in shared memory and need not be copied. While both sides are busy, neither makes
+-- a system call. docs/emulator-channel.md describes the messages on the channel.
 
 local ffi = require "ffi"
 local bit = require "bit"
@@ -24,24 +25,26 @@ ffi.cdef [[
 struct fw_screen {
   volatile uint32_t magic[2];
   uint32_t version;
-  volatile uint32_t sequence; // odd while the emulator may draw
+  volatile uint32_t sequence; // odd while the picture or the game may be changing
   uint32_t frame;             // the core's frame counter
-  uint32_t tick;              // frames run since the channel was made
+  uint32_t tick;              // frames run since the channel was created
   uint32_t width, height;     // of the picture in pixels
   uint32_t stride;            // bytes from row to row
-  uint32_t picture;           // where it lies
-  uint32_t clock;             // 1 if the client says when frames are run
+  uint32_t picture;           // offset of the picture
+  uint32_t clock;             // 1 if the client has the clock: the game is paused between its steps
   uint32_t platform;          // 0 Game Boy Advance, 1 Game Boy
-  uint32_t keys;              // held
+  uint32_t keys;              // the keys that are held
   uint32_t watched;           // bytes of watched memory
-  uint32_t watch;             // where it lies
+  uint32_t watch;             // offset of the watched memory
 };
 ]]
 
+-- Kinds of messages: the first four are requests, the others answers.
 local STEP, RUN, LOOK, WATCH, DONE, REFUSED = 64, 65, 66, 67, 72, 73
 local KEEP_KEYS = 65535
--- Longer than a frame takes, so a side that waits for a frame does not sleep.
+-- Seconds to poll. This is longer than a frame takes, so a program that waits for a frame does not sleep.
 local SPIN = 2e-3
+-- Seconds to wait for an answer.
 local PATIENCE = 10
 
 local M = {
@@ -54,35 +57,35 @@ Emulator.__index = Emulator
 
 --- Connects to a running emulator. One client at a time can connect.
 ---@param name string of the channel
----@param options? table `wait`: seconds until the channel must be there and free, 0.2 by default, so that the emulator
---- can finish with an earlier client; `spin`: seconds to poll for an answer before sleeping; `patience`: seconds until
---- a missing answer is an error, 10 by default
+---@param options? table `wait`: seconds to wait until the channel exists and has no client, 0.2 by default, so that the
+--- emulator can finish with an earlier client; `spin`: seconds to poll for an answer before sleeping; `patience`:
+--- seconds to wait for an answer before it counts as missing, 10 by default
 ---@return table|nil emulator
 ---@return string? message
 function M.connect(name, options)
   options = options or {}
-  local line, message = channel.connect(name, options.wait or 0.2, { spin = options.spin or SPIN })
-  if not line then return nil, message end
-  local screen = cast("struct fw_screen *", line.extra)
-  -- The channel exists a moment before its contents.
+  local endpoint, message = channel.connect(name, options.wait or 0.2, { spin = options.spin or SPIN })
+  if not endpoint then return nil, message end
+  local screen = cast("struct fw_screen *", endpoint.extra)
+  -- The emulator fills the memory shortly after it has created the channel. It writes the magic last.
   local deadline = time.monotonic() + 1
-  while line.extra_size >= 4096 and screen.magic[1] == 0 and time.monotonic() < deadline do time.sleep(1e-3) end
-  if line.extra_size < 4096 or ffi.string(line.extra, 8) ~= "FWFRAME1" or screen.version ~= 1 then
-    line:close()
+  while endpoint.extra_size >= 4096 and screen.magic[1] == 0 and time.monotonic() < deadline do time.sleep(1e-3) end
+  if endpoint.extra_size < 4096 or ffi.string(endpoint.extra, 8) ~= "FWFRAME1" or screen.version ~= 1 then
+    endpoint:close()
     return nil, ("channel '%s' is not an emulator's, or of another version"):format(name)
   end
   return setmetatable({
-    line = line,
+    endpoint = endpoint,
     screen = screen,
-    sender = line.sender,
-    receiver = line.receiver,
+    sender = endpoint.sender,
+    receiver = endpoint.receiver,
     patience = options.patience or PATIENCE,
     watches = {},
     ids = 0,
   }, Emulator)
 end
 
--- The reason for an answer other than the expected one.
+-- Returns nil and a message for an answer that is not the expected one, or for a missing answer.
 local function refusal(data, length)
   if data == nil then return nil, length end
   if data[0] == REFUSED and length >= 6 then return nil, ffi.string(data + 6, length - 6) end
@@ -103,10 +106,10 @@ local function await_done(self)
   return frame
 end
 
---- Holds keys and runs frames; takes the clock if necessary. Afterwards the picture and the watched memory are up to
--- date.
----@param keys? integer mask of the keys to hold, and no others; without it the keys do not change
----@param frames? integer 1 by default; 0 stops the game and runs none
+--- Holds keys and runs frames. The first step takes the clock, so the game is then paused between steps. Afterwards,
+-- the picture and the watched memory are up to date.
+---@param keys? integer mask of all keys that are held; if left out, the keys do not change
+---@param frames? integer 1 by default; 0 only pauses the game
 ---@return integer|nil frame the core's frame counter
 ---@return string? message
 function Emulator:step(keys, frames)
@@ -125,7 +128,7 @@ local function ask(self, kind)
   return await_done(self)
 end
 
---- Gives the clock back: the game runs at its own speed. Results as for `step`.
+--- Gives the clock back: the game runs on its own again. Results as for `step`.
 function Emulator:run()
   return ask(self, RUN)
 end
@@ -147,11 +150,11 @@ local function send_watches(self)
   return await_done(self)
 end
 
---- Watches a range of memory. The returned place has its bytes as of the last step or look. At most 64 KiB can be
---- watched in total.
----@param address integer on the bus
+--- Watches a range of memory. Each step or look copies the range's bytes to the returned address in shared memory. At
+--- most 64 KiB can be watched in total.
+---@param address integer an address on the bus
 ---@param length integer bytes
----@return ffi.cdata*|nil place uint8_t *, aligned to four bytes
+---@return ffi.cdata*|nil bytes uint8_t *, aligned to four bytes
 ---@return string? message
 function Emulator:watch(address, length)
   local used = 0
@@ -166,13 +169,14 @@ function Emulator:watch(address, length)
     return nil, message
   end
   local place = self.screen.watch + used
-  if place + length > self.line.extra_size then
+  if place + length > self.endpoint.extra_size then
     return nil, "the channel is damaged: the watched memory lies outside of it"
   end
-  return self.line.extra + place
+  return self.endpoint.extra + place
 end
 
---- The picture of the last step or look, in place: rows from the top; red, green, blue and an unused byte per pixel.
+--- The picture of the last step or look, in shared memory. The first row is the top. A pixel has four bytes: red,
+--- green, blue and an unused one.
 ---@return ffi.cdata* pixels const uint8_t *
 ---@return integer width in pixels
 ---@return integer height in pixels
@@ -180,39 +184,39 @@ end
 function Emulator:picture()
   local screen = self.screen
   local place, width, height, stride = screen.picture, screen.width, screen.height, screen.stride
-  if width * 4 > stride or place + height * stride > self.line.extra_size then
+  if width * 4 > stride or place + height * stride > self.endpoint.extra_size then
     error("the channel is damaged: the picture lies outside of it", 2)
   end
-  return self.line.extra + place, width, height, stride
+  return self.endpoint.extra + place, width, height, stride
 end
 
---- A pixel of the picture. Raises an error for a place outside of it.
+--- A pixel of the picture. Raises an error if it is outside of the picture.
 ---@param x integer from the left, from 0
 ---@param y integer from the top, from 0
 ---@return integer colour 0xRRGGBB
 function Emulator:pixel(x, y)
-  local screen, line = self.screen, self.line
+  local screen, endpoint = self.screen, self.endpoint
   local width, height = screen.width, screen.height
   if not (x >= 0 and x < width and y >= 0 and y < height and x % 1 == 0 and y % 1 == 0) then
     error(("there is no pixel %s, %s; the picture has %d x %d, counted from 0"):format(x, y, width, height), 2)
   end
   local place = screen.picture + y * screen.stride + x * 4
-  if place + 3 >= line.extra_size then error("the channel is damaged: the picture lies outside of it", 2) end
-  local at = line.extra + place
+  if place + 3 >= endpoint.extra_size then error("the channel is damaged: the picture lies outside of it", 2) end
+  local at = endpoint.extra + place
   return at[0] * 65536 + at[1] * 256 + at[2]
 end
 
---- A number that changes whenever the game or the picture changes, no matter what changed it. It is odd during the
---- change. Only a client that shares the emulator with others needs it.
+--- A number that changes whenever the game or the picture changes. It is odd during a change. Only a program that
+--- shares the emulator with HTTP clients needs it: it finds out whether the picture changed while it was read.
 ---@return integer
 function Emulator:sequence()
   ffi.C.abs(0)
   return self.screen.sequence
 end
 
---- Performs several operations between two frames, in order, and stops at the first that is refused.
----@param calls table[] each an operation's name, then its arguments
----@return table|nil values by number, and `frame`
+--- Performs several operations in order, without running a frame between them. Stops at the first that is refused.
+---@param calls table[] each is a list of an operation's name and its arguments
+---@return table|nil values the result of each operation under its number, and `frame`
 ---@return string? message
 function Emulator:batch(calls)
   self.ids = tobit(self.ids + 1)
@@ -232,7 +236,7 @@ end
 
 --- Performs one operation.
 ---@param name string as in docs/protocol.md's table, such as "read8"
----@param ... any its arguments
+---@param ... any the operation's arguments
 ---@return any value true if the operation has no result; nil if it was refused
 ---@return string? message
 function Emulator:call(name, ...)
@@ -244,10 +248,10 @@ end
 
 local Closed = closed.of(Emulator, "the emulator is closed; connect again", { picture = true, pixel = true })
 
---- Disconnects. The game runs by itself, and its keys are released. The picture and watched memory read as zeros
---- afterwards.
+--- Disconnects. The game then runs by itself, and the keys that were held are released. Afterwards, the addresses of
+--- the picture and the watched memory read as zeros.
 function Emulator:close()
-  self.line:close()
+  self.endpoint:close()
   self.screen = nil
   setmetatable(self, Closed)
 end

@@ -15,9 +15,9 @@ end
 
 --- Facts about a file.
 ---@param path string
----@param options? table `follow = false`: about a symbolic link itself, not about what it leads to
----@return table|nil facts `kind`, `size` in bytes, `modified` in seconds since 1970; and, but for Windows, `inode`,
---- `owner` (a user number) and `mode` (permission bits)
+---@param options? table `follow = false`: if the path is a symbolic link, facts about the link, not about its target
+---@return table|nil facts `kind`, `size` in bytes, `modified` in seconds since 1970; and, except on Windows, `inode`,
+--- `owner` (a user id) and `mode` (permission bits)
 ---@return string? message
 ---@return integer? number ENOENT if there is no such file
 function M.facts(path, options)
@@ -27,7 +27,7 @@ function M.facts(path, options)
   return { kind = kind, size = size, modified = modified, inode = inode, owner = owner, mode = mode }
 end
 
---- Whether there is a file, a folder or something else at a path. A link that leads nowhere counts.
+--- Whether there is a file, a folder or anything else at a path. True for a symbolic link without a target.
 ---@param path string
 ---@return boolean
 function M.exists(path)
@@ -46,7 +46,7 @@ function M.list(path)
   local ok = sys.list(path, function(name, kind)
     if name == "." or name == ".." then return end
     if not kind then
-      -- Not every file system says the kind here.
+      -- Some file systems do not report the kind when a folder is listed.
       local _
       _, _, kind = sys.facts(path .. "/" .. name, false)
     end
@@ -57,13 +57,13 @@ function M.list(path)
   return entries
 end
 
---- The folder of the user.
+--- The user's home folder.
 ---@return string|nil path
 function M.home()
   return os.getenv("HOME") or os.getenv("USERPROFILE")
 end
 
---- The folder in which relative paths begin.
+--- The current working directory.
 ---@return string|nil path
 ---@return string? message
 function M.here()

@@ -11,13 +11,13 @@ local url = require "framewire.http.url"
 
 local M = {}
 
---- Starts a server on a loop of your own.
+--- Starts a server on an existing loop; see http/server.lua.
 M.new = servers.new
 
 --- Selects a handler by exact path and method; see http/router.lua.
 M.routes = require("framewire.http.router").new
 
---- Refuses web pages of other sites; see http/guard.lua.
+--- Refuses requests from web pages of other sites; see http/guard.lua.
 M.guard = require("framewire.http.guard").new
 
 --- Serves a folder's files; see http/static.lua.
@@ -29,7 +29,7 @@ function M.static(root, options)
   return require("framewire.http.static").new(root, options)
 end
 
--- Ends a task's response if the handler did not.
+-- Ends the response after a task's handler has returned or failed, if the handler has not done so.
 local function end_response(answer, request, ok, message)
   if answer.upgraded then
     if not ok then answer.server.log("the handler failed on " .. request.path .. ": " .. tostring(message)) end
@@ -40,14 +40,15 @@ local function end_response(answer, request, ok, message)
   if ok then message = "it returned without an answer" end
   answer.server.log("the handler failed on " .. request.method .. " " .. request.path .. ": " .. tostring(message))
   if answer.streaming then
-    -- Only a closed connection can now say that it failed.
+    -- Part of the response has been sent, so only closing the connection can show the failure.
     answer.connection:close()
   elseif not answer.started then
     answer:text(500, "the handler failed; the server's log has the reason\n")
   end
 end
 
---- Runs a handler as a task of the server's loop, so that it may wait: for sockets, other tasks, or a time.
+--- Wraps a handler so that it runs as a task of the server's loop. It may then wait, for example for a socket, another
+--- task or a time.
 ---@param handler function
 ---@return function handler
 function M.task(handler)
@@ -62,16 +63,16 @@ end
 --- Percent encoding.
 M.decode, M.encode = url.decode, url.encode
 
---- Creates a client; see http/client.lua.
+--- Creates an HTTP client; see http/client.lua.
 M.client = require("framewire.http.client").new
 
---- Forms and queries as text; see http/form.lua.
+--- Reads and writes forms and queries; see http/form.lua.
 M.form = require "framewire.http.form"
 
---- Cookies as text; see http/cookie.lua.
+--- Reads and writes cookie headers; see http/cookie.lua.
 M.cookie = require "framewire.http.cookie"
 
--- Runs one server until the process receives a signal to stop.
+-- Runs one server until the process gets INT, TERM or HUP.
 local function run(listener, options, context)
   local loop, message = loops.new { poller = options.poller }
   if not loop then return nil, message end
@@ -93,8 +94,8 @@ local function run(listener, options, context)
   return ok, message
 end
 
--- Creates as many listeners as workers. If the system distributes connections over several listeners of one port, each
--- worker has its own.
+-- Creates one listener for each worker. All listeners have the same port, and the system distributes the connections
+-- over them.
 local function listen(options, count)
   local listeners = {}
   if options.unix then
@@ -115,16 +116,16 @@ local function listen(options, count)
   return listeners, port
 end
 
---- Serves until the process gets INT, TERM or HUP. Then it lets running requests end, and returns.
+--- Serves until the process gets INT, TERM or HUP. Then it completes the requests in progress and returns.
 ---@param options table
 --- `handler`: function of request and response;
 --- `port` (8080; 0 for any free one) and `host` ("127.0.0.1"; "0.0.0.0" or "::" for other machines); or `unix`: path of
 --- a unix socket;
---- `workers` (1): processes that share the port; each runs the handler on its own;
---- `tls`: speaks HTTPS, with settings as of tls.server;
---- `limits`: sizes and time-outs, see http/server.lua; `backlog` (1024); `grace` (5): seconds for requests to end in;
---- `poller`: name of one to force; `log`: function of a line;
---- `on_listen`: called once with the URL; `on_start`: called with loop and server, in each worker
+--- `workers` (1): number of processes that share the port; each has its own copy of the handler;
+--- `tls`: serves HTTPS; a table with the settings of tls.server;
+--- `limits`: sizes and time-outs, see http/server.lua; `backlog` (1024); `grace` (5): seconds that requests in progress
+--- have to complete after a signal; `poller`: name of the poller to use; `log`: function that gets each line of the
+--- log; `on_listen`: called once with the URL; `on_start`: called with loop and server, in each worker
 ---@return true|nil ok
 ---@return string? message
 function M.serve(options)

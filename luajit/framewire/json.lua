@@ -1,12 +1,12 @@
---- JSON by RFC 8259, strictly: what is not JSON is an error with its line and column.
+--- Reads and writes JSON (RFC 8259). For a text that is not valid JSON, there is an error with the line and column.
 --
 --   local value = assert(json.decode('{"name": "ball", "at": [120, 80]}'))
 --   print(value.name, value.at[2])
 --   print(json.encode { name = "ball", at = { 120, 80 } })
 --
 -- JSON's null is `json.null`, because a Lua table cannot hold nil. Decoded arrays have a mark, so an empty array stays
--- an array; `json.array` puts it on a table of your own. A whole number beyond 2^53 becomes an int64_t or uint64_t of
--- LuaJIT if it fits, and stays exact. All other numbers are doubles, rounded correctly.
+-- an array; `json.array` marks a table of your own. A whole number beyond 2^53 becomes LuaJIT's int64_t or uint64_t if
+-- it fits, so it stays exact. All other numbers are doubles, correctly rounded.
 
 local decoder = require "framewire.json.decoder"
 local encoder = require "framewire.json.encoder"
@@ -14,7 +14,7 @@ local values = require "framewire.json.values"
 
 local M = {}
 
---- Stands for JSON's null.
+--- The value for JSON's null.
 M.null = values.null
 
 --- Marks a table as an array, so that it is encoded as one even if it is empty.
@@ -31,7 +31,7 @@ function M.is_array(value)
   return getmetatable(value) == values.Array
 end
 
---- Reads a JSON text. If an object has a name twice, the last value counts.
+--- Reads a JSON text. If an object has a name twice, the last value is used.
 ---@param text string UTF-8
 ---@param options? table `max_depth`: how deep arrays and objects may be nested, 512 by default, at most 4096
 ---@return any value nil if the text is not JSON
@@ -41,13 +41,14 @@ M.decode = decoder.decode
 
 --- Writes a value as JSON.
 --
--- A table is an array if it has the mark or holds `1` to `#table` and nothing else, and an object if all its keys are
+-- A table is an array if it has the mark or if its keys are exactly 1 to `#table`. It is an object if all its keys are
 -- strings. An empty table without the mark is an object.
 ---@param value any
----@param options? table `sort`: write the names of objects in order; `indent`: write one value a line, with this many
---- spaces, or this text, for each level; `max_depth`: 512 by default, at most 4096
+---@param options? table `sort`: write the names of objects in alphabetical order; `indent`: write each value on a line
+--- of its own, indented for each level by this number of spaces, or by this text; `max_depth`: 512 by default, at most
+--- 4096
 ---@return string|nil text
----@return string? message what cannot be encoded, and where it is
+---@return string? message what cannot be encoded, and where it is in the value
 M.encode = encoder.encode
 
 return M

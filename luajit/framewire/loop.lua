@@ -1,4 +1,4 @@
---- The event loop: a poller, timers and signals in one place.
+--- The event loop: combines a poller, timers and signals.
 --
 --   local loop = assert(require("framewire.loop").new())
 --   loop:after(1, function() print "one second later" end)
@@ -15,10 +15,10 @@ local timer = require "framewire.timer"
 
 local monotonic, ceil = time.monotonic, math.ceil
 
--- The shortest delay of a timer. It makes a timer wait until the known events are handled, so that a timer that keeps
--- restarting itself with no delay cannot block the loop.
+-- The shortest delay of a timer, in seconds. With it, the timer runs only in the loop's next round. So a timer that
+-- restarts itself without a delay cannot block the loop.
 local NEXT = 1e-7
--- A timer that is due in less than this many milliseconds is not worth a sleep.
+-- If a timer is due in less than this many milliseconds, the loop does not sleep before it.
 local SLACK = 0.01
 
 local Loop = {}
@@ -27,7 +27,7 @@ Loop.__index = Loop
 Loop.READ = poller.READ
 Loop.WRITE = poller.WRITE
 
--- Lets a plain function take the place of an object with `on_ready`.
+-- Wraps a plain function in an object with `on_ready`.
 local Watcher = {}
 Watcher.__index = Watcher
 
@@ -35,7 +35,7 @@ function Watcher:on_ready(readable, writable, broken)
   self.callback(readable, writable, broken)
 end
 
---- Calls back whenever a descriptor is ready.
+--- Calls `watcher` whenever a descriptor is ready.
 ---@param fd integer
 ---@param interest integer READ, WRITE, their sum, or 0
 ---@param watcher function|table a function, or an object with a method `on_ready`; it gets (readable, writable, broken)
@@ -71,7 +71,7 @@ function Loop:forget(fd)
   end
 end
 
---- Calls back once, after a time.
+--- Calls a function once, after a time.
 ---@param seconds number
 ---@param callback function
 ---@return table timer with a method `cancel`
@@ -81,29 +81,29 @@ function Loop:after(seconds, callback)
   return self.timers:add(at, callback)
 end
 
---- Starts a task: a coroutine in which the waiting methods of sockets let the loop continue. See framewire.task.
+--- Starts a task: a coroutine. While a method of a socket waits in a task, the loop continues. See framewire.task.
 ---@param body function
----@param ... any its arguments
+---@param ... any arguments of `body`
 ---@return table task with `join(timeout)`, `cancel(reason)`, and the field `done`
 function Loop:spawn(body, ...)
   return tasks.start(self, body, ...)
 end
 
---- Stops the running task for a time.
+--- Makes the running task sleep for a time.
 ---@param seconds number
 function Loop:sleep(seconds)
   tasks.sleep(seconds)
 end
 
---- Calls back repeatedly.
----@param seconds number between the calls
+--- Calls a function repeatedly.
+---@param seconds number time between the calls
 ---@param callback function
 ---@return table timer with a method `cancel`
 function Loop:every(seconds, callback)
   return self.timers:add(monotonic() + seconds, callback, seconds)
 end
 
---- Calls back when the process gets one of some signals, instead of the system's default action.
+--- Calls a function when the process gets one of these signals, instead of the system's default action.
 ---@param names string[] such as "INT", "TERM", "HUP", "WINCH"; see framewire.signal
 ---@param callback fun(name: string)
 ---@return true|nil ok
@@ -121,13 +121,13 @@ function Loop:on_signal(names, callback)
   end)
 end
 
--- Separate from `run`, so that the compiler sees a loop over the ready descriptors and nothing else.
+-- Calls the watchers of the ready descriptors. A separate function, so that LuaJIT compiles this loop alone.
 local function dispatch(self, count)
   local watchers, source = self.watchers, self.poller
   for i = 0, count - 1 do
     local fd, readable, writable, broken = source:ready(i)
     local watcher = watchers[fd]
-    -- An earlier callback of this round may have removed it.
+    -- An earlier callback of this round may have removed the watcher.
     if watcher then watcher:on_ready(readable, writable, broken) end
   end
 end
@@ -159,7 +159,7 @@ function Loop:stop()
   self.running = false
 end
 
---- Frees what the loop holds. Watched descriptors still belong to their owners.
+--- Closes the loop's own descriptors, but not the descriptors that it watches.
 function Loop:close()
   for _, signals in ipairs(self.signals) do
     self:forget(signals.fd)
@@ -181,14 +181,14 @@ M.WRITE = poller.WRITE
 function M.new(options)
   local source, message = poller.new(options and options.poller)
   if not source then return nil, message end
-  -- sendfile has no flag that prevents this signal on a broken connection.
+  -- Ignores SIGPIPE. Otherwise, `sendfile` to a broken connection would end the process: no flag prevents this.
   if sys.SIGPIPE then ffi.C.signal(sys.SIGPIPE, ffi.cast("void *", 1)) end
   return setmetatable({
     poller = source,
     timers = timer.new(),
     watchers = {},
     signals = {},
-    --- Monotonic time of the last wake-up: exact enough for time-outs, and free.
+    --- Monotonic time of the last wake-up. It is exact enough for time-outs, and reading it needs no call.
     now = monotonic(),
     running = false,
     log = options and options.log or function(line) io.stderr:write(line, "\n") end,

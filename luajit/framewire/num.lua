@@ -1,4 +1,4 @@
---- Numbers and bytes: decimal and hexadecimal digits, unsigned words, powers of two.
+--- Numbers and bytes: decimal and hexadecimal digits, unsigned words, powers of two, rounding and grouping.
 
 local bit = require "bit"
 
@@ -6,16 +6,16 @@ local band, bor, lshift, rshift, tohex = bit.band, bit.bor, bit.lshift, bit.rshi
 
 local M = {}
 
---- Reads a string of decimal digits only: no sign, space or fraction.
+--- Reads a string that has only decimal digits: no sign, space or fraction.
 ---@param text string
----@return integer|nil value nil if it is not such a number or beyond 2^53
+---@return integer|nil value nil if there are other characters, or if the number is greater than 2^53
 function M.parse_decimal(text)
   if not text:find("^%d+$") then return nil end
   local value = tonumber(text)
   return value <= 9007199254740992 and value or nil
 end
 
---- The value of a hexadecimal digit's byte, or nil.
+--- The value of a hexadecimal digit, or nil.
 ---@param byte integer
 ---@return integer|nil
 function M.hex_value(byte)
@@ -25,14 +25,14 @@ function M.hex_value(byte)
   return nil
 end
 
---- Bytes as lower-case hexadecimal pairs.
+--- Bytes as hexadecimal digits in lower case, two for each byte.
 ---@param bytes string
 ---@return string
 function M.hex(bytes)
   return (bytes:gsub(".", function(c) return tohex(c:byte(), 2) end))
 end
 
---- A 32-bit result of the bit library as an unsigned number.
+--- Converts a 32-bit result of the bit library, which is signed, to an unsigned number.
 ---@param value integer
 ---@return integer 0 to 2^32-1
 function M.unsigned(value)
@@ -53,7 +53,7 @@ function M.write_u32(target, value)
   for i = 0, 3 do target[i] = band(rshift(value, i * 8), 255) end
 end
 
---- The lowest power of two that is not below a value.
+--- The smallest power of two that is greater than or equal to a value.
 ---@param value integer at least 1
 ---@return integer
 function M.power_of_two(value)
@@ -62,24 +62,24 @@ function M.power_of_two(value)
   return power
 end
 
---- Rounds to decimal places; halves go away from zero.
+--- Rounds to decimal places. Halves are rounded away from zero.
 ---@param value number
----@param places? integer 0 by default; negative ones round to tens, hundreds and so on
+---@param places? integer 0 by default; a negative number rounds to tens, hundreds and so on
 ---@return number
 function M.round(value, places)
   local factor = 10 ^ (places or 0)
   local scaled = math.abs(value) * factor
-  -- Beyond 2^52 there are no fractions to round.
+  -- From 2^52 on, doubles have no fractions.
   if scaled ~= scaled or scaled >= 4503599627370496 then return value end
-  -- A value such as 1.005 is stored as a little less; 15 digits say what was meant.
+  -- 1.005 is stored as a slightly smaller number. With 15 digits, it becomes the intended number again.
   scaled = tonumber(("%.15g"):format(scaled))
   local rounded = math.floor(scaled + 0.5) / factor
   return value < 0 and -rounded or rounded
 end
 
---- A number as people write it: 1,234,567.89.
+--- Formats a number for people: 1,234,567.89.
 ---@param value number
----@param places? integer digits after the point; as many as the number has by default
+---@param places? integer digits after the decimal point; by default, as many as the number has
 ---@param separator? string between thousands, "," by default
 ---@return string
 function M.group(value, places, separator)

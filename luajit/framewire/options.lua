@@ -1,7 +1,7 @@
---- Command lines. One table defines the options; parsing and help both use it.
+--- Parses command lines. A table defines the options, and also the text of --help.
 --
 --   local options = cli.read(arg, {
---     usage = "luajit demo.lua [options]", about = "Shows how.",
+--     usage = "luajit demo.lua [options]", about = "Says hello.",
 --     { "port", "N", "port to listen on", kind = "integer", default = 8080 },
 --     { "verbose", nil, "say more" },
 --   })
@@ -30,10 +30,11 @@ local function convert(option, text)
   return value
 end
 
---- Parses a command line without acting on it.
+--- Parses a command line. Prints nothing.
 ---@param arguments string[]
----@param spec table list of { name, value's name or nil, help text, kind = "integer", low =, high =, default = }
----@return table|nil values by name, defaults filled in; `help` if that was asked for
+---@param spec table list of options: { name, name of its value or nil, help text, kind = "integer", low =, high =,
+--- default = }
+---@return table|nil values by name, with defaults filled in; { help = true } if the command line asks for help
 ---@return string? message
 function M.parse(arguments, spec)
   local by_name, values = {}, {}
@@ -65,7 +66,7 @@ function M.parse(arguments, spec)
   return values
 end
 
---- Parses a program's command line. Prints the help or an error, and ends the program if it must.
+--- Parses a program's command line. For --help and for errors, prints the text and ends the program.
 ---@param arguments string[]
 ---@param spec table
 ---@return table values

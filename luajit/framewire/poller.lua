@@ -1,17 +1,19 @@
 --- Waits for many descriptors at once: one interface for epoll, kqueue, poll and WSAPoll.
 --
 -- A poller has these methods:
---   add(fd, interest), change(fd, interest), remove(fd)   true, or nil and a message
---   wait(milliseconds)                                    how many are ready; -1 waits forever
---   ready(i)                                              fd, readable, writable, broken; i from 0
+--   add(fd, interest), change(fd, interest), remove(fd)   return true, or nil and a message
+--   wait(milliseconds)                                    returns how many are ready; -1 waits forever
+--   ready(i)                                              returns fd, readable, writable, broken; i begins at 0
 --   close()
--- All are level-triggered: what is not read is reported again. `broken` means that nothing can be sent any more.
+-- All pollers are level-triggered: `wait` reports a descriptor again as long as it is ready. `broken` means that
+-- nothing can be sent any more.
 
 local sys = require "framewire.sys"
 
 local M = {}
 
---- Interest in reading, and in writing. Add them for both; 0 means neither.
+--- Bits of an interest: READ waits until the descriptor is readable, WRITE until it is writable. An interest of 0 waits
+--- for neither.
 M.READ = 1
 M.WRITE = 2
 

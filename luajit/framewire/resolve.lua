@@ -1,10 +1,11 @@
---- Names and addresses of hosts.
+--- Finds the addresses of a host name, and the host name of an address.
 --
 --   print(unpack(assert(resolve.addresses("localhost"))))   --> ::1  127.0.0.1
 --   print(resolve.name("127.0.0.1"))                        --> localhost
 --
--- The system can take seconds to answer. `addresses` and `name` wait for it. In a task, they look up on a thread and
--- let the loop continue meanwhile; `addresses_on` and `name_on` do the same with a callback.
+-- A look-up can take seconds. `addresses` and `name` block until it is complete; but in a task, they use another
+-- thread, and the loop continues meanwhile. `addresses_on` and `name_on` also use another thread, and call a function
+-- with the result.
 
 local ffi = require "ffi"
 local sys = require "framewire.sys"
@@ -16,11 +17,11 @@ local M = {}
 
 local text_buffer = ffi.new("char[1025]")
 
---- The addresses of a name, as the system's functions want them.
+--- The addresses of a name, in the form that the system's functions take.
 ---@param name string
 ---@param port string|nil
 ---@param hints integer getaddrinfo's flags
----@return table[]|nil addresses each `family` and `bytes`
+---@return table[]|nil addresses each with `family` and `bytes`
 ---@return string? message
 function M.find(name, port, hints)
   local want = ffi.new("struct fw_addrinfo")
@@ -38,7 +39,7 @@ function M.find(name, port, hints)
   return addresses
 end
 
--- The text of an address: its name or its number, by getnameinfo's flags.
+-- The text of an address: a name or a number, depending on the flags for getnameinfo.
 local function describe(entry, flags)
   local address = ffi.cast("const struct fw_sockaddr *", entry.bytes)
   local status = net.getnameinfo(address, #entry.bytes, text_buffer, ffi.sizeof(text_buffer), nil, 0, flags)
@@ -70,7 +71,7 @@ local function look_up_name(address)
   return name
 end
 
---- Looks up on a thread, and calls back on a loop.
+--- Finds the addresses of a name on another thread, and then calls a function on the loop.
 ---@param loop table
 ---@param name string name or address
 ---@param callback fun(addresses: string[]|nil, message: string|nil)
@@ -90,7 +91,7 @@ function M.addresses_on(loop, name, callback)
   end, name)
 end
 
---- Looks up on a thread, and calls back on a loop.
+--- Finds the name of an address on another thread, and then calls a function on the loop.
 ---@param loop table
 ---@param address string
 ---@param callback fun(name: string|nil, message: string|nil)
@@ -104,7 +105,7 @@ function M.name_on(loop, address, callback)
   end, function(text) return require("framewire.resolve").name(text) end, address)
 end
 
--- Lets the running task wait for a function that calls back on its loop.
+-- Calls `start`, which takes a callback, and suspends the running task until the callback is called.
 local function wait(task, start, text)
   local ok, message = start(task.loop, text, function(...) task:wake(...) end)
   if not ok then return nil, message end

@@ -5,7 +5,7 @@
 --   local word = ffi.cast("volatile uint32_t *", block.data)
 --
 -- Be careful: in a loop that only reads such a word, LuaJIT moves the read out of the loop, even with `volatile`, and
--- the loop never ends. Any call of a C function inside the loop makes it read again; `shm.pause()` is one.
+-- the loop never ends. Call a C function in the loop, for example with `shm.pause()`: then LuaJIT reads the word again.
 
 local ffi = require "ffi"
 local sys = require "framewire.sys"
@@ -16,7 +16,7 @@ local memory = require(sys.shm_module)
 
 local M = {}
 
--- All that a process can address.
+-- The size of a process's address space.
 local MAX_SIZE = 2 ^ 47
 
 local Block = {}
@@ -29,7 +29,7 @@ local function check_name(name)
   return true
 end
 
--- An object of mapped memory, or what went wrong.
+-- Creates a block object from the results of `memory.create` or `memory.open`. Passes on an error.
 local function made(data, size, handle)
   if not data then return nil, size, handle end
   return setmetatable({ data = ffi.cast("uint8_t *", data), size = size, handle = handle }, Block)
@@ -40,7 +40,7 @@ end
 ---@param size integer bytes
 ---@return table|nil block with `data` (uint8_t *), `size` and `close()`
 ---@return string? message
----@return integer? number EEXIST if the name is taken
+---@return integer? number EEXIST if the name is in use
 function M.create(name, size)
   local ok, message = check_name(name)
   if not ok then return nil, message end
@@ -61,7 +61,8 @@ function M.open(name)
   return made(memory.open(name))
 end
 
---- Removes a name. Processes that have the block open keep it. On Windows, a name goes with the last block.
+--- Removes a name. Processes that have the block open can still use it. On Windows, this always fails: the system
+--- removes the name when the last process closes the block.
 ---@param name string
 ---@return true|nil ok
 ---@return string? message
@@ -71,16 +72,16 @@ function M.remove(name)
   return memory.remove(name)
 end
 
---- Puts zeros in place of mapped memory, so that addresses that a program has kept do no harm.
+--- Unmaps memory and maps zeros at the same addresses. So a program that still uses these addresses does not crash.
 ---@param data ffi.cdata* uint8_t *
 ---@param size integer
----@return any zeros keep it as long as the addresses may be used
+---@return any zeros keep this object as long as the addresses may be used
 function M.retire(data, size)
   return memory.retire(data, size)
 end
 
---- Closes the block. `data` becomes nil, and addresses that were made from it lead to zeros as long as the block's
---- object exists. The memory exists until every process has closed it and its name is removed.
+--- Closes the block. `data` becomes nil. As long as the block's object exists, addresses from the former `data` read as
+--- zeros. The memory exists until every process has closed it and its name is removed.
 function Block:close()
   if self.data == nil then return end
   self.zeros = memory.retire(self.data, self.size)
@@ -88,7 +89,7 @@ function Block:close()
   self.data, self.handle = nil, nil
 end
 
---- A call that does nothing, for the body of a loop that waits for a change of memory.
+--- Does nothing. Call it in a loop that waits for a change of memory; see above.
 function M.pause()
   C.abs(0)
 end
@@ -116,14 +117,14 @@ if not sys.futex_wait then
   end
 else
   local limit = ffi.new("struct fw_timespec")
-  -- Seconds; the kernel does not accept any number.
+  -- From this many seconds on, wait without a limit, because the kernel does not accept every number.
   local FOREVER = 2 ^ 31
 
-  --- Sleeps while a word has a value; returns at once if it has another.
+  --- Sleeps until `wake`, if a word has this value. Returns at once if it has another value.
   ---@param word ffi.cdata* pointer to 32 aligned bits of shared memory
   ---@param value integer
-  ---@param seconds? number longest wait; without it, forever
-  ---@return boolean woken false after the time; true means: read the word again
+  ---@param seconds? number longest wait; forever if left out
+  ---@return boolean woken false if the time is over; true: read the word again, it may have changed
   function M.wait(word, value, seconds)
     local timeout = nil
     if seconds and seconds < FOREVER then
@@ -137,7 +138,7 @@ else
 
   --- Wakes processes that sleep on a word.
   ---@param word ffi.cdata*
-  ---@param count? integer how many at most, 1 by default
+  ---@param count? integer the most processes to wake, 1 by default
   ---@return integer woken
   function M.wake(word, count)
     return sys.futex_wake(address(word), count or 1)

@@ -3,12 +3,12 @@
 --   print(show { name = "ball", at = { 3, 4 } })
 --   -- { at = { 3, 4 }, name = "ball" }
 
--- Words of the language, which cannot be the name of a field.
+-- Lua's reserved words, which cannot be names of fields.
 local WORDS = {}
 for word in ([[and break do else elseif end false for function goto if in local nil not or repeat return then true until
   while]]):gmatch("%a+") do WORDS[word] = true end
 
--- Longest table on one line.
+-- The longest text of a table that is written on one line.
 local LINE = 80
 
 local function plain(value)
@@ -23,7 +23,7 @@ local function name_of(key, text)
   return "[" .. text .. "]"
 end
 
--- Numbers first, then text, then everything else by how it looks.
+-- The order of keys: numbers, then strings, then all other keys in the order of their texts.
 local rank = { number = 1, string = 2 }
 
 local function keys_of(value, length)
@@ -62,7 +62,7 @@ end
 --- Returns a value as text. For a table that contains only strings, numbers, booleans and other such tables, the text
 -- is a Lua expression for the same table.
 ---@param value any
----@param depth? integer how many tables inside each other to show, 20 by default
+---@param depth? integer how many levels of nested tables to show, 20 by default
 ---@return string
 return function(value, depth)
   return write(value, depth or 20, "", {})

@@ -1,6 +1,6 @@
---- Signals as a descriptor to read, because Lua code must not run inside a signal handler. It is a signalfd on Linux
--- and a kqueue on macOS and BSD. From `open` on, the signals are blocked for the whole process. Threads and processes
--- that start later inherit that, and wait for them in the same way.
+--- Receives signals through a descriptor, because Lua code must not run inside a signal handler. The descriptor is a
+-- signalfd on Linux and a kqueue on macOS and BSD. `open` blocks the signals. Threads and processes that start later
+-- inherit the blocking, and can receive the signals through a descriptor too.
 
 local ffi = require "ffi"
 local sys = require "framewire.sys"
@@ -14,8 +14,8 @@ local RECEIVED = {
   "HUP", "INT", "QUIT", "USR1", "USR2", "ALRM", "TERM", "CHLD", "CONT", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ",
   "VTALRM", "PROF", "WINCH", "IO",
 }
--- The system does not let a program wait for the first two. The others mean that a program has failed, or that nobody
--- reads what it writes.
+-- Signals that a program can send but not wait for. The system does not allow it for the first two. The others are the
+-- effect of a program's own faults, or of writing to a closed pipe.
 local ONLY_SENT = { "KILL", "STOP", "ABRT", "BUS", "FPE", "ILL", "SEGV", "SYS", "TRAP", "PIPE" }
 
 local numbers, names, can_receive = {}, {}, {}
@@ -31,7 +31,8 @@ add(RECEIVED)
 add(ONLY_SENT)
 for _, name in ipairs(RECEIVED) do can_receive[name] = true end
 
---- Signal numbers by name. `open` does not accept KILL, STOP and those of a program's own faults.
+--- Signal numbers by name. `open` does not accept all of these: not KILL, STOP, PIPE, and signals of a program's own
+--- faults, such as SEGV.
 M.numbers = numbers
 
 --- Signal names by number.
@@ -68,7 +69,7 @@ function Signals:close()
   C.sigprocmask(sys.SIG_UNBLOCK, self.set, nil)
 end
 
---- Blocks signals and returns a descriptor that is readable when one has arrived.
+--- Blocks signals, and opens a descriptor that is readable when one of them has arrived.
 ---@param list string[] names without SIG
 ---@return table|nil signals with `fd`, `read()` and `close()`
 ---@return string? message
@@ -89,7 +90,7 @@ end
 ---@return string? message
 function M.send(pid, name)
   if not sys.open_signals then return nil, "signals are not supported on " .. sys.name end
-  -- To the system, 0 and negative numbers mean whole groups of processes.
+  -- The system sends the signal to a whole group of processes if the number is 0 or negative.
   if type(pid) ~= "number" or not (pid >= 1 and pid < 2 ^ 31) or pid % 1 ~= 0 then
     return nil, tostring(pid) .. " is not a process"
   end

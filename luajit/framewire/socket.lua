@@ -1,5 +1,5 @@
---- TCP sockets over IPv4 and IPv6. All are non-blocking; the methods that take a time-out wait for you. In a task of a
--- loop (framewire.task), they let the loop continue meanwhile.
+--- TCP sockets over IPv4 and IPv6. All sockets are non-blocking, but methods that take a time-out can wait. While such
+-- a method waits in a task of a loop (framewire.task), the loop continues.
 --
 --   local listener = assert(socket.listen { host = "127.0.0.1", port = 8080 })
 --   local client = assert(socket.connect("localhost", 8080, 3))
@@ -33,7 +33,7 @@ local function generic(address)
   return ffi.cast("struct fw_sockaddr *", address)
 end
 
---- The text and the port of an address, or the path of a unix socket.
+--- Returns an address as text and its port; for a unix socket, its path and 0.
 ---@param given ffi.cdata* struct fw_sockaddr_storage
 ---@return string|nil address
 ---@return integer port
@@ -52,7 +52,7 @@ end
 ---@param hosts string|string[]
 ---@param port integer
 ---@param hints integer getaddrinfo's flags
----@return table[]|nil addresses each `family` and `bytes`
+---@return table[]|nil addresses each with `family` and `bytes`
 ---@return string? message
 function M.find_all(hosts, port, hints)
   if type(port) ~= "number" or not (port >= 0 and port <= 65535) or port % 1 ~= 0 then
@@ -67,7 +67,7 @@ function M.find_all(hosts, port, hints)
   end
   for _, host in ipairs(hosts) do
     local names = { host }
-    -- Looking up a name must not stop the loop.
+    -- In a task, `resolve.addresses` uses another thread, because the loop must not stop during the look-up.
     if tasks.current() then
       names, message = resolve.addresses(host)
     end
@@ -81,7 +81,7 @@ local function address_of(entry)
   return ffi.cast("const struct fw_sockaddr *", entry.bytes), #entry.bytes
 end
 
--- In seconds. poll takes an int of milliseconds, so a longer wait calls it several times.
+-- In seconds. A longer wait calls poll several times, because poll takes milliseconds in an int.
 local LONGEST_POLL = 60
 
 local function set_option(fd, level, name, value)
@@ -89,7 +89,7 @@ local function set_option(fd, level, name, value)
   return net.setsockopt(fd, level, name, int_box, 4) == 0
 end
 
---- Wraps a descriptor from another function. It must be non-blocking.
+--- Creates a socket object for an open descriptor, which must be non-blocking.
 ---@param fd integer
 ---@return table socket
 function M.wrap(fd)
@@ -97,7 +97,7 @@ function M.wrap(fd)
 end
 
 --- Opens a listening socket.
----@param options? table `port` (0: any free one), `host` ("127.0.0.1"; "::" or "0.0.0.0" for every interface),
+---@param options? table `port` (0: any free port), `host` ("127.0.0.1"; "::" or "0.0.0.0" for every interface),
 --- `backlog` (1024), `reuse_port` (several sockets share the port and its connections)
 ---@return table|nil socket
 ---@return string? message
@@ -110,7 +110,7 @@ function M.listen(options)
     if sys.after_socket then sys.after_socket(fd) end
     if sys.name ~= "windows" then set_option(fd, sys.SOL_SOCKET, sys.SO_REUSEADDR, 1) end
     if options.reuse_port and sys.SO_REUSEPORT then set_option(fd, sys.SOL_SOCKET, sys.SO_REUSEPORT, 1) end
-    -- Connections inherit this from their listener.
+    -- Accepted connections inherit this option.
     set_option(fd, sys.IPPROTO_TCP, sys.TCP_NODELAY, 1)
     local address, length = address_of(entry)
     if net.bind(fd, address, length) ~= 0 or net.listen(fd, options.backlog or 1024) ~= 0 then
@@ -129,7 +129,7 @@ function M.listen(options)
   return nil, ("cannot listen on %s port %s: %s"):format(tostring(host), tostring(port), message), number
 end
 
--- Starts a connection to the next address that does not fail at once.
+-- Tries the remaining addresses in order, until starting a connection does not fail at once.
 local function start_next(socket)
   local message, number = "no address is left", nil
   while socket.addresses[1] do
@@ -151,10 +151,11 @@ local function start_next(socket)
   return nil, message, number
 end
 
---- Starts a connection and returns at once. When the socket is writable, the connection is made or has failed.
----@param host string|string[] name or address, or several, of which one is enough
+--- Starts a connection and returns at once. The socket becomes writable when the connection is established or has
+--- failed.
+---@param host string|string[] a name or an address, or a list of alternatives
 ---@param port integer
----@return table|nil socket call its `connected` when it is writable
+---@return table|nil socket when it is writable, call its method `connected`
 ---@return string? message
 function M.start_connect(host, port)
   local addresses, message = M.find_all(host, port, sys.AI_NUMERICSERV)
@@ -167,9 +168,9 @@ function M.start_connect(host, port)
   return socket
 end
 
---- After a failed connection: starts one to the next address of the name. The descriptor changes, so stop watching it
---- before this call, and watch the new one afterwards.
----@return true|nil ok nil if there is no other address, or a connection to it fails at once
+--- After a failed connection: starts a connection to the next address. The descriptor changes, so stop watching the old
+--- one before this call, and watch the new one afterwards.
+---@return true|nil ok nil if there are no more addresses, or if connections to all of them fail at once
 ---@return string? message
 function Socket:try_next()
   if not self.addresses then return nil, "this socket was not made by start_connect" end
@@ -177,9 +178,9 @@ function Socket:try_next()
   return start_next(self)
 end
 
---- Connects, and waits until the connection is made. Tries each address of the name in turn, and divides the remaining
---- time between them.
----@param host string|string[] name or address, or several, of which one is enough
+--- Connects, and waits until the connection is established. Tries the addresses one after the other. Each gets an equal
+--- share of the remaining time.
+---@param host string|string[] a name or an address, or a list of alternatives
 ---@param port integer
 ---@param timeout? number seconds, 5 by default
 ---@return table|nil socket
@@ -206,7 +207,7 @@ function M.connect(host, port, timeout)
   return nil, ("cannot connect to %s port %s: %s"):format(tostring(host), tostring(port), message)
 end
 
---- Whether a started connection has been made.
+--- Whether the connection of `start_connect` is established.
 ---@return true|nil ok
 ---@return string? message
 function Socket:connected()
@@ -219,9 +220,9 @@ function Socket:connected()
 end
 
 --- Accepts one connection.
----@param timeout? number seconds to wait for one; without it, `accept` does not wait
+---@param timeout? number seconds to wait for a connection; if left out, `accept` does not wait
 ---@return table|nil socket
----@return string? message "again" if none is waiting, or "timeout"
+---@return string? message "again" if no connection is waiting, or "timeout"
 function Socket:accept(timeout)
   local fd = sys.accept(self.fd)
   if fd >= 0 then return M.wrap(fd) end
@@ -232,7 +233,7 @@ function Socket:accept(timeout)
   return self:accept()
 end
 
---- Sends the part that fits into the system's buffer.
+--- Sends as many bytes as fit into the system's buffer.
 ---@param data string
 ---@param from? integer first byte to send, 1 by default
 ---@return integer|nil sent how many bytes
@@ -242,11 +243,12 @@ function Socket:send(data, from)
   local skip = (from or 1) - 1
   if not (skip >= 0 and skip <= #data) then error(("there is no byte %s in %d bytes"):format(from, #data), 2) end
   local sent, message, number = self:send_bytes(ffi.cast("const uint8_t *", data) + skip, #data - skip)
-  -- Not by a tail call: the caller may hold no other reference to the string.
+  -- This is not a tail call: during the call, `data` must keep the string alive, because the caller may have no other
+  -- reference to it.
   return sent, message, number
 end
 
---- Sends bytes from C memory, as far as they fit into the system's buffer.
+--- Sends bytes from C memory, as many as fit into the system's buffer.
 ---@param source ffi.cdata* uint8_t *
 ---@param length integer
 ---@return integer|nil sent how many bytes
@@ -259,7 +261,7 @@ function Socket:send_bytes(source, length)
   return sys.fail("send")
 end
 
---- Receives the bytes that are available into C memory.
+--- Receives the available bytes into C memory.
 ---@param target ffi.cdata* uint8_t *
 ---@param room integer how many bytes fit there, at least 1
 ---@return integer|nil count
@@ -291,7 +293,7 @@ end
 ---@return true|nil ready
 ---@return string? message "timeout"
 function Socket:wait(interest, timeout)
-  -- poll would ignore the descriptor -1, and wait.
+  -- Without this check, poll would ignore the descriptor -1 and wait.
   if self.fd < 0 then return nil, "the socket is closed" end
   local task = tasks.current()
   if task then return task:wait(self.fd, interest, timeout) end
@@ -308,9 +310,9 @@ function Socket:wait(interest, timeout)
   return nil, "timeout"
 end
 
---- Sends everything and waits if necessary.
+--- Sends everything, and waits if necessary.
 ---@param data string
----@param timeout? number seconds for all of it; forever if left out
+---@param timeout? number seconds for all of the data; forever if left out
 ---@return true|nil ok
 ---@return string? message
 function Socket:write(data, timeout)
@@ -330,7 +332,7 @@ function Socket:write(data, timeout)
   return true
 end
 
---- Receives something and waits for it if necessary.
+--- Receives at least one byte, and waits if necessary.
 ---@param limit? integer maximum number of bytes, 65,536 by default
 ---@param timeout? number seconds; forever if left out
 ---@return string|nil data
@@ -352,7 +354,7 @@ end
 ---@return integer port
 function Socket:name()
   length_box[0] = ffi.sizeof(storage)
-  ffi.fill(storage, ffi.sizeof(storage)) -- the path of a unix socket can be shorter than the last one, or missing
+  ffi.fill(storage, ffi.sizeof(storage)) -- otherwise, part of an earlier path of a unix socket could remain
   if net.getsockname(self.fd, generic(storage), length_box) ~= 0 then return sys.fail("getsockname") end
   return M.describe(storage)
 end
@@ -362,7 +364,7 @@ end
 ---@return integer port
 function Socket:peer()
   length_box[0] = ffi.sizeof(storage)
-  ffi.fill(storage, ffi.sizeof(storage)) -- the path of a unix socket can be shorter than the last one, or missing
+  ffi.fill(storage, ffi.sizeof(storage)) -- otherwise, part of an earlier path of a unix socket could remain
   if net.getpeername(self.fd, generic(storage), length_box) ~= 0 then return sys.fail("getpeername") end
   return M.describe(storage)
 end
@@ -390,7 +392,7 @@ function Socket:set(name, value)
   return true
 end
 
---- Ends sending; receiving continues.
+--- Closes the sending direction. The socket can still receive.
 function Socket:finish()
   net.shutdown(self.fd, sys.SHUT_WR)
 end

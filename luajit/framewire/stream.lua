@@ -1,5 +1,5 @@
---- Buffered streams on a loop: writing never waits, and a full buffer is reported, so that a program can stop reading
--- from one side while the other side is slow.
+--- Buffered streams on a loop. Writing never waits: bytes that the system does not accept yet wait in a buffer. If this
+-- buffer is full, `write` returns false, so that a program can stop reading until the other side has caught up.
 --
 --   streams.serve(loop, listener, {
 --     on_data = function(stream, data)
@@ -8,7 +8,7 @@
 --     on_drain = function(stream) stream:resume() end,
 --   })
 --
--- All writes of one callback go out in one send. What the system does not accept waits in memory.
+-- All writes of one callback are sent together.
 
 local bit = require "bit"
 local ffi = require "ffi"
@@ -17,9 +17,9 @@ local poller = require "framewire.poller"
 local sys = require "framewire.sys"
 
 local READ, WRITE = poller.READ, poller.WRITE
--- Bytes of one receive, and the most receives before others have their turn.
+-- The most bytes of one receive, and the most receives in a row before the loop serves other descriptors.
 local CHUNK, TURN = 65536, 4
--- Connections to accept before other work gets a turn, and seconds without accepting when descriptors have run out.
+-- The most connections to accept in a row, and the seconds of a pause in accepting when no descriptors are free.
 local ACCEPT_TURN, ACCEPT_PAUSE = 64, 0.1
 
 local chunk = ffi.new("uint8_t[?]", CHUNK)
@@ -28,6 +28,7 @@ local pool = buffer.pool(16384, 64)
 local Stream = {}
 Stream.__index = Stream
 
+-- Tells the loop which events the stream waits for.
 local function want(self)
   if self.fd < 0 or self.detached then return end
   local interest = 0
@@ -50,21 +51,22 @@ local function end_with(self, reason)
   if self.on_close then self:on_close(reason) end
 end
 
--- Watches the other side's progress while something is unsent. One timer serves until everything has been sent.
+-- Closes the stream if the other side accepts none of the unsent bytes for `stall_timeout` seconds; or, after `finish`,
+-- if it neither accepts nor sends anything. The timer runs until there is nothing to wait for.
 local function watch_progress(self)
   if self.timer or not self.stall_timeout then return end
-  local function look()
+  local function check()
     self.timer = nil
     if self.fd < 0 or self.unsent:length() == 0 and not self.finishing then return end
     local left = self.progress + self.stall_timeout - self.loop.now
     if left <= 0 then return end_with(self, "stalled") end
-    self.timer = self.loop:after(left, look)
+    self.timer = self.loop:after(left, check)
   end
   self.progress = self.loop.now
-  self.timer = self.loop:after(self.stall_timeout, look)
+  self.timer = self.loop:after(self.stall_timeout, check)
 end
 
--- Sends what the system accepts.
+-- Sends as many bytes as the system accepts.
 local function flush(self)
   local unsent = self.unsent
   self.blocked = nil
@@ -100,17 +102,18 @@ local function flush(self)
   end
 end
 
---- Sends bytes, now or when the other side takes them.
+--- Sends bytes, now or when the other side is ready for them.
 ---@param data string
----@return boolean|nil more true: continue; false: the buffer is full, wait for `on_drain`; nil: nothing was accepted
----@return string? message "closed", "finished", or "too much unsent"; the last one also closes the stream
+---@return boolean|nil more true: continue; false: the bytes were accepted, but the buffer is now full, so wait for
+--- `on_drain`; nil: the bytes were not accepted
+---@return string? message "closed", "finished", or "too much unsent", which also means that the stream is closed
 function Stream:write(data)
   if type(data) ~= "string" then return nil, "a stream writes strings, not values of type " .. type(data) end
   return self:write_bytes(data, #data)
 end
 
 --- Sends bytes from C memory, as `write` does.
----@param source ffi.cdata*|string uint8_t *; a string as it is, because a pointer would not keep it alive
+---@param source ffi.cdata*|string uint8_t *; pass a string itself, because a pointer would not keep the string alive
 ---@param length integer
 ---@return boolean|nil more
 ---@return string? message
@@ -124,7 +127,7 @@ function Stream:write_bytes(source, length)
     return nil, "too much unsent"
   end
   if unsent.start > CHUNK and unsent.start > before then
-    -- Otherwise the memory of a stream that is never empty would grow without an end.
+    -- Without this, the buffer of a stream that is never empty would grow without limit.
     ffi.C.memmove(unsent.data, unsent.data + unsent.start, before)
     unsent.start, unsent.stop = 0, before
   end
@@ -138,7 +141,7 @@ function Stream:write_bytes(source, length)
   return not self.full
 end
 
---- How many bytes wait in memory.
+--- How many bytes wait to be sent.
 ---@return integer
 function Stream:pending()
   return self.unsent:length()
@@ -150,7 +153,7 @@ function Stream:pause()
   want(self)
 end
 
---- Receives again.
+--- Continues to receive.
 function Stream:resume()
   self.paused = false
   if self.detached then
@@ -162,19 +165,20 @@ function Stream:resume()
   if self.socket.buffered and self.fd >= 0 then self:receive_later() end
 end
 
---- Sends the rest and then the end of the stream. It closes when the other side has ended too.
+--- Sends the remaining bytes and then the end of the stream. The stream closes when the other side has finished too.
 function Stream:finish()
   if self.fd < 0 or self.finishing then return end
   self.finishing = "wanted"
   if not self.corked then flush(self) end
 end
 
---- Closes at once; what is unsent is lost.
+--- Closes the stream at once. Unsent bytes are lost.
 function Stream:close()
   end_with(self)
 end
 
---- Writes everything that this stream receives to another one, as fast as that one takes it, and then its end.
+--- Writes everything that this stream receives to `target`, at the speed of `target`. When this stream ends, finishes
+--- `target`.
 ---@param target table stream
 function Stream:pipe(target)
   self.on_data = function(_, data)
@@ -209,7 +213,7 @@ local function receive(self)
       return end_with(self, message)
     end
   end
-  -- The loop does not see bytes that TLS has decoded already.
+  -- TLS may have decoded more bytes already, for which the descriptor does not become readable.
   if self.socket.buffered then self:receive_later() end
 end
 
@@ -237,7 +241,8 @@ function Stream:on_ready(readable, writable, broken)
   if not broken or self.fd < 0 then return end
   if self.ended then return end_with(self, "the other side has gone") end
   if self.paused then
-    -- The system would report this without an end. What can still be received waits for `resume`.
+    -- The system would report the broken connection again and again. `resume` watches the descriptor again and receives
+    -- the remaining bytes.
     self.detached = true
     self.loop:forget(self.fd)
   end
@@ -246,11 +251,11 @@ end
 local defaults = {
   --- With more unsent bytes than this, `write` returns false.
   high_water = 262144,
-  --- With this many or fewer, `on_drain` is called after that.
+  --- After that, `on_drain` is called when there are only this many left.
   low_water = 65536,
-  --- With more than this, the stream is closed: nobody looked at the result of `write`.
+  --- With more than this, the stream is closed, because the program ignores the result of `write`.
   max_unsent = 16777216,
-  --- Seconds in which the other side takes nothing of what is unsent before the stream is closed; false: no limit.
+  --- The stream is closed if the other side accepts no unsent byte for this many seconds; false: no limit.
   stall_timeout = 30,
 }
 
@@ -280,7 +285,7 @@ end
 
 local M = {}
 
--- Makes a stream of settings that have been read.
+-- Creates a stream with the settings from `read_options`.
 local function start(loop, socket, settings)
   local self = setmetatable({
     loop = loop,
@@ -292,22 +297,22 @@ local function start(loop, socket, settings)
     low_water = settings.low_water,
     max_unsent = settings.max_unsent,
     stall_timeout = settings.stall_timeout,
-    --- Whether the caller waits for `on_drain`.
+    --- Whether `write` has returned false, so `on_drain` must be called later.
     full = false,
-    --- What the socket waits for before it can send more: nil, WRITE, or READ (with TLS).
+    --- The event after which the socket can send more: WRITE or, with TLS, READ. nil if it can send now.
     blocked = nil,
-    --- Whether the socket must be writable before it can receive (with TLS).
+    --- Whether the socket must become writable before it can receive (only with TLS).
     starved = false,
     --- Whether writes are collected because a callback runs.
     corked = false,
     paused = false,
-    --- Whether the loop does not watch the socket, because it is broken and paused.
+    --- Whether the loop does not watch the socket, because the connection is broken and the stream is paused.
     detached = false,
     --- Whether the other side has finished.
     ended = false,
-    --- nil, "wanted", or "done" when the end has been sent.
+    --- nil; "wanted" after `finish`; "done" when the end of the stream has been sent.
     finishing = nil,
-    --- When the other side last took something.
+    --- When the other side last accepted bytes.
     progress = loop.now,
     timer = nil,
     on_data = settings.on_data,
@@ -322,14 +327,14 @@ local function start(loop, socket, settings)
   return self
 end
 
---- Puts a connected socket on a loop. It belongs to the stream from then on.
+--- Creates a stream from a connected socket. From then on, use only the stream and not the socket.
 ---@param loop table
 ---@param socket table
 ---@param options? table callbacks, each with the stream as first argument: `on_data(stream, data)`; `on_end`: the other
---- side has finished, by default the stream finishes too; `on_drain`: `low_water` is reached after a `write` that
---- returned false; `on_close(stream, reason)`: once, with a reason if nobody asked for it ("stalled", "too much
---- unsent", or an error). Limits: `high_water` (262144 bytes), `low_water` (65536), `max_unsent` (16777216),
---- `stall_timeout` (30 s)
+--- side has finished (by default, the stream then finishes too); `on_drain`: after a `write` that returned false, the
+--- buffer has emptied to `low_water`; `on_close(stream, reason)`: the stream is closed. The reason is nil if the
+--- program or both sides ended the stream, otherwise "stalled", "too much unsent" or an error. Limits: `high_water`
+--- (262144 bytes), `low_water` (65536), `max_unsent` (16777216), `stall_timeout` (30 s)
 ---@return table|nil stream
 ---@return string? message
 function M.new(loop, socket, options)
@@ -338,11 +343,11 @@ function M.new(loop, socket, options)
   return start(loop, socket, settings)
 end
 
---- Accepts connections and makes each one a stream.
+--- Accepts connections and creates a stream for each.
 ---@param loop table
 ---@param listener table socket from `socket.listen`
 ---@param options table as for `new`; and `on_open(stream)`, called first
----@return table|nil server with `stop()`, which accepts no more
+---@return table|nil server has a method `stop()`, after which no more connections are accepted
 ---@return string? message
 function M.serve(loop, listener, options)
   local settings, message = read_options(options)
@@ -356,7 +361,7 @@ function M.serve(loop, listener, options)
         if not stream then socket:close() elseif settings.on_open then settings.on_open(stream) end
       else
         if number == sys.EMFILE or number == sys.ENFILE then
-          -- The listener stays readable meanwhile, and the loop would never sleep.
+          -- No descriptors are free, so the listener stays readable. Without a pause, the loop would never sleep.
           loop:change(listener.fd, 0)
           loop:after(ACCEPT_PAUSE, function()
             if not server.stopped then loop:change(listener.fd, READ) end

@@ -17,7 +17,7 @@ end
 
 local sys = require(file)
 
---- The last system error as a failed call's results: `return sys.fail("connect")`.
+--- Returns the results of a failed function, with a message about the last system error: `return sys.fail("connect")`.
 ---@param what string what was tried
 ---@return nil, string message, integer number
 function sys.fail(what)

@@ -1,5 +1,5 @@
---- Tasks: coroutines that wait on a loop. `loop:spawn(f)` starts one. In a task, the methods of sockets that wait (such
--- as `read`, `write`, `wait` and `connect`) let the loop continue meanwhile; outside of tasks they block as usual.
+--- Tasks: coroutines that run on a loop. `loop:spawn(f)` starts a task. While a task waits in a method of a socket,
+-- such as `read`, `write`, `wait` or `connect`, the loop continues. Outside of tasks, these methods block as usual.
 --
 --   loop:spawn(function()
 --     local client = assert(socket.connect("127.0.0.1", 8080, 3))
@@ -7,8 +7,8 @@
 --     print(client:read(100, 1))
 --   end)
 --
--- A task that fails does not stop the loop. The error and its traceback go to `loop.log`, unless another task waits for
--- it in `join`.
+-- A task that fails does not stop the loop. The error and its traceback go to `loop.log`, unless another task waits in
+-- `join` for the task that failed.
 
 local poller = require "framewire.poller"
 local time = require "framewire.time"
@@ -22,17 +22,17 @@ Task.__index = Task
 
 -- Tasks by their coroutine.
 local tasks = setmetatable({}, { __mode = "k" })
--- What tasks wait for, by descriptor.
+-- The `Wait` objects of the descriptors for which tasks wait, by descriptor.
 local waits = {}
--- Passed to a task that has been cancelled, instead of what it waits for.
+-- Marks the values that resume a task to cancel it.
 local CANCELLED = {}
--- Seconds that no wait lasts.
+-- A wait of this many seconds or more has no time-out.
 local FOREVER = 1e9
 
 local M = {}
 
 --- The task that runs now.
----@return table|nil task nil outside of tasks, and in a coroutine that a task has made itself
+---@return table|nil task nil outside of tasks, and in a coroutine that a task has created
 function M.current()
   local thread = running()
   return thread and tasks[thread]
@@ -48,7 +48,7 @@ local function finish(task, ok, ...)
   else
     task.count = 1
     task.results = { debug.traceback(task.thread, tostring((...))) }
-    -- Not at once, because a task that has just been started can still be joined.
+    -- The error is logged in the loop's next round: until then, another task may call `join`.
     task.loop:after(0, function()
       if not (task.joined or task.cancelled) then task.loop.log("a task failed: " .. task.results[1]) end
     end)
@@ -68,8 +68,8 @@ end
 
 local expire
 
--- Calls `expire` at the deadline. One timer serves many waits: it stays when a wait ends early, and finds out later
--- whether another deadline is due.
+-- Makes a timer call `expire` at the deadline. If a wait ends before its deadline, its timer is kept for the next wait.
+-- `expire` checks whether the current deadline has passed.
 local function arm(task)
   local timer, deadline = task.timer, task.deadline
   if timer then
@@ -94,7 +94,7 @@ local function continue(first, ...)
   return first, ...
 end
 
--- Stops the running task until something resumes it. Returns what that passes.
+-- Suspends the running task until `resume`. Returns the values that `resume` got.
 local function suspend(task, reason, seconds)
   local pending = task.pending
   if pending and pending[1] == CANCELLED then
@@ -110,7 +110,7 @@ local function suspend(task, reason, seconds)
   return continue(coroutine.yield())
 end
 
--- The tasks that wait for one descriptor: one can read while another writes.
+-- The tasks that wait for one descriptor: at most one to read and one to write. Both can be the same task.
 local Wait = {}
 Wait.__index = Wait
 
@@ -128,7 +128,7 @@ local function update(wait)
   end
 end
 
--- Removes a task that no longer waits.
+-- Called when a task no longer waits for the descriptor.
 function Wait:leave(task)
   if self.reads == task then self.reads = nil end
   if self.writes == task then self.writes = nil end
@@ -150,7 +150,7 @@ end
 --- Waits until a descriptor is ready. Only the running task can call this.
 ---@param fd integer
 ---@param interest integer READ, WRITE or their sum
----@param timeout? number seconds; without it, as long as it takes
+---@param timeout? number seconds; forever if left out
 ---@return true|nil ready
 ---@return string? message "timeout", or "closed" if the socket has been closed meanwhile
 function Task:wait(fd, interest, timeout)
@@ -172,7 +172,7 @@ function Task:wait(fd, interest, timeout)
   return suspend(self, wait, timeout)
 end
 
---- Lets tasks know that a descriptor is about to be closed. Their waits end with "closed".
+--- Must be called before a descriptor is closed. The waits of tasks for this descriptor end with "closed".
 ---@param fd integer
 function M.closing(fd)
   local wait = waits[fd]
@@ -184,9 +184,9 @@ function M.closing(fd)
   if writer and writer ~= reader then writer:wake(nil, "closed") end
 end
 
---- Stops the running task until `wake` is called on it. A `wake` before that is not lost.
----@param timeout? number seconds; without it, as long as it takes
----@return any ... what was passed to `wake`; or nil and "timeout"
+--- Suspends the running task until something calls its `wake`. If `wake` has been called before, returns at once.
+---@param timeout? number seconds; forever if left out
+---@return any ... the arguments of `wake`; or nil and "timeout"
 function Task:suspend(timeout)
   if M.current() ~= self then error("only a task itself can call suspend", 2) end
   local pending = self.pending
@@ -197,7 +197,7 @@ function Task:suspend(timeout)
   return suspend(self, true, timeout)
 end
 
--- Lets a waiting task continue in the loop's next round with the values that are pending then.
+-- Makes a waiting task continue in the loop's next round, with the values that are then in `pending`.
 local function schedule(task)
   if type(task.waiting) == "table" then task.waiting:leave(task) end
   task.waiting, task.deadline = nil, nil
@@ -207,7 +207,7 @@ local function schedule(task)
   end)
 end
 
---- Lets a suspended task continue, in the loop's next round.
+--- Makes a suspended task continue in the loop's next round.
 ---@param ... any the results of its `suspend`
 function Task:wake(...)
   if self.done or self.pending then return end
@@ -215,7 +215,7 @@ function Task:wake(...)
   if self.waiting then schedule(self) end
 end
 
---- Ends a task: what it waits for, or waits for next, fails with an error, which it may catch to clean up.
+--- Cancels a task: its current or next wait raises an error. The task may catch the error to clean up.
 ---@param reason? string the error, "cancelled" by default
 function Task:cancel(reason)
   if self.done then return end
@@ -224,10 +224,11 @@ function Task:cancel(reason)
   if self.waiting then schedule(self) end
 end
 
---- Waits in a task until another task has ended. Outside of tasks, returns the results of a task that has ended.
----@param timeout? number seconds; without it, as long as it takes
----@return boolean|nil ok false if it failed; nil if it has not ended
----@return any ... its results; the error with a traceback; or "timeout"
+--- Waits until this task has ended, and returns its results. Another task can wait; outside of tasks, `join` returns
+--- the results only if the task has already ended.
+---@param timeout? number seconds; forever if left out
+---@return boolean|nil ok false if the task failed; nil if it has not ended
+---@return any ... the task's results; the error with a traceback; or "timeout"
 function Task:join(timeout)
   local me = M.current()
   if not self.done then
@@ -252,7 +253,7 @@ function Task:join(timeout)
   return self.ok, unpack(self.results, 1, self.count)
 end
 
---- Stops the running task for a time.
+--- Makes the running task sleep for a time.
 ---@param seconds number
 function M.sleep(seconds)
   local task = M.current()
@@ -263,25 +264,25 @@ end
 --- Starts a task. It runs at once, until it waits for the first time.
 ---@param loop table
 ---@param body function
----@param ... any its arguments
+---@param ... any arguments of `body`
 ---@return table task
 function M.start(loop, body, ...)
   local thread = coroutine.create(body)
   local task = setmetatable({
     loop = loop,
     thread = thread,
-    --- Whether it has ended, and then whether without an error.
+    --- Whether the task has ended; and then, in `ok`, whether it ended without an error.
     done = false,
     ok = nil,
-    --- What it waits for: an object with `leave`, or true.
+    --- While the task waits: a `Wait` object, or true if it waits for something other than a descriptor.
     waiting = nil,
-    --- When its wait ends with "timeout".
+    --- When the current wait ends with "timeout".
     deadline = nil,
     timer = nil,
-    --- What `wake` passed, until the task gets it.
+    --- The arguments of `wake` or `cancel`, until the task has received them.
     pending = nil,
     cancelled = false,
-    --- Whether another task waits for this one, or has got its results; and the tasks that wait.
+    --- Whether another task waits for this one, or has got its results. `joiners` lists the tasks that wait.
     joined = false,
     joiners = nil,
   }, Task)

@@ -3,7 +3,8 @@
 --   print "Press a key."
 --   print(terminal.key())                      -- "a", "enter", "up", "ctrl+x", "f5", "ü"
 --
--- `raw` makes keys arrive one by one and unseen, until `restore` or the end of the program, however it ends.
+-- In raw mode, each key arrives at once and is not shown. `raw` switches it on until `restore` or until the program
+-- ends, even if the program crashes.
 
 local bit = require "bit"
 local sys = require "framewire.sys"
@@ -11,7 +12,7 @@ local time = require "framewire.time"
 
 local M = {}
 
--- Seconds in which the rest of a key's bytes arrives. A lone escape means the key itself.
+-- How many seconds to wait for the remaining bytes of a key. An escape with no byte after it is the escape key.
 local REST = 0.05
 
 local input = sys.terminal
@@ -36,18 +37,18 @@ function M.size()
   return columns, rows
 end
 
--- What `raw` has changed, to put it back.
+-- The settings that `raw` has changed, for `restore`.
 local changed
 
---- Puts the terminal back as it was before `raw`.
+--- Restores the terminal's mode from before `raw`.
 function M.restore()
   if not changed then return end
   input.restore(changed)
   changed = nil
 end
 
---- Makes keys arrive one by one, and does not show them. The terminal is put back when the program ends.
----@param options? table `signals = false`: Ctrl+C, Ctrl+Z and Ctrl+\ are keys, too
+--- Switches raw mode on. When the program ends, the terminal's mode is restored.
+---@param options? table `signals = false`: Ctrl+C, Ctrl+Z and Ctrl+\ do not send signals, but arrive as keys
 ---@return true|nil ok
 ---@return string? message
 function M.raw(options)
@@ -56,7 +57,7 @@ function M.raw(options)
   local message
   changed, message = input.raw(not options or options.signals ~= false)
   if not changed then return nil, message end
-  -- The collector calls this at the end of the program, too.
+  -- The garbage collector calls `restore`, at the latest when the program ends normally.
   changed.guard = newproxy(true)
   getmetatable(changed.guard).__gc = M.restore
   return true
@@ -67,14 +68,15 @@ local CONTROL = {
   [127] = "backspace",
 }
 
--- The last bytes of the sequences that terminals send.
+-- Terminals send special keys as escape sequences. The last byte says which key it is. If it is "~", the number before
+-- it says which key it is.
 local LETTERS = { A = "up", B = "down", C = "right", D = "left", F = "end", H = "home", P = "f1", Q = "f2", R = "f3",
   S = "f4", Z = "shift+tab" }
 local NUMBERS = { [1] = "home", [2] = "insert", [3] = "delete", [4] = "end", [5] = "pageup", [6] = "pagedown",
   [7] = "home", [8] = "end", [11] = "f1", [12] = "f2", [13] = "f3", [14] = "f4", [15] = "f5", [17] = "f6", [18] = "f7",
   [19] = "f8", [20] = "f9", [21] = "f10", [23] = "f11", [24] = "f12" }
 
--- Shift, Alt and Ctrl come as a number.
+-- Adds the names of the modifiers Shift, Alt and Ctrl, which a sequence contains as one number.
 local function with_modifiers(name, number)
   local bits = (tonumber(number) or 1) - 1
   if bit.band(bits, 1) ~= 0 then name = "shift+" .. name end
@@ -89,7 +91,7 @@ local function next_byte(seconds)
   return input.read()
 end
 
--- The rest of a sequence that began with an escape.
+-- Reads the rest of a sequence that began with an escape. Returns the key's name.
 local function sequence()
   local byte = next_byte(REST)
   if not byte then return "escape" end
@@ -110,7 +112,7 @@ local function sequence()
   return name and with_modifiers(name, modifiers ~= "" and modifiers or nil) or "unknown"
 end
 
--- A character of several bytes.
+-- Reads the rest of a character, which may have several bytes.
 local function character(first)
   local length = first >= 0xf0 and 4 or first >= 0xe0 and 3 or first >= 0xc0 and 2 or 1
   local parts = { string.char(first) }
@@ -136,8 +138,8 @@ local function read_key(timeout)
   return character(byte)
 end
 
---- Waits for a key. Outside of raw mode, it is on for that time only. If the input is not a terminal, its characters
---- count as keys.
+--- Waits for a key. If raw mode is off, this function switches it on while it waits. If the input is not a terminal,
+--- each of its characters is a key.
 ---@param timeout? number seconds; forever if left out
 ---@return string|nil key a character, or a name such as "enter", "escape", "up", "f1", "ctrl+a", "alt+x", "shift+tab"
 ---@return string? message "timeout", or "closed" if the input has ended

@@ -1,9 +1,10 @@
---- A lasting connection that speaks mGBA-http's text protocol: `message<|END|>` out, `reply<|END|>` back.
+--- A connection to a script in mGBA that uses mGBA-http's text protocol: the client sends `message<|END|>` and gets
+-- `reply<|END|>`. If the connection is lost, the next message connects again.
 --
--- The protocol has no request numbers, so only one message is sent at a time. A connection whose reply is late is given
--- up, so a late reply is never taken for the next one. Messages wait in a bounded queue. Each has a deadline that
--- counts from its arrival there. A message that was sent when the connection broke is not repeated, because it may have
--- been performed.
+-- The protocol has no request ids, so only one message is sent at a time. If its reply is late, the connection is
+-- closed: otherwise, the late reply could be taken for the next message's reply. Other messages wait in a bounded
+-- queue. The time in the queue counts towards a message's time-out. If the connection breaks after a message was sent,
+-- the message is not sent again, because the script may already have performed it.
 
 local socket = require "framewire.socket"
 local time = require "framewire.time"
@@ -13,10 +14,10 @@ local monotonic = time.monotonic
 local M = {}
 
 local END, ERROR = "<|END|>", "<|ERROR|>"
--- The longest reply: a savestate as text is under 2 MiB.
+-- The longest reply in bytes. A savestate as text, for example, has less than 2 MiB.
 local REPLY_LIMIT = 8388608
 
---- Why a message failed.
+--- Kinds of errors, for the callback of `ask`.
 M.UNREACHABLE, M.TIMEOUT, M.BUSY, M.BAD = "unreachable", "timeout", "busy", "bad"
 
 local Link = {}
@@ -30,7 +31,7 @@ local function disconnect(self)
   self.socket, self.ready, self.pieces, self.received, self.tail = nil, false, {}, 0, ""
 end
 
--- Removes the oldest message and reports its result to its owner.
+-- Removes the oldest message and calls its callback.
 local function settle(self, reply, kind, message)
   local first = table.remove(self.queue, 1)
   self.sending = nil
@@ -40,13 +41,13 @@ end
 
 local pump
 
--- The connection is lost. Only the message that was sent fails with it.
+-- Called when the connection is lost or cannot be made. After a loss, only the message that was already sent fails.
 local function lose(self, message)
   local was_ready = self.ready
   disconnect(self)
   if #self.queue == 0 then return end
   if not was_ready then
-    -- Never connected: all waiting messages fail.
+    -- The connection could not be made, so all waiting messages fail.
     while self.queue[1] do settle(self, nil, M.UNREACHABLE, message) end
     return
   end
@@ -54,8 +55,8 @@ local function lose(self, message)
   pump(self)
 end
 
--- Searches for the end of a reply, which can be split over several pieces. Returns the reply and how many bytes came
--- after it; nil if there is no end yet.
+-- Adds a piece of received data. If the reply is complete, returns it and the number of bytes that came after it. The
+-- mark at its end can be split over several pieces. If the reply is not complete, returns nil.
 local function take_reply(self, data)
   local pieces = self.pieces
   local window = self.tail .. data
@@ -81,8 +82,9 @@ local function receive(self)
     local reply, rest = take_reply(self, data)
     if reply then
       self.pieces, self.received, self.tail = {}, 0, ""
-      -- Bytes after a reply belong to no message, so the connection cannot be trusted any longer. If Framewire's script
-      -- does not know the first message of a connection, it drops everything after it, and closes the connection later.
+      -- Close the connection in two cases. Bytes after a reply belong to no message, so later replies could be wrong.
+      -- And if Framewire's script does not know the first message of a connection, it answers with an error, ignores
+      -- the following messages, and closes the connection later.
       local is_lost = rest > 0 or self.fresh and reply == ERROR
       self.fresh = false
       if is_lost then disconnect(self) end
@@ -111,13 +113,13 @@ local function send(self)
   self.loop:change(self.socket.fd, self.loop.READ)
 end
 
-local attend
+local watch
 
--- The name can have another address.
+-- Tries the next address of the host's name.
 local function try_next(self, message)
   self.loop:forget(self.socket.fd)
   if not self.socket:try_next() then return lose(self, message) end
-  attend(self)
+  watch(self)
 end
 
 local function on_ready(self, readable, writable)
@@ -133,7 +135,7 @@ local function on_ready(self, readable, writable)
   if readable and self.socket then receive(self) end
 end
 
-function attend(self)
+function watch(self)
   local ok, message = self.loop:watch(self.socket.fd, self.loop.READ + self.loop.WRITE, function(readable, writable)
     on_ready(self, readable, writable)
   end)
@@ -145,7 +147,7 @@ local function connect(self)
   if not link then return lose(self, message) end
   self.socket, self.fresh = link, true
   self.connecting_since = monotonic()
-  attend(self)
+  watch(self)
 end
 
 -- Sends the oldest message, and connects first if necessary.
@@ -157,6 +159,7 @@ function pump(self)
   send(self)
 end
 
+-- Called when a message's time-out is over.
 local function expire(self, entry)
   for place, other in ipairs(self.queue) do
     if other == entry then
@@ -167,8 +170,8 @@ local function expire(self, entry)
         return pump(self)
       end
       table.remove(self.queue, place)
-      -- It was connecting for most of that time: nothing listens there. Otherwise it waited for earlier messages that
-      -- got no reply.
+      -- The message was not sent. If the link was connecting for most of the time, there is probably no script at the
+      -- address. Otherwise, the message waited for earlier messages that got no reply.
       local is_stuck = self.socket and not self.ready and monotonic() - self.connecting_since > self.timeout * 0.9
       if is_stuck then disconnect(self) end
       entry.callback(nil, is_stuck and M.UNREACHABLE or M.TIMEOUT, "no reply in time")
@@ -177,9 +180,11 @@ local function expire(self, entry)
   end
 end
 
---- Sends a message and calls back with its reply. If it fails at once, it calls back before this function returns.
+--- Sends a message and later calls a function with the reply. If the message fails at once, the function is called
+--- before `ask` returns.
 ---@param message string
----@param callback fun(reply: string|nil, kind: string|nil, message: string|nil) kind: UNREACHABLE, TIMEOUT, BUSY or BAD
+---@param callback fun(reply: string|nil, kind: string|nil, message: string|nil) gets the reply; or nil, the kind of the
+--- error (UNREACHABLE, TIMEOUT, BUSY or BAD) and its text
 function Link:ask(message, callback)
   if message:find(END, 1, true) then return callback(nil, M.BAD, "the message may not hold " .. END) end
   if #self.queue >= self.limit then
@@ -191,35 +196,33 @@ function Link:ask(message, callback)
   pump(self)
 end
 
---- Closes the connection; waiting messages fail.
+--- Closes the connection. Waiting messages fail.
 function Link:close()
   disconnect(self)
   while self.queue[1] do settle(self, nil, M.UNREACHABLE, "the link was closed") end
 end
 
---- Creates a link. It connects when the first message comes, and again when a message comes after the connection was
--- lost.
+--- Creates a link. `ask` connects when it is called first, and again after the connection was lost.
 ---@param loop table
 ---@param host string
 ---@param port integer
----@param options? table `timeout`: seconds for a reply (3); `limit`: messages that may wait (64)
+---@param options? table `timeout`: seconds to wait for a reply (3); `limit`: the most messages in the queue (64)
 ---@return table link
 function M.new(loop, host, port, options)
   options = options or {}
   return setmetatable({
     loop = loop, host = host, port = port,
     timeout = options.timeout or 3, limit = options.limit or 64,
-    --- Messages in order; the first may have been sent.
+    --- Messages in order. The first may have been sent; then `sending` has its bytes.
     queue = {},
-    --- The bytes of the first message after it was sent.
     sending = nil,
     socket = nil,
-    --- When the socket was created, and whether it is connected.
+    --- When the link began to connect, and whether it is connected.
     connecting_since = 0,
     ready = false,
-    --- Whether nothing has arrived on it yet.
+    --- Whether no reply has arrived on this connection yet.
     fresh = true,
-    --- The reply so far, its length, and its last bytes.
+    --- The received part of a reply, in pieces; its length; and its last bytes.
     pieces = {}, received = 0, tail = "",
   }, Link)
 end

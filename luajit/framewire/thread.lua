@@ -3,9 +3,10 @@
 --   local worker = assert(thread.start(function(a, b) return a + b end, 1, 2))
 --   print(worker:join())   --> true 3
 --
--- The function is passed as bytecode: it sees its arguments and the global table, but no variables from outside.
--- Arguments and results are strings, numbers, booleans and nil. Threads share memory by passing a block's name, or an
--- address as a number. This needs a LuaJIT that exports its C functions, as the `luajit` program does.
+-- The function is passed as bytecode, so it can use its arguments and global variables, but not local variables from
+-- outside of it. Arguments and results can be strings, numbers, booleans and nil. To share memory, pass the name of a
+-- block of shared memory, or an address as a number. This module needs a LuaJIT that exports its C functions, as the
+-- `luajit` program does.
 
 local ffi = require "ffi"
 local sys = require "framewire.sys"
@@ -39,8 +40,8 @@ local M = {}
 local Thread = {}
 Thread.__index = Thread
 
--- Runs in the new state, on the starting thread. Returns the address of a C function for the new thread to run, and a
--- function that returns the results afterwards.
+-- Runs in the new Lua state, but still on the thread that called `start`. Returns the address of a C function, which
+-- the new thread will run, and a Lua function that returns the results afterwards.
 local BOOTSTRAP = [[
 local path, code, notify = ...
 local ffi = require "ffi"
@@ -105,7 +106,7 @@ local function bytecode_of(main)
   return string.dump(main)
 end
 
--- Loads and runs the bootstrap with all arguments; leaves its two results on the state's stack.
+-- Runs BOOTSTRAP with all arguments. Leaves its two results on the stack of the new state.
 local function prepare(state, code, notify, count, ...)
   C.luaL_openlibs(state)
   C.lua_checkstack(state, count + 8)
@@ -121,7 +122,7 @@ local function prepare(state, code, notify, count, ...)
   return true
 end
 
--- Starts a thread that wakes a loop by `notify` when it ends.
+-- Starts a thread. When it ends, it wakes the loop of the descriptor `notify`, if this is not nil.
 local function start(notify, main, ...)
   local code, message = bytecode_of(main)
   if not code then return nil, message end
@@ -144,7 +145,7 @@ local function start(notify, main, ...)
 end
 
 --- Runs a function in a new thread.
----@param main function|string without variables from outside; or Lua source
+---@param main function|string a function that uses no local variables from outside of it; or Lua source
 ---@param ... any strings, numbers, booleans and nil
 ---@return table|nil thread with a method `join`
 ---@return string? message
@@ -152,9 +153,9 @@ function M.start(main, ...)
   return start(nil, main, ...)
 end
 
---- Runs a function in a new thread, and calls back on a loop when it has ended. The loop is free meanwhile.
+--- Runs a function in a new thread. When it has ended, calls `callback` on a loop, which is not blocked meanwhile.
 ---@param loop table
----@param callback function called with what `join` returns
+---@param callback function called with the results of `join`
 ---@param main function|string as for `start`
 ---@param ... any as for `start`
 ---@return true|nil ok
@@ -179,14 +180,14 @@ function M.start_on(loop, callback, main, ...)
   return nil, message
 end
 
---- Gives the processor to another thread or process that waits for it.
+--- Lets another thread or process use the processor, if one is waiting for it.
 function M.yield()
   sys.yield()
 end
 
 --- Waits for the thread to end.
----@return boolean ok whether its function returned; the error message follows if it failed
----@return any ... what it returned; other than strings, numbers and booleans become nil
+---@return boolean ok whether the thread's function returned without an error
+---@return any ... the function's results, or the error message; a result that is not a string, number or boolean is nil
 function Thread:join()
   local state = self.state
   if not state then return false, "the thread has been joined already" end
@@ -200,8 +201,8 @@ function Thread:join()
   return unpack(values, 1, count)
 end
 
--- These call into other Lua states. The compiler must not keep values of this state in registers or leave them
--- unfinished.
+-- These functions call into other Lua states, so LuaJIT must not compile them: during such a call, compiled code could
+-- have values of this state only in registers.
 for _, f in ipairs { prepare, start, M.start, M.start_on, Thread.join } do jit.off(f) end
 
 return M

@@ -18,7 +18,7 @@ else
     return tonumber(spec.sec) + tonumber(spec.nsec) * 1e-9
   end
 
-  --- A clock that never jumps, from an arbitrary start: for time-outs and measurements.
+  --- Time since an arbitrary start, on a clock that never jumps. For time-outs and measurements.
   ---@return number seconds
   function M.monotonic()
     return clock(sys.CLOCK_MONOTONIC)
@@ -36,7 +36,7 @@ else
     return clock(sys.CLOCK_PROCESS_CPUTIME_ID)
   end
 
-  --- Sleeps; a signal can end it early.
+  --- Sleeps. A signal can end the sleep early.
   ---@param seconds number
   function M.sleep(seconds)
     if seconds <= 0 then return end
@@ -47,8 +47,8 @@ else
 end
 
 --- The time at which a wait has to end.
----@param timeout? number seconds; nil to wait without an end
----@return number deadline as `monotonic` counts; math.huge without a time-out
+---@param timeout? number seconds; nil for no time-out
+---@return number deadline in the time of `monotonic`; math.huge without a time-out
 function M.deadline(timeout)
   if timeout == nil then return math.huge end
   if type(timeout) ~= "number" or timeout ~= timeout then
@@ -62,7 +62,7 @@ local months = { "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", 
 local month_number = {}
 for number, name in ipairs(months) do month_number[name] = number end
 
---- A time in HTTP's form, such as `Sun, 06 Nov 1994 08:49:37 GMT`, in any locale.
+--- A time in HTTP's format, such as `Sun, 06 Nov 1994 08:49:37 GMT`. It does not depend on the locale.
 ---@param seconds number since 1970
 ---@return string
 function M.http_date(seconds)
@@ -71,17 +71,17 @@ function M.http_date(seconds)
     days[t.wday], t.day, months[t.month], t.year, t.hour, t.min, t.sec)
 end
 
--- Days from 1970-01-01 to a date in the Gregorian calendar. Years begin in March here, which puts the leap day last and
--- makes the month's offset a straight line.
+-- Days from 1970-01-01 to a date in the Gregorian calendar. In this calculation, years begin in March, so the leap day
+-- is the last day of a year, and a linear formula gives the days before a month.
 local function days_since_1970(year, month, day)
   if month <= 2 then year, month = year - 1, month + 12 end
   local leaps = math.floor(year / 4) - math.floor(year / 100) + math.floor(year / 400)
   return 365 * year + leaps + math.floor((153 * (month - 3) + 2) / 5) + day - 719469
 end
 
---- Reads the preferred form of an HTTP date.
+--- Reads an HTTP date in the format of `http_date`.
 ---@param text string
----@return integer|nil seconds since 1970; nil for any other form
+---@return integer|nil seconds since 1970; nil for any other format
 function M.parse_http_date(text)
   local day, name, year, hour, minute, second =
     text:match("^%a%a%a, (%d%d) (%a%a%a) (%d%d%d%d) (%d%d):(%d%d):(%d%d) GMT$")

@@ -1,4 +1,5 @@
---- Timers: a heap ordered by time. A loop owns one and asks it how long to sleep. It uses no threads or signals.
+--- Timers: a heap ordered by time, without threads or signals. A loop has one heap, from which it knows how long it can
+-- sleep.
 
 local floor = math.floor
 
@@ -8,7 +9,7 @@ Timers.__index = Timers
 local Timer = {}
 Timer.__index = Timer
 
---- Stops a timer; does nothing if it has fired or was stopped before.
+--- Stops a timer. Does nothing if the timer has already fired or been stopped.
 function Timer:cancel()
   self.callback = nil
 end
@@ -75,7 +76,7 @@ function Timers:next()
   return heap[1] and heap[1].at
 end
 
---- Calls all that are due. Intervals that passed during a sleep are not made up for.
+--- Runs all timers that are due. If several intervals of a timer have passed, it runs only once.
 ---@param now number monotonic time
 function Timers:run(now)
   local heap = self.heap

@@ -1,10 +1,10 @@
---- TLS 1.2 and 1.3 by OpenSSL (libssl 3 or 1.1), an optional module: it fails to load where there is no OpenSSL.
+--- TLS 1.2 and 1.3, with OpenSSL (libssl 3 or 1.1). Without OpenSSL, `require` of this module fails.
 --
 --   local server = assert(tls.connect("example.org", 443))
 --   server:write("GET / HTTP/1.0\r\nHost: example.org\r\n\r\n", 5)
 --   print(server:read(65536, 5))
 --
--- The sockets have the methods of framewire.socket, so streams, tasks, the HTTP client and WebSockets work with them.
+-- The sockets have the methods of framewire.socket, so streams, tasks, the HTTP client and WebSockets can use them.
 
 local ffi = require "ffi"
 local poller = require "framewire.poller"
@@ -64,7 +64,7 @@ local crypto = load { "libcrypto.so.3", "libcrypto.so.1.1", "crypto" }
 local READ, WRITE = poller.READ, poller.WRITE
 local CHUNK = 65536
 
--- Constants of OpenSSL's headers; tests/tls.lua compares them with the C compiler's.
+-- Constants from OpenSSL's headers. tests/tls.lua compares them with the values that a C compiler finds.
 local constants = {
   SSL_ERROR_SSL = 1, SSL_ERROR_WANT_READ = 2, SSL_ERROR_WANT_WRITE = 3, SSL_ERROR_SYSCALL = 5,
   SSL_ERROR_ZERO_RETURN = 6,
@@ -77,13 +77,13 @@ local constants = {
 }
 local K = constants
 
--- OpenSSL's writes to a broken connection must fail with an error, not with the signal SIGPIPE.
+-- Ignores SIGPIPE, so that OpenSSL's writes to a broken connection return an error instead of ending the process.
 if sys.SIGPIPE then ffi.C.signal(sys.SIGPIPE, ffi.cast("void *", 1)) end
 
 local text_buffer = ffi.new("char[256]")
 local chunk = ffi.new("uint8_t[?]", CHUNK)
 
--- OpenSSL's own reason for the last failure.
+-- Returns OpenSSL's message about the last failure, or nil.
 local function reason()
   local code = crypto.ERR_get_error()
   crypto.ERR_clear_error()
@@ -99,10 +99,12 @@ end
 local Secure = {}
 Secure.__index = Secure
 
---- Received bytes can be in OpenSSL's buffer, where a poller does not see them.
+--- Marks sockets with a buffer of their own: OpenSSL can have received bytes for which a poller does not report the
+--- descriptor as readable.
 Secure.buffered = true
 
--- What a call's result means: "again" and what to wait for, "closed", or an error.
+-- Converts the result of a failed OpenSSL call. Returns nil and "again" with the interest to wait for, "closed", or an
+-- error.
 local function result(self, code, what)
   local kind = ssl.SSL_get_error(self.ssl, code)
   if kind == K.SSL_ERROR_WANT_READ then return nil, "again", READ end
@@ -124,12 +126,12 @@ local function result(self, code, what)
   return nil, what .. ": " .. text
 end
 
---- Sends bytes from C memory, as far as possible now.
+--- Sends bytes from C memory, as many as possible now.
 ---@param source ffi.cdata* uint8_t *
 ---@param length integer
 ---@return integer|nil sent
----@return string? message "again"
----@return integer? interest what to wait for: READ or WRITE
+---@return string? message "again" or an error
+---@return integer? interest with "again": what to wait for, READ or WRITE
 function Secure:send_bytes(source, length)
   if not self.ssl then return nil, "the socket is closed" end
   if length == 0 then return 0 end
@@ -144,7 +146,7 @@ end
 ---@param room integer
 ---@return integer|nil count
 ---@return string? message "again", "closed" or an error
----@return integer? interest what to wait for
+---@return integer? interest with "again": what to wait for
 function Secure:receive_into(target, room)
   if not self.ssl then return nil, "the socket is closed" end
   crypto.ERR_clear_error()
@@ -153,18 +155,19 @@ function Secure:receive_into(target, room)
   return result(self, got, "receive")
 end
 
---- Sends the part that can be sent now.
+--- Sends as many bytes as possible now.
 ---@param data string
 ---@param from? integer first byte to send, 1 by default
 ---@return integer|nil sent
----@return string? message "again"
----@return integer? interest
+---@return string? message "again" or an error
+---@return integer? interest with "again": what to wait for
 function Secure:send(data, from)
   if type(data) ~= "string" then error("a socket sends strings, not a " .. type(data), 2) end
   local skip = (from or 1) - 1
   if not (skip >= 0 and skip <= #data) then error(("there is no byte %s in %d bytes"):format(from, #data), 2) end
   local sent, message, interest = self:send_bytes(ffi.cast("const uint8_t *", data) + skip, #data - skip)
-  -- Not by a tail call: the caller may hold no other reference to the string.
+  -- This is not a tail call: during the call, `data` must keep the string alive, because the caller may have no other
+  -- reference to it.
   return sent, message, interest
 end
 
@@ -172,7 +175,7 @@ end
 ---@param limit? integer maximum number of bytes, 65,536 by default
 ---@return string|nil data
 ---@return string? message "again", "closed" or an error
----@return integer? interest
+---@return integer? interest with "again": what to wait for
 function Secure:receive(limit)
   limit = limit or CHUNK
   if limit < 1 or limit ~= limit then error(("a socket receives at least one byte, not %s"):format(limit), 2) end
@@ -190,9 +193,9 @@ function Secure:wait(interest, timeout)
   return self.socket:wait(interest, timeout)
 end
 
---- Sends everything and waits if necessary.
+--- Sends everything, and waits if necessary.
 ---@param data string
----@param timeout? number seconds for all of it; forever if left out
+---@param timeout? number seconds for all of the data; forever if left out
 ---@return true|nil ok
 ---@return string? message
 function Secure:write(data, timeout)
@@ -211,7 +214,7 @@ function Secure:write(data, timeout)
   return true
 end
 
---- Receives something and waits for it if necessary.
+--- Receives at least one byte, and waits if necessary.
 ---@param limit? integer maximum number of bytes
 ---@param timeout? number seconds; forever if left out
 ---@return string|nil data
@@ -237,20 +240,20 @@ function Secure:peer() return self.socket:peer() end
 --- Sets an option of the underlying socket; see framewire.socket.
 function Secure:set(name, value) return self.socket:set(name, value) end
 
---- The version in use.
+--- The version of TLS that the connection uses.
 ---@return string|nil version "TLSv1.3" or "TLSv1.2"
 function Secure:version()
   return self.ssl and ffi.string(ssl.SSL_get_version(self.ssl))
 end
 
---- The name of the server that the client asked for (SNI).
+--- The server name that the client sent (SNI).
 ---@return string|nil
 function Secure:server_name()
   local name = self.ssl and ssl.SSL_get_servername(self.ssl, K.TLSEXT_NAMETYPE_host_name)
   return name and name ~= nil and ffi.string(name) or nil
 end
 
---- Ends sending; receiving continues.
+--- Closes the sending direction. The socket can still receive.
 function Secure:finish()
   if self.ssl and not self.broken then
     crypto.ERR_clear_error()
@@ -268,7 +271,7 @@ function Secure:close()
   self.fd = -1
 end
 
--- Separate and not compiled: OpenSSL calls back into Lua from here, to choose a certificate.
+-- A separate function that LuaJIT must not compile, because OpenSSL calls a Lua function from it: `choose` below.
 local function step(handle)
   return ssl.SSL_do_handshake(handle)
 end
@@ -291,7 +294,7 @@ end
 local Context = {}
 Context.__index = Context
 
--- A TLS connection on a connected socket, before the handshake.
+-- Creates a TLS connection on a connected socket, without the handshake.
 local function new_secure(context, connected)
   local handle = ssl.SSL_new(context.handle)
   if handle == nil then return fail("TLS") end
@@ -306,9 +309,9 @@ local function is_address(host)
   return host:find("^%d+%.%d+%.%d+%.%d+$") ~= nil or host:find(":", 1, true) ~= nil
 end
 
---- Makes a connected socket a TLS client. The socket belongs to the result from then on.
+--- Performs the client's TLS handshake on a connected socket. From then on, use only the result and not the socket.
 ---@param connected table socket
----@param host string name or address that the server's certificate must have
+---@param host string the server's name or address, which its certificate must contain
 ---@param timeout? number seconds, 10 by default
 ---@return table|nil secure
 ---@return string? message
@@ -338,7 +341,7 @@ function Context:connect(connected, host, timeout)
   return nil, message
 end
 
---- Makes an accepted socket a TLS server. The socket belongs to the result from then on.
+--- Performs the server's TLS handshake on an accepted socket. From then on, use only the result and not the socket.
 ---@param accepted table socket
 ---@param timeout? number seconds, 10 by default
 ---@return table|nil secure
@@ -390,7 +393,7 @@ local function use_certificate(handle, options)
   return true
 end
 
--- Trusts a file of authorities, or those of the system.
+-- Trusts the certificate authorities in a file, or those of the system.
 local function trust(handle, ca)
   crypto.ERR_clear_error()
   if ca then
@@ -401,14 +404,15 @@ local function trust(handle, ca)
   return true
 end
 
--- Contexts by name, for each context that has several.
+-- For each server context that has certificates for several names: the contexts by name.
 local by_context = {}
 
 local function key_of(pointer)
   return tonumber(ffi.cast("uintptr_t", pointer))
 end
 
--- Chooses the certificate for the name that a client asks for. `argument` is the context of the server.
+-- OpenSSL calls this with the server name that a client has sent, to choose the certificate. `argument` is the server's
+-- context.
 local choose = ffi.cast("int (*)(void *, int *, void *)", function(handle, _, argument)
   local names = by_context[key_of(argument)]
   local name = ssl.SSL_get_servername(handle, K.TLSEXT_NAMETYPE_host_name)
@@ -442,9 +446,9 @@ end
 
 local M = { constants = constants }
 
---- Creates the settings of a client.
----@param options? table `ca`: file of the authorities to trust (PEM; the system's by default); `verify` (true): false
---- accepts any certificate; `certificate` and `key`: files that prove who the client is
+--- Creates a context: the settings of a client.
+---@param options? table `ca`: PEM file with the certificate authorities to trust (by default, those of the system);
+--- `verify` (true): false accepts any certificate; `certificate` and `key`: PEM files with the client's own certificate
 ---@return table|nil context with `connect(socket, host, timeout)`
 ---@return string? message
 function M.client(options)
@@ -467,10 +471,10 @@ function M.client(options)
   return setmetatable({ handle = handle, verifies = verifies }, Context)
 end
 
---- Creates the settings of a server.
----@param options table `certificate` and `key`: PEM files; `names`: other certificates by the name that the client asks
---- for ("*.example.org" for several), each with `certificate` and `key`; `ca`: clients must have a certificate of these
---- authorities
+--- Creates a context: the settings of a server.
+---@param options table `certificate` and `key`: PEM files; `names`: other certificates, by server name
+--- ("*.example.org" stands for several names), each with `certificate` and `key`; `ca`: PEM file with authorities:
+--- every client must have a certificate from one of them
 ---@return table|nil context with `accept(socket, timeout)`
 ---@return string? message
 function M.server(options)
@@ -494,15 +498,15 @@ function M.server(options)
   return context
 end
 
--- The settings made from each table of options.
+-- The contexts that `connect` has created, by table of options. `default` is the one without options.
 local contexts = setmetatable({}, { __mode = "k" })
 local default
 
 --- Connects, and checks the server's certificate.
 ---@param host string name or address
 ---@param port integer
----@param options? table as of `client`
----@param timeout? number seconds for everything, 10 by default
+---@param options? table as for `client`
+---@param timeout? number seconds for connecting and the handshake together, 10 by default
 ---@return table|nil secure
 ---@return string? message
 function M.connect(host, port, options, timeout)

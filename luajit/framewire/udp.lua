@@ -5,7 +5,7 @@
 --   other:send_to("hello", "127.0.0.1", 9000)
 --   print(one:read(1))   --> hello  127.0.0.1  and the other's port
 --
--- The methods that take a time-out wait for you. In a task of a loop, they let the loop continue meanwhile.
+-- Methods that take a time-out can wait. While such a method waits in a task of a loop, the loop continues.
 
 local ffi = require "ffi"
 local poller = require "framewire.poller"
@@ -15,9 +15,9 @@ local time = require "framewire.time"
 
 local net = sys.net
 local EAGAIN, EINTR = sys.EAGAIN, sys.EINTR
--- The largest payload of a datagram is smaller.
+-- Larger than every datagram, in bytes.
 local SIZE = 65536
--- Addresses of hosts that are remembered for each socket.
+-- The most host addresses in each socket's cache.
 local REMEMBERED = 256
 
 local storage = ffi.new("struct fw_sockaddr_storage")
@@ -31,7 +31,7 @@ local function generic(address)
   return ffi.cast("struct fw_sockaddr *", address)
 end
 
--- The address of a host as the system wants it. The last ones are remembered.
+-- The address of a host in the form that the system's functions take, from the cache if possible.
 local function address_of(self, host, port)
   local key = tostring(host) .. " " .. tostring(port)
   local bytes = self.known[key]
@@ -49,8 +49,8 @@ local function address_of(self, host, port)
   return nil, ("%s has no address of the kind that this socket uses"):format(host)
 end
 
---- Sends one datagram. It is sent as a whole or not at all, and nothing says whether it arrives.
----@param data string up to 65,507 bytes; beyond some 1,400 bytes the network divides it
+--- Sends one datagram. It is sent completely or not at all. UDP does not report whether it arrives.
+---@param data string up to 65,507 bytes; the network divides datagrams of more than about 1,400 bytes
 ---@param host string name or address
 ---@param port integer
 ---@return true|nil ok
@@ -66,10 +66,10 @@ function Udp:send_to(data, host, port)
   return sys.fail("sendto")
 end
 
---- Receives a datagram that has arrived.
+--- Receives a datagram that has already arrived.
 ---@return string|nil data
----@return string address of the sender; or, without data, "again" if there is nothing yet
----@return integer port of the sender
+---@return string address the sender's address; if `data` is nil, "again" (no datagram yet) or an error
+---@return integer port the sender's port
 function Udp:receive()
   length_box[0] = ffi.sizeof(storage)
   local got = tonumber(net.recvfrom(self.fd, chunk, SIZE, 0, generic(storage), length_box))
@@ -81,11 +81,11 @@ function Udp:receive()
   return ffi.string(chunk, got), socket.describe(storage)
 end
 
---- Receives a datagram and waits for it if necessary.
----@param timeout? number seconds; without it, as long as it takes
+--- Receives a datagram, and waits if necessary.
+---@param timeout? number seconds; forever if left out
 ---@return string|nil data
----@return string address of the sender; or, without data, "timeout"
----@return integer port of the sender
+---@return string address the sender's address; if `data` is nil, "timeout" or an error
+---@return integer port the sender's port
 function Udp:read(timeout)
   local deadline = time.deadline(timeout)
   while true do
@@ -130,9 +130,9 @@ end
 local M = {}
 
 --- Opens a socket.
----@param options? table `host` ("127.0.0.1": only this machine; "0.0.0.0" or "::": all), `port` (0: any free one),
---- `reuse_port` (several sockets share the port)
----@return table|nil udp with the field `fd` for a loop
+---@param options? table `host` ("127.0.0.1": only this machine; "0.0.0.0" or "::": all machines), `port` (0: any free
+--- port), `reuse_port` (several sockets share the port)
+---@return table|nil udp a loop can watch its field `fd`
 ---@return string? message
 function M.open(options)
   if not sys.SOCK_DGRAM then return nil, "UDP is not supported on " .. sys.name end

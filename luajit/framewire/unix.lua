@@ -1,5 +1,5 @@
---- Unix sockets: connections between processes of one machine, by a path instead of a port. They are the
--- same objects as those of framewire.socket, so streams, tasks, HTTP and WebSockets work with them.
+--- Unix sockets: connections between processes on one machine, with a path instead of a port. The functions return the
+-- same objects as framewire.socket, so streams, tasks, HTTP and WebSockets can use them.
 --
 --   local listener = assert(unix.listen("/run/user/1000/game.sock"))
 --   local client = assert(unix.connect("/run/user/1000/game.sock", 1))
@@ -16,7 +16,7 @@ local function missing()
   if not sys.AF_UNIX then return "unix sockets are not supported on " .. sys.name end
 end
 
--- A path as an address, and its length.
+-- Returns the C structure for a path, and its length.
 local function address_of(path)
   if type(path) ~= "string" or path == "" then return nil, "a unix socket needs a path" end
   local address = ffi.new("struct fw_sockaddr_un")
@@ -28,7 +28,7 @@ local function address_of(path)
   end
   address.family = sys.AF_UNIX
   ffi.copy(address.path, path, #path)
-  -- A name that begins with a zero byte is not a file, and ends with its last byte.
+  -- A path ends with a zero byte. A Linux name that is not a file begins with a zero byte instead; `length` is its end.
   local length = ffi.offsetof("struct fw_sockaddr_un", "path") + #path + (path:byte(1) == 0 and 0 or 1)
   return address, length
 end
@@ -71,7 +71,7 @@ function M.connect(path, timeout)
   return nil, ("cannot connect to %s: %s"):format(path, message), number
 end
 
--- Removes the file of a socket if no process listens on it any more.
+-- Removes the file of a socket if no process listens on it.
 local function remove_stale(path)
   local facts = files.facts(path, { follow = false })
   -- A connection to an ordinary file is refused too, but that file must not be removed.
@@ -84,8 +84,8 @@ local function remove_stale(path)
   end
 end
 
---- Listens on a path. The file of a listener that has ended is replaced.
----@param path string up to 107 bytes; on Linux, a name that begins with a zero byte is not a file
+--- Listens on a path. If there is a socket's file on which no process listens any more, it is replaced.
+---@param path string up to 107 bytes; on Linux, a name that begins with a zero byte does not create a file
 ---@param backlog? integer 1024 by default
 ---@return table|nil socket
 ---@return string? message
@@ -105,9 +105,9 @@ function M.listen(path, backlog)
   return socket.wrap(fd)
 end
 
---- Two sockets that are connected to each other.
+--- Creates two sockets that are connected to each other.
 ---@return table|nil one
----@return table|string other
+---@return table|string other the other socket, or a message
 function M.pair()
   local problem = missing()
   if problem then return nil, problem end

@@ -1,4 +1,5 @@
---- Checks UTF-8, at once or in pieces: no overlong forms, no surrogates, nothing above U+10FFFF.
+--- Checks whether bytes are UTF-8, also if they arrive in pieces. Overlong forms, surrogates and codes above U+10FFFF
+-- are not allowed.
 
 local bit = require "bit"
 local ffi = require "ffi"
@@ -9,8 +10,8 @@ local bytes_type = ffi.typeof("const uint8_t *")
 -- The highest bits of four bytes.
 local HIGH = bit.tobit(0x80808080)
 
--- States between two bytes: START; 1 to 3: that many continuation bytes must follow; E0, ED, F0, F4: the next byte
--- has narrower limits after that byte.
+-- States between two bytes. START: a character is complete. 1 to 3: this many continuation bytes must follow. E0, ED,
+-- F0 and F4: after this first byte, not every continuation byte is allowed.
 local START, E0, ED, F0, F4, INVALID = 0, 4, 5, 6, 7, 8
 
 -- The state after a byte: `after[state * 256 + byte]`.
@@ -43,7 +44,7 @@ local M = {}
 --- The state before the first byte, and after every complete character.
 M.START = START
 
---- The state after a byte that cannot be part of UTF-8 at its place.
+--- The state after a byte that is not allowed at its position.
 M.INVALID = INVALID
 
 --- Checks bytes that continue earlier ones.
@@ -66,14 +67,14 @@ function M.check(state, data, start, stop)
   return state
 end
 
---- Whether a string is UTF-8 as a whole.
+--- Whether a whole string is UTF-8.
 ---@param text string
 ---@return boolean
 function M.valid(text)
   return M.check(START, ffi.cast(bytes_type, text), 0, #text) == START
 end
 
---- A character as UTF-8.
+--- Encodes a character as UTF-8.
 ---@param code integer 0 to 0x10ffff
 ---@return string
 function M.char(code)

@@ -1,4 +1,4 @@
---- Changes of files and folders, as a descriptor to wait on.
+--- Watches files and folders, and reports their changes through a descriptor.
 --
 --   local changes = assert(watch.new())
 --   assert(changes:add("scripts"))
@@ -6,19 +6,20 @@
 --     for _, change in ipairs(changes:read()) do print(change.kind, change.path) end
 --   end)
 --
--- Kinds: "created", "changed", "deleted"; a file that is moved in or out is created or deleted. "changed" comes when a
--- writer closes the file. "overflow" says that some changes were lost: check the files yourself. On macOS and BSD
--- a folder reports "changed" with its own path, and the caller must find what changed in it.
+-- The kinds of changes are "created", "changed" and "deleted". A file that is moved into or out of a folder is reported
+-- as created or deleted. "changed" is reported when a program closes a file that it has written. "overflow" means that
+-- some changes were lost: check the files yourself. On macOS and BSD, a folder reports "changed" with its own path, and
+-- the program must find out what has changed in it.
 --
--- `changes:add(path, { recursive = true })` watches all folders in a folder too, also those that come later (Linux
--- only). What is in a new folder is reported as created; it may be complete already. "unwatched" names a folder that
--- cannot be watched, with a message.
+-- `changes:add(path, { recursive = true })` also watches all folders in a folder, and those that are created later
+-- (Linux only). Everything in a new folder is reported as created; its files may be complete already. "unwatched" means
+-- that a folder cannot be watched, and has a message.
 
 local sys = require "framewire.sys"
 
 local M = {}
 
---- Begins without any watched files.
+--- Creates a watch without any files.
 ---@return table|nil watch with `fd`, `add(path, options)`, `remove(path)`, `read()` (a list of { kind, path }) and
 --- `close()`
 ---@return string? message

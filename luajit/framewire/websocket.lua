@@ -15,8 +15,9 @@
 --   ws:send("hello")
 --   print(ws:receive(5))
 --
--- With callbacks, a WebSocket lives on a loop. Without them, `receive` waits for messages: it blocks, or in a task lets
--- the loop continue. Pings are answered by themselves; without callbacks, only while `receive` waits.
+-- With the callback `on_message`, a WebSocket runs on a loop. Without it, `receive` waits for messages: it blocks,
+-- except in a task, where the loop continues. Pings are answered automatically; without callbacks, only while `receive`
+-- waits.
 
 local ffi = require "ffi"
 local buffer = require "framewire.buffer"
@@ -31,9 +32,9 @@ local urls = require "framewire.http.url"
 local bytes_of = ffi.typeof("uint8_t[?]")
 local TEXT, BINARY, CLOSE, PING, PONG =
   protocols.TEXT, protocols.BINARY, protocols.CLOSE, protocols.PING, protocols.PONG
--- An output buffer larger than this is not kept.
-local SWOLLEN = 1048576
--- Bytes of the reply to a client's handshake.
+-- An output buffer that has grown larger than this is replaced by a small one.
+local MAX_KEPT_OUTPUT = 1048576
+-- The longest reply to a client's handshake, in bytes.
 local MAX_HEAD = 16384
 
 local out = buffer.new(4096)
@@ -41,19 +42,19 @@ local out = buffer.new(4096)
 local WebSocket = {}
 WebSocket.__index = WebSocket
 
--- Sends one frame. Results as of a stream's `write`.
+-- Sends one frame. Results as for a stream's `write`.
 local function send_frame(self, opcode, source, length)
   out:clear()
   self.protocol:frame(out, opcode, source, length)
   if self.stream then
     local more, message = self.stream:write_bytes(out.data, out.stop)
-    if out.size > SWOLLEN then out = buffer.new(4096) end
+    if out.size > MAX_KEPT_OUTPUT then out = buffer.new(4096) end
     return more, message
   end
-  -- A task that waits in the middle of a frame must not be overtaken by another task's frame.
+  -- If a task waits in the middle of sending a frame, another task's frame must be sent after it.
   local backlog = self.backlog
   backlog[#backlog + 1] = out:text()
-  if out.size > SWOLLEN then out = buffer.new(4096) end
+  if out.size > MAX_KEPT_OUTPUT then out = buffer.new(4096) end
   if self.is_writing then return true end
   self.is_writing = true
   local ok, message = true, nil
@@ -70,7 +71,7 @@ local function send_close(self, code, reason)
   return send_frame(self, CLOSE, payload, #payload)
 end
 
--- Calls a callback, if there is one. Its error ends this WebSocket, not the loop.
+-- Calls a callback, if there is one. An error in it closes this WebSocket, but does not stop the loop.
 local function call(self, callback, ...)
   if not callback then return end
   local ok, message = pcall(callback, self, ...)
@@ -85,7 +86,7 @@ local function call(self, callback, ...)
   end
 end
 
--- Notes the end, once. `code` 1006: without a closing frame.
+-- Stores that the WebSocket has ended, and calls `on_close`, once. The code 1006 means: without a closing frame.
 local function note_end(self, code, reason)
   if self.ended then return end
   self.ended, self.code, self.reason = true, code, reason
@@ -94,26 +95,26 @@ local function note_end(self, code, reason)
   call(self, self.on_close, code, reason)
 end
 
--- Ends the connection below after both closing frames, or after an error.
+-- Closes the underlying connection, after both closing frames or after an error.
 local function end_connection(self)
   if not self.stream then
     if not self.is_client then self.socket:finish() end
     return self.socket:close()
   end
-  -- The server closes first; a client waits for that.
+  -- The server closes the connection. A client waits for that, for `close_timeout` seconds at most.
   if not self.is_client then return self.stream:finish() end
   local stream = self.stream
   self.loop:after(self.close_timeout, function() stream:close() end)
 end
 
--- What the protocol calls; the methods `ping` and `close` of a WebSocket mean something else.
+-- The object whose methods the protocol calls. It is not the WebSocket itself, whose method `ping` sends a ping.
 local Owner = {}
 Owner.__index = Owner
 
 function Owner:message(data, is_text)
   local ws = self.ws
   if ws.on_message then
-    -- After its own closing frame, a WebSocket only waits for the other one.
+    -- After this side's closing frame, messages are dropped until the other side's closing frame.
     if not ws.close_sent then call(ws, ws.on_message, data, is_text) end
     return
   end
@@ -144,8 +145,8 @@ end
 
 --- Sends a message.
 ---@param data string
----@param is_text? boolean false: binary; a text must be UTF-8
----@return boolean|nil more on a loop, false if the client is slow: wait for `on_drain`; nil if it cannot be sent
+---@param is_text? boolean false: binary; otherwise a text, which must be UTF-8
+---@return boolean|nil more on a loop, false if the other side reads slowly: wait for `on_drain`; nil if sending failed
 ---@return string? message
 function WebSocket:send(data, is_text)
   if type(data) ~= "string" then return nil, "a WebSocket sends strings, not values of type " .. type(data) end
@@ -164,7 +165,7 @@ function WebSocket:ping(data)
   return send_frame(self, PING, data, #data)
 end
 
--- Handles bytes that have arrived as a string, which must not be changed in place.
+-- Handles received bytes that are a string. Copies them first, because the protocol changes bytes in place.
 local function feed_text(self, text)
   if text == "" then return end
   local bytes = bytes_of(#text)
@@ -172,7 +173,7 @@ local function feed_text(self, text)
   self.protocol:feed(bytes, #text)
 end
 
--- Reads and handles what arrives next.
+-- Waits for bytes and handles them.
 local function read_more(self, deadline)
   local left = deadline and math.max(0, deadline - time.monotonic())
   local data, message = self.socket:read(65536, left or 1e9)
@@ -187,10 +188,10 @@ local function read_more(self, deadline)
 end
 
 --- Waits for the next message. Only for WebSockets without callbacks.
----@param timeout? number seconds; without it, as long as it takes
+---@param timeout? number seconds; forever if left out
 ---@return string|nil data
 ---@return boolean|string is_text or a message: "timeout" or "closed"
----@return integer? code of the closing frame, 1006 if there was none
+---@return integer? code the code of the closing frame; 1006 if there was none
 ---@return string? reason
 function WebSocket:receive(timeout)
   if self.stream then return nil, "this WebSocket has callbacks; on_message gets its messages" end
@@ -209,7 +210,8 @@ function WebSocket:receive(timeout)
   end
 end
 
---- Closes the connection: sends a closing frame and waits for the other side's, on a loop without stopping it.
+--- Sends a closing frame, and closes the connection after the other side's closing frame. With callbacks, this function
+--- returns at once; without them, it waits.
 ---@param code? integer 1000 by default
 ---@param reason? string UTF-8 of up to 123 bytes
 ---@return true|nil ok
@@ -243,7 +245,7 @@ function WebSocket:go_away()
   send_close(self, 1001, "the server stops")
 end
 
---- How many bytes wait in memory, of a WebSocket on a loop.
+--- How many bytes wait to be sent. Always 0 without callbacks.
 ---@return integer
 function WebSocket:pending()
   return self.stream and self.stream:pending() or 0
@@ -268,14 +270,16 @@ end
 local function new(options, is_client)
   local self = setmetatable({
     is_client = is_client,
-    --- The protocol that both sides agreed on, or nil.
+    --- The subprotocol that both sides agreed on, or nil.
     subprotocol = nil,
-    --- Whether our closing frame has been sent; whether the connection is over, and then code and reason.
+    --- Whether this side's closing frame has been sent. Whether the WebSocket has ended, and then the code and the
+    --- reason.
     close_sent = false,
     ended = false,
     code = nil,
     reason = nil,
-    --- Either a stream on a loop, or a socket, with messages that wait for `receive` and frames that wait to be sent.
+    --- With callbacks: a stream on a loop. Without: a socket, the messages for `receive` (`inbox`), and the frames to
+    --- send (`backlog`).
     stream = nil,
     loop = nil,
     socket = nil,
@@ -286,7 +290,7 @@ local function new(options, is_client)
     stopping = false,
     timeout = options.timeout or 30,
     close_timeout = options.close_timeout or 5,
-    --- Whether something has arrived since the last ping.
+    --- Whether bytes have arrived since the last ping.
     heard = true,
     on_message = options.on_message,
     on_pong = options.on_pong,
@@ -297,7 +301,7 @@ local function new(options, is_client)
   return self
 end
 
--- Pings regularly, and gives up a connection from which nothing comes.
+-- Sends pings at regular intervals. Closes the connection if nothing arrives between two pings.
 local function keep_alive(self, interval)
   self.timer = self.loop:every(interval, function()
     if not self.heard then
@@ -309,11 +313,11 @@ local function keep_alive(self, interval)
   end)
 end
 
--- Puts a WebSocket on a loop.
+-- Makes a WebSocket with callbacks run on a loop.
 local function start(self, loop, connected, rest, options)
   self.loop = loop
   local stream, message = streams.new(loop, connected, {
-    -- At least room for the answer to a message of the largest size.
+    -- There must be room to answer the largest message with a message of the same size.
     max_unsent = options.max_unsent or math.max(16777216, 2 * self.protocol.max_message),
     stall_timeout = options.stall_timeout,
     on_bytes = function(_, data, length)
@@ -335,7 +339,7 @@ local function start(self, loop, connected, rest, options)
   return true
 end
 
--- Why a request does not open a WebSocket: a status and a sentence.
+-- If a request does not open a WebSocket, returns the status and the text of the error response.
 local function refusal(request)
   local headers = request.headers
   if request.method ~= "GET" or request.version < 1.1 then return 400, "a WebSocket is opened by GET with HTTP/1.1" end
@@ -359,16 +363,17 @@ end
 
 local M = {}
 
---- Answers a request by opening a WebSocket. With `on_message`, it lives on the server's loop. Without it, this must be
--- called in a task (`http.task`), and returns when the WebSocket is open.
+--- Answers a request by opening a WebSocket. With `on_message`, the WebSocket runs on the server's loop. Without it,
+-- call this function in a task (`http.task`); it returns when the WebSocket is open.
 ---@param request table
 ---@param response table
----@param options? table callbacks, each with the WebSocket first: `on_open(ws)`, `on_message(ws, data, is_text)`,
---- `on_close(ws, code, reason)`, `on_drain(ws)`, `on_pong(ws, data)`; `protocols`: list of subprotocols, of which
---- `ws.subprotocol` is the client's first choice; `max_message` (16777216 bytes); `max_unsent` (twice `max_message`)
---- and `stall_timeout` as of streams; `ping_interval`: seconds between pings, after which a silent client is given up;
---- `close_timeout` (5 s); `timeout` (30 s) to send, without callbacks
----@return table|nil ws nil if the request did not ask for a WebSocket; it has been answered then
+---@param options? table callbacks, each with the WebSocket as first argument: `on_open(ws)`, `on_message(ws, data,
+--- is_text)`, `on_close(ws, code, reason)`, `on_drain(ws)`, `on_pong(ws, data)`; `protocols`: list of subprotocols that
+--- the server accepts, where `ws.subprotocol` becomes the first of them in the client's list; `max_message` (16777216
+--- bytes); `max_unsent` (twice `max_message`) and `stall_timeout` as for streams; `ping_interval`: seconds between
+--- pings; if nothing arrives between two pings, the connection is closed; `close_timeout` (5 s) to wait for the closing
+--- frame; `timeout` (30 s) to send, without callbacks
+---@return table|nil ws nil if the request did not ask for a WebSocket; then it has been answered with an error
 ---@return string? message
 function M.accept(request, response, options)
   options = options or {}
@@ -415,7 +420,7 @@ function M.accept(request, response, options)
   return self
 end
 
--- Sends the client's handshake and reads the reply. Returns what has arrived after it.
+-- Sends the client's handshake and reads the reply. Returns the bytes that have arrived after the reply.
 local function shake_hands(self, connected, authority, target, options)
   local key = handshake.key()
   local lines = {
@@ -455,10 +460,10 @@ local function shake_hands(self, connected, authority, target, options)
   return rest
 end
 
---- Connects to a WebSocket server. It blocks until the connection is open; in a task, it lets the loop continue.
+--- Connects to a WebSocket server. Blocks until the connection is open, except in a task, where the loop continues.
 ---@param url string "ws://host:port/path" or, with TLS, "wss://..."
----@param options? table as of `accept`, and: `loop`: where it lives if it has `on_message`; `headers`: more headers for
---- the handshake; `timeout` (30 s) to connect and to send; `tls`: settings as of tls.connect
+---@param options? table as for `accept`, and: `loop`: the loop to use, necessary with `on_message`; `headers`: more
+--- headers for the handshake; `timeout` (30 s) to connect and to send; `tls`: the settings of tls.connect
 ---@return table|nil ws
 ---@return string? message
 function M.connect(url, options)

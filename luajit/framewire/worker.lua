@@ -14,7 +14,7 @@ local Worker = {}
 Worker.__index = Worker
 
 local status_box = ffi.new("int[1]")
--- Workers of a group.
+-- The most workers of a group.
 local MOST = 4096
 
 -- How a process ended, from waitpid's status: its exit code, or the signal that killed it.
@@ -30,8 +30,8 @@ function M.cores()
   return sys.cores()
 end
 
---- Keeps the calling process, or thread, on one core. Linux only.
----@param core integer from 0
+--- Keeps the calling thread on one core. Linux only.
+---@param core integer the first core is 0
 ---@return true|nil ok
 ---@return string? message
 function M.pin(core)
@@ -43,7 +43,7 @@ function M.pin(core)
   return true
 end
 
---- Runs a function in a new process, which ends with the function. The exit code is 0, or 1 after an error.
+--- Runs a function in a new process. The process ends when the function returns, with exit code 0, or 1 after an error.
 ---@param main function
 ---@return table|nil worker with `pid`
 ---@return string? message
@@ -64,8 +64,9 @@ function M.start(main)
   return setmetatable({ pid = pid }, Worker)
 end
 
---- Replaces this process by another program; returns only if that fails.
----@param arguments string[] the program, searched for on the path if its name has no slash, and its arguments
+--- Replaces the program of this process with another one. Returns only if that fails.
+---@param arguments string[] the program and its arguments; a program without a slash in its name is searched for in
+--- PATH
 ---@return nil
 ---@return string message
 function M.become(arguments)
@@ -78,8 +79,8 @@ function M.become(arguments)
 end
 
 --- Waits for the process to end.
----@param timeout? number seconds; without it, forever
----@return integer|nil code exit code; nil if a signal ended it or time ran out
+---@param timeout? number seconds; forever if left out
+---@return integer|nil code exit code; nil if a signal ended the process, or if it has not ended
 ---@return string? message the signal's name, or "timeout"
 function Worker:wait(timeout)
   local deadline = time.deadline(timeout)
@@ -101,13 +102,12 @@ end
 ---@return true|nil ok
 ---@return string? message
 function Worker:signal(name)
-  -- Another process can have the number by now.
+  -- After the end of the process, another process can have its number.
   if self.status then return nil, "the process has ended" end
   return signal.send(self.pid, name)
 end
 
--- Starts worker number `index`, and again if it ends by itself. It starts at most once a second, so a worker that
--- cannot start does not waste processor time.
+-- Starts worker number `index`. If this fails, tries again after a second.
 local function keep(state, index)
   local worker, message = M.start(function() state.main(index) end)
   if not worker then
@@ -118,6 +118,8 @@ local function keep(state, index)
   state.workers[worker.pid] = { worker = worker, index = index, started = time.monotonic() }
 end
 
+-- Called when worker processes have ended. Starts each again, but at most once a second, so a worker that always ends
+-- immediately does not use much processor time.
 local function collect(state)
   while true do
     local pid = C.waitpid(-1, status_box, sys.WNOHANG)
@@ -140,11 +142,11 @@ local function signal_all(state, name)
   for pid in pairs(state.workers) do signal.send(pid, name) end
 end
 
---- Runs a function in several processes until INT, TERM or HUP arrives, and passes the signal on to all. A worker that
---- ends earlier is started again. Returns when all have ended; those that take too long are killed.
+--- Runs a function in several processes until this process gets INT, TERM or HUP. Then sends TERM to all of them, kills
+--- those that have not ended in time, and returns. A worker that ends earlier is started again.
 ---@param count integer
 ---@param main fun(index: integer) should end when the process gets TERM
----@param options? table `grace`: seconds to end in, 10 by default; `ready`: called when all have started
+---@param options? table `grace`: seconds between TERM and killing, 10 by default; `ready`: called when all have started
 ---@return true|nil ok
 ---@return string? message
 function M.group(count, main, options)
@@ -157,7 +159,7 @@ function M.group(count, main, options)
   if not loop then return nil, message end
   local state = { loop = loop, main = main, workers = {}, stopping = false }
   local ok
-  -- Before the first fork, so that no signal is missed.
+  -- This comes before the first fork, so that no signal is missed.
   ok, message = loop:on_signal({ "CHLD" }, function() collect(state) end)
   if not ok then return nil, message end
   ok, message = loop:on_signal({ "INT", "TERM", "HUP" }, function()

@@ -1,8 +1,6 @@
---- The cases of the Autobahn test suite for WebSockets, written again from its descriptions: sections 1 to 7, 9
--- and 10. Sections 12 and 13 are about compression, which the library does not offer. Each case goes to a server and to
--- a client; both send messages back.
---
--- The suite itself (autobahntestsuite) needs Python 2.
+--- The cases of the Autobahn test suite for WebSockets, sections 1 to 7, 9 and 10, written from the suite's
+-- descriptions: the suite itself (autobahntestsuite) needs Python 2. Sections 12 and 13 are about compression, which
+-- the library does not support. Each case is sent to a server and to a client; both send every message back.
 
 local bit = require "bit"
 local ffi = require "ffi"
@@ -35,7 +33,7 @@ local mask_word = ffi.cast("const uint32_t *", MASK)[0]
 
 local TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
 
--- A frame that is to be sent: `opcode`, `data`, and whether it ends its message; `rsv` are its reserved bits.
+-- A frame to send. With `is_part`, more frames of its message follow. `rsv` has its reserved bits.
 local function frame(opcode, data, is_part, rsv)
   return { opcode = opcode, data = data or "", is_part = is_part, rsv = rsv or 0 }
 end
@@ -53,6 +51,7 @@ local function mask(data)
   return ffi.string(bytes, size)
 end
 
+-- Returns the bytes of a frame. A client masks its frames.
 local function encode(one, is_client)
   local size = #one.data
   local head
@@ -69,15 +68,17 @@ local function encode(one, is_client)
   return first .. head .. (is_client and MASK .. mask(one.data) or one.data)
 end
 
--- The cases: a number, the frames, what must come back, and how the bytes are cut: nil (all at once), "frames", or a
--- number of bytes. What comes back is a list of frames as text.
+-- The cases. Each has a number, the frames to send, the frames that must come back (as texts, see `written`), and
+-- `cut`: how the bytes are divided into pieces. nil is one piece, "frames" one piece per frame, and a number the bytes
+-- per piece.
 local cases = {}
 
 local function add(number, frames, wanted, cut)
   cases[#cases + 1] = { number = number, frames = frames, wanted = wanted, cut = cut }
 end
 
--- How a frame that came back is written: a short payload as it is, a long one by its size and a checksum.
+-- The text for a frame that came back. It contains a short payload unchanged, and of a long one the size and a
+-- checksum.
 local function written(opcode, data)
   if opcode == CLOSE then
     data = #data >= 2 and tostring(data:byte(1) * 256 + data:byte(2)) or data
@@ -94,7 +95,7 @@ local function failed(code) return { written(CLOSE, string.char(math.floor(code 
 
 local WRONG, NOT_UTF8 = 1002, 1007
 
--- 1: framing. 1.1 texts, 1.2 bytes.
+-- Section 1: framing, with texts (1.1) and bytes (1.2).
 for group, opcode in ipairs { TEXT, BINARY } do
   for place, size in ipairs { 0, 125, 126, 127, 128, 65535, 65536, 65536 } do
     local data = (opcode == TEXT and "*" or "\254"):rep(size)
@@ -102,7 +103,7 @@ for group, opcode in ipairs { TEXT, BINARY } do
   end
 end
 
--- 2: pings and pongs.
+-- Section 2: pings and pongs.
 local function pong(data) return written(PONG, data) end
 local full = ("\254"):rep(125)
 add("2.1", { frame(PING) }, { pong "" })
@@ -121,7 +122,7 @@ end
 add("2.10", pings, pongs)
 add("2.11", pings, pongs, 1)
 
--- 3: reserved bits.
+-- Section 3: reserved bits.
 local hello = "Hello, world!"
 add("3.1", { frame(TEXT, hello, false, 1) }, failed(WRONG))
 for place, cut in ipairs { false, "frames", 1 } do
@@ -132,7 +133,7 @@ add("3.5", { frame(BINARY, "\0\255\254", false, 5) }, failed(WRONG))
 add("3.6", { frame(PING, hello, false, 6) }, failed(WRONG))
 add("3.7", { frame(CLOSE, "", false, 7) }, failed(WRONG))
 
--- 4: opcodes that mean nothing. 4.1 of data, 4.2 of control.
+-- Section 4: opcodes without a meaning, of data frames (4.1) and of control frames (4.2).
 for group, opcodes in ipairs { { 3, 4, 5, 6, 7 }, { 11, 12, 13, 14, 15 } } do
   for place, opcode in ipairs(opcodes) do
     local number = ("4.%d.%d"):format(group, place)
@@ -147,7 +148,7 @@ for group, opcodes in ipairs { { 3, 4, 5, 6, 7 }, { 11, 12, 13, 14, 15 } } do
   end
 end
 
--- 5: fragments.
+-- Section 5: fragments.
 add("5.1", { frame(PING, "fragment1", true), frame(0, "fragment2") }, failed(WRONG))
 add("5.2", { frame(PONG, "fragment1", true), frame(0, "fragment2") }, failed(WRONG))
 for place, cut in ipairs { false, "frames", 1 } do
@@ -177,12 +178,12 @@ for place, cut in ipairs { "frames", 0 } do
     cut == "frames" and cut or nil)
 end
 
--- 6: UTF-8.
+-- Section 6: UTF-8.
 add("6.1.1", { frame(TEXT) }, { text "" })
 add("6.1.2", { frame(TEXT, "", true), frame(0, "", true), frame(0) }, { text "" })
 add("6.1.3", { frame(TEXT, "", true), frame(0, "middle", true), frame(0) }, { text "middle" })
 
--- A text in frames of one byte each.
+-- A text, divided into frames of one byte each.
 local function single_bytes(data)
   local frames = {}
   for i = 1, #data do frames[i] = frame(i == 1 and TEXT or 0, data:sub(i, i), i < #data) end
@@ -198,7 +199,7 @@ add("6.2.4", single_bytes(KOSME), { text(KOSME) })
 local broken = KOSME .. "\237\160\128edited"
 add("6.3.1", { frame(TEXT, broken) }, failed(NOT_UTF8))
 add("6.3.2", single_bytes(broken), failed(NOT_UTF8))
--- Wrong bytes are refused before their message is complete, so what follows them is never sent here.
+-- The other side must refuse invalid bytes before their message is complete. So these cases do not send the rest.
 add("6.4.1", { frame(TEXT, KOSME, true), frame(0, "\244\144\128\128", true) }, failed(NOT_UTF8), "frames")
 add("6.4.2", { frame(TEXT, KOSME .. "\244", true), frame(0, "\144", true) }, failed(NOT_UTF8), "frames")
 local whole = encode(frame(TEXT, KOSME .. "\244\144\128\128edited"), true)
@@ -208,7 +209,8 @@ cases[#cases + 1] = { number = "6.4.4", frames = { frame(TEXT, KOSME .. "\244\14
   wanted = failed(NOT_UTF8), missing = 8, cut = 1 }
 assert(#whole > 8)
 
--- Texts of the groups 6.5 to 6.23; those in `wrong` are not UTF-8.
+-- Adds the texts of one of the groups 6.5 to 6.23: first the pairs in `order` of a text and whether it is UTF-8, then
+-- `right`, which are UTF-8, and then `wrong`, which are not.
 local function utf8_group(group, right, wrong, order)
   local place = 0
   local function one(data, is_right)
@@ -275,7 +277,7 @@ utf8_group(22, non_characters)
 utf8_group(23, { "\239\191\185", "\239\191\186", "\239\191\187", "\239\191\188", "\239\191\189", "\239\191\190",
   "\239\191\191" })
 
--- 7: closing.
+-- Section 7: closing.
 local bye = closing(1000)
 local answered = failed(1000)[1]
 add("7.1.1", { frame(TEXT, hello), bye }, { text(hello), answered })
@@ -300,7 +302,7 @@ for place, code in ipairs { 0, 999, 1004, 1005, 1006, 1016, 1100, 2000, 2999 } d
 end
 for place, code in ipairs { 5000, 65535 } do add("7.13." .. place, { closing(code) }, failed(WRONG)) end
 
--- 9: limits. Sizes of messages, of fragments, of the pieces in which the bytes arrive, and many messages.
+-- Section 9: limits. Large messages, messages in many fragments, bytes that arrive in small pieces, and many messages.
 local function parts_of(opcode, data, size)
   local frames = {}
   for place = 1, #data, size do
@@ -331,11 +333,12 @@ for group, opcode in ipairs { TEXT, BINARY } do
   end
 end
 
--- 10: a message in many fragments.
+-- Section 10: a message in many fragments.
 local fragmented = ("*"):rep(65536)
 add("10.1.1", parts_of(TEXT, fragmented, 1300), { text(fragmented) })
 
--- The pieces of bytes in which a case is sent. The answer to a last ping shows that nothing more comes back.
+-- Returns the bytes of a case in the pieces in which they are sent. The last frame is a ping: its answer shows that all
+-- other answers have come back.
 local function pieces_of(case, is_client)
   local list = {}
   for place, one in ipairs(case.frames) do list[place] = encode(one, is_client) end
@@ -353,7 +356,8 @@ local function pieces_of(case, is_client)
   return list
 end
 
--- Reads frames from the beginning of `data`. Returns the frames as text, whether the last one has come, and the rest.
+-- Reads the frames in `data` from `place` on, and adds their texts to `found`. Returns whether the last frame has come,
+-- and where the rest begins.
 local function read_frames(data, place, found)
   while #data - place >= 1 do
     local first, length, size = data:byte(place), data:byte(place + 1), 2
@@ -385,7 +389,8 @@ end
 
 local WAIT = 30
 
--- Sends a case and returns what comes back. Reads while it sends, because the other side may wait for that.
+-- Sends a case, and returns the texts of the frames that come back. Reads while it sends: otherwise, the other side
+-- could be unable to send, and stop reading.
 local function exchange(connection, data, case, is_client)
   local pieces, number, from = pieces_of(case, is_client), 1, 1
   local found, place = {}, 1
@@ -393,7 +398,7 @@ local function exchange(connection, data, case, is_client)
   while true do
     if size > 0 then
       local is_done
-      -- Joined only from time to time, or a large message would be copied for each piece of it.
+      -- Pieces are joined only here: otherwise, each piece of a large message would copy all of the message.
       if #parts > 1 then parts = { table.concat(parts) } end
       is_done, place = read_frames(parts[1], place, found)
       size = 0
@@ -440,13 +445,13 @@ check.test(("a server passes the %d cases of the Autobahn list"):format(#cases),
   end)
 end)
 
--- A client that sends back what it receives, `count` times.
+-- Runs a client on `count` connections, one after the other. The client sends every message back.
 local function echo(root, port, count)
   package.path = root .. "/?.lua;" .. package.path
   local connect = require("framewire.websocket").connect
   local loop = assert(require("framewire.loop").new())
   for _ = 1, count do
-    -- The end can come with the reply to the handshake, before the loop runs.
+    -- The connection can end with the reply to the handshake, before the loop runs.
     local has_ended = false
     assert(connect(("ws://127.0.0.1:%d/"):format(port), {
       loop = loop, max_message = 16777216,

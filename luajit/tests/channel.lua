@@ -1,4 +1,4 @@
---- Channels: messages between processes through shared memory.
+--- Tests of channels: messages between processes through shared memory.
 
 local ffi = require "ffi"
 local channel = require "framewire.channel"
@@ -11,7 +11,7 @@ local worker = require "framewire.worker"
 
 local name = "test-" .. ffi.C.getpid()
 
--- A message whose bytes give its number and length, so that a torn or misplaced one is recognised.
+-- A message whose bytes depend on its number and length, so that damaged or misplaced messages are recognised.
 local function message(number, length)
   return (string.char(number % 251, length % 256, number % 7):rep(math.ceil(length / 3))):sub(1, length)
 end
@@ -28,7 +28,7 @@ local function pair(options)
   return here, assert(channel.connect(name, 1, options))
 end
 
-check.test("messages of every size come whole, both ways", function()
+check.test("messages of every size arrive complete, in both directions", function()
   local here, there = pair()
   for _, length in ipairs { 1, 2, 19, 20, 111, 112, 113, 4096, 1048575, 1048576 } do
     assert(here:send(message(length, length)))
@@ -45,13 +45,13 @@ check.test("messages of every size come whole, both ways", function()
   here:close()
 end)
 
-check.test("messages come in order, and a full channel waits", function()
+check.test("messages arrive in order, and a sender waits while the channel is full", function()
   local here, there = pair { slots = 16 }
   local sent = 0
   while here:send(message(sent, length_of(sent)), 0) do sent = sent + 1 end
   check.equal(sent, 16)
   for number = 0, 3 do check.equal(there:receive(0), message(number, length_of(number))) end
-  -- Room of messages that were read is freed in groups.
+  -- The receiver has reported the messages that were read, so there is room for as many more.
   for number = sent, sent + 3 do assert(here:send(message(number, length_of(number)), 0)) end
   check.equal(select(2, here:send("x", 0.01)), "timeout")
   for number = 4, sent + 3 do check.equal(there:receive(0), message(number, length_of(number))) end
@@ -94,7 +94,7 @@ check.test("two processes exchange many messages of mixed sizes", function()
   end, true)
 end)
 
-check.test("messages are written and read where they lie", function()
+check.test("messages can be written and read directly in shared memory", function()
   local here, there = pair()
   local place = assert(here.sender:reserve(4))
   ffi.cast("uint32_t *", place)[0] = 77
@@ -110,7 +110,7 @@ check.test("messages are written and read where they lie", function()
   here:close()
 end)
 
-check.test("what was sent before a close arrives, then the close", function()
+check.test("messages that were sent before a close arrive before it", function()
   local here, there = pair()
   there:send("last words")
   there:close()
@@ -119,7 +119,7 @@ check.test("what was sent before a close arrives, then the close", function()
   here:close()
 end)
 
-check.test("a sleeper is woken, and does not use the processor", function()
+check.test("a sleeping side uses no processor time and is woken", function()
   process.run_with(function()
     local there = assert(channel.connect(name, 5))
     for _ = 1, 5 do
@@ -170,7 +170,7 @@ local function kill_peer(creates)
   peer:wait(1)
 end
 
-check.test("a killed peer is noticed, its messages are whole, and the next start works", function()
+check.test("a killed peer is noticed, its messages are complete, and the channel can be created again", function()
   local kills = tonumber(os.getenv("FRAMEWIRE_KILLS") or 40)
   for round = 1, kills do kill_peer(round % 2 == 0) end
 end)
@@ -192,7 +192,7 @@ check.test("an idle side notices a killed peer within a tenth of a second", func
   peer:wait(1)
 end)
 
-check.test("one creates and one attaches", function()
+check.test("a channel has one creator and one client", function()
   local here, there = pair()
   check.contains(select(2, channel.create(name)), "served already")
   check.contains(select(2, channel.connect(name)), "has a client already")
@@ -203,7 +203,7 @@ check.test("one creates and one attaches", function()
   check.contains(select(2, channel.create("a/b")), "letters")
 end)
 
-check.test("blocks that others can open, and damaged ones, are refused", function()
+check.test("blocks that other users can open, and damaged blocks, are refused", function()
   local path = "/dev/shm/framewire." .. name
   os.remove(path)
   process.write(path, ("x"):rep(8192))
@@ -230,7 +230,7 @@ check.test("the extra memory is shared", function()
   here:close()
 end)
 
--- Where the rings and the bulk rooms begin, with the default sizes.
+-- The offsets of the rings, and of the memory for long messages, with the default sizes.
 local RINGS, BULK = layout.HEADER, layout.HEADER + 2 * layout.SLOTS * layout.SLOT
 
 local function truncate(size)
@@ -245,19 +245,19 @@ local function garble(at, bytes)
   file:close()
 end
 
-check.test("a block of another size ends the channel with an error, on both sides", function()
+check.test("both sides get an error if the size of the block changes", function()
   for _, size in ipairs { 0, 100, RINGS, BULK, BULK + 4096, BULK + 4 * layout.BULK } do
     local here, there = pair()
     here:send("before")
     check.equal(there:receive(1), "before")
-    -- Both wait elsewhere, so neither touches the memory before it checks it.
+    -- Neither side is in a wait now, so both check the size before they access the memory again.
     truncate(size)
     for _, mine in ipairs { here, there } do
       check.contains(mine.block:damage(), "changed the size")
       local seconds = process.timed(function() check.contains(select(2, mine:receive()), "damaged", size) end)
       assert(seconds < 1, "took " .. seconds)
     end
-    -- Continuing is an error again, and does not end the process.
+    -- Further calls fail with an error, but do not crash the process.
     for _, mine in ipairs { here, there } do
       mine:send(("x"):rep(1048576), 0)
       local text, problem
@@ -286,11 +286,11 @@ check.test("a wait that sleeps ends with an error when the block is truncated", 
   end, true)
 end)
 
-check.test("garbled lines end a wait without a time-out", function()
+check.test("overwritten stamps and counts end a wait that has no time-out", function()
   local garbage = ("\165"):rep(8)
   local halves, consumed = layout.AT_HALF, layout.HALF_CONSUMED
   for at, side in pairs {
-    -- The values that the other side writes, and those that this side has written.
+    -- The offset to overwrite, and the side that must notice. Some of these values were written by that side itself.
     [halves[0]] = 1, [halves[1]] = 0, [RINGS] = 1, [RINGS + layout.SLOTS * layout.SLOT] = 0,
     [halves[0] + consumed - 4] = 0, [halves[1] + consumed - 4] = 1,
   } do
@@ -306,7 +306,7 @@ check.test("garbled lines end a wait without a time-out", function()
   end
 end)
 
-check.test("lines that are all zero end a wait without a time-out", function()
+check.test("a mailbox full of zeros ends a wait that has no time-out", function()
   local here, there = pair()
   assert(here:send("ping"))
   check.equal(there:receive(1), "ping")
@@ -318,7 +318,7 @@ check.test("lines that are all zero end a wait without a time-out", function()
   here:close()
 end)
 
-check.test("an overwritten header ends a wait without a time-out", function()
+check.test("an overwritten header ends a wait that has no time-out", function()
   for _, at in ipairs { 0, layout.AT_VERSION, layout.AT_SLOTS, layout.AT_BULK, layout.AT_EXTRA } do
     local here, there = pair()
     garble(at, "\165\165\165\165")
@@ -329,7 +329,7 @@ check.test("an overwritten header ends a wait without a time-out", function()
   end
 end)
 
-check.test("a garbled count does not let a sender wait forever", function()
+check.test("an overwritten count does not make a sender wait forever", function()
   local here, there = pair()
   garble(layout.AT_HALF[1] + layout.HALF_CONSUMED, "\165\165\165\165")
   check.contains(select(2, here:send("hello")), "damaged")

@@ -1,4 +1,4 @@
---- Compares every constant, size and offset declared for Linux with the system's own C compiler.
+--- Compares every constant, size and offset in ffi/linux.lua with the values that the system's C compiler finds.
 
 local ffi = require "ffi"
 local check = require "tests.support.check"
@@ -12,7 +12,8 @@ local HEADERS = {
   "sys/stat.h", "sys/syscall.h", "sys/un.h", "sys/wait.h", "termios.h", "time.h", "unistd.h",
 }
 
--- Returns the output of a C program with the compiler's values, and the same lines from our declarations.
+-- Returns the source of a C program that prints the compiler's values, and the lines that it should print according to
+-- our declarations.
 local function both_sides()
   local source, ours = { "#define _GNU_SOURCE" }, {}
   local function say(label, expression, value)
@@ -53,7 +54,7 @@ check.test("the declarations agree with the C compiler", function()
 end)
 
 for system, name in pairs { OSX = "macos", BSD = "freebsd" } do
-  check.test("the declarations of " .. name .. " can be read, and have what the modules use", function()
+  check.test("the declarations of " .. name .. " can be loaded, and have everything that the modules use", function()
     local constant = system == "OSX" and "O_EVTONLY" or "O_RESOLVE_BENEATH"
     local program = ([[
       package.path = "%s/?.lua;" .. package.path

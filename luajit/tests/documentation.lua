@@ -1,7 +1,9 @@
---- Runs every Lua example of docs/luajit.md. A `text` block after an example is its output. A `console` block has
--- commands to run meanwhile, and their output. "..." stands for any text, PORT for any number, and port 8080 for a free
--- one. An `input` block is what the program reads; "\27" stands for the byte 27. An example that talks to an emulator
--- gets one, on a channel with another name than "demo".
+--- Runs every Lua example of docs/luajit.md, and checks two things in the documentation of the tests.
+--
+-- These blocks can follow an example: `text` is the example's output; `console` has commands to run while the example
+-- runs, and their output; `input` is what the example reads from its standard input, where "\27" stands for the byte
+-- 27. In `text`, "..." stands for any text and PORT for any number. Port 8080 is replaced by a free port. For an
+-- example that uses an emulator, the test starts one, on a channel whose name replaces "demo".
 
 local ffi = require "ffi"
 local check = require "tests.support.check"
@@ -39,7 +41,7 @@ local function matches(wanted, got)
   return got:find("^" .. pattern .. "$") ~= nil
 end
 
--- Commands with the lines they should print.
+-- Returns the commands of a `console` block, each with the output that it should print.
 local function read_commands(lines)
   local commands = {}
   for _, line in ipairs(lines) do
@@ -122,7 +124,7 @@ check.test("each command of luajit-origins.md selects a test", function()
   assert(count >= 30, count)
 end)
 
-check.test("each test that study-origins.md names is there", function()
+check.test("every test that study-origins.md names exists", function()
   local functions, count = {}, 0
   local command = "cd '%s/..' && grep -rhoE 'fn [a-z0-9_]+\\(' crates tests --include=*.rs"
   local pipe = assert(io.popen(command:format(check.root)))

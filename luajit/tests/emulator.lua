@@ -1,4 +1,4 @@
---- An emulator on a channel, and the bot that plays through it.
+--- Tests of framewire.emulator, with `framewire serve --channel`, and of the bot that plays the demo game.
 
 local bit = require "bit"
 local ffi = require "ffi"
@@ -15,7 +15,7 @@ local worker = require "framewire.worker"
 
 local name = "emulator-test-" .. ffi.C.getpid()
 
--- Runs a function while the emulator runs.
+-- Runs a function while `framewire serve` runs.
 local function with_emulator(body, ...)
   framewire.run_with(name, body, ...)
 end
@@ -24,7 +24,7 @@ local function connect()
   return assert(emulator.connect(name, { wait = 10 }))
 end
 
--- Rows of the vectors that the Rust code is tested with too.
+-- Calls `convert` for each row of a file of test vectors. The tests of the Rust code use the same files.
 local function vectors(file, convert)
   local count = 0
   for line in io.lines(check.root .. "/../crates/protocol/vectors/" .. file) do
@@ -38,9 +38,9 @@ local function vectors(file, convert)
   assert(count > 5, "vectors in " .. file)
 end
 
-check.test("operations are written as the vectors say", function()
+check.test("operations are encoded as in the test vectors", function()
   vectors("ops.tsv", function(operation, arguments, bytes)
-    -- Blanks separate the arguments, except inside quotes.
+    -- Spaces separate the arguments, except inside quotation marks.
     local list, quoted = {}, {}
     arguments = arguments:gsub('"[^"]*"', function(text)
       quoted[#quoted + 1] = text
@@ -54,7 +54,7 @@ check.test("operations are written as the vectors say", function()
   end)
 end)
 
-check.test("values are read as the vectors say", function()
+check.test("values are decoded as in the test vectors", function()
   vectors("values.tsv", function(kind, literal, bytes)
     local wanted, got = assert(loadstring("return " .. literal))(), codec.value(bytes)
     if type(wanted) == "table" then wanted, got = table.concat(wanted, "|"), table.concat(got, "|") end
@@ -82,31 +82,31 @@ check.test("a reply that ends early is an error", function()
   end
 end)
 
-check.test("a client steps the core, reads it and sees it", function()
+check.test("a client steps the core and reads its memory and its picture", function()
   with_emulator(function()
     local game = connect()
     check.equal(game:call("game_title"), "FRAMEWIRE")
     local frame = assert(game:step(0, 0))
     time.sleep(0.05)
-    check.equal(game:call("current_frame"), frame, "the game stands still")
+    check.equal(game:call("current_frame"), frame, "the game is paused")
     assert(game:step(0, 120))
     check.equal(game:call("current_frame"), frame + 120)
 
     local memory = ffi.cast("const struct fw_demo_game *", assert(game:watch(player.ADDRESS, player.SIZE)))
-    local odd = assert(game:watch(0x02000009, 3))
+    local unaligned = assert(game:watch(0x02000009, 3))
     local before = memory.frame
     assert(game:step(emulator.keys.A + emulator.keys.L))
     check.equal(memory.frame, before + 1)
     check.equal(memory.held, emulator.keys.A + emulator.keys.L)
-    check.equal(odd[0], bit.band(bit.rshift(memory.frame, 8), 255), "a range that begins between words")
+    check.equal(unaligned[0], bit.band(bit.rshift(memory.frame, 8), 255), "a range that begins between words")
     check.equal(memory.score, game:call("read32", 0x02000044))
 
-    -- The lamps of rom/memory-map.toml.
+    -- The lamps that the demo game draws for keys; see rom/memory-map.toml.
     check.equal(game:pixel(208, 136), 0xff4a52, "A is lit")
-    check.equal(game:pixel(187, 145), 0x292931, "B is not")
+    check.equal(game:pixel(187, 145), 0x292931, "B is not lit")
     assert(game:step(emulator.keys.B))
-    check.equal(game:pixel(208, 136), 0x292931, "A is not any more")
-    check.equal(game:pixel(187, 145), 0xffce29, "B is")
+    check.equal(game:pixel(208, 136), 0x292931, "A is not lit any more")
+    check.equal(game:pixel(187, 145), 0xffce29, "B is lit")
     local _, width, height, stride = game:picture()
     check.equal(("%dx%d, %d"):format(width, height, stride), "240x160, 1024")
     game:close()
@@ -126,11 +126,12 @@ check.test("a client that disconnects gives the clock back and releases its keys
   end)
 end)
 
-check.test("a look at a running game is of one moment", function()
+check.test("after a look at a running game, picture and memory are of the same frame", function()
   with_emulator(function()
     local game = connect()
     local memory = ffi.cast("const struct fw_demo_game *", assert(game:watch(player.ADDRESS, player.SIZE)))
-    -- After the title has been painted. The picture of every lamp must match the keys in memory of the same frame.
+    -- Wait until the title has been drawn. Afterwards, the lamps in the picture must match the keys in memory, because
+    -- both are of the same frame.
     check.eventually(5, function() return game:look() and memory.frame > 5 end, "the game has begun")
     for number = 1, 300 do
       assert(game:call("set_keys", number % 2 == 0 and 1 or 0))
@@ -139,14 +140,14 @@ check.test("a look at a running game is of one moment", function()
       check.equal(game:pixel(208, 136), lit and 0xff4a52 or 0x292931, "lamp in look " .. number)
       local frame, pixel = memory.frame, game:pixel(208, 136)
       time.sleep(1e-3)
-      check.equal(memory.frame, frame, "memory stays until the next look")
-      check.equal(game:pixel(208, 136), pixel, "the picture too")
+      check.equal(memory.frame, frame, "memory does not change until the next look")
+      check.equal(game:pixel(208, 136), pixel, "nor does the picture")
     end
     game:close()
   end, "--speed", "unlimited")
 end)
 
-check.test("what cannot be done is said, and the next thing is done", function()
+check.test("refused requests get a reason, and later requests work", function()
   with_emulator(function()
     local game = connect()
     assert(game:step(0, 60))
@@ -161,8 +162,8 @@ check.test("what cannot be done is said, and the next thing is done", function()
     local values = assert(game:batch { { "write32", 0x02000100, 0xfedcba98 }, { "read32", 0x02000100 } })
     check.equal(values[2], 0xfedcba98)
     check.contains(select(2, emulator.connect(name)), "has a client already")
-    -- A meaningless message ends the channel with a reason, and the next client is served.
-    assert(game.line:send("\200 what?"))
+    -- A malformed message ends the channel with a reason, and the next client is served.
+    assert(game.endpoint:send("\200 what?"))
     check.contains(select(2, game:call("game_title")), "malformed message")
     game:close()
     local again = connect()
@@ -187,17 +188,17 @@ check.test("a state is saved, and the same steps give the same game", function()
   end)
 end)
 
--- Plays until killed.
-local function victim()
+-- Plays until the process is killed.
+local function play_forever()
   local game = connect()
-  local one = player.new(assert(game:watch(player.ADDRESS, player.SIZE)))
-  while true do assert(game:step(one:decide())) end
+  local bot = player.new(assert(game:watch(player.ADDRESS, player.SIZE)))
+  while true do assert(game:step(bot:decide())) end
 end
 
 check.test("clients are killed at random moments, and the next one is served", function()
   with_emulator(function()
     for round = 1, tonumber(os.getenv("FRAMEWIRE_KILLS") or 20) do
-      local client = assert(worker.start(victim))
+      local client = assert(worker.start(play_forever))
       time.sleep(math.random() * 0.03)
       client:signal("KILL")
       client:wait()
@@ -211,7 +212,7 @@ check.test("clients are killed at random moments, and the next one is served", f
   end)
 end)
 
-check.test("a killed emulator is noticed, and the next one is found", function()
+check.test("a killed emulator is noticed, and its successor is found", function()
   for _ = 1, tonumber(os.getenv("FRAMEWIRE_KILLS") or 5) do
     local server = assert(worker.start(function() framewire.serve(name) end))
     local game = connect()
@@ -232,12 +233,12 @@ check.test("a killed emulator is noticed, and the next one is found", function()
   end
 end)
 
--- Another program changes the channel's file while a client is idle.
+-- Changes the channel's file with a shell command while a client is idle. Returns the seconds until the client notices.
 local function change(game, command)
   local path = "/dev/shm/framewire." .. name
   assert(os.execute(command:gsub("FILE", path)) == 0)
   return process.timed(function()
-    local ok, problem = game.line:receive(5)
+    local ok, problem = game.endpoint:receive(5)
     check.equal(ok, nil, command)
     assert(problem:find("damaged") or problem == "closed" or problem:find("ended"), problem)
   end)
@@ -266,7 +267,7 @@ check.test("a client whose channel is changed by others gets an error, and the n
   end)
 end)
 
--- The process on the client's side of the channel.
+-- The id of the process on the client's side of the channel.
 local function attached_process()
   local file = io.open("/dev/shm/framewire." .. name, "rb")
   if not file then return nil end
@@ -276,19 +277,19 @@ local function attached_process()
   return bytes and #bytes == 4 and ffi.cast("const int32_t *", bytes)[0]
 end
 
-check.test("truncations while a client plays leave the emulator serving the next one", function()
+check.test("after a truncation while a client plays, the emulator serves the next client", function()
   with_emulator(function()
     for round = 1, tonumber(os.getenv("FRAMEWIRE_KILLS") or 10) do
       local client = assert(worker.start(function()
         local game = connect()
-        local one = player.new(assert(game:watch(player.ADDRESS, player.SIZE)))
-        while game:step(one:decide()) do end
+        local bot = player.new(assert(game:watch(player.ADDRESS, player.SIZE)))
+        while game:step(bot:decide()) do end
         game:close()
       end))
       check.eventually(5, function() return attached_process() == client.pid end, "the client is attached")
       time.sleep(math.random() * 0.03)
       assert(os.execute(("truncate --size %d /dev/shm/framewire.%s"):format(math.random(0, 4000000), name)) == 0)
-      -- By an error, or by touching memory that no longer exists.
+      -- The client ends with an error, or is killed when it accesses memory that no longer exists.
       local code, reason = client:wait(5)
       assert(code == 0 or reason ~= "timeout", ("round %d: %s"):format(round, tostring(reason)))
       local game = connect()
@@ -298,7 +299,7 @@ check.test("truncations while a client plays leave the emulator serving the next
   end)
 end)
 
-check.test("a picture that lies elsewhere is an error and no read", function()
+check.test("a picture outside of the channel's memory is an error and is not read", function()
   with_emulator(function()
     local game = connect()
     assert(game:step(0, 60))
@@ -315,15 +316,15 @@ check.test("a picture that lies elsewhere is an error and no read", function()
   end)
 end)
 
-check.test("the bot knows how the ball flies", function()
+check.test("the bot predicts the path of the ball", function()
   with_emulator(function()
     local game = connect()
     assert(game:call("reset"))
     assert(game:step(0, 0))
-    local one = player.new(assert(game:watch(player.ADDRESS, player.SIZE)))
+    local bot = player.new(assert(game:watch(player.ADDRESS, player.SIZE)))
     local ball, foreseen = balls.new(), 0
     for frame = 1, 3000 do
-      local now = one.game
+      local now = bot.game
       local flies = now.state == 1 and now.ball_dy ~= 0
       if flies then
         ball.x, ball.y, ball.dx, ball.dy = now.ball_x, now.ball_y, now.ball_dx, now.ball_dy
@@ -332,7 +333,7 @@ check.test("the bot knows how the ball flies", function()
         balls.move(ball)
       end
       local rally = now.rally
-      assert(game:step(one:decide()))
+      assert(game:step(bot:decide()))
       if flies and now.state == 1 and now.rally == rally then
         foreseen = foreseen + 1
         local form = "%d %d %d %d, %d left"

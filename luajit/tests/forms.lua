@@ -1,4 +1,4 @@
---- Forms and cookies.
+--- Tests of forms and cookies.
 
 local check = require "tests.support.check"
 local client = require "tests.support.client"
@@ -97,7 +97,7 @@ check.test("malformed multipart forms are refused", function()
   check.equal(select(3, form.parse(nil, "a=1")), 415)
 end)
 
-check.test("written forms are read again", function()
+check.test("written forms can be read", function()
   check.equal(form.encode_urlencoded { b = 1, a = "x y&=é", c = { "1", "2" }, d = true },
     "a=x%20y%26%3D%C3%A9&b=1&c=1&c=2&d=true")
   check.equal(form.encode_urlencoded {}, "")

@@ -1,4 +1,4 @@
---- The list of hostile requests that every server of the project must withstand, with both pollers.
+--- Sends the list of hostile requests that every server of the project must withstand. Tests both pollers.
 
 local check = require "tests.support.check"
 local client = require "tests.support.client"
@@ -13,7 +13,7 @@ local function read_list()
   return list
 end
 
--- The list has bytes above 127 as the characters of the same number.
+-- Converts the characters U+0080 to U+00FF, which stand for bytes in the list, to these bytes.
 local function to_bytes(text)
   return (text:gsub("([\194\195])([\128-\191])", function(first, second)
     return string.char((first:byte() - 192) * 64 + second:byte() - 128)
@@ -36,7 +36,7 @@ local function holds(list, value)
   return false
 end
 
--- Sends one request of the list. Returns what is wrong with the response, or nil.
+-- Sends one request of the list. Returns a description of what is wrong with the response, or nil.
 local function fault_of(port, case)
   local connection = client.connect(port)
   connection:send(bytes_of(case.send))

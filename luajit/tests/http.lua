@@ -1,4 +1,4 @@
---- The HTTP server with a real client: the form and the order of responses.
+--- Tests of the HTTP server with a real client: the format and the order of responses.
 
 local check = require "tests.support.check"
 local client = require "tests.support.client"
@@ -59,7 +59,7 @@ local handler = http.routes {
   end,
   ["GET /hold"] = function(_, response) late = response:later() end,
   ["GET /release"] = function(_, response)
-    -- Another connection's response, sent in the middle of this one's.
+    -- Sends another connection's response while this handler still runs.
     late:text(200, "released")
     response:text(200, "done")
   end,
@@ -77,7 +77,7 @@ for _, name in ipairs { "epoll", "poll" } do
     }, body)
   end
 
-  check.test(name .. ": answers have what the RFC asks for", function()
+  check.test(name .. ": responses have the headers that the RFC requires", function()
     with_server(function(port)
       local answer = client.ask(port, "GET", "/")
       check.equal(answer.status, 200)
@@ -159,7 +159,7 @@ for _, name in ipairs { "epoll", "poll" } do
       for cut = 1, #requests do
         local connection = client.connect(port)
         connection:send(requests:sub(1, cut))
-        -- Every seventh time, the server certainly gets the first part alone.
+        -- Every seventh time, wait long enough that the server receives the first part separately.
         if cut % 7 == 0 then time.sleep(0.002) end
         connection:send(requests:sub(cut + 1))
         for i, body in ipairs(wanted) do
@@ -171,7 +171,7 @@ for _, name in ipairs { "epoll", "poll" } do
     end)
   end)
 
-  check.test(name .. ": one byte at a time", function()
+  check.test(name .. ": requests that arrive byte by byte are answered", function()
     with_server(function(port)
       local connection = client.connect(port)
       local request = "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n"
@@ -193,7 +193,7 @@ for _, name in ipairs { "epoll", "poll" } do
     end)
   end)
 
-  check.test(name .. ": two thousand lengths, each twice", function()
+  check.test(name .. ": bodies of two thousand lengths, each sent twice", function()
     with_server(function(port)
       local connection = client.connect(port)
       for length = 1, 2000 do
@@ -204,7 +204,7 @@ for _, name in ipairs { "epoll", "poll" } do
     end)
   end)
 
-  check.test(name .. ": large bodies go in and out whole", function()
+  check.test(name .. ": large bodies are received and sent completely", function()
     with_server(function(port)
       local connection = client.connect(port)
       local body = BIG:sub(1, 2097152)
@@ -238,7 +238,7 @@ for _, name in ipairs { "epoll", "poll" } do
     end)
   end)
 
-  check.test(name .. ": a body too large is refused at once", function()
+  check.test(name .. ": a body that is too large is refused at once", function()
     with_server(function(port)
       local connection = client.connect(port)
       connection:send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2097153\r\nExpect: 100-continue\r\n\r\n")
@@ -251,7 +251,7 @@ for _, name in ipairs { "epoll", "poll" } do
     end)
   end)
 
-  check.test(name .. ": 100-continue is said when it is waited for", function()
+  check.test(name .. ": 100 Continue is sent if the client waits for it", function()
     with_server(function(port)
       local head = "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"
       local connection = client.connect(port)
@@ -262,11 +262,11 @@ for _, name in ipairs { "epoll", "poll" } do
         check.equal(connection:receive().body, "ab")
       end
       connection:send(head .. "cd")
-      check.equal(connection:receive().status, 200, "not when the body came along")
+      check.equal(connection:receive().status, 200, "no 100 Continue if the body came with the head")
     end)
   end)
 
-  check.test(name .. ": answers of unknown length", function()
+  check.test(name .. ": responses of unknown length are complete", function()
     with_server(function(port)
       local connection = client.connect(port)
       check.equal(connection:ask("GET", "/stream").body, "part 1\npart 2\npart 3\n")
@@ -294,7 +294,7 @@ for _, name in ipairs { "epoll", "poll" } do
     end)
   end)
 
-  check.test(name .. ": a handler's mistakes become 500, and nothing worse", function()
+  check.test(name .. ": a failing handler is answered with 500 and does not disturb other requests", function()
     with_server(function(port)
       for _, path in ipairs { "/fail", "/silent", "/inject" } do
         local answer = client.ask(port, "GET", path)
@@ -309,7 +309,7 @@ for _, name in ipairs { "epoll", "poll" } do
     end)
   end)
 
-  check.test(name .. ": an answer may be given within another's handler", function()
+  check.test(name .. ": a handler can send the response of another connection", function()
     with_server(function(port)
       local waiting, other = client.connect(port), client.connect(port)
       waiting:send("GET /hold HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -322,7 +322,7 @@ for _, name in ipairs { "epoll", "poll" } do
     end)
   end)
 
-  check.test(name .. ": a client that goes away while it waits does no harm", function()
+  check.test(name .. ": a client that disconnects while it waits does not disturb other clients", function()
     with_server(function(port)
       for _ = 1, 20 do
         local connection = client.connect(port)
@@ -345,7 +345,7 @@ for _, name in ipairs { "epoll", "poll" } do
     end)
   end)
 
-  check.test(name .. ": a stopping server lets its requests end", function()
+  check.test(name .. ": a stopping server completes the requests in progress", function()
     local connection
     with_server(function(port)
       connection = client.connect(port)

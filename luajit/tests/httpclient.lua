@@ -1,4 +1,4 @@
---- The HTTP client, with the library's own server and with servers that do everything wrong.
+--- Tests of the HTTP client, with the library's own server and with servers that send malformed answers.
 
 local check = require "tests.support.check"
 local http = require "framewire.http"
@@ -54,7 +54,7 @@ local function with_client(settings, body)
   end)
 end
 
-check.test("requests have answers, on one connection", function()
+check.test("several requests use one connection", function()
   with_client(nil, function(client, base)
     local first = assert(client:get(base .. "/"))
     check.equal(first.status, 200)
@@ -82,7 +82,7 @@ check.test("requests have answers, on one connection", function()
   end)
 end)
 
-check.test("redirects are followed within limits, and keep secrets", function()
+check.test("redirects are followed up to a limit, and do not disclose secrets", function()
   with_client({ headers = { Authorization = "secret" } }, function(client, base, port)
     local host = "127.0.0.1:" .. port
     check.equal(assert(client:get(base .. "/to/x")).body, "secret " .. host)
@@ -139,7 +139,7 @@ check.test("time-outs and limits end requests", function()
   end)
 end)
 
--- A server that sends the same bytes to every connection's first request, and closes.
+-- Sends a request to a server that answers with these bytes and closes the connection. Returns what the client returns.
 local function answered_with(bytes, request)
   local listener = assert(socket.listen())
   local loop = assert(loops.new { log = function() end })
@@ -165,7 +165,7 @@ local function answered_with(bytes, request)
   return answer, message
 end
 
-check.test("answers are read in all their forms", function()
+check.test("answers in all formats are read", function()
   for bytes, wanted in pairs {
     ["HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc"] = "abc", ["HTTP/1.0 200 OK\r\n\r\nabc"] = "abc",
     ["HTTP/1.1 200\r\nContent-Length: 3\r\n\r\nabc"] = "abc",
@@ -182,7 +182,7 @@ check.test("answers are read in all their forms", function()
   check.equal(assert(answered_with("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n", { method = "HEAD" })).body, "")
 end)
 
-check.test("wrong answers are errors", function()
+check.test("malformed answers are errors", function()
   for bytes, part in pairs {
     [""] = "closed before the answer", ["HTTP/1.1 200 OK\r\n"] = "closed", ["garbage\r\n\r\n"] = "does not begin with",
     ["HTTP/2 200\r\n\r\n"] = "does not begin with", ["HTTP/1.1 20 OK\r\n\r\n"] = "does not begin with",
@@ -216,7 +216,7 @@ check.test("a kept connection that the server has closed is replaced", function(
   local accepted = 0
   local reply = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
   loop:spawn(function()
-    -- Each connection answers once. The second reads another request before it closes.
+    -- The server answers once per connection and closes it. Before it closes the second, it reads another request.
     for round = 1, 4 do
       local one = assert(listener:accept(5))
       accepted = accepted + 1
@@ -232,7 +232,7 @@ check.test("a kept connection that the server has closed is replaced", function(
     check.equal(assert(client:get(base)).body, "ok")
     loop:sleep(0.02)
     check.equal(assert(client:get(base)).body, "ok")
-    check.equal(accepted, 2, "the end was noticed before the request")
+    check.equal(accepted, 2, "the client noticed the closed connection before it sent the request")
     check.equal(assert(client:get(base)).body, "ok")
     check.equal(accepted, 3, "the request was repeated")
     loop:sleep(0.02)
@@ -256,7 +256,7 @@ check.test("tasks share a client", function()
       end)
       assert(loop:run())
     end)
-    assert(seconds < 2, "the requests waited for each other: " .. seconds)
+    assert(seconds < 2, "the requests did not run at the same time: " .. seconds)
     local kept = 0
     for _, list in pairs(client.idle) do kept = kept + #list end
     check.equal(kept, 8, "kept connections")

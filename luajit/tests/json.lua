@@ -1,4 +1,4 @@
---- JSON: what must be read, what must be refused, and what is written.
+--- Tests of JSON: texts that must be accepted, texts that must be refused, and how values are written.
 
 local check = require "tests.support.check"
 local json = require "framewire.json"
@@ -20,7 +20,7 @@ end
 
 local array = json.array
 
--- Texts with their values.
+-- Texts that are accepted, with their values.
 local accepted = {
   { "[]", array {} }, { "{}", {} }, { " [ ] ", array {} }, { "\t\r\n { \n } \n", {} },
   { "null", json.null }, { "true", true }, { "false", false }, { '""', "" }, { "0", 0 }, { "-0", -0.0 }, { " 1 ", 1 },
@@ -56,7 +56,7 @@ local accepted = {
   { '"\\u2028 \226\128\169"', "\226\128\168 \226\128\169" },
 }
 
-check.test("what is JSON is read", function()
+check.test("valid JSON is read", function()
   for _, case in ipairs(accepted) do
     local value, message = json.decode(case[1])
     assert(same(value, case[2]), ("%q: %s %s"):format(case[1], tostring(value), tostring(message)))
@@ -98,7 +98,7 @@ local refused = {
   { "[#]", 1, 2 },
 }
 
-check.test("what is not JSON is refused, with its place", function()
+check.test("invalid JSON is refused, with the place of the error", function()
   for _, case in ipairs(refused) do
     local value, message = json.decode(case[1])
     check.equal(value, nil, ("%q"):format(case[1]))
@@ -113,7 +113,7 @@ check.test("what is not JSON is refused, with its place", function()
   check.contains(select(2, json.decode()), "needs a string")
 end)
 
-check.test("no part of a text is a text", function()
+check.test("an incomplete text is refused", function()
   local text = '{"name":["\195\169\\u00e9\\ud83d\\ude00",-12.5e+3,true,false,null,{"a":{}}]}'
   assert(json.decode(text))
   for stop = 0, #text - 1 do
@@ -159,7 +159,7 @@ check.test("whole numbers stay exact up to 64 bits", function()
   end
 end)
 
-check.test("doubles come back as they were", function()
+check.test("doubles do not change when they are written and read", function()
   math.randomseed(3)
   local values = { 0.1, 1 / 3, 2 ^ 53, 2 ^ 53 + 2, 2 ^ 60, 1e21, 1e300, 5e-324, 1.7976931348623157e308, -2.5,
     4294967296, 123456789 }
@@ -174,7 +174,7 @@ check.test("doubles come back as they were", function()
   check.equal(json.encode(-7), "-7")
 end)
 
-check.test("depth is limited in both directions", function()
+check.test("the depth is limited for reading and for writing", function()
   local function nested(depth) return ("["):rep(depth) .. ("]"):rep(depth) end
   assert(json.decode(nested(512)))
   check.contains(select(2, json.decode(nested(513))), "too deeply nested")
@@ -206,7 +206,7 @@ check.test("values are written as JSON", function()
   check.equal(json.encode({ 1 }, { indent = "\t" }), "[\n\t1\n]")
 end)
 
-check.test("objects are written alike the first time and from memory", function()
+check.test("objects are written in the same way with and without cached texts", function()
   local long = ("x"):rep(65)
   local many = {}
   for i = 1, 30 do many["name " .. i] = "value " .. i end
@@ -222,7 +222,7 @@ check.test("objects are written alike the first time and from memory", function(
   check.equal(json.encode { zero = -0.0 }, '{"zero":-0}')
   for _, case in ipairs {
     { { id = "79190", text = "\255" }, "not UTF-8, at value.text" }, { { id = 0 / 0 }, "nan" },
-    { { id = "79190", [1] = "79190", [2] = 1 }, "with other keys" }, { { id = print }, "a value of type function" },
+    { { id = "79190", [1] = "79190", [2] = 1 }, "with keys other" }, { { id = print }, "a value of type function" },
   } do
     for _ = 1, 2 do check.contains(select(2, json.encode(case[1])), case[2]) end
   end
@@ -230,15 +230,15 @@ check.test("objects are written alike the first time and from memory", function(
   check.equal(json.encode { id = "text 1" }, '{"id":"text 1"}')
 end)
 
-check.test("what JSON does not have is refused, with its place in the value", function()
+check.test("values that JSON does not have are refused, with their place", function()
   local ffi = require "ffi"
   for _, case in ipairs {
     { function() end, "a value of type function, at value" }, { 0 / 0, "nan" }, { math.huge, "inf" },
     { -math.huge, "inf" },
     { coroutine.create(print), "type thread" }, { { a = { 1, print } }, "at value.a[2]" },
-    { { 1, 2, x = 1 }, "with other keys" },
+    { { 1, 2, x = 1 }, "with keys other" },
     { { 1, nil, 3 }, "holes" }, { { [2] = 1 }, "a key of type number" }, { { [true] = 1 }, "a key of type boolean" },
-    { array { x = 1 }, "other keys" }, { array { 1, x = 2 }, "other keys" },
+    { array { x = 1 }, "keys other" }, { array { 1, x = 2 }, "keys other" },
     { "\255", "not UTF-8" }, { { a = "\192\128" }, "not UTF-8, at value.a" },
     { { ["\255"] = 1 }, "name that is not UTF-8" },
     { ffi.new("int[2]"), "a C value" }, { ffi.new("void *"), "a C value" },
@@ -256,7 +256,7 @@ check.test("what JSON does not have is refused, with its place in the value", fu
   check.equal(pcall(function() json.null.x = 1 end), false, "changing null")
 end)
 
-check.test("UTF-8 is checked alike in any pieces", function()
+check.test("the check of UTF-8 does not depend on how the text is divided", function()
   local ffi = require "ffi"
   for text, wanted in pairs {
     ["abcdefgh\195\169ijkl\226\130\172\240\159\152\128"] = true, ["\244\143\191\191\237\159\191\238\128\128"] = true,

@@ -1,5 +1,5 @@
---- The parts of the library for kqueue, on Linux with libkqueue: `make test-kqueue`, or
--- `luajit luajit/tests/kqueue.lua LIBRARY [WORD]...`. The structure is macOS's, which libkqueue shares.
+--- Tests the parts of the library that use kqueue, on Linux with libkqueue: `make test-kqueue`, or
+-- `luajit luajit/tests/kqueue.lua LIBRARY [WORD]...`. libkqueue has the same `struct kevent` as macOS.
 
 local here = arg[0]:match("^(.*)[/\\]") or "."
 package.path = here .. "/../?.lua;" .. package.path
@@ -12,7 +12,8 @@ local sys = require "framewire.sys"
 
 check.root, check.file = here .. "/..", "kqueue"
 
--- The system becomes one with kqueue, before the modules that ask for it are loaded.
+-- Changes the table `sys` so that kqueue seems to be available. This must come before the modules that use it are
+-- loaded.
 local library = ffi.load(assert(table.remove(arg, 1), "give the path of libkqueue.so.0"), true)
 local declarations = require "framewire.ffi.kqueue"(false)
 for name, value in pairs(declarations.constants) do sys[name] = value end
@@ -46,7 +47,7 @@ check.test("the library is libkqueue, and kqueue is the poller that loops use", 
   loop:close()
 end)
 
-check.test("kqueue reports what is ready and nothing else", function()
+check.test("kqueue reports ready descriptors and no others", function()
   local source = assert(poller.new("kqueue"))
   local one, other = pair()
   assert(source:add(other.fd, poller.READ))
@@ -62,7 +63,7 @@ check.test("kqueue reports what is ready and nothing else", function()
   check.equal(readable, true)
   check.equal(writable, false)
   check.equal(broken, false)
-  check.equal(source:wait(0), 1, "still there: level-triggered")
+  check.equal(source:wait(0), 1, "reported again: level-triggered")
   assert(source:change(other.fd, poller.WRITE))
   check.equal(source:wait(1000), 1)
   check.equal(select(2, source:ready(0)), false, "readable")
@@ -76,7 +77,7 @@ check.test("kqueue reports what is ready and nothing else", function()
   source:close()
 end)
 
-check.test("loops on kqueue run timers, and callbacks that forget each other", function()
+check.test("on kqueue, loops run timers, and callbacks can forget other descriptors", function()
   local loop = assert(loops.new())
   local called, ticks, sockets = 0, 0, {}
   for _ = 1, 20 do
@@ -96,7 +97,7 @@ check.test("loops on kqueue run timers, and callbacks that forget each other", f
   loop:close()
 end)
 
-check.test("the HTTP server on kqueue serves clients, large responses and its end", function()
+check.test("on kqueue, the HTTP server serves clients, sends large responses and stops", function()
   local large = ("0123456789"):rep(300000)
   local listener = assert(socket.listen())
   local _, port = listener:name()
@@ -130,8 +131,8 @@ check.test("the HTTP server on kqueue serves clients, large responses and its en
   end, true)
 end)
 
--- libkqueue has no kqueue in a kqueue, so this descriptor is read and not watched.
--- A process that was forked after its parent used libkqueue gets no events, so this test comes before the next one.
+-- With libkqueue, a kqueue cannot watch another kqueue, so the test reads the signals' descriptor without a loop. This
+-- test must come before the next one: if a process has used libkqueue, its forked children get no events.
 check.test("signals are read from a kqueue", function()
   process.run_with(function()
     sys.open_signals, sys.read_signal = declarations.open_signals, declarations.read_signal
@@ -145,7 +146,7 @@ check.test("signals are read from a kqueue", function()
   end, function() end, true)
 end)
 
-check.test("folders and files are watched by kqueue", function()
+check.test("folders and files are watched with kqueue", function()
   local folder = process.folder()
   process.write(folder .. "/one", "1")
   local changes = assert(watch.new())

@@ -1,4 +1,4 @@
---- Pollers, timers and the loop.
+--- Tests of pollers, timers and the loop.
 
 local check = require "tests.support.check"
 local loops = require "framewire.loop"
@@ -17,7 +17,7 @@ local function pair()
 end
 
 for _, name in ipairs { "epoll", "poll" } do
-  check.test(name .. " reports what is ready and nothing else", function()
+  check.test(name .. " reports ready descriptors and no others", function()
     local source = assert(poller.new(name))
     local client, server = pair()
     assert(source:add(server.fd, poller.READ))
@@ -29,7 +29,7 @@ for _, name in ipairs { "epoll", "poll" } do
     check.equal(readable, true)
     check.equal(writable, false)
     check.equal(broken, false)
-    check.equal(source:wait(0), 1, "still there: level-triggered")
+    check.equal(source:wait(0), 1, "reported again: level-triggered")
     assert(source:change(server.fd, poller.WRITE))
     check.equal(source:wait(0), 1)
     check.equal(select(2, source:ready(0)), false, "readable")
@@ -39,7 +39,7 @@ for _, name in ipairs { "epoll", "poll" } do
     assert(source:change(server.fd, poller.READ))
     assert(source:remove(server.fd))
     check.equal(source:wait(0), 0)
-    check.equal(source:change(server.fd, poller.READ), nil, "changing what is not watched")
+    check.equal(source:change(server.fd, poller.READ), nil, "changing a descriptor that is not watched")
     client:close()
     server:close()
     source:close()
@@ -57,7 +57,7 @@ for _, name in ipairs { "epoll", "poll" } do
     source:close()
   end)
 
-  check.test(name .. " survives callbacks that forget each other", function()
+  check.test(name .. " allows callbacks to forget other descriptors", function()
     local loop = assert(loops.new { poller = name })
     local called = 0
     local sockets = {}
@@ -77,7 +77,7 @@ for _, name in ipairs { "epoll", "poll" } do
   end)
 end
 
-check.test("an unknown poller is refused by naming the known ones", function()
+check.test("the error about an unknown poller names the known ones", function()
   local _, message = poller.new("select")
   check.contains(message, "epoll, poll")
 end)
@@ -100,7 +100,7 @@ check.test("timers fire in order, repeat, and stop", function()
   check.equal(timers:next(), nil)
 end)
 
-check.test("a hundred timers come out sorted", function()
+check.test("a hundred timers fire in order", function()
   local timers, last = timer.new(), 0
   for i = 1, 100 do
     local at = (i * 37) % 101

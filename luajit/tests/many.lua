@@ -1,4 +1,4 @@
---- Many connections: a thousand idle ones, two workers, memory.
+--- Tests of the HTTP server with many connections, with two workers, and of its memory.
 
 local check = require "tests.support.check"
 local client = require "tests.support.client"
@@ -6,7 +6,7 @@ local process = require "tests.support.process"
 
 local function hello(_, response) response:text(200, "hello") end
 
--- Kilobytes of memory that are a process's own.
+-- The resident memory of a process in KiB.
 local function memory_of(pid)
   local file = io.open("/proc/" .. pid .. "/statm")
   if not file then return nil end
@@ -16,7 +16,7 @@ local function memory_of(pid)
 end
 
 for _, name in ipairs { "epoll", "poll" } do
-  check.test(name .. ": a thousand idle connections cost little and all come back to life", function()
+  check.test(name .. ": a thousand idle connections cost little, and all can be used again", function()
     process.with_server({ handler = hello, poller = name }, function(port)
       local idle = {}
       for i = 1, 1000 do
@@ -37,7 +37,7 @@ for _, name in ipairs { "epoll", "poll" } do
   end)
 end
 
-check.test("a thousand connections that come at once are all served", function()
+check.test("a thousand connections at the same time are all served", function()
   process.with_server({ handler = hello }, function(port)
     local all = {}
     for i = 1, 1000 do all[i] = client.connect(port) end
@@ -64,7 +64,7 @@ check.test("two workers share the port and both serve", function()
       end
       return count == 2
     end, "both workers have answered")
-    -- A worker that dies is replaced, and the port stays open.
+    -- A worker that is killed is started again, and the port stays open.
     for pid in pairs(seen) do require("framewire.signal").send(tonumber(pid), "KILL") end
     check.eventually(5, function()
       local connection = client.connect(port)
@@ -79,7 +79,7 @@ check.test("memory does not grow with the number of requests", function()
   process.with_server({
     handler = function(request, response)
       if request.path ~= "/settled" then return response:text(200, request.path) end
-      -- Garbage that is not collected yet does not count as a leak.
+      -- Collect garbage first, because garbage is not a leak.
       collectgarbage()
       collectgarbage()
       response:text(200, tostring(require("ffi").C.getpid()))
@@ -96,7 +96,8 @@ check.test("memory does not grow with the number of requests", function()
       end
     end
     load(800)
-    -- The allocator may take a large piece of memory once; a leak grows every time.
+    -- Repeat the measurement if memory has grown: the allocator may take a large piece of memory once, but with a leak,
+    -- memory grows every time.
     local sizes = { settled() }
     repeat
       load(800)

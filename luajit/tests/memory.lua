@@ -1,4 +1,4 @@
---- Shared memory and buffers.
+--- Tests of shared memory and buffers.
 
 local ffi = require "ffi"
 local buffer = require "framewire.buffer"
@@ -9,7 +9,7 @@ local sys = require "framewire.sys"
 
 local name = "framewire-test-" .. ffi.C.getpid()
 
-check.test("another process sees what is written", function()
+check.test("another process sees written values", function()
   shm.remove(name)
   local block = assert(shm.create(name, 4096))
   local words = ffi.cast("volatile uint32_t *", block.data)
@@ -31,7 +31,7 @@ check.test("another process sees what is written", function()
   assert(shm.remove(name))
 end)
 
-check.test("waiting returns when the value differs, and after its time", function()
+check.test("a wait returns if the value is different, and after the time-out", function()
   local word = ffi.new("uint32_t[1]", 5)
   check.equal(shm.wait(word, 4, 10), true)
   local seconds = process.timed(function() check.equal(shm.wait(word, 5, 0.03), false) end)

@@ -1,6 +1,6 @@
---- Calls every public function and method with arguments that make no sense, and every method after `close`. Each call
--- must end with an error, or return; none may end the process. The functions and classes are found in the modules
--- themselves. A class that a module gains needs an entry in `objects`, which says how to make one.
+--- Calls every public function and method with arguments that make no sense, and every method also after `close`. Each
+-- call must return or raise an error, and must not crash the process. The test finds the functions and classes in the
+-- modules. A new class needs an entry in `objects`, which says how to create an object of it.
 
 local ffi = require "ffi"
 local channel = require "framewire.channel"
@@ -23,10 +23,10 @@ local watch = require "framewire.watch"
 local websocket = require "framewire.websocket"
 local worker = require "framewire.worker"
 
--- Modules without functions to misuse: the declarations of the system are as unsafe as C.
+-- Modules that are not tested: the functions in `sys` are as unsafe as C, and `closed` is used only inside the library.
 local RAW = { ["framewire.sys"] = true, ["framewire.closed"] = true }
 
--- Functions that are left out, and why.
+-- Functions that are not tested, and why.
 local LEFT_OUT = {
   ["framewire.options.read"] = "ends the program if the command line is wrong, as it should",
   ["framewire.signal.send"] = "could end another program; has a test below",
@@ -34,7 +34,7 @@ local LEFT_OUT = {
   ["framewire.worker.group"] = "starts processes; has a test below",
 }
 
--- Calls that may wait. They are given a moment, and then they are known to have ended without harm.
+-- Functions that may wait. Their calls may run for a short time; a call that still waits then counts as successful.
 local WAITS = {
   ["Endpoint.accept"] = true, ["Endpoint.receive"] = true, ["Endpoint.send"] = true,
   ["Receiver.await"] = true, ["Receiver.receive"] = true, ["Sender.reserve"] = true, ["Sender.send"] = true,
@@ -62,7 +62,7 @@ local function endpoints()
   return here, assert(channel.connect(name, 1))
 end
 
--- An emulator whose other side says nothing.
+-- An emulator whose other side never answers.
 local function game()
   local here = assert(channel.create(name, { slots = 8, extra = 16384 }))
   local screen = ffi.cast("struct fw_screen *", here.extra)
@@ -71,7 +71,7 @@ local function game()
   return assert(emulator.connect(name, { patience = 1e-3, spin = 1e-4 })), here
 end
 
--- A server with a connection whose response is promised.
+-- A server with a connection whose handler has called `response:later()`.
 local function web()
   local loop = assert(loops.new())
   local listener = assert(socket.listen())
@@ -86,7 +86,7 @@ local function web()
   return { loop = loop, server = server, request = request, late = late, connection = late.connection, client = client }
 end
 
--- A WebSocket to a server that says nothing more.
+-- A WebSocket to a server that sends nothing after the handshake.
 local function web_socket()
   local loop = assert(loops.new())
   local listener = assert(socket.listen())
@@ -107,8 +107,9 @@ local function web_socket()
   return one, listener
 end
 
--- For each class: how to make an object, and how to close it if `close` does not. `private`: its methods are called by
--- this library only, with addresses of memory among their arguments.
+-- For each class: a function that creates an object (`make`), and a function that closes it, if it has no method
+-- `close`. `private` classes are not tested, because only the library calls their methods, some with addresses as
+-- arguments.
 local objects = {
   ["framewire.channel.block.Block"] = { make = function() return (endpoints()).block end },
   ["framewire.shm.Block"] = { make = function()
@@ -184,7 +185,7 @@ local function module_names()
   local pipe = assert(io.popen(("cd '%s' && find framewire -name '*.lua'"):format(check.root)))
   for line in pipe:lines() do
     local module = line:gsub("%.lua$", ""):gsub("/", ".")
-    -- Those of other systems do not load here.
+    -- Modules for other systems cannot be loaded here.
     local elsewhere = module:find("^framewire%.ffi%.") or module:find("kqueue") or module:find("wsapoll")
       or module:find("%.windows$")
     if not elsewhere and not RAW[module] then list[#list + 1] = module end
@@ -194,7 +195,7 @@ local function module_names()
   return list
 end
 
--- Finds classes, tables that are their own `__index`, in what a function uses.
+-- Finds classes (tables that are their own `__index`) among the upvalues of a function, and of the functions in these.
 local function find_classes(value, module, found, seen)
   if seen[value] then return end
   seen[value] = true
@@ -215,7 +216,7 @@ local function find_classes(value, module, found, seen)
   end
 end
 
--- Every public function as { label, f }, and every class as { name, module, class }.
+-- Returns every public function as { label, f }, and every class as { name, module, class }.
 local function everything()
   local functions, classes = {}, {}
   for _, module in ipairs(module_names()) do
@@ -228,7 +229,7 @@ local function everything()
         end
       end
       for class, about in pairs(found) do
-        -- A class belongs to the module whose functions are its methods.
+        -- A class belongs to the module that defines its methods.
         local source
         for _, method in pairs(class) do
           if type(method) == "function" then source = debug.getinfo(method, "S").source end
@@ -251,7 +252,7 @@ local hostile = {
   coroutine.create(function() end), ffi.new("int[4]"),
 }
 
--- Argument lists: each value alone, several times, and after plain ones.
+-- Argument lists: each value alone, three times, and after a plain argument.
 local function argument_lists()
   local lists = { { n = 0 } }
   for _, value in ipairs(hostile) do
@@ -280,13 +281,13 @@ local function set_alarm(seconds)
   ffi.C.fw_setitimer(0, ffi.new("long[4]", 0, 0, math.floor(seconds), seconds % 1 * 1e6), nil)
 end
 
--- The number of the call at hand, shared with the children.
+-- The number of the current call, in memory that is shared with the child processes.
 shm.remove(name)
 local progress = assert(shm.create(name, 8))
 shm.remove(name)
 local at = ffi.cast("volatile int32_t *", progress.data)
 
--- Makes calls in a child process, from a number on. Returns how the child ended, if it ended during a call.
+-- Makes the calls from number `from` on in a child process. If a call ends the child, returns how the child ended.
 local function run_child(calls, from)
   at[0] = from
   local child = assert(worker.start(function()
@@ -317,7 +318,7 @@ local function make_calls(calls)
   end
 end
 
--- Makes all calls, and removes the memory that the last children have left.
+-- Makes all calls, and removes shared memory that the child processes have left.
 local function run_all(calls)
   local ok, message = pcall(make_calls, calls)
   for _, left in ipairs { name, "framewire." .. name } do shm.remove(left) end
@@ -339,7 +340,7 @@ local function entry_of(class)
   return objects[class.module .. "." .. class.name] or objects[class.name]
 end
 
-check.test("each class has an entry here", function()
+check.test("each class has an entry in `objects`", function()
   assert(#classes >= 20, "too few classes found: " .. #classes)
   for _, class in ipairs(classes) do
     if not entry_of(class) then
@@ -351,10 +352,10 @@ end)
 
 for _, each in ipairs(functions) do
   if not LEFT_OUT[each.label] then
-    check.test(each.label .. " survives arguments that make no sense", function()
+    check.test(each.label .. " does not crash with arguments that make no sense", function()
       local calls = {}
       for _, list in ipairs(lists) do
-        -- Functions that take an address trust it, as in C.
+        -- Functions that take an address cannot check it, so no addresses are passed.
         if not has_address(list) then
           calls[#calls + 1] = {
             label = ("%s(%s)"):format(each.label, show(list)),
@@ -366,7 +367,7 @@ for _, each in ipairs(functions) do
       end
       local was_there = files.exists("x")
       run_all(calls)
-      -- Some functions accept "x" as the name of something to make.
+      -- Some functions have created a file or shared memory with the name "x".
       for _, left in ipairs { "x", "framewire.x" } do shm.remove(left) end
       if not was_there then os.remove("x") end
     end)
@@ -387,10 +388,11 @@ local function close(entry, object, ...)
   if object.close then object:close() end
 end
 
--- A program can have made the method a local before the object was closed: "kept".
+-- The states in which methods are called. In "kept", the object is closed too, but the method was read from the open
+-- object, as by a program that keeps the method in a local variable.
 local states = { "open", "closed", "closed twice", "kept" }
 
--- A call of a method of a new object.
+-- Describes a call of a method of a new object.
 local function call_of(class, entry, method, state, list)
   local kept = class.class[method]
   return {
@@ -413,11 +415,11 @@ end
 for _, class in ipairs(classes) do
   local entry = entry_of(class)
   for _, method in ipairs(entry and not entry.private and methods_of(class.class) or {}) do
-    check.test(("%s:%s of %s survives misuse"):format(class.name, method, class.module), function()
+    check.test(("%s:%s of %s does not crash when it is misused"):format(class.name, method, class.module), function()
       local calls = {}
       for number, list in ipairs(lists) do
         for _, state in ipairs(states) do
-          -- Closed objects do not look at their arguments, so a few lists are enough.
+          -- The methods of closed objects ignore their arguments, so a few lists are enough.
           if state == "open" or number % 7 == 1 then
             calls[#calls + 1] = call_of(class, entry, method, state, list)
           end
@@ -428,7 +430,7 @@ for _, class in ipairs(classes) do
   end
 end
 
-check.test("a closed channel and a closed emulator say so", function()
+check.test("methods of closed channels and emulators report that they are closed", function()
   local here, there = endpoints()
   local place = here.sender:reserve(10)
   here:close()
@@ -464,7 +466,7 @@ check.test("time-outs can be left out", function()
   for _, one in ipairs { server, client, listener } do one:close() end
 end)
 
-check.test("arguments that make no sense are refused with the value", function()
+check.test("the error about an argument that makes no sense contains the value", function()
   local server, client, listener = tcp_pair()
   for wanted, f in pairs {
     ["sends strings, not a number"] = function() client:send(5) end,

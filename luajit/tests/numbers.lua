@@ -1,4 +1,4 @@
---- Numbers, times and percent coding.
+--- Tests of numbers, times and percent encoding.
 
 local ffi = require "ffi"
 local check = require "tests.support.check"
@@ -15,7 +15,7 @@ check.test("decimals are read strictly", function()
   end
 end)
 
-check.test("words keep their value and order of bytes", function()
+check.test("words keep their value and their order of bytes", function()
   num.write_u32(bytes, 0xfedcba98)
   check.equal(num.hex(ffi.string(bytes, 4)), "98badcfe")
   check.equal(num.read_u32(bytes), 0xfedcba98)
@@ -24,7 +24,7 @@ check.test("words keep their value and order of bytes", function()
   check.equal(num.power_of_two(65), 128)
 end)
 
-check.test("HTTP dates go out and back", function()
+check.test("HTTP dates are written and read", function()
   check.equal(time.http_date(784111777), "Sun, 06 Nov 1994 08:49:37 GMT")
   for _, seconds in ipairs { 0, 951782399, 951782400, 951868800, 1709164800, 4107542400, 1234567890 } do
     check.equal(time.parse_http_date(time.http_date(seconds)), seconds, time.http_date(seconds))
@@ -42,7 +42,7 @@ check.test("clocks go forward", function()
   assert(time.cpu() > 0)
 end)
 
-check.test("percent coding is undone once and refused when broken", function()
+check.test("percent encoding is decoded once, and refused if it is malformed", function()
   check.equal(url.decode("a%20b%2525+c"), "a b%25+c")
   check.equal(url.decode("a+b%2B", true), "a b+")
   for _, text in ipairs { "%", "%2", "%zz", "a%2x%20" } do check.equal(url.decode(text), nil, text) end

@@ -1,4 +1,4 @@
---- The parsers alone, with good input that arrives in any pieces.
+--- Tests of the HTTP parsers without a server, mostly with valid input that arrives in pieces.
 
 local ffi = require "ffi"
 local cache = require "framewire.http.cache"
@@ -21,7 +21,7 @@ local function parse(text)
   return parser.parse(data, 0, stop, limits)
 end
 
-check.test("a head is taken apart", function()
+check.test("a head is parsed", function()
   local head = parse("POST /a%20b?x=1&y HTTP/1.1\r\nHost: h:1\r\nX-One:  a b \t\r\nx-one: c\r\nCookie: a=1\r\n"
     .. "Cookie: b=2\r\nContent-Length: 12\r\nExpect: 100-Continue\r\n\r\n")
   check.equal(head.method, "POST")
@@ -44,7 +44,7 @@ check.test("the forms of a target are distinguished", function()
   check.equal(parse("GET /? HTTP/1.1\r\nHost: h\r\n\r\n").query, "")
 end)
 
-check.test("keep-alive follows the version and the wish", function()
+check.test("keep-alive depends on the version and on the header Connection", function()
   local function keeps(version, connection)
     return parse("GET / HTTP/" .. version .. "\r\nHost: h\r\n" .. (connection or "") .. "\r\n").keep_alive
   end
@@ -76,7 +76,7 @@ check.test("a chunked body is decoded wherever the bytes are cut", function()
     local done, status = decoder:feed(data, stop)
     assert(done ~= nil, status)
     if not done then
-      -- The rest follows the bytes that compacting has left.
+      -- The rest of the text comes directly after the bytes that `compact` has kept.
       stop = decoder:compact(data, stop)
       local rest = text:sub(first + 1) .. "next"
       ffi.copy(data + stop, rest, #rest)
@@ -91,7 +91,7 @@ check.test("a chunked body is decoded wherever the bytes are cut", function()
   end
 end)
 
-check.test("a chunked body one byte at a time", function()
+check.test("a chunked body is decoded byte by byte", function()
   local text = "3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
   local data, decoder, stop = ffi.new("uint8_t[64]"), chunked.new(0, 10), 0
   for i = 1, #text do
@@ -104,7 +104,7 @@ check.test("a chunked body one byte at a time", function()
   check.equal(ffi.string(data, decoder.stop), "abcde")
 end)
 
-check.test("a chunked body beyond the limit is refused before it comes", function()
+check.test("a chunk that exceeds the limit is refused before its data arrives", function()
   local decoder = chunked.new(0, 10)
   local text = "6\r\nabcdef\r\n5\r\n"
   local done, status = decoder:feed(bytes_of(text), #text)
@@ -112,7 +112,7 @@ check.test("a chunked body beyond the limit is refused before it comes", functio
   check.equal(status, 413)
 end)
 
-check.test("the cache knows a head only by all its bytes", function()
+check.test("the cache finds a head only if all its bytes match", function()
   local heads = cache.new()
   local one, other = "GET /same-prefix/1 HTTP/1.1\r\n\r\n", "GET /same-prefix/2 HTTP/1.1\r\n\r\n"
   local head = {}
@@ -124,7 +124,7 @@ check.test("the cache knows a head only by all its bytes", function()
   check.equal(heads:find(bytes_of(one), 0, 3), nil)
 end)
 
-check.test("a head with known field lines is the same as a parsed one", function()
+check.test("a head with cached header lines is the same as a parsed head", function()
   local small = { max_target = 40, max_head = 200, max_headers = 10 }
   local fields = cache.new()
   local lines = "Host: 127.0.0.1:8080\r\nContent-Length: 3\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n"
@@ -160,7 +160,7 @@ check.test("a head with known field lines is the same as a parsed one", function
   } do
     check.equal(recall(first), nil, first)
   end
-  check.equal(recall("GET /b HTTP/1.1", "Host: 127.0.0.1:8080\r\nContent-Length: 4\r\n\r\n"), nil, "other field lines")
+  check.equal(recall("GET /b HTTP/1.1", "Host: 127.0.0.1:8080\r\nContent-Length: 4\r\n\r\n"), nil, "other header lines")
   small.max_head = 60
   check.equal(recall("GET /b HTTP/1.1"), nil, "longer than allowed")
 end)

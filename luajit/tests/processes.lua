@@ -1,4 +1,4 @@
---- Signals and worker processes.
+--- Tests of signals and worker processes.
 
 local check = require "tests.support.check"
 local ffi = require "ffi"
@@ -20,7 +20,7 @@ check.test("a signal reaches the loop's callback", function()
     assert(loop:run())
     assert(seen[1] == "USR1" and seen[#seen] == "TERM")
   end, function(child)
-    -- If the callback is not in place by then, the signal ends the process and `run_with` reports it.
+    -- If the callback is not registered by then, the signal ends the process, and `run_with` reports this.
     require("framewire.time").sleep(0.2)
     child:signal("TERM")
   end)
@@ -59,7 +59,7 @@ check.test("a process reports how it ended", function()
   check.equal(select(2, slow:wait(5)), "KILL")
 end)
 
-check.test("a group starts a dead worker again and stops together", function()
+check.test("a group starts a dead worker again, and stops all workers together", function()
   local name = "framewire-test-" .. ffi.C.getpid()
   shm.remove(name)
   local block = assert(shm.create(name, 64))
@@ -82,7 +82,7 @@ check.test("a group starts a dead worker again and stops together", function()
   shm.remove(name)
 end)
 
-check.test("pinning moves to a core, and refuses one that is not there", function()
+check.test("pinning moves to a core, and refuses a core that does not exist", function()
   local child = worker.start(function()
     assert(worker.pin(0))
     assert(not worker.pin(1000))

@@ -1,4 +1,4 @@
---- serve.lua as a user runs it, and command lines.
+--- Tests of the program serve.lua, and of command lines.
 
 local check = require "tests.support.check"
 local cli = require "framewire.options"
@@ -35,7 +35,7 @@ for _, signal in ipairs { "INT", "TERM", "HUP" } do
   end
 end
 
-check.test("serve.lua gives no file to a page that has its own name resolve to this machine", function()
+check.test("serve.lua refuses web pages whose own host name resolves to this machine", function()
   local program = start("--port 0 --allow-host Raspberry --root \"" .. check.root .. "\"")
   for _, headers in ipairs {
     { Host = "evil.example" }, { Host = "evil.example:80", Origin = "http://evil.example:80" },
@@ -52,7 +52,7 @@ check.test("serve.lua gives no file to a page that has its own name resolve to t
   check.equal(program.finish(), 0)
 end)
 
-check.test("serve.lua takes each poller, and names them when it does not know one", function()
+check.test("serve.lua accepts each poller, and names them in the error about another one", function()
   for _, name in ipairs { "epoll", "poll" } do
     local program = start("--port 0 --poller " .. name)
     check.equal(client.ask(program.port, "GET", "/echo?message=x").body, "x")
@@ -64,7 +64,7 @@ check.test("serve.lua takes each poller, and names them when it does not know on
   check.contains(output, "epoll, poll")
 end)
 
-check.test("serve.lua runs from any folder and helps", function()
+check.test("serve.lua runs from any folder, prints help, and reports wrong options", function()
   local code, output = process.start(('luajit "%s/serve.lua" --help'):format(check.root)).finish()
   check.equal(code, 0)
   check.contains(output, "--workers N")
@@ -76,7 +76,7 @@ check.test("serve.lua runs from any folder and helps", function()
   check.contains(output, "/no/such/folder")
 end)
 
-check.test("serve.lua says when its port is taken", function()
+check.test("serve.lua reports that its port is in use", function()
   local program = start("--port 0")
   local again = process.start(('luajit "%s/serve.lua" --port %d'):format(check.root, program.port))
   local code, output = again.finish()
@@ -94,7 +94,7 @@ local spec = {
   { "flag", nil, "flag" },
 }
 
-check.test("command lines are read as usual", function()
+check.test("command lines are parsed", function()
   local values = assert(cli.parse({ "--port", "80", "--name=a=b", "--flag" }, spec))
   check.equal(values.port, 80)
   check.equal(values.name, "a=b")
@@ -103,7 +103,7 @@ check.test("command lines are read as usual", function()
   check.equal(cli.parse({ "-h" }, spec).help, true)
 end)
 
-check.test("command lines with mistakes say which", function()
+check.test("errors about command lines name the mistake", function()
   for text, wanted in pairs {
     ["--port"] = "needs N", ["--port=x"] = "whole number", ["--port=-1"] = "whole number", ["--few=4"] = "from 1 to 3",
     ["--nothing"] = "unknown argument", ["stray"] = "unknown argument", ["--port=65536"] = "to 65535",

@@ -1,4 +1,4 @@
---- Routes with parameters.
+--- Tests of routes with parameters.
 
 local check = require "tests.support.check"
 local client = require "tests.support.client"
@@ -16,7 +16,7 @@ local function say(text)
   end
 end
 
--- What a handler answers to a path, without a server: the status and the text.
+-- Calls a handler for a path, without a server. Returns the status, the text and the headers of its answer.
 local function ask(handler, method, path)
   local status, body, headers = nil, nil, {}
   local response = {
@@ -39,7 +39,7 @@ local handler = http.routes {
   ["GET /:any"] = say "any",
 }
 
-check.test("paths find their routes", function()
+check.test("paths match their routes", function()
   for path, wanted in pairs {
     ["/items/42"] = "item id=42",
     ["/items/new"] = "new",

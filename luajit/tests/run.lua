@@ -1,4 +1,4 @@
---- Runs the tests: `luajit luajit/tests/run.lua [WORD]...` runs those whose file or name contains one of the words.
+--- Runs the tests. `luajit luajit/tests/run.lua [WORD]...` runs the tests whose file or name contains one of the words.
 
 local here = arg[0]:match("^(.*)[/\\]") or "."
 local root = here .. "/.."

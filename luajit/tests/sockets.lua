@@ -1,4 +1,4 @@
---- TCP sockets.
+--- Tests of TCP sockets.
 
 local check = require "tests.support.check"
 local poller = require "framewire.poller"
@@ -49,7 +49,7 @@ check.test("failures say what failed", function()
   listener:close()
 end)
 
-check.test("waiting ends in time", function()
+check.test("a wait ends after its time-out", function()
   local listener = assert(socket.listen { port = 0 })
   local seconds = process.timed(function()
     local _, message = listener:wait(poller.READ, 0.05)
@@ -59,7 +59,7 @@ check.test("waiting ends in time", function()
   listener:close()
 end)
 
-check.test("several listeners share a port when asked to", function()
+check.test("several listeners can share a port", function()
   local first = assert(socket.listen { port = 0, reuse_port = true })
   local _, port = first:name()
   local second = assert(socket.listen { port = port, reuse_port = true })
@@ -67,7 +67,7 @@ check.test("several listeners share a port when asked to", function()
   second:close()
 end)
 
--- A listener on another address of this machine whose queue is full: connections to it begin and get no answer.
+-- A listener on another address of this machine. Its queue is full, so new connections to it get no answer.
 local function silent_listener(port)
   local listener = assert(socket.listen { host = "127.0.0.2", port = port, backlog = 1 })
   local waiting = {}
@@ -83,7 +83,7 @@ local function silent_listener(port)
   end
 end
 
-check.test("an address that does not answer is not the end: the next one is tried", function()
+check.test("if an address does not answer, the next one is tried", function()
   local listener = assert(socket.listen { port = 0 })
   local _, port = listener:name()
   local close = silent_listener(port)
@@ -92,7 +92,7 @@ check.test("an address that does not answer is not the end: the next one is trie
     check.equal(client:peer(), "127.0.0.1")
     client:close()
   end)
-  assert(seconds >= 0.4 and seconds < 0.9, "half of the time is for the first address: " .. seconds)
+  assert(seconds >= 0.4 and seconds < 0.9, "the first address should get half of the time: " .. seconds)
   local _, message = socket.connect({ "127.0.0.2", "127.0.0.2" }, port, 0.2)
   check.contains(message, "cannot connect to 127.0.0.2, 127.0.0.2")
   check.contains(message, "timeout")
@@ -100,7 +100,7 @@ check.test("an address that does not answer is not the end: the next one is trie
   listener:close()
 end)
 
-check.test("a started connection goes on with the next address when it is asked to", function()
+check.test("try_next continues with the next address", function()
   local listener = assert(socket.listen { port = 0 })
   local _, port = listener:name()
   local close = silent_listener(port)
@@ -115,7 +115,7 @@ check.test("a started connection goes on with the next address when it is asked 
   close()
 end)
 
-check.test("ports are checked, because the system would take some other number instead", function()
+check.test("ports are checked, because the system would use another number without an error", function()
   for _, port in ipairs { -1, 65536, 99999, 1.5, 0 / 0 } do
     check.contains(select(2, socket.connect("127.0.0.1", port)), "is not a port")
     check.contains(select(2, socket.listen { port = port }), "is not a port")

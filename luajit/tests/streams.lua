@@ -1,4 +1,4 @@
---- Buffered streams on a loop, and tasks.
+--- Tests of buffered streams and of tasks.
 
 local check = require "tests.support.check"
 local client = require "tests.support.client"
@@ -27,7 +27,7 @@ local function pair()
 end
 
 for _, name in ipairs { "epoll", "poll" } do
-  check.test(name .. ": an echo returns everything with little memory", function()
+  check.test(name .. ": an echo server sends everything back with little memory", function()
     local loop = new_loop(name)
     local listener = assert(socket.listen { port = 0 })
     local _, port = listener:name()
@@ -67,7 +67,7 @@ for _, name in ipairs { "epoll", "poll" } do
     loop:close()
   end)
 
-  check.test(name .. ": a reader that stalls is cut off, and nobody else waits for it", function()
+  check.test(name .. ": a reader that stalls is disconnected, and does not delay others", function()
     local loop = new_loop(name)
     local one, other = pair()
     other:set("receive_buffer", 4096)
@@ -91,7 +91,7 @@ for _, name in ipairs { "epoll", "poll" } do
     loop:close()
   end)
 
-  check.test(name .. ": a slow reader that takes something is not cut off", function()
+  check.test(name .. ": a slow reader is not disconnected", function()
     local loop = new_loop(name)
     local one, other = pair()
     one:set("send_buffer", 65536)
@@ -124,7 +124,7 @@ for _, name in ipairs { "epoll", "poll" } do
   end)
 end
 
-check.test("a writer that ignores the limit is stopped", function()
+check.test("the stream of a writer that ignores the limit is closed", function()
   local loop = new_loop()
   local one, other = pair()
   local reason
@@ -179,7 +179,7 @@ check.test("each side can finish first, and a broken connection closes", functio
   assert(other:write("unread", 1))
   first:pause()
   assert(first:write("x"))
-  other:close() -- with unread bytes: the system resets the connection
+  other:close() -- it has unread bytes, so the system resets the connection
   loop:after(0.05, function() first:write("y") end)
   assert(loop:run())
   assert(reason ~= "none", "the reason is missing")
@@ -208,7 +208,7 @@ check.test("a paused stream keeps what the other side sent before it closed", fu
   loop:close()
 end)
 
-check.test("streams refuse what they do not know", function()
+check.test("streams refuse unknown options and wrong values", function()
   local loop = new_loop()
   local one, other = pair()
   for option, part in pairs {
@@ -228,7 +228,7 @@ check.test("streams refuse what they do not know", function()
   loop:close()
 end)
 
-check.test("tasks read, write, connect, accept and sleep without stopping each other", function()
+check.test("tasks read, write, connect, accept and sleep without blocking each other", function()
   local loop, lines = new_loop()
   local listener = assert(socket.listen { port = 0 })
   local _, port = listener:name()
@@ -272,14 +272,14 @@ check.test("tasks read, write, connect, accept and sleep without stopping each o
   end)
   check.equal(#order, 10)
   check.equal(table.concat(lines), "")
-  assert(seconds < 0.5, "the tasks waited for each other: " .. seconds .. " s")
+  assert(seconds < 0.5, "the tasks did not run at the same time: " .. seconds .. " s")
   check.equal(all[1].done, true)
   check.equal(select(4, all[1]:join()), "done", "join outside of a task")
   listener:close()
   loop:close()
 end)
 
-check.test("waits in tasks end in time, or when the socket is closed", function()
+check.test("waits in tasks end after the time-out, or when the socket is closed", function()
   local loop, lines = new_loop()
   local one, other = pair()
   loop:spawn(function()
@@ -310,7 +310,7 @@ check.test("one task reads a socket while another writes it", function()
   end)
   loop:spawn(function()
     check.equal(one:read(10, 5), "hello")
-    check.equal(written, nil, "written while nobody read")
+    check.equal(written, nil, "everything was written before anything was read")
     local got = 0
     while got < 20000000 do got = got + #assert(other:read(65536, 5)) end
     loop:sleep(0.01)
@@ -361,7 +361,7 @@ check.test("a task that fails is reported with its place, and the loop continues
   assert(loop:run())
   check.equal(ok, false)
   check.contains(message, "expected")
-  check.equal(#lines, 2, "who joins gets the error; the log does not")
+  check.equal(#lines, 2, "an error that join returns is not logged")
   loop:close()
 end)
 
@@ -407,7 +407,7 @@ check.test("tasks are cancelled, suspended and woken", function()
   check.contains(select(2, sleeping:join()), "only another task")
   assert(loop:run())
   check.equal(cleaned, true)
-  -- The socket is free again.
+  -- No task waits for the socket any more, so it can be used again.
   assert(other:write("x", 1))
   check.equal(one:read(10, 1), "x")
   check.equal(table.concat(lines, "\n"):find("streams.lua", 1, true), nil, table.concat(lines, "\n"))
@@ -416,7 +416,7 @@ check.test("tasks are cancelled, suspended and woken", function()
   loop:close()
 end)
 
-check.test("many waits leave few timers", function()
+check.test("many waits use few timers", function()
   local loop = new_loop()
   local one, other = pair()
   loop:spawn(function()
@@ -436,7 +436,7 @@ check.test("many waits leave few timers", function()
   loop:close()
 end)
 
-check.test("a timer that sets itself again does not stop the loop's other work", function()
+check.test("a timer that restarts itself does not block the loop", function()
   local loop = new_loop()
   local one, other = pair()
   local count = 0
@@ -483,7 +483,7 @@ check.test("handlers of a web server can be tasks", function()
       end
       for i = 1, 20 do check.equal(assert(all[i]:receive()).body, "slept /sleep/10" .. i) end
     end)
-    assert(seconds < 1.9, "the handlers waited for each other")
+    assert(seconds < 1.9, "the handlers did not run at the same time")
     for i = 1, 3 do
       check.equal(all[i]:ask("GET", "/at-once").body, "at once")
       check.equal(all[i]:ask("GET", "/fail").status, 500)
@@ -491,6 +491,6 @@ check.test("handlers of a web server can be tasks", function()
       check.equal(all[i]:ask("HEAD", "/at-once").status, 200)
     end
     all[1]:send("GET /half HTTP/1.1\r\nHost: x\r\n\r\n")
-    check.equal(all[1]:receive(), nil, "a whole answer")
+    check.equal(all[1]:receive(), nil, "an incomplete answer is an error")
   end)
 end)

@@ -1,4 +1,4 @@
---- Names of hosts, files, the terminal, threads on a loop, and values as text.
+--- Tests of host names, files, the terminal, threads on a loop, and values as text.
 
 local bit = require "bit"
 local ffi = require "ffi"
@@ -34,7 +34,7 @@ check.test("names have addresses, and addresses have names", function()
   check.contains(select(2, resolve.name("192.0.2.1")), "cannot find the name of 192.0.2.1")
 end)
 
-check.test("looking up leaves the loop free, with callbacks and in tasks", function()
+check.test("a look-up leaves the loop free, with a callback and in a task", function()
   local loop = assert(loops.new())
   local seen, left = {}, 4
   local function done(key)
@@ -137,8 +137,8 @@ ffi.cdef [[
 int posix_openpt(int); int grantpt(int); int unlockpt(int); char *ptsname(int); int setsid(void); int dup2(int, int);
 ]]
 
--- Runs a function in a process whose terminal is a new one. Calls `body` with a function to type, one that returns what
--- was printed so far, and the terminal's descriptor.
+-- Runs `main` in a process with a new terminal. Calls `body` with a function that types keys, a function that returns
+-- the output so far, the terminal's descriptor, and the process.
 local function with_terminal(main, body)
   local master = ffi.C.posix_openpt(sys.O_RDWR)
   assert(master >= 0 and ffi.C.grantpt(master) == 0 and ffi.C.unlockpt(master) == 0)
@@ -150,7 +150,7 @@ local function with_terminal(main, body)
     io.stdout:setvbuf("no")
     main()
   end))
-  -- Stays open, so that the terminal outlives the program and its settings can be read.
+  -- While this descriptor is open, the terminal exists even after the end of the program, and its settings can be read.
   local slave = ffi.C.fw_open(path, sys.O_RDWR, 0)
   local output, bytes = "", ffi.new("char[4096]")
   local one = ffi.new("struct fw_pollfd[1]")
@@ -225,7 +225,7 @@ for how, signal_name in pairs { ["an error"] = false, ["os.exit"] = false, KILL 
   end)
 end
 
-check.test("without raw mode, a key puts the terminal back; a time-out ends the wait", function()
+check.test("outside of raw mode, the terminal is restored after a key or a time-out", function()
   with_terminal(function()
     print("ready " .. tostring(select(2, terminal.key(0.05))))
     print("key " .. terminal.key())
@@ -242,7 +242,7 @@ check.test("without raw mode, a key puts the terminal back; a time-out ends the 
   end)
 end)
 
-check.test("a connection that is closed in raw mode ends for the other side", function()
+check.test("the other side of a connection that is closed in raw mode gets its end", function()
   local listener = assert(socket.listen())
   local client = assert(socket.connect("127.0.0.1", select(2, listener:name()), 1))
   local server = assert(listener:accept(1))
@@ -260,7 +260,7 @@ check.test("a connection that is closed in raw mode ends for the other side", fu
   end)
 end)
 
-check.test("input that is not a terminal has keys, too", function()
+check.test("keys can be read from input that is not a terminal", function()
   local path = os.tmpname()
   process.write(path, ([[package.path = %q .. "/?.lua;" .. package.path
     local terminal = require "framewire.terminal"
@@ -272,7 +272,7 @@ check.test("input that is not a terminal has keys, too", function()
   os.remove(path)
 end)
 
-check.test("WINCH comes when the terminal changes its size", function()
+check.test("WINCH arrives when the size of the terminal changes", function()
   with_terminal(function()
     local loop = assert(loops.new())
     ffi.C.fw_ioctl(0, 0x540e, ffi.cast("void *", 0)) -- TIOCSCTTY
@@ -321,7 +321,7 @@ check.test("values are shown as Lua", function()
   check.contains(show { f = print }, "f = function: builtin")
 end)
 
-check.test("a signal is sent to a process that waits for it", function()
+check.test("a signal arrives at a process that waits for it", function()
   process.run_with(function()
     local loop = assert(loops.new())
     assert(loop:on_signal({ "CONT", "ALRM", "QUIT" }, function(name)

@@ -1,4 +1,4 @@
---- The bridge and its link, with a script that misbehaves in every way.
+--- Tests of bridge.lua and framewire.textlink, with a stand-in for the script that misbehaves in every way.
 
 local check = require "tests.support.check"
 local client = require "tests.support.client"
@@ -9,7 +9,7 @@ local socket = require "framewire.socket"
 local time = require "framewire.time"
 local url = require "framewire.http.url"
 
--- How the stand-in for a script reacts to one message. It can write to `connection`, a plain socket.
+-- The reaction of the stand-in to one message. It can write to the socket `connection`, and can return "close".
 local function react(loop, connection, message, counters)
   local function say(text) connection:write(text, 1) end
   counters[message] = (counters[message] or 0) + 1
@@ -35,7 +35,7 @@ local function react(loop, connection, message, counters)
   say(message .. "<|END|>")
 end
 
--- A stand-in for the script inside mGBA: real sockets, the real text protocol.
+-- Runs a stand-in for the script inside mGBA. It uses real sockets and the real text protocol.
 local function run_script(listener)
   local loop = assert(loops.new())
   local counters = {}
@@ -67,7 +67,8 @@ local function run_script(listener)
   assert(loop:run())
 end
 
--- Runs the bridge in front of a port. `body` gets a function that sends it requests.
+-- Runs the bridge for a script at a port. Calls `body` with the bridge's port, and a function that sends it a message
+-- and returns the status and the body of its answer.
 local function with_bridge(script_port, body, arguments)
   local bridge = process.start(("luajit \"%s/bridge.lua\" --attach 127.0.0.1:%d --port 0 --timeout 400 %s")
     :format(check.root, script_port, arguments or ""))
@@ -95,7 +96,7 @@ local function with_script(body, arguments)
   end)
 end
 
-check.test("replies come back", function()
+check.test("the bridge answers with the script's replies", function()
   with_script(function(port, ask)
     for _, case in ipairs {
       { "core.read8,0x02000000", 200, "core.read8,0x02000000" },
@@ -112,7 +113,7 @@ check.test("replies come back", function()
   end)
 end)
 
-check.test("every failure has its status, and the next message its own reply", function()
+check.test("every failure has its status, and the next message gets its own reply", function()
   with_script(function(port, ask)
     for _, case in ipairs {
       { "error", 502, "the script could not" }, { "hang up", 502, "closed the connection" },
@@ -128,7 +129,7 @@ check.test("every failure has its status, and the next message its own reply", f
     check.equal(select(2, ask("after the late reply")), "after the late reply")
     check.equal(select(2, ask("two")), "one")
     check.equal(select(2, ask("after two")), "after two")
-    check.equal(select(2, ask("count hang up")), "1", "a message that may have been carried out is not repeated")
+    check.equal(select(2, ask("count hang up")), "1", "a message that may have been performed is not repeated")
     check.equal(client.ask(port, "GET", "/other").status, 404)
     check.equal(client.ask(port, "DELETE", "/command").status, 405)
   end)
@@ -163,7 +164,7 @@ check.test("too many messages at once are refused at once", function()
   end)
 end)
 
-check.test("a script that comes and goes is found again", function()
+check.test("the bridge finds a script again after the script was restarted", function()
   local port = process.free_port()
   with_bridge(port, function(_, ask)
     local status, body = ask("hello")
@@ -173,15 +174,15 @@ check.test("a script that comes and goes is found again", function()
       local listener = assert(socket.listen { port = port })
       process.run_with(function() run_script(listener) end, function()
         listener:close()
-        check.eventually(2, function() return select(2, ask("round " .. round)) == "round " .. round end, "it answers")
+        check.eventually(2, function() return select(2, ask("round " .. round)) == "round " .. round end, "it replies")
       end)
-      check.eventually(2, function() return ask("gone") == 502 end, "it is missed")
+      check.eventually(2, function() return ask("gone") == 502 end, "the bridge notices that the script has ended")
     end
   end)
 end)
 
-check.test("a script that is never accepted times out", function()
-  -- The system accepts the connection, but nothing reads it or answers, like mGBA while it is paused.
+check.test("a message times out if no script accepts the connection", function()
+  -- The system accepts the connection, but nothing reads from it. The same happens while mGBA is paused.
   local listener = assert(socket.listen { port = 0 })
   with_bridge(select(2, listener:name()), function(_, ask)
     local seconds = process.timed(function() check.equal(ask("hello"), 504) end)
@@ -190,7 +191,7 @@ check.test("a script that is never accepted times out", function()
   listener:close()
 end)
 
-check.test("no web page of another site can have the bridge change anything", function()
+check.test("web pages of other sites cannot send messages through the bridge", function()
   with_script(function(port)
     local own = "http://127.0.0.1:" .. port
     local foreign = {
@@ -206,7 +207,7 @@ check.test("no web page of another site can have the bridge change anything", fu
         check.equal(answer.status, 403, route[1] .. " " .. route[2] .. " of " .. next(headers))
       end
     end
-    check.equal(client.ask(port, "GET", "/command?message=a").status, 405, "a change by GET, as an image is asked for")
+    check.equal(client.ask(port, "GET", "/command?message=a").status, 405, "a change by GET, as for an image in a page")
     local mine = { Host = "127.0.0.1:" .. port, Origin = own, ["Sec-Fetch-Site"] = "same-origin" }
     check.equal(client.ask(port, "POST", "/command?message=a", mine).body, "a")
     for _, host in ipairs { "localhost", "LOCALHOST:1", "127.0.0.1", "[::1]:8080", "192.168.0.7:80" } do
@@ -215,7 +216,7 @@ check.test("no web page of another site can have the bridge change anything", fu
   end)
 end)
 
-check.test("by GET nobody has a script that echoes everything change the game", function()
+check.test("with --echo-key none, messages need POST", function()
   with_script(function(port, ask)
     check.equal(ask("core.reset", "/mgbaendpoint"), 405)
     local answer = client.ask(port, "POST", "/mgbaendpoint?message=text")
@@ -224,7 +225,7 @@ check.test("by GET nobody has a script that echoes everything change the game", 
   end, "--echo-key none")
 end)
 
-check.test("a wrong first command leaves the next one its answer", function()
+check.test("after an unknown first command, the next command gets its own answer", function()
   local folder = process.folder()
   local port = process.free_port()
   process.write(folder .. "/settings.lua", ("framewire = {port = %d}"):format(port))
@@ -235,7 +236,7 @@ check.test("a wrong first command leaves the next one its answer", function()
       check.eventually(10, function() return ask("core.platform") == 200 end, "the script answers")
     end)
     for _ = 1, 3 do
-      -- A separate bridge each time, so that its connection is new.
+      -- Start another bridge each time, so that its connection is new.
       with_bridge(port, function(_, ask)
         local status, body = ask("core.typo")
         check.equal(status, 502)
@@ -251,7 +252,7 @@ check.test("a wrong first command leaves the next one its answer", function()
   process.remove_folder(folder)
 end)
 
-check.test("the bridge passes on no greeting that would turn its connection into a link's", function()
+check.test("the bridge does not pass on framewire.hello, which would make its connection binary", function()
   with_script(function(_, ask)
     for _, text in ipairs { "framewire.hello,1,0123456789abcdef", " framewire.hello", "\r\n framewire.hello,1" } do
       local status, body = ask(text)

@@ -1,4 +1,4 @@
---- Threads with Lua states of their own.
+--- Tests of threads, which have their own Lua states.
 
 local check = require "tests.support.check"
 local ffi = require "ffi"
@@ -18,11 +18,11 @@ check.test("values go in and come out", function()
   check.equal(worker:join(), false, "joined twice")
 end)
 
-check.test("threads run side by side on shared memory", function()
+check.test("threads run at the same time and share memory", function()
   local word = ffi.new("volatile uint32_t[2]")
   local address = tonumber(ffi.cast("intptr_t", word))
   local workers = {}
-  -- Each waits for the other. If they ran one after the other, they would never end.
+  -- Each thread waits for the other. So if they did not run at the same time, the first would never end.
   for index = 0, 1 do
     workers[index] = assert(thread.start(function(from, mine)
       local C = require("ffi").C
@@ -51,7 +51,7 @@ check.test("the library can be used inside", function()
   assert(size > 0)
 end)
 
-check.test("errors come back as messages", function()
+check.test("errors are returned as messages", function()
   local ok, message = thread.start(function() error("went wrong") end):join()
   check.equal(ok, false)
   check.contains(message, "went wrong")
@@ -60,7 +60,7 @@ check.test("errors come back as messages", function()
   check.contains(message, "unexpected symbol")
 end)
 
-check.test("what cannot travel is refused", function()
+check.test("values that cannot be passed to a thread are refused", function()
   local outside = 1
   local _, message = thread.start(function() return outside end)
   check.contains(message, "'outside'")
@@ -70,7 +70,7 @@ check.test("what cannot travel is refused", function()
   check.contains(message, "written in Lua")
 end)
 
-check.test("two hundred threads leave nothing open", function()
+check.test("two hundred threads can run one after the other", function()
   for i = 1, 200 do
     local ok, value = thread.start(function(n) return n * 2 end, i):join()
     assert(ok and value == i * 2)

@@ -1,4 +1,4 @@
---- Slow and silent clients, and too many clients.
+--- Tests of the HTTP server with slow and silent clients, and with too many clients.
 
 local check = require "tests.support.check"
 local client = require "tests.support.client"
@@ -17,7 +17,7 @@ for _, name in ipairs { "epoll", "poll" } do
     process.with_server({ handler = handler, poller = name, limits = limits, grace = 1, log = function() end }, body)
   end
 
-  check.test(name .. ": a head that trickles in is cut off by 408", function()
+  check.test(name .. ": a head that arrives too slowly gets a 408", function()
     with_server({ header_timeout = 0.3 }, function(port)
       local slow = client.connect(port)
       local seconds = process.timed(function()
@@ -34,7 +34,7 @@ for _, name in ipairs { "epoll", "poll" } do
     end)
   end)
 
-  check.test(name .. ": two hundred slow clients do not hold up a quick one", function()
+  check.test(name .. ": two hundred slow clients do not delay another client", function()
     with_server({ header_timeout = 1 }, function(port)
       local slow = {}
       for i = 1, 200 do
@@ -50,7 +50,7 @@ for _, name in ipairs { "epoll", "poll" } do
     end)
   end)
 
-  check.test(name .. ": a body that stops is cut off by 408", function()
+  check.test(name .. ": a body that stops arriving gets a 408", function()
     with_server({ body_timeout = 0.3 }, function(port)
       for _, framing in ipairs { "Content-Length: 10\r\n\r\nabc", "Transfer-Encoding: chunked\r\n\r\n5\r\nab" } do
         local slow = client.connect(port)
@@ -62,7 +62,7 @@ for _, name in ipairs { "epoll", "poll" } do
     end)
   end)
 
-  check.test(name .. ": an idle connection is closed without a word", function()
+  check.test(name .. ": an idle connection is closed without a response", function()
     with_server({ idle_timeout = 0.3, header_timeout = 0.3 }, function(port)
       local idle, silent = client.connect(port), client.connect(port)
       check.equal(idle:ask("GET", "/").body, "hello")
@@ -75,7 +75,7 @@ for _, name in ipairs { "epoll", "poll" } do
     end)
   end)
 
-  check.test(name .. ": a connection in use outlives the idle time-out", function()
+  check.test(name .. ": a connection that is used stays open after the idle time-out", function()
     with_server({ idle_timeout = 0.3 }, function(port)
       local connection = client.connect(port)
       for _ = 1, 5 do
@@ -86,17 +86,17 @@ for _, name in ipairs { "epoll", "poll" } do
     end)
   end)
 
-  check.test(name .. ": a client that does not read is cut off", function()
+  check.test(name .. ": a client that does not read is disconnected", function()
     with_server({ write_timeout = 0.3 }, function(port)
       local connection = client.connect(port)
       connection:send("GET /big HTTP/1.1\r\nHost: a\r\n\r\n")
       time.sleep(1)
-      check.equal(connection:receive(), nil, "the answer's rest")
+      check.equal(connection:receive(), nil, "the client gets only part of the answer")
       connection:close()
     end)
   end)
 
-  check.test(name .. ": an answer that never comes is replaced by 503", function()
+  check.test(name .. ": a handler that never answers results in a 503", function()
     with_server({ handler_timeout = 0.3 }, function(port)
       local connection = client.connect(port)
       check.equal(connection:ask("GET", "/never").status, 503)
@@ -104,13 +104,13 @@ for _, name in ipairs { "epoll", "poll" } do
     end)
   end)
 
-  check.test(name .. ": one connection too many gets an answer", function()
+  check.test(name .. ": a connection beyond the limit gets a 503", function()
     with_server({ max_connections = 3 }, function(port)
       local held = {}
       for i = 1, 3 do
         held[i] = client.connect(port)
         check.eventually(2, function()
-          -- The probe that waited for the server's start may still count.
+          -- The connection that waited for the server's start may still count.
           local answer = held[i]:ask("GET", "/")
           if answer and answer.status == 200 then return true end
           held[i]:close()

@@ -1,4 +1,5 @@
---- TLS by OpenSSL: who is trusted, and the same uses as without TLS. The certificates are made by `openssl`.
+--- Tests of TLS: which certificates are trusted, and streams, HTTP and WebSockets over TLS. The program `openssl`
+-- creates the certificates.
 
 local check = require "tests.support.check"
 local http = require "framewire.http"
@@ -18,7 +19,7 @@ local function run(command)
   assert(output:find("exit 0%s*$"), command .. "\n" .. output)
 end
 
--- An authority, certificates by it for some names, and one that signed itself.
+-- Creates a certificate authority, certificates from it for several names, and a self-signed certificate.
 local function make_certificates()
   if folder then return end
   folder = process.folder()
@@ -40,7 +41,8 @@ local function pair_of(name)
   return { certificate = folder .. "/" .. name .. ".pem", key = folder .. "/" .. name .. ".key" }
 end
 
--- Runs a client's function while a server of some settings answers each connection with upper-case letters.
+-- Runs `body`, a client, while a server with these settings runs. The server sends back what it receives in upper case,
+-- after the server name that the client has sent.
 local function with_echo(settings, body)
   local context = assert(tls.server(settings))
   local lines = {}
@@ -95,7 +97,7 @@ check.test("the constants agree with OpenSSL's headers", function()
   check.equal(output, table.concat(ours, "\n") .. "\n")
 end)
 
-check.test("a server is trusted by its authority and its name", function()
+check.test("clients check the authority and the name in a server's certificate", function()
   make_certificates()
   local trusting = { ca = folder .. "/ca.pem" }
   with_echo(pair_of "localhost", function(port, refusals, loop)
@@ -121,9 +123,9 @@ check.test("a server is trusted by its authority and its name", function()
     check.equal(#refusals, 1)
     local context = assert(tls.client(trusting))
     local _, message = context:connect(assert(socket.connect("127.0.0.1", port, 5)), "other.test", 5)
-    check.contains(message, "mismatch", "a certificate of another name")
+    check.contains(message, "mismatch", "a certificate for another name")
     _, message = context:connect(assert(socket.connect("127.0.0.1", port, 5)), "127.0.0.2", 5)
-    check.contains(message, "mismatch", "a certificate of another address")
+    check.contains(message, "mismatch", "a certificate for another address")
     secure = assert(tls.connect("localhost", port, { verify = false }, 5))
     secure:close()
   end)
@@ -133,7 +135,7 @@ check.test("a server is trusted by its authority and its name", function()
   end)
 end)
 
-check.test("a server has a certificate for each name", function()
+check.test("a server can have a certificate for each name", function()
   make_certificates()
   local settings = pair_of "localhost"
   settings.names = { ["other.test"] = pair_of "other", ["*.wild.test"] = pair_of "wild" }
@@ -161,14 +163,14 @@ check.test("a server can ask for a client's certificate", function()
     check.equal(secure:read(100, 5), "localhost:X")
     secure:close()
     secure = tls.connect("localhost", port, { ca = folder .. "/ca.pem" }, 5)
-    -- In TLS 1.3, a client learns of the refusal when it reads.
+    -- With TLS 1.3, the client gets the refusal only when it reads.
     if secure then check.equal(secure:read(100, 5), nil) end
     check.equal(#refusals, 1)
     check.contains(refusals[1], "certificate")
   end)
 end)
 
-check.test("connections that are not TLS, or end early, do no harm", function()
+check.test("connections that do not use TLS, or end early, are refused", function()
   make_certificates()
   with_echo(pair_of "localhost", function(port, refusals, loop)
     for _, bytes in ipairs { "GET / HTTP/1.0\r\n\r\n", "\22\3\1\2\0\1", ("\255"):rep(1000), "" } do
@@ -181,10 +183,10 @@ check.test("connections that are not TLS, or end early, do no harm", function()
     loop:sleep(0.05)
     check.equal(#refusals, 4)
     local silent = assert(socket.connect("127.0.0.1", port, 5))
-    check.equal(select(2, silent:read(10, 5)), "closed", "a client that says nothing")
+    check.equal(select(2, silent:read(10, 5)), "closed", "a client that sends nothing")
     check.contains(refusals[5], "timeout")
     local secure = assert(tls.connect("localhost", port, { ca = folder .. "/ca.pem" }, 5))
-    secure.socket:finish() -- without TLS's own end
+    secure.socket:finish() -- without the message that ends TLS
     check.contains(select(2, secure:read(10, 5)) or "", "c")
     secure:close()
   end)
@@ -201,7 +203,7 @@ check.test("connections that are not TLS, or end early, do no harm", function()
   check.contains(select(2, tls.server()), "needs a certificate")
 end)
 
-check.test("streams carry much over TLS in both directions", function()
+check.test("streams transfer much data over TLS in both directions", function()
   make_certificates()
   local loop = assert(loops.new { log = function(line) error(line) end })
   local listener = assert(socket.listen())
@@ -235,7 +237,7 @@ check.test("streams carry much over TLS in both directions", function()
   listener:close()
 end)
 
-check.test("HTTPS and secure WebSockets, server and client", function()
+check.test("HTTPS and secure WebSockets work with server and client", function()
   make_certificates()
   process.with_server({
     tls = pair_of "localhost",

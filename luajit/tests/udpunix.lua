@@ -1,4 +1,4 @@
---- UDP and unix sockets.
+--- Tests of UDP and unix sockets.
 
 local check = require "tests.support.check"
 local http = require "framewire.http"
@@ -10,7 +10,7 @@ local udp = require "framewire.udp"
 local unix = require "framewire.unix"
 
 for _, host in ipairs { "127.0.0.1", "::1" } do
-  check.test("datagrams keep their borders over " .. host, function()
+  check.test("datagrams arrive separately over " .. host, function()
     local one, other = assert(udp.open { host = host }), assert(udp.open { host = host })
     local _, port = one:name()
     for _, text in ipairs { "", "a", ("x"):rep(60000), "\0\255" } do
@@ -30,7 +30,7 @@ for _, host in ipairs { "127.0.0.1", "::1" } do
   end)
 end
 
-check.test("UDP refuses what it cannot do", function()
+check.test("UDP refuses wrong addresses and data", function()
   local one = assert(udp.open())
   local _, port = one:name()
   check.contains(select(2, udp.open { port = port }), "in use")
@@ -45,7 +45,7 @@ check.test("UDP refuses what it cannot do", function()
   first:close()
   second:close()
   for i = 1, 600 do assert(one:send_to("x", "127.0.0.1", port + i > 65535 and i or port + i)) end
-  assert(one.known_count <= 256, "remembered addresses: " .. one.known_count)
+  assert(one.known_count <= 256, "cached addresses: " .. one.known_count)
   one:close()
 end)
 
@@ -85,7 +85,7 @@ check.test("unix sockets carry bytes, and replace the file of a dead listener", 
     check.contains(select(2, unix.listen(path)), "in use")
     local client = assert(unix.connect(path, 1))
     assert(listener:wait(poller.READ, 1))
-    local server = assert(listener:accept(1), "the connection that looked for a listener comes first")
+    local server = assert(listener:accept(1), "the connection with which the second listen looked for a listener")
     server:close()
     server = assert(listener:accept(1))
     assert(client:write("ping", 1))
@@ -101,7 +101,7 @@ check.test("unix sockets carry bytes, and replace the file of a dead listener", 
     listener:close()
     process.write(path .. "-file", "precious")
     check.contains(select(2, unix.listen(path .. "-file")), "in use")
-    local file = assert(io.open(path .. "-file"), "a file that is not a socket stays")
+    local file = assert(io.open(path .. "-file"), "a file that is not a socket is not removed")
     check.equal(file:read("*a"), "precious")
     file:close()
   end)

@@ -1,10 +1,10 @@
---- Changes of files and folders.
+--- Tests of framewire.watch: changes of files and folders.
 
 local check = require "tests.support.check"
 local process = require "tests.support.process"
 local watch = require "framewire.watch"
 
--- Collects changes until one of this kind has been reported for a path.
+-- Waits until a change of this kind has been reported for a path.
 local function expect(changes, kind, path)
   check.eventually(3, function()
     for _, change in ipairs(changes:read()) do
@@ -14,7 +14,7 @@ local function expect(changes, kind, path)
   end, path .. " is reported as " .. kind)
 end
 
-check.test("a folder reports what happens in it", function()
+check.test("a folder reports changes of its files", function()
   local folder = process.folder()
   local changes = assert(watch.new())
   assert(changes:add(folder))
@@ -47,7 +47,7 @@ check.test("a file can be watched alone, and a missing one is an error", functio
   changes:close()
 end)
 
--- Runs a function with a new folder that is watched with all folders in it.
+-- Runs a function with a new folder that is watched with the option `recursive`.
 local function with_tree(body)
   local folder = process.folder()
   os.execute(("mkdir -p '%s/a/b' '%s/.hidden'"):format(folder, folder))
@@ -59,7 +59,7 @@ local function with_tree(body)
   if not ok then error(message, 0) end
 end
 
-check.test("folders in folders report changes, old ones and new ones", function()
+check.test("with recursive, existing and new folders in a folder report changes", function()
   with_tree(function(folder, changes)
     for _, place in ipairs { "/top", "/a/one", "/a/b/two", "/.hidden/three" } do
       process.write(folder .. place, "1")
@@ -97,7 +97,7 @@ check.test("everything in a new folder is reported once", function()
   end)
 end)
 
-check.test("folders that are moved or deleted are followed", function()
+check.test("with recursive, moved and deleted folders are tracked", function()
   with_tree(function(folder, changes)
     os.rename(folder .. "/a", folder .. "/moved")
     expect(changes, "created", folder .. "/moved/b")
@@ -113,7 +113,7 @@ check.test("folders that are moved or deleted are followed", function()
     os.execute(("rm -r '%s/back'"):format(folder))
     expect(changes, "deleted", folder .. "/back")
     process.remove_folder(outside)
-    -- The same names again.
+    -- Create folders with the same names again.
     os.execute(("mkdir -p '%s/back/b'"):format(folder))
     expect(changes, "created", folder .. "/back/b")
     process.write(folder .. "/back/b/new", "1")
@@ -124,13 +124,13 @@ check.test("folders that are moved or deleted are followed", function()
   end)
 end)
 
-check.test("links are not followed, and remove stops everything", function()
+check.test("links are not followed, and remove stops watching everything", function()
   with_tree(function(folder, changes)
     local outside = process.folder()
     os.execute(("ln -s '%s' '%s/link'"):format(outside, folder))
     expect(changes, "created", folder .. "/link")
     process.write(outside .. "/file", "1")
-    check.equal(#changes:read(), 0, "changes where a link leads")
+    check.equal(#changes:read(), 0, "changes in a link's target")
     changes:remove(folder)
     process.write(folder .. "/a/b/x", "1")
     check.equal(#changes:read(), 0, "changes after remove")

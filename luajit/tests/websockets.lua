@@ -1,6 +1,6 @@
---- WebSockets: the handshake, frames in all the ways in which they can be right or wrong, and both kinds of use.
--- The frames follow the groups 1 to 7 of the Autobahn test suite: framing, pings, reserved bits, opcodes,
--- fragmentation, UTF-8, closing.
+--- Tests of WebSockets: the handshake, valid and invalid frames, and use with and without callbacks. The frames follow
+-- the sections 1 to 7 of the Autobahn test suite: framing, pings, reserved bits, opcodes, fragmentation, UTF-8,
+-- closing.
 
 local bit = require "bit"
 local check = require "tests.support.check"
@@ -84,7 +84,8 @@ local function closing(code, reason)
   return frame(0x88, string.char(math.floor(code / 256), code % 256) .. (reason or ""))
 end
 
--- What the server sends back to frames until it closes the connection or has sent the answer to a last ping.
+-- Sends frames and then a last ping. Returns the frames that the server sends before it closes the connection or
+-- answers that ping.
 local function answers(port, sent, step)
   local connection = client.connect(port)
   connection:send(OPENING:format("/echo"))
@@ -129,9 +130,10 @@ end
 
 local UTF8 = "\206\186\225\189\185\207\131\206\188\206\181"
 
--- Frames and what comes back: the first byte of each frame and its payload; of a closing frame, its code.
+-- Frames to send, and the frames that must come back. These are written as the first byte and the payload; for a
+-- closing frame, its code.
 local cases = {
-  -- 1: messages of all sizes.
+  -- Section 1: messages of all sizes.
   { frame(0x81, ""), "81:" }, { frame(0x82, ""), "82:" }, { frame(0x81, "a"), "81:a" },
   { frame(0x82, "\0\255"), "82:\0\255" },
 }
@@ -140,19 +142,19 @@ for _, size in ipairs { 125, 126, 127, 128, 65535, 65536, 200000 } do
   cases[#cases + 1] = { frame(0x82, ("\254"):rep(size)), ("82:%d bytes"):format(size) }
 end
 for _, case in ipairs {
-  -- 2: pings and pongs.
+  -- Section 2: pings and pongs.
   { frame(0x89, ""), "8a:" }, { frame(0x89, "hello"), "8a:hello" }, { frame(0x89, "\0\255"), "8a:\0\255" },
   { frame(0x89, ("p"):rep(125)), "8a:125 bytes" }, { frame(0x89, ("p"):rep(126)), "88:1002" }, { frame(0x8a, "x"), "" },
   { frame(0x89, "a"):rep(3), "8a:a 8a:a 8a:a" }, { frame(0x8a, "x") .. frame(0x81, "m"), "81:m" },
-  -- 3: reserved bits.
+  -- Section 3: reserved bits.
   { frame(0x81, "m") .. frame(0xc1, "n"), "81:m 88:1002" }, { frame(0xa1, "n"), "88:1002" },
   { frame(0x91, "n"), "88:1002" },
   { frame(0xf2, ""), "88:1002" }, { frame(0xd9, "n"), "88:1002" }, { frame(0xf8, ""), "88:1002" },
-  -- 4: opcodes.
+  -- Section 4: opcodes.
   { frame(0x83, ""), "88:1002" }, { frame(0x84, "x"), "88:1002" }, { frame(0x87, "x"), "88:1002" },
   { frame(0x8b, ""), "88:1002" }, { frame(0x8c, "x"), "88:1002" },
   { frame(0x81, "m") .. frame(0x8f, ""), "81:m 88:1002" },
-  -- 5: fragments.
+  -- Section 5: fragments.
   { frame(0x09, "x"), "88:1002" }, { frame(0x0a, "x"), "88:1002" }, { frame(0x08, ""), "88:1002" },
   { frame(0x01, "a") .. frame(0x80, "b"), "81:ab" }, { frame(0x02, "a") .. frame(0x00, "") .. frame(0x80, ""), "82:a" },
   { frame(0x01, "a") .. frame(0x89, "p") .. frame(0x80, "b"), "8a:p 81:ab" },
@@ -162,16 +164,16 @@ for _, case in ipairs {
   { frame(0x01, "a") .. frame(0x81, "b"), "88:1002" }, { frame(0x01, "a") .. frame(0x02, "b"), "88:1002" },
   { frame(0x01, "a") .. frame(0x00, "b"):rep(200) .. frame(0x80, "c"), "81:202 bytes" },
   { frame(0x01, "a") .. closing(1000), "88:1000" },
-  -- 6: UTF-8.
+  -- Section 6: UTF-8.
   { frame(0x81, UTF8), "81:" .. UTF8 }, { frame(0x81, "\244\143\191\191"), "81:\244\143\191\191" },
   { frame(0x81, UTF8 .. "\237\160\128"), "88:1007" }, { frame(0x81, "\244\144\128\128"), "88:1007" },
   { frame(0x81, "\192\128"), "88:1007" }, { frame(0x81, "\206"), "88:1007" }, { frame(0x81, "\254"), "88:1007" },
   { frame(0x01, "\206") .. frame(0x80, "\186"), "81:\206\186" }, { frame(0x01, "\206") .. frame(0x80, ""), "88:1007" },
   { frame(0x01, "\240\144") .. frame(0x89, "") .. frame(0x80, "\141\136"), "8a: 81:\240\144\141\136" },
   { frame(0x01, UTF8 .. "\244\144") .. frame(0x00, "x"), "88:1007" }, { frame(0x82, "\255\254"), "82:\255\254" },
-  -- Not valid before the frame is complete.
+  -- The text is already invalid before the frame is complete.
   { frame(0x81, UTF8 .. "\255" .. ("x"):rep(1000)):sub(1, 100), "88:1007" },
-  -- 7: closing.
+  -- Section 7: closing.
   { frame(0x88, ""), "88:" }, { closing(1000), "88:1000" }, { closing(1000, "bye"), "88:1000" },
   { closing(1000, ("x"):rep(123)), "88:1000" }, { closing(1000, ("x"):rep(124)), "88:1002" },
   { frame(0x88, "\3"), "88:1002" }, { closing(1000, "\206"), "88:1007" },
@@ -184,7 +186,7 @@ for _, case in ipairs {
   { length = "\127\0\0\0\0\0\0\0\1" }), "88:1002" },
   { frame(0x82, "x", { length = "\127\128\0\0\0\0\0\0\1" }), "88:1002" }, { frame(0x89, "x",
   { length = "\126\0\126" }), "88:1002" },
-  -- The limit of a message.
+  -- The largest message.
   { frame(0x82, "x", { length = "\127\0\0\0\0\0\16\0\0" }), "88:1009" },
   { frame(0x82, "x", { length = "\127\127\255\255\255\255\255\255\255" }), "88:1009" },
   { frame(0x02, ("x"):rep(600000)) .. frame(0x80, ("x"):rep(600000)), "88:1009" },
@@ -206,7 +208,7 @@ check.test("a server answers every kind of frame, in one piece and byte by byte"
   end)
 end)
 
-check.test("only right handshakes open a WebSocket", function()
+check.test("only valid handshakes open a WebSocket", function()
   process.with_server(options, function(port)
     local good = OPENING:format("/echo")
     for change, status in pairs {
@@ -279,7 +281,7 @@ check.test("clients send, receive, ping and close", function()
   end)
 end)
 
-check.test("WebSockets live on a loop, in tasks of a server, and in tasks of a client", function()
+check.test("WebSockets work on a loop, in tasks of a server, and in tasks of a client", function()
   process.with_server(options, function(port)
     local url = ("ws://127.0.0.1:%d/"):format(port)
     local loop = assert(loops.new { log = function(line) error(line) end })
@@ -323,7 +325,7 @@ check.test("WebSockets live on a loop, in tasks of a server, and in tasks of a c
   end)
 end)
 
-check.test("silent clients are given up, slow ones are waited for, and a stopping server says so", function()
+check.test("silent clients are disconnected, slow clients are not, and a stopping server sends 1001", function()
   process.with_server(options, function(port)
     local connection = client.connect(port)
     connection:send(OPENING:format("/pinged"))
@@ -349,10 +351,10 @@ check.test("silent clients are given up, slow ones are waited for, and a stoppin
   process.with_server(options,
     function(port) ws = assert(websocket.connect(("ws://127.0.0.1:%d/echo"):format(port))) end)
   local _, message, code = ws:receive(5)
-  assert(message == "closed" and code == 1001, "after the server's end: " .. tostring(code))
+  assert(message == "closed" and code == 1001, "after the server has stopped: " .. tostring(code))
 end)
 
-check.test("a callback that fails ends its WebSocket, not the server", function()
+check.test("a callback that fails closes its WebSocket, but does not stop the server", function()
   process.with_server(options, function(port)
     for _ = 1, 3 do
       local ws = assert(websocket.connect(("ws://127.0.0.1:%d/failing"):format(port)))

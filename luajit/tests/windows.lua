@@ -1,4 +1,4 @@
---- What the library offers on Windows, run there or by Wine: `make test-windows`. The arguments select tests by name.
+--- Tests of the library on Windows or under Wine: `make test-windows`. The arguments select tests by name.
 
 local here = arg[0]:match("^(.*)[/\\]") or "."
 local root = here .. "/.."
@@ -28,7 +28,7 @@ check.test("this is Windows", function()
   check.equal(sys.name, "windows")
 end)
 
-check.test("clocks go forward, and sleeping takes its time", function()
+check.test("clocks go forward, and sleep takes the time that was given", function()
   local before = time.monotonic()
   time.sleep(0.05)
   local passed = time.monotonic() - before
@@ -77,7 +77,7 @@ check.test("failures say what failed", function()
   check.contains(select(2, resolve.addresses("no-such-host.invalid")), "cannot find 'no-such-host.invalid'")
 end)
 
-check.test("WSAPoll reports what is ready and nothing else", function()
+check.test("WSAPoll reports ready descriptors and no others", function()
   local source = assert(poller.new("wsapoll"))
   local listener = assert(socket.listen())
   local client = assert(socket.connect("127.0.0.1", select(2, listener:name()), 5))
@@ -99,7 +99,7 @@ check.test("WSAPoll reports what is ready and nothing else", function()
   for _, one in ipairs { client, server, listener, source } do one:close() end
 end)
 
-check.test("the HTTP server answers, keeps connections, and takes bodies", function()
+check.test("the HTTP server answers, keeps connections open, and receives bodies", function()
   local loop = assert(loops.new())
   local listener = assert(socket.listen())
   local server = assert(http.new(loop, listener, { handler = http.routes {
@@ -133,7 +133,7 @@ check.test("the HTTP server answers, keeps connections, and takes bodies", funct
   check.equal(results[4], "HTTP/1.1 404 Not Found")
 end)
 
-check.test("threads take and return values, run side by side, and fail with a message", function()
+check.test("threads get and return values, run at the same time, and report errors", function()
   local one = assert(thread.start(function(a, b, c) return a + 1, b .. "\0x", not c, nil, "last" end, 41, "a", true))
   local results = { one:join() }
   check.equal(results[1], true)
@@ -150,7 +150,7 @@ check.test("threads take and return values, run side by side, and fail with a me
     threads[index] = assert(thread.start(function() require("framewire.time").sleep(0.3) end))
   end
   for _, each in ipairs(threads) do check.equal(each:join(), true) end
-  assert(time.monotonic() - started < 1.5, "they run one after the other")
+  assert(time.monotonic() - started < 1.5, "the threads did not run at the same time")
   for index = 1, 50 do
     local fine, value = thread.start(function(n) return n * 2 end, index):join()
     assert(fine and value == index * 2)
@@ -184,7 +184,7 @@ check.test("threads share memory by name, and wait on a word in it", function()
   block:close()
   block:close()
   check.equal(words[1], 0, "an address that the program has kept")
-  check.equal(select(3, shm.open("framewire-windows-test")), sys.ENOENT, "the name ends with the last block")
+  check.equal(select(3, shm.open("framewire-windows-test")), sys.ENOENT, "the name is removed with the last block")
   check.contains(select(2, shm.create("a/b", 1)), "shared memory name")
 end)
 
@@ -240,7 +240,7 @@ check.test("folders are listed, and files have facts", function()
   assert(files.here():find("[:/\\]"))
 end)
 
-check.test("what Windows does not have is an error", function()
+check.test("functions that Windows does not support return an error", function()
   for _, result in ipairs {
     { signal.open { "INT" } }, { signal.send(1, "TERM") }, { watch.new() }, { worker.start(function() end) },
     { worker.become { "x" } }, { require("framewire.channel").create("x") },

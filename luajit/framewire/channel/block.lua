@@ -1,8 +1,10 @@
---- A channel's block of shared memory: creates it, finds it, and knows whether the other side lives.
+--- A channel's block of shared memory: creates it, finds it, and checks whether the process on the other side still
+-- runs.
 --
--- Each side holds a lock on one byte of the block's file as long as it lives: the creator on byte 0, the side that
--- attaches on byte 1. The kernel releases the lock when the process ends, for any reason. Byte 2 is for the name: a
--- process that replaces a leftover locks only that byte, so a leftover never looks alive.
+-- Each side holds a lock on one byte of the block's file as long as its process runs: the creator on byte 0, the side
+-- that attaches on byte 1. The kernel releases the lock when the process ends, for any reason. Byte 2 protects the
+-- name: a process locks it before it creates a block or replaces a *leftover*, the block of a creator that has ended.
+-- It does not lock byte 0 of a leftover, so a leftover never looks as if its creator still ran.
 
 local closed = require "framewire.closed"
 local ffi = require "ffi"
@@ -20,7 +22,7 @@ Block.__index = Block
 
 local MODE = 384 -- 0600
 local CREATOR, NAME = 0, 2 -- bytes to lock; the side that attaches locks byte 1
-local PAGE = 4096 -- of this processor
+local PAGE = 4096 -- the size of a page of memory on x86-64
 local MAGIC = ffi.cast("const uint64_t *", layout.MAGIC)[0]
 local SIZE_CHANGED = "the channel is damaged: another program has changed the size of its file in /dev/shm"
 local HEADER_CHANGED = "the channel is damaged: another program has overwritten its header"
@@ -46,7 +48,7 @@ local function map(fd, size)
   return ffi.cast("uint8_t *", data)
 end
 
--- Keeps other users out: the file must be ours, and nobody else may open it.
+-- Refuses a file that belongs to another user, or that other users may open. Returns its size.
 local function check_owner(fd, name)
   local size, _, _, _, owner, mode = sys.stat(fd)
   if not size then return sys.fail("channel '" .. name .. "'") end
@@ -66,7 +68,7 @@ end
 
 local function finish(fd, data, fields)
   fields.fd, fields.data = fd, data
-  -- If the kernel lacks this, a side that sleeps checks more often instead.
+  -- If the kernel does not support these barriers, a sleeping side checks more often instead.
   fields.barriers = sys.accept_barriers() == 0
   return setmetatable(fields, Block)
 end
@@ -87,7 +89,7 @@ local function initialise(fd, path, sizes)
   })
 end
 
---- Creates the block with this name, in place of one whose creator is gone.
+--- Creates the block with this name. If there is a block whose creator has ended, the new one replaces it.
 ---@param name string
 ---@param sizes table `slots`, `bulk`, `extra`
 ---@return table|nil block
@@ -138,7 +140,7 @@ local function adopt(fd, size, name)
     return nil, ("speaks version %d of the channel, this library %d"):format(version, layout.VERSION), true
   end
   if slots < 8 or bit.band(slots, slots - 1) ~= 0 or size ~= total(slots, bulk, extra) then
-    return nil, "is damaged" -- until the program that serves it replaces it
+    return nil, "is damaged" -- not final: the program that serves the channel may replace the block
   end
   local data
   data, message = map(fd, size)
@@ -192,7 +194,7 @@ function M.attach(name, timeout)
   end
 end
 
--- Puts zero pages in place of those that the file no longer has. Touching them would end this process.
+-- Replaces the pages that the file no longer has with zeros. An access to a missing page would kill this process.
 local function replace_missing(self, size)
   local start = math.ceil(size / PAGE) * PAGE
   if start >= self.size then return end
@@ -200,9 +202,8 @@ local function replace_missing(self, size)
   C.mmap(self.data + start, self.size - start, access, kind, -1, 0)
 end
 
---- What another program has done to the memory, if the channel cannot continue. After this call, all of the memory can
--- be touched.
----@return string|nil damage
+--- Checks whether another program has damaged the memory. After this call, every access to the memory is safe.
+---@return string|nil damage a message, if the channel cannot continue
 function Block:damage()
   local size = sys.stat(self.fd)
   if size ~= self.size then
@@ -218,7 +219,7 @@ function Block:damage()
   return HEADER_CHANGED
 end
 
---- Whether the other side lives. Before a client has attached, the other side counts as living.
+--- Whether the process on the other side still runs. True as long as no client has attached.
 ---@return boolean
 function Block:peer_lives()
   if self.side == 0 and word(self.data, layout.AT_ATTACHED)[0] == 0 then return true end
@@ -231,14 +232,14 @@ function Block:peer_closed()
 end
 
 --- Marks the channel as closed by this side.
-function Block:say_closed()
+function Block:mark_closed()
   word(self.data, layout.AT_CLOSED[self.side])[0] = 1
 end
 
 local Closed = closed.of(Block, "the channel is closed")
 
---- Releases the memory and this side's lock. The creator also removes the name. Addresses in the memory that a program
---- has kept lead to zeros, as long as this object exists.
+--- Releases the memory and this side's lock. The creator also removes the name. As long as this object exists, the
+--- former addresses of the memory can still be read, as zeros.
 function Block:close()
   if self.side == 0 then C.shm_unlink(self.path) end
   self.zeros = shm.retire(self.data, self.size)

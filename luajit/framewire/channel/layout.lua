@@ -16,16 +16,16 @@ return {
   -- Header fields, u32 each.
   AT_VERSION = 8, AT_SLOTS = 12, AT_BULK = 16, AT_EXTRA = 20,
   AT_CREATOR = 64, AT_ATTACHED = 68, AT_CLOSED = { [0] = 72, 76 },
-  -- The mailbox, one half per side.
+  -- The mailbox: a cache line for a single short message in each direction. Each side writes one half.
   AT_HALF = { [0] = 128, 160 },
-  -- In a half.
+  -- Offsets in a half. At HALF_CONSUMED is the number of messages that the side which writes this half has read.
   HALF_DATA = 8, HALF_LENGTH = 27, HALF_CONSUMED = 28,
-  -- Words that a side sleeps on.
+  -- Words that are 1 while a side sleeps: until a message arrives, and until there is room for a message.
   AT_READER = { [0] = 256, 260 }, AT_WRITER = { [0] = 264, 268 },
-  -- In a slot.
+  -- Offsets in a slot. At SLOT_BULK is the offset of a long message in the memory for long messages.
   SLOT_LENGTH = 8, SLOT_BULK = 12, SLOT_DATA = 16,
 
-  -- Default sizes.
+  -- Defaults: number of slots, and bytes for long messages.
   SLOTS = 4096,
   BULK = 2097152,
 }

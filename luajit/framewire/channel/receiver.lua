@@ -16,14 +16,15 @@ local CONSUMED = layout.HALF_CONSUMED / 4
 
 ffi.cdef [[
 struct fw_channel_receiver {
-  int64_t stamp;            // of the message that is next
-  int32_t next;             // its number: the low 32 bits
-  int32_t published;        // how many messages were reported as read
-  int32_t slots, batch;
-  volatile int32_t *own;    // our half of the line
-  uint8_t *mailbox;         // the other half
-  uint8_t *ring, *bulk;
-  volatile int32_t *writer; // set while the writer waits for room
+  int64_t stamp;            // the next message's stamp: its number plus 1
+  int32_t next;             // the next message's number: the low 32 bits
+  int32_t published;        // how many messages were reported to the other side as read
+  int32_t slots;
+  int32_t batch;            // how many messages to read before the next report
+  volatile int32_t *own;    // this side's half of the mailbox
+  uint8_t *mailbox;         // the other side's half of the mailbox
+  uint8_t *ring, *bulk;     // the other side's slots, and its memory for long messages
+  volatile int32_t *writer; // set while the other side waits for room
   double bulk_size;
   bool eager;               // the current message is in the memory for long messages: report it as read at once
   bool mailbox_unreported;  // a message in the mailbox was read, but not yet reported as read
@@ -51,18 +52,20 @@ function M.new(endpoint, ring, bulk)
   }, Receiver)
 end
 
--- Reports to the other side what was read. (A reply on the mailbox does so too.)
+-- Reports to the other side how many messages were read. (Sending a message through the mailbox does so too.)
 local function publish(s)
   s.published = s.next
   s.mailbox_unreported = false
-  -- SYNC POINT (room): stores are visible in order and our reads are done, so the room can be written again.
+  -- SYNC POINT (room): this processor keeps the order of reads and stores. A side that sees this store can write the
+  -- room again, because our reads are complete.
   s.own[CONSUMED] = s.next
+  -- The call keeps the compiler from reading `writer` earlier.
   C.abs(0)
   if s.writer[0] ~= 0 then waiting.wake(s.writer) end
 end
 
---- Whether there is a message to read, from the state of a receiver.
----@param s ffi.cdata*
+--- Whether there is a message to read.
+---@param s ffi.cdata* a receiver's state
 ---@return boolean
 function M.has_message(s)
   local slot = s.ring + band(s.next, s.slots - 1) * SLOT
@@ -70,12 +73,12 @@ function M.has_message(s)
     or ffi.cast("volatile int64_t *", s.mailbox)[0] == s.stamp
 end
 
--- Finds impossible values in the places that the receiver checks. With such a value, a wait might never end.
+-- Returns a message if the other side has written impossible values. Without this check, a wait might never end.
 local function damage(s)
   local slot = ffi.cast("volatile int64_t *", s.ring + band(s.next, s.slots - 1) * SLOT)[0]
   local mailbox = ffi.cast("volatile int64_t *", s.mailbox)[0]
-  -- The numbers of the messages in one slot differ by multiples of the number of slots, and the next one is not sent
-  -- before this one was read.
+  -- The numbers of the messages in one slot differ by multiples of the number of slots. The other side does not write
+  -- a slot again before its message was read.
   local fits = slot == 0 or slot > 0 and slot <= s.stamp and (s.stamp - slot) % s.slots == 0
   if not fits or mailbox < 0 or mailbox > s.stamp then
     return "the channel is damaged: a message has a wrong number"
@@ -96,7 +99,7 @@ end
 
 local function peek(s)
   local slot = s.ring + band(s.next, s.slots - 1) * SLOT
-  -- SYNC POINT (message): loads are ordered here, so what is read after the stamp is what was written before it.
+  -- SYNC POINT (message): the processor loads in order, so what is read after the stamp is what was written before it.
   if ffi.cast("volatile int64_t *", slot)[0] == s.stamp then
     local length = ffi.cast("uint32_t *", slot)[layout.SLOT_LENGTH / 4]
     if length > INLINE_MAX then return in_bulk(s, slot, length) end
@@ -111,7 +114,8 @@ local function peek(s)
   end
 end
 
---- The next message, in place, if there is one. It stays there until `release`; another call returns the same.
+--- The address of the next message in shared memory, if there is one. The message stays there until `release`. Until
+--- then, every call returns the same message.
 ---@return ffi.cdata*|nil data uint8_t *
 ---@return integer? length
 function Receiver:peek()
@@ -132,11 +136,11 @@ end
 
 --- Waits for the next message.
 ---@param timeout? number seconds; forever if left out
----@return ffi.cdata*|nil data as `peek`
----@return integer|string length, or "timeout", "closed", or why nothing more can come
+---@return ffi.cdata*|nil data the message's address, as from `peek`
+---@return integer|string length, or "timeout", "closed", or why no further message can arrive
 function Receiver:await(timeout)
   local s = self.state
-  -- Written out, because the compiler would compile a loop here apart from the loop that calls this.
+  -- These checks are not a loop, because LuaJIT would compile an inner loop separately from the caller's loop.
   local data, length = peek(s)
   if data ~= nil then return data, length end
   if s.mailbox_unreported and s.published ~= s.next then publish(s) end
@@ -155,7 +159,7 @@ function Receiver:await(timeout)
   return await_slow(self, timeout)
 end
 
---- Ends the use of the message from `peek` or `await`: its place can be written again.
+--- Releases the message from `peek` or `await`: the other side can use its memory for another message.
 function Receiver:release()
   local s = self.state
   s.stamp = s.stamp + 1

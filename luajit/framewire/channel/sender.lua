@@ -17,19 +17,21 @@ local CONSUMED = layout.HALF_CONSUMED / 4
 
 ffi.cdef [[
 struct fw_channel_sender {
-  int64_t stamp;              // of the next message: its number and one more
-  int32_t head;               // the next message's number, 32 bits of it
+  int64_t stamp;              // the next message's stamp: its number plus 1
+  int32_t head;               // the next message's number: the low 32 bits
   int32_t slots;
-  uint8_t *mailbox;           // our half of the line
-  volatile int32_t *own;      // the same
+  uint8_t *mailbox;           // this side's half of the mailbox
+  volatile int32_t *own;      // the same address
   volatile int32_t *writer;   // set while the other side waits for room
-  volatile int32_t *theirs;   // the other half
-  uint8_t *ring, *bulk, *place;
-  volatile int32_t *reader;   // set while the reader sleeps
-  int32_t length;             // of the message reserved, 0 if there is none
-  int32_t oldest, newest;     // messages in bulk that may be unread: where they are in `pending`
+  volatile int32_t *theirs;   // the other side's half of the mailbox
+  uint8_t *ring, *bulk;       // this side's slots, and its memory for long messages
+  uint8_t *place;             // the slot or the mailbox of the reserved message
+  volatile int32_t *reader;   // set while the other side sleeps until a message arrives
+  int32_t length;             // length of the reserved message; 0 if none is reserved
+  int32_t oldest, newest;     // the long messages that may be unread: `pending` from `oldest` to just before `newest`
   double bulk_size, bulk_head, bulk_tail;
 };
+// A long message: its number, and the end of its room.
 struct fw_channel_pending { double ends; int32_t number; };
 ]]
 
@@ -58,7 +60,7 @@ function M.new(endpoint, reader, ring, bulk)
   }, Sender)
 end
 
--- Frees the bulk room of messages that have been read.
+-- Frees the room of long messages that have been read.
 local function reclaim(self)
   local s, pending = self.state, self.pending
   local consumed = s.theirs[CONSUMED]
@@ -70,7 +72,7 @@ local function reclaim(self)
   end
 end
 
--- The place where a long message would begin. The message is in one piece, so the end of the room may stay unused.
+-- Where the next long message would begin. It must be in one piece, so the end of the memory may stay unused.
 local function bulk_start(s, length)
   local offset = s.bulk_head % s.bulk_size
   if offset + length > s.bulk_size then return s.bulk_head - offset + s.bulk_size end
@@ -85,7 +87,7 @@ local function has_room(self)
   return bulk_start(s, s.length) + s.length - s.bulk_tail <= s.bulk_size
 end
 
--- Marks the channel as damaged, because the other side's count of read messages is impossible. A wait for room might
+-- Returns a message if the other side's count of read messages is impossible. Without this check, a wait for room might
 -- never end.
 local function damage(self)
   local s = self.state
@@ -124,11 +126,12 @@ local function reserve_slow(self, length, timeout)
   return s.bulk + offset
 end
 
---- Finds room for a message, in the place where the other side reads it. `commit` sends it.
+--- Reserves room for a message in shared memory, where the other side will read it. Write the message there, then send
+--- it with `commit`.
 ---@param length integer bytes, 1 to 1 MiB
 ---@param timeout? number seconds to wait for room; forever if left out
 ---@return ffi.cdata*|nil place uint8_t *
----@return string? message "timeout", "closed", or why there is nobody to send to
+---@return string? message "timeout", "closed", or why the other side cannot get messages any more
 function Sender:reserve(length, timeout)
   local s = self.state
   local waits = tobit(s.head - s.theirs[CONSUMED])
@@ -153,14 +156,15 @@ function Sender:commit()
   local place, stamp = s.place, s.stamp
   local reader = self.reader
   if place == s.mailbox then
-    -- SYNC POINT (room): the reply also reports what was read, so the cache line does not have to move for that.
+    -- SYNC POINT (room): the message also reports how many messages this side has read, which saves a transfer of the
+    -- cache line.
     reader.published = reader.next
     s.own[CONSUMED] = reader.next
     place[HALF_LENGTH] = length
   else
     if reader.published ~= reader.next and not has_message(reader) then
-      -- SYNC POINT (room): in a dialogue, everything has been read. After this report, the other side can use the
-      -- mailbox.
+      -- SYNC POINT (room): this side has read everything, as in a dialogue of requests and replies. After this report,
+      -- the other side can use the mailbox.
       reader.published = reader.next
       s.own[CONSUMED] = reader.next
     end

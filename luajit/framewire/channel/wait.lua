@@ -1,8 +1,8 @@
 --- Waits for the other side of a channel: polls briefly, then sleeps in the kernel.
 --
--- A side that sleeps says so in a word, passes a barrier that reaches every process of the channel, and checks once
--- more. The other side publishes first and reads that word afterwards. So one of the two sees the other, and the side
--- that does not sleep needs no barrier of its own.
+-- Before a side sleeps, it sets its sleep word in shared memory, makes both processes pass a memory barrier, and checks
+-- once more. The other side publishes first and then reads that word. So either the first side sees what was published,
+-- or the other side sees the word and wakes it. The side that does not sleep needs no barrier of its own.
 
 local ffi = require "ffi"
 local shm = require "framewire.shm"
@@ -13,10 +13,10 @@ local C = ffi.C
 
 local M = {}
 
--- Longest sleep before checking whether the other side lives, in seconds.
-local LOOK = 0.05
--- The same if barriers do not reach other processes. It is short because it is also the cost of a missed wake-up.
-local LOOK_WITHOUT_BARRIERS = 0.001
+-- Longest sleep before checking whether the other process still runs, in seconds.
+local CHECK_INTERVAL = 0.05
+-- The same if barriers do not reach other processes. It is short because a side that misses a wake-up sleeps this long.
+local CHECK_INTERVAL_WITHOUT_BARRIERS = 0.001
 local clock = ffi.new("struct fw_timespec")
 
 local function now_ns()
@@ -31,9 +31,9 @@ function M.pause()
   C.clock_gettime(sys.CLOCK_MONOTONIC, clock)
 end
 
---- Checks repeatedly for a while.
+--- Checks repeatedly until something is ready or the time is over.
 ---@param is_ready function
----@param argument any handed to it
+---@param argument any passed to `is_ready`
 ---@param seconds number
 ---@return boolean ready
 function M.spin(is_ready, argument, seconds)
@@ -48,40 +48,40 @@ end
 
 --- Sleeps until something is ready.
 ---@param endpoint table
----@param word ffi.cdata* the word that says that this side sleeps
+---@param word ffi.cdata* this side's sleep word
 ---@param is_ready function
----@param damage function what the other side cannot have written, if there is any of it
----@param argument any handed to both
+---@param damage function returns a message if the other side has written impossible values
+---@param argument any passed to both functions
 ---@param timeout? number seconds; forever if left out
 ---@return true|nil ok
 ---@return string? message "timeout", "closed", "the other side has ended without closing" or how the channel is damaged
 function M.sleep(endpoint, word, is_ready, damage, argument, timeout)
   local block = endpoint.block
-  local look = block.barriers and LOOK or LOOK_WITHOUT_BARRIERS
+  local longest_sleep = block.barriers and CHECK_INTERVAL or CHECK_INTERVAL_WITHOUT_BARRIERS
   local deadline = time.deadline(timeout)
-  local next_look = 0
+  local next_check = 0
   while true do
     local now = time.monotonic()
-    -- This comes before any access to the memory, a part of which may be missing by now.
+    -- Check this before any access to the memory: part of the memory may be missing by now.
     local problem = block:damage()
     if problem then return nil, problem end
     if block:peer_closed() then
       problem = "closed"
-    elseif now >= next_look then
-      next_look = now + LOOK
+    elseif now >= next_check then
+      next_check = now + CHECK_INTERVAL
       problem = damage(argument)
       if not problem and not block:peer_lives() then problem = "the other side has ended without closing" end
     end
-    -- Messages that were published before the end still count.
+    -- Messages that were published before the channel ended are still delivered.
     if is_ready(argument) then return true end
     if problem then return nil, problem end
     local rest = deadline - now
     if rest <= 0 then return nil, "timeout" end
     word[0] = 1
-    -- SYNC POINT (sleep): pairs with publishing before reading the word, in `commit` and the receiver's `publish`.
+    -- SYNC POINT (sleep): pairs with `commit` and the receiver's `publish`, which publish before they read the word.
     if block.barriers then sys.barrier() end
     if not is_ready(argument) and not block:peer_closed() then
-      shm.wait(ffi.cast("void *", word), 1, math.min(rest, look))
+      shm.wait(ffi.cast("void *", word), 1, math.min(rest, longest_sleep))
       problem = block:damage()
       if problem then return nil, problem end
     end
@@ -97,7 +97,7 @@ function M.wait(endpoint, word, is_ready, damage, argument, timeout)
   return M.sleep(endpoint, word, is_ready, damage, argument, timeout and timeout - spins)
 end
 
---- Wakes the other side, whose word says that it sleeps.
+--- Wakes the other side, which has set its sleep word.
 function M.wake(word)
   word[0] = 0
   shm.wake(ffi.cast("void *", word))

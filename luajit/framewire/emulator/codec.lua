@@ -1,4 +1,4 @@
---- Batches and their outcomes as the binary frames of docs/protocol.md.
+--- Encodes batches of operations, and decodes their outcomes. The binary format is that of docs/protocol.md.
 
 local bit = require "bit"
 local ffi = require "ffi"
@@ -47,8 +47,8 @@ local encode = {
   bytes = text,
 }
 
---- The bytes of one operation.
----@param call table its name, then its arguments
+--- Encodes one operation.
+---@param call table a list of the operation's name and its arguments
 ---@return string|nil bytes
 ---@return string? message
 function M.operation(call)
@@ -65,9 +65,9 @@ function M.operation(call)
   return table.concat(parts)
 end
 
---- The message of a request.
----@param id integer comes back in the reply
----@param calls table[] each its name, then its arguments
+--- Encodes a request with several operations.
+---@param id integer the reply has the same id
+---@param calls table[] each is a list of an operation's name and its arguments
 ---@return string|nil bytes
 ---@return string? message
 function M.request(id, calls)
@@ -80,7 +80,8 @@ function M.request(id, calls)
   return table.concat(parts)
 end
 
--- A message is read through a table with its bytes and the current place. Reading past the end raises an error.
+-- The functions below read a message from a table with the message's bytes and the current position. They raise an
+-- error if the message is too short.
 local function take(from, count)
   local place = from.place
   if count > from.length - place then error("the reply ends early", 0) end
@@ -127,16 +128,16 @@ function value_of(from)
   return read(from)
 end
 
---- Reads a value's bytes, for tests.
+--- Decodes a value. Only tests use this function.
 function M.value(bytes)
   return value_of { data = ffi.cast("const uint8_t *", bytes), length = #bytes, place = 0 }
 end
 
---- Reads a reply's message.
+--- Decodes a reply.
 ---@param data ffi.cdata* uint8_t *
 ---@param length integer
----@return table|nil outcome `id`, `frame`, `count`, and the values by number
----@return string? message what an operation was refused for, or what is wrong with the reply
+---@return table|nil outcome `id`, `frame`, `count`, and the result of each operation under its number
+---@return string? message why an operation was refused, or what is wrong with the reply
 function M.reply(data, length)
   local from = { data = data, length = length, place = 0 }
   local ok, outcome, message = pcall(function()
@@ -148,7 +149,7 @@ function M.reply(data, length)
     for index = 1, outcome.count do
       local status = take_u8(from)
       if status == NOT_DONE then
-        take_text(from) -- a later operation says why
+        take_text(from) -- the operation that failed, which comes later, has the reason
       elseif status ~= 0 then
         return nil, ("%s: %s"):format(statuses[status] or "refused", take_text(from))
       else

@@ -1,6 +1,6 @@
 --- macOS and FreeBSD: C declarations and constants, from the published headers of macOS 14 and FreeBSD 14 (64 bits).
--- OpenBSD and NetBSD number some of these differently. The tests run kqueue on Linux; of the rest they see only that it
--- can be read.
+-- Some of the numbers are different on OpenBSD and NetBSD. The tests run kqueue on Linux. They only load the rest of
+-- this file.
 
 local ffi = require "ffi"
 local unix = require "framewire.ffi.unix"
@@ -48,7 +48,7 @@ if is_mac then
     int64_t size; uint8_t rest[64];
   };
   ]]
-  -- On x86-64 the plain name is the call of an older structure.
+  -- On x86-64, the functions with the plain names use an older structure.
   local suffix = ffi.arch == "x64" and "$INODE64" or ""
   local declarations = ([[
   struct fw_dirent { uint64_t ino; uint64_t off; uint16_t reclen; uint16_t length; uint8_t type; char name[1024]; };
@@ -93,7 +93,8 @@ M.constants = {
   AF_UNSPEC = 0, AF_UNIX = 1, AF_INET = 2, AF_INET6 = is_mac and 30 or 28,
   SOCK_STREAM = 1, SOCK_DGRAM = 2, SOL_SOCKET = 0xffff, SO_REUSEADDR = 4, SO_KEEPALIVE = 8, SO_BROADCAST = 0x20,
   SO_SNDBUF = 0x1001, SO_RCVBUF = 0x1002, SO_ERROR = 0x1007,
-  -- FreeBSD's plain SO_REUSEPORT does not distribute connections; this option does. macOS has none that does.
+  -- FreeBSD does not distribute connections over several sockets with SO_REUSEPORT, but does with SO_REUSEPORT_LB, used
+  -- here. macOS has no such option.
   SO_REUSEPORT = is_mac and 0x200 or 0x10000,
   IPPROTO_TCP = 6, TCP_NODELAY = 1, IPPROTO_IPV6 = 41, IPV6_V6ONLY = 27,
   MSG_PEEK = 2, SHUT_WR = 1, AI_PASSIVE = 1, AI_NUMERICHOST = 4, NI_NUMERICHOST = 2, NI_NAMEREQD = 4,
@@ -131,12 +132,12 @@ M.pollers = { "kqueue", "poll" }
 M.socket_flags = 0
 M.send_flags = is_mac and 0 or 0x20000
 
--- Variadic arguments need their C type: a plain number would be passed as a double.
+-- Variadic arguments need a C type: LuaJIT passes a plain number as a double.
 local function int(value)
   return ffi.cast("int", value)
 end
 
---- Makes a new socket non-blocking and keeps it out of programs started later.
+--- Makes a new socket non-blocking, and sets close-on-exec, so programs that this one starts do not inherit the socket.
 function M.after_socket(fd)
   ffi.C.fcntl(fd, M.F_SETFL, int(M.O_NONBLOCK))
   ffi.C.fcntl(fd, M.F_SETFD, int(M.FD_CLOEXEC))
@@ -196,7 +197,7 @@ end
 
 local copy_buffer = ffi.new("uint8_t[65536]")
 
---- Sends part of a file to a socket through a buffer. Returns the number of bytes sent, or -1.
+--- Copies part of a file to a socket. Returns the number of bytes sent, or -1.
 function M.sendfile(socket, file, offset, length)
   local got = tonumber(M.pread(file, copy_buffer, math.min(length, 65536), offset))
   if got <= 0 then return got end

@@ -1,4 +1,5 @@
---- The terminal of Windows: a console, with the sequences of other terminals.
+--- The terminal on Windows, which is called console. Special keys arrive as the same escape sequences as in other
+-- terminals.
 
 local bit = require "bit"
 local ffi = require "ffi"
@@ -8,7 +9,7 @@ local C = ffi.C
 local STANDARD = { [0] = 0xfffffff6, 0xfffffff5, 0xfffffff4 }
 local PROCESSED, LINE, ECHO, SEQUENCES = 1, 2, 4, 0x200
 -- Milliseconds between two checks of a pipe.
-local LOOK = 5
+local CHECK_INTERVAL = 5
 
 return function(sys)
   local M = {}
@@ -48,7 +49,7 @@ return function(sys)
     local deadline = sys.monotonic() + seconds
     while C.PeekNamedPipe(handle(0), nil, 0, nil, count, nil) ~= 0 and count[0] == 0 do
       if sys.monotonic() >= deadline then return nil, "timeout" end
-      C.Sleep(LOOK)
+      C.Sleep(CHECK_INTERVAL)
     end
     return true
   end

@@ -1,5 +1,5 @@
---- Declarations and constants of kqueue, and signals through it. macOS and the BSDs; libkqueue offers the same on
--- Linux, where tests/kqueue.lua runs this file.
+--- Declarations and constants of kqueue, and signals through kqueue, for macOS and the BSDs. The library libkqueue has
+-- the same functions on Linux; with it, tests/kqueue.lua tests this file.
 
 local ffi = require "ffi"
 
@@ -24,7 +24,7 @@ return function(has_ext)
     NOTE_DELETE = 1, NOTE_WRITE = 2, NOTE_RENAME = 0x20,
   }
 
-  --- Signals have a separate kqueue, whose descriptor is returned.
+  --- Creates a separate kqueue for signals and returns its descriptor.
   function M.open_signals(_, list, numbers)
     local fd = C.kqueue()
     local change = ffi.new("struct fw_kevent[1]")
@@ -41,7 +41,7 @@ return function(has_ext)
   local event = ffi.new("struct fw_kevent[1]")
   local no_time = ffi.new("struct fw_timespec")
 
-  --- Takes one signal's number from such a descriptor, or nil.
+  --- Takes one signal from a descriptor of `open_signals`. Returns the signal's number, or nil if there is none.
   function M.read_signal(fd)
     if C.kevent(fd, nil, 0, event, 1, no_time) ~= 1 then return nil end
     return tonumber(event[0].ident)

@@ -1,7 +1,7 @@
---- Linux: every C declaration the library uses, with its constants.
--- Written from the published headers of Linux and glibc for x86, x86-64, ARM and ARM64; tests/declarations.lua
--- compares every constant, size and offset here with the system's own C compiler. Structures carry the prefix
--- `fw_`, so a program's own declarations cannot clash with them.
+--- Linux: the C declarations and constants that the library uses, from the published headers of Linux and glibc for
+-- x86, x86-64, ARM and ARM64. tests/declarations.lua compares every constant, size and offset here with what the
+-- system's C compiler says. The names of structures begin with `fw_`, so they cannot clash with a program's own
+-- declarations.
 
 local ffi = require "ffi"
 local unix = require "framewire.ffi.unix"
@@ -11,7 +11,7 @@ if not is_arm and ffi.arch ~= "x64" and ffi.arch ~= "x86" then
   error("framewire has no Linux declarations for the processor '" .. ffi.arch .. "'; add them to ffi/linux.lua")
 end
 
--- The kernel packs this one structure on x86-64 only.
+-- The kernel packs `struct epoll_event` on x86-64 only.
 local epoll_packed = ffi.arch == "x64" and "__attribute__((packed))" or ""
 
 ffi.cdef([[
@@ -135,7 +135,7 @@ M.syscalls = {
   SYS_membarrier = ({ x64 = 324, x86 = 375, arm64 = 283 })[ffi.arch] or 389,
 }
 
---- Structures to compare with the C compiler: ours, theirs, and fields as { ours, theirs }.
+--- Structures for tests/declarations.lua: our name, the name in C, and the names of fields as { ours, in C }.
 M.structs = {
   { "struct fw_sockaddr_in", "struct sockaddr_in", { { "port", "sin_port" }, { "address", "sin_addr" } } },
   { "struct fw_sockaddr_in6", "struct sockaddr_in6",
@@ -175,7 +175,7 @@ M.watch_module = "framewire.watch.inotify"
 --- The pollers of this system, best first.
 M.pollers = { "epoll", "poll" }
 
---- Flags that make a new socket non-blocking and keep it out of programs started later.
+--- Flags for new sockets: non-blocking, and close-on-exec, so programs that this one starts do not inherit them.
 M.socket_flags = M.SOCK_NONBLOCK + M.SOCK_CLOEXEC
 
 --- Flags for every send: a broken connection returns an error instead of raising a signal.
@@ -187,27 +187,28 @@ function M.accept(fd)
 end
 
 local stat = ffi.new("struct fw_statx")
---- Size, time of change and kind of an open file.
+--- Facts about an open file.
 ---@param fd integer
 ---@return integer|nil size
----@return integer modified whole seconds since 1970
+---@return integer modified time of the last change, in whole seconds since 1970
 ---@return string kind "file", "directory", "link", "socket" or "other"
 ---@return integer inode
----@return integer owner user number
+---@return integer owner user id
 ---@return integer mode permission bits
 function M.stat(fd)
   if ffi.C.statx(fd, "", M.AT_EMPTY_PATH, M.STATX_BASIC_STATS, stat) ~= 0 then return nil end
   return M.facts_of(stat)
 end
 
---- The same of a path. With `follow`, of what a symbolic link leads to.
+--- The same facts about the file at a path. If the path is a symbolic link: with `follow`, about its target; without,
+--- about the link itself.
 function M.facts(path, follow)
   local flags = follow and 0 or M.AT_SYMLINK_NOFOLLOW
   if ffi.C.statx(M.AT_FDCWD, path, flags, M.STATX_BASIC_STATS, stat) ~= 0 then return nil end
   return M.facts_of(stat)
 end
 
---- Keeps a descriptor out of programs started later.
+--- Sets close-on-exec, so programs that this one starts do not inherit the descriptor.
 function M.close_on_exec(fd)
   ffi.C.fw_fcntl_int(fd, M.F_SETFD, M.FD_CLOEXEC)
 end
@@ -217,7 +218,7 @@ function M.open_folder(path)
   return ffi.C.fw_open(path, M.O_RDONLY + M.O_DIRECTORY + M.O_CLOEXEC, 0)
 end
 
--- The present path of a descriptor's file.
+-- The current path of a descriptor's file.
 local function path_of(fd)
   local resolved = ffi.C.realpath("/proc/self/fd/" .. fd, nil)
   if resolved == nil then return nil end
@@ -226,8 +227,8 @@ local function path_of(fd)
   return path
 end
 
--- For kernels before 5.6: opens the file first and then checks where the path has led, so nothing can be exchanged in
--- between.
+-- For kernels before 5.6. Opens the file first and then checks where the opened file is. So nobody can exchange a part
+-- of the path between the check and the opening.
 local function open_and_check(root_fd, path)
   local fd = ffi.C.fw_openat(root_fd, path, M.O_RDONLY + M.O_CLOEXEC + M.O_NONBLOCK, 0)
   if fd < 0 then return fd end
@@ -240,29 +241,29 @@ end
 
 local how = ffi.new("struct fw_open_how")
 
---- Opens a path for reading that must stay below an open folder, symbolic links included.
+--- Opens a file for reading. The path must stay below an open folder, also where it follows symbolic links.
 ---@param root_fd integer from `open_folder`
----@param path string relative
+---@param path string relative to the folder
 ---@return integer fd or -1
 function M.open_beneath(root_fd, path)
   how.flags = M.O_RDONLY + M.O_CLOEXEC + M.O_NONBLOCK
   how.resolve = M.RESOLVE_BENEATH + M.RESOLVE_NO_MAGICLINKS
   local fd = tonumber(ffi.C.fw_openat2(M.SYS_openat2, root_fd, path, how, ffi.sizeof(how)))
-  -- EPERM: the filter of a container that does not know the call.
+  -- EPERM: the system call filter of a container does not know openat2.
   if fd < 0 and (ffi.errno() == M.ENOSYS or ffi.errno() == M.EPERM) then return open_and_check(root_fd, path) end
   return fd
 end
 
 M.open_and_check = open_and_check
 
---- Opens a descriptor that is readable when one of a set of blocked signals has arrived.
+--- Opens a descriptor that becomes readable when one of the signals in `set` arrives. These signals must be blocked.
 function M.open_signals(set)
   return ffi.C.signalfd(-1, set, M.SFD_NONBLOCK + M.SFD_CLOEXEC)
 end
 
 local info = ffi.new("struct fw_signalfd_siginfo")
 
---- Takes one signal's number from such a descriptor, or nil.
+--- Takes one signal from a descriptor of `open_signals`. Returns the signal's number, or nil if there is none.
 function M.read_signal(fd)
   if ffi.C.read(fd, info, ffi.sizeof(info)) ~= ffi.sizeof(info) then return nil end
   return info.signo
@@ -302,13 +303,14 @@ function M.sendfile(socket, file, offset, length)
   return tonumber(ffi.C.sendfile(socket, file, offset_box, length))
 end
 
---- Waits while a word has a value. Returns 0 when woken, or -1.
+--- Sleeps until another thread or process wakes the waiters of `word`, unless the word no longer has this value.
+--- Returns 0 when woken, or -1.
 ---@param timeout ffi.cdata*|nil struct fw_timespec
 function M.futex_wait(word, value, timeout)
   return ffi.C.fw_futex(M.SYS_futex, word, M.FUTEX_WAIT, value, timeout, nil, 0)
 end
 
---- Wakes waiters of a word. Returns how many, or -1.
+--- Wakes up to `count` waiters of a word. Returns how many were woken, or -1.
 function M.futex_wake(word, count)
   return ffi.C.fw_futex(M.SYS_futex, word, M.FUTEX_WAKE, count, nil, nil, 0)
 end
@@ -320,7 +322,8 @@ local function lock_byte(fd, command, byte)
   return ffi.C.fw_fcntl(fd, command, flock)
 end
 
---- Locks one byte of an open file as long as the description is open anywhere. Returns 0 or -1.
+--- Locks one byte of an open file. The lock lasts until the last descriptor of this open file is closed, in any
+--- process. Returns 0 or -1.
 function M.lock(fd, byte)
   return lock_byte(fd, M.F_OFD_SETLK, byte)
 end
@@ -330,12 +333,12 @@ function M.is_locked(fd, byte)
   return lock_byte(fd, M.F_OFD_GETLK, byte) == 0 and flock.type ~= M.F_UNLCK
 end
 
---- Lets other processes' `barrier` reach this one. Returns 0 or -1.
+--- Registers this process for the barriers of other processes. Returns 0 or -1.
 function M.accept_barriers()
   return ffi.C.fw_membarrier(M.SYS_membarrier, M.MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0)
 end
 
---- Makes every process that accepts it pass a full memory barrier, including this one. Returns 0 or -1.
+--- Makes this process, and all processes that called `accept_barriers`, pass a full memory barrier. Returns 0 or -1.
 function M.barrier()
   return ffi.C.fw_membarrier(M.SYS_membarrier, M.MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0)
 end

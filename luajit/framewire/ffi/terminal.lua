@@ -1,15 +1,16 @@
---- The terminal of POSIX systems. Each system's `sys` declares `struct fw_termios`.
+--- The terminal on POSIX systems. `struct fw_termios` is declared in the module of each system.
 
 local bit = require "bit"
 local ffi = require "ffi"
 
 local C = ffi.C
 
--- The system's table `sys` is complete, with its constants, only after this module has been loaded.
+-- This module returns a function, because the table `sys` gets its constants only after this module has been loaded.
 return function(sys)
   local M = {}
 
-  -- The signal TTOU would stop a background process that changes the terminal.
+  -- Signals that the guard process blocks. Most of them are sent to the whole process group. TTOU would stop a
+  -- background process that changes the terminal.
   local GROUP = { sys.SIGHUP, sys.SIGINT, sys.SIGQUIT, sys.SIGTERM, sys.SIGTTOU, sys.SIGTSTP }
 
   function M.is_terminal(stream)
@@ -22,7 +23,7 @@ return function(sys)
     return size.columns, size.rows
   end
 
-  -- The guard closes its copies of sockets and locks, because they would keep them open.
+  -- Called in the guard process. Its copies of descriptors would keep sockets and locks of the program alive.
   local function close_all_but(first, second)
     local open = {}
     sys.list("/dev/fd", function(name) open[#open + 1] = tonumber(name) end)
@@ -31,13 +32,13 @@ return function(sys)
     end
   end
 
-  -- Starts a process that waits for the end of this one and then restores the terminal. This works even after a signal
-  -- that ends the program at once.
+  -- Starts the guard: a process that waits until this one ends and then restores the terminal. This works even if a
+  -- signal ends the program at once.
   local function start_guard(saved)
     local ends = ffi.new("int[2]")
     if C.pipe(ends) ~= 0 then return nil end
-    -- The guard inherits the signal mask, so signals for the whole group, such as Ctrl+C, end the program but not the
-    -- guard.
+    -- The guard inherits the signal mask, so signals for the whole process group, such as Ctrl+C, end the program but
+    -- not the guard.
     local blocked, before = ffi.new("struct fw_sigset"), ffi.new("struct fw_sigset")
     C.sigemptyset(blocked)
     for _, number in ipairs(GROUP) do C.sigaddset(blocked, number) end
@@ -48,7 +49,7 @@ return function(sys)
       local word = ffi.new("char[1]")
       local got
       repeat got = C.read(ends[0], word, 1) until got >= 0 or ffi.errno() ~= sys.EINTR
-      -- One byte: the program itself has restored the terminal.
+      -- If a byte arrives, the program has restored the terminal itself.
       if got == 0 then C.tcsetattr(0, sys.TCSANOW, saved) end
       C._exit(0)
     end
@@ -74,7 +75,7 @@ return function(sys)
     if C.tcgetattr(0, saved) ~= 0 then return sys.fail("tcgetattr") end
     ffi.copy(raw, saved, ffi.sizeof(raw))
     C.cfmakeraw(raw)
-    -- The output mode does not change, so that "\n" still begins a line.
+    -- The output mode does not change, so "\n" still moves the cursor to the beginning of a line.
     raw.oflag = saved.oflag
     if keep_signals and bit.band(tonumber(saved.lflag), sys.ISIG) ~= 0 then raw.lflag = raw.lflag + sys.ISIG end
     local guard = start_guard(saved)
@@ -86,7 +87,7 @@ return function(sys)
   end
 
   function M.restore(changed)
-    -- A process that was forked from this one must not touch the terminal when it ends.
+    -- A forked child of the program must not change the terminal when it ends.
     if changed.owner ~= C.getpid() then return end
     C.tcsetattr(0, sys.TCSANOW, changed.saved)
     if changed.guard_process then stop_guard(changed.guard_process) end

@@ -1,5 +1,5 @@
---- What Linux, macOS and FreeBSD have in common: C declarations that are the same on all of them, and the functions
--- that need nothing else.
+--- The common part of Linux, macOS and FreeBSD: C declarations that are the same on all of them, and functions that
+-- need only these declarations.
 
 local bit = require "bit"
 local ffi = require "ffi"
@@ -71,8 +71,8 @@ local path_buffer = ffi.new("char[4096]")
 
 local M = {}
 
---- Adds the common functions to the module of a system, which already has the constants.
----@param system table
+--- Adds the common functions to the module of a system.
+---@param system table the module, which must have its constants already
 ---@param types table `thread`: the C type of a thread's handle
 function M.add_to(system, types)
   local handles = ffi.typeof(types.thread .. "[1]")
@@ -97,12 +97,12 @@ function M.add_to(system, types)
   --- The number of the last error of a system call.
   system.errno = ffi.errno
 
-  --- Text of an error number.
+  --- The message for an error number.
   function system.strerror(number)
     return ffi.string(ffi.C.strerror(number))
   end
 
-  --- Text of a getaddrinfo error.
+  --- The message for an error of getaddrinfo.
   function system.gai_message(status)
     return ffi.string(ffi.C.gai_strerror(status))
   end
@@ -112,18 +112,18 @@ function M.add_to(system, types)
     return ffi.C.close(fd)
   end
 
-  --- Reads from a place in a file. Returns the number of bytes, or -1.
+  --- Reads from an offset in a file. Returns the number of bytes, or -1.
   function system.pread(fd, target, length, offset)
     return ffi.C.pread(fd, target, length, offset)
   end
 
-  --- What `stat` returns, from a structure of the system.
+  --- The results of `stat`, from the system's structure.
   function system.facts_of(stat)
     return tonumber(stat.size), tonumber(stat.mtime.sec), file_kinds[bit.band(stat.mode, system.S_IFMT)] or "other",
       tonumber(stat.ino), stat.uid, bit.band(stat.mode, 0x1ff)
   end
 
-  --- Calls a function with the name and the kind of each entry of a folder; the kind can be nil if it is not known.
+  --- Calls a function with the name and the kind of each entry of a folder. The kind is nil if it is not known.
   ---@return true|nil ok
   function system.list(path, add)
     local folder = ffi.C.fw_opendir(path)
@@ -139,13 +139,13 @@ function M.add_to(system, types)
     return true
   end
 
-  --- The folder in which relative paths begin.
+  --- The current working directory.
   function system.here()
     if ffi.C.getcwd(path_buffer, 4096) == nil then return nil end
     return ffi.string(path_buffer)
   end
 
-  --- Starts a thread at the address of a C function. Returns its handle, or nil and a message.
+  --- Starts a thread that runs the C function at an address. Returns its handle, or nil and a message.
   function system.start_thread(entry)
     local handle = handles()
     local status = ffi.C.pthread_create(handle, nil, entry, nil)
@@ -163,12 +163,13 @@ function M.add_to(system, types)
     return tonumber(ffi.C.sysconf(system._SC_NPROCESSORS_ONLN))
   end
 
-  --- Gives the processor to another thread that waits for it.
+  --- Lets another thread use the processor, if one is waiting for it.
   function system.yield()
     ffi.C.sched_yield()
   end
 
-  --- Creates a way to wake a loop: a descriptor to watch, and one for `notify`. Returns nil if that fails.
+  --- Creates a pipe with which other threads can wake a loop. Returns the descriptor that the loop watches and the one
+  --- for `notify`, or nil if that fails.
   function system.open_pair()
     local ends = ffi.new("int[2]")
     if ffi.C.pipe(ends) ~= 0 then return nil end
@@ -177,7 +178,7 @@ function M.add_to(system, types)
     return ends[0], ends[1]
   end
 
-  --- Wakes the loop that watches the other descriptor of the pair.
+  --- Wakes the loop that watches the other end of the pipe.
   function system.notify(fd)
     ffi.C.write(fd, "x", 1)
   end

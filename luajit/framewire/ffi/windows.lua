@@ -1,10 +1,10 @@
---- Windows: sockets, clocks, threads, shared memory, files and the terminal. There are no worker processes, signals,
--- watched files and static files. `make test-windows` runs it under Wine.
+--- Windows: sockets, clocks, threads, shared memory, files and the terminal. Worker processes, signals, watching files
+-- and serving static files are not supported. `make test-windows` tests this file under Wine.
 
 local bit = require "bit"
 local ffi = require "ffi"
 
--- A socket is a handle of pointer size, but only 32 bits are ever used. So `int` is enough for results.
+-- A socket is a handle as large as a pointer, but Windows uses only 32 bits of it. So results can be declared as `int`.
 ffi.cdef [[
 struct fw_sockaddr { uint16_t family; char data[14]; };
 struct fw_sockaddr_in { uint16_t family; uint16_t port; uint8_t address[4]; uint8_t zero[8]; };
@@ -164,7 +164,7 @@ end
 
 local file_time = ffi.new("uint64_t[1]")
 
---- File times count tenths of microseconds since 1601.
+--- Seconds since 1970. Windows counts tenths of microseconds since 1601.
 function M.wall()
   C.GetSystemTimeAsFileTime(file_time)
   return tonumber(file_time[0]) / 1e7 - 11644473600
@@ -178,7 +178,7 @@ end
 
 M.yield = C.SwitchToThread
 
---- Starts a thread at the address of a C function. Returns its handle, or nil and a message.
+--- Starts a thread that runs the C function at an address. Returns its handle, or nil and a message.
 function M.start_thread(entry)
   local handle = C.CreateThread(nil, 0, entry, nil, 0, nil)
   if handle == nil then return nil, "CreateThread: " .. M.strerror(C.GetLastError()) end
@@ -233,7 +233,7 @@ local function seconds_of(parts)
   return (parts[1] * 4294967296 + parts[0]) / 1e7 - 11644473600
 end
 
---- Size, time of change and kind of a path.
+--- Size, time of the last change, and kind of the file at a path.
 function M.facts(path)
   local facts = ffi.new("struct fw_attributes")
   if C.GetFileAttributesExW(wide(path), 0, facts) == 0 then return nil end
@@ -251,7 +251,7 @@ function M.list(path, add)
   return true
 end
 
---- The folder in which relative paths begin.
+--- The current working directory.
 function M.here()
   local units = ffi.new("uint16_t[32768]")
   local length = C.GetCurrentDirectoryW(32768, units)
@@ -260,7 +260,8 @@ end
 
 M.terminal_module = "framewire.ffi.console"
 
---- Creates a way to wake a loop: a descriptor to watch, and one for `notify`. WSAPoll waits for sockets only.
+--- Creates a pair of sockets with which other threads can wake a loop. Returns the descriptor that the loop watches and
+--- the one for `notify`. It is not a pipe, because WSAPoll waits only for sockets.
 function M.open_pair()
   local socket = require "framewire.socket"
   local listener = socket.listen { backlog = 1 }
@@ -273,7 +274,7 @@ function M.open_pair()
   return nil
 end
 
---- Wakes the loop that watches the other descriptor of the pair.
+--- Wakes the loop that watches the other socket of the pair.
 function M.notify(fd)
   net.send(fd, "x", 1, 0)
 end

@@ -1,6 +1,6 @@
---- Remembers the last request heads, byte by byte, so that a repeated head need not be parsed again. A remembered head
--- ends with its first empty line. So bytes that begin with exactly the same bytes are the same head, and mean the same.
--- The same holds for a head without its first line.
+--- A cache of parsed request heads and their bytes. If the bytes of the next request begin with the bytes of a cached
+-- head, the head need not be parsed again: every head ends with its first empty line, so the same bytes are the same
+-- head. This also works for heads without their request line, which a second cache of this kind holds.
 
 local bit = require "bit"
 local ffi = require "ffi"
@@ -11,13 +11,13 @@ local u32 = ffi.typeof("const uint32_t *")
 
 local SLOTS = 64
 local SLOT_SIZE = 1024
--- The shortest possible request is longer than what is hashed.
+-- How many of the first bytes are hashed. The shortest valid head is longer.
 local HASHED = 16
 
 local Cache = {}
 Cache.__index = Cache
 
--- Mixes bytes that often differ between requests: the method and the beginning of the target.
+-- Hashes the first bytes, the method and the beginning of the target, because these often differ between requests.
 local function slot_of(data, start)
   local words = ffi.cast(u32, data + start)
   local mix = bxor(words[0], words[1] * 5, words[2] * 17, words[3] * 257)
@@ -40,7 +40,7 @@ function Cache:find(data, start, stop)
   return self.heads[slot], length
 end
 
---- Remembers a head in place of another.
+--- Stores a head, in place of an earlier one with the same hash.
 ---@param data ffi.cdata* uint8_t *
 ---@param start integer
 ---@param stop integer

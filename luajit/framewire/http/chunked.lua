@@ -1,4 +1,4 @@
---- Decodes chunked bodies in place, strictly, in whatever pieces the bytes arrive.
+--- Decodes chunked bodies in place. It accepts any division of the bytes into pieces, but no deviation from the format.
 
 local bit = require "bit"
 local ffi = require "ffi"
@@ -17,8 +17,8 @@ local M = {}
 local Decoder = {}
 Decoder.__index = Decoder
 
--- Finds the end of the line at `self.raw`: the place of its CR; false if it has not arrived; nil and a reason if the
--- line is not valid.
+-- Finds the end of the line that begins at `self.raw`. Returns the offset of the line's CR; false if it has not
+-- arrived; nil and a reason if the line is not valid.
 local function line_end(self, data, stop, limit)
   local left = stop - self.raw
   local newline = left > 0 and C.memchr(data + self.raw, LF, left)
@@ -118,8 +118,9 @@ end
 --- Decodes the bytes that have arrived.
 ---@param data ffi.cdata* uint8_t *
 ---@param stop integer just after the last byte received
----@return boolean|nil done true: the body is `data[start]` to `data[stop - 1]` and the next request begins at `raw`
----@return integer? status to refuse with, if nil
+---@return boolean|nil done true: the decoder's fields say where the body is, `data[start]` to `data[stop - 1]`, and
+--- where the next request begins, `raw`; false: more bytes are needed; nil: the body is not valid
+---@return integer? status for the error response, if `done` is nil
 ---@return string? reason
 function Decoder:feed(data, stop)
   local going, status, reason = true, nil, nil
@@ -130,11 +131,11 @@ function Decoder:feed(data, stop)
   return self.done
 end
 
---- Moves the bytes that are not decoded yet down to the decoded ones, so that a long body needs no more room than its
--- size.
+--- Moves the bytes that are not decoded yet to the end of the decoded ones. So a body of many small chunks needs no
+-- more room than the decoded body.
 ---@param data ffi.cdata* uint8_t *
 ---@param stop integer just after the last byte received
----@return integer stop as it is now
+---@return integer stop the new `stop`
 function Decoder:compact(data, stop)
   local rest = stop - self.raw
   if rest > 0 and self.raw ~= self.stop then C.memmove(data + self.stop, data + self.raw, rest) end
@@ -160,7 +161,7 @@ function M.new(start, limit)
     stop = start,
     --- The next byte to decode.
     raw = start,
-    --- Remaining bytes of the present chunk.
+    --- Remaining bytes of the current chunk.
     left = 0,
     --- Bytes of trailer lines so far.
     trailer = 0,

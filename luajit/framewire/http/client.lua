@@ -1,10 +1,10 @@
---- An HTTP/1.1 client. It keeps connections and uses them again.
+--- An HTTP/1.1 client. It keeps connections open and reuses them.
 --
 --   local client = http.client()
 --   local answer = assert(client:get("http://127.0.0.1:8080/items/42"))
 --   print(answer.status, answer.headers["content-type"], answer.body)
 --
--- A request blocks until the answer is there; in a task of a loop, it lets the loop continue.
+-- A request blocks until the answer has arrived. In a task of a loop, the loop continues meanwhile.
 
 local form = require "framewire.http.form"
 local json = require "framewire.json"
@@ -14,10 +14,11 @@ local url = require "framewire.http.url"
 
 local monotonic = time.monotonic
 
--- Longest head of an answer, longest line of a chunked body, and most interim answers before the final one.
+-- The longest head of an answer and the longest line of a chunked body, in bytes. The most heads to read for one
+-- request: those of interim answers (1xx) and of the final answer.
 local MAX_HEAD, MAX_LINE, MAX_INTERIM = 65536, 4096, 8
 
--- Requests that can be repeated if a kept connection breaks before the answer.
+-- Methods of requests that can be repeated if a kept connection breaks before the answer.
 local repeatable = { GET = true, HEAD = true, PUT = true, DELETE = true, OPTIONS = true }
 
 local Answer = {}
@@ -30,7 +31,7 @@ function Answer:json()
   return json.decode(self.body)
 end
 
--- One connection: a socket, and what has been received, of which the bytes from `at` on have not been read.
+-- One connection: a socket, and the bytes received last, `data`. The bytes from `at` on have not been read yet.
 local Link = {}
 Link.__index = Link
 
@@ -46,7 +47,7 @@ local function more(link, deadline)
   return true
 end
 
--- Reads up to and including an end, and returns what is before it.
+-- Reads up to and including the string `stop`. Returns the bytes before it.
 local function read_until(link, stop, limit, deadline)
   while true do
     local first, last = link.data:find(stop, link.at, true)
@@ -61,7 +62,7 @@ local function read_until(link, stop, limit, deadline)
   end
 end
 
--- Passes `count` bytes to a function, or all until the connection closes if there is no count.
+-- Passes the next `count` bytes to the function `sink`. Without `count`, passes all bytes until the connection closes.
 local function read_bytes(link, count, sink, deadline)
   local left = count or math.huge
   while left > 0 do
@@ -169,7 +170,7 @@ local function read_answer(link, request, deadline)
   end
   if not ok then return nil, message end
   answer.body = table.concat(parts)
-  -- Bytes that nobody asked for.
+  -- There are bytes after the answer that belong to no request.
   if has_rest(link) then answer.keep = false end
   return answer
 end
@@ -185,7 +186,7 @@ local function take(self, key)
     local link = table.remove(list)
     if link.since + self.idle_timeout > now then
       local _, message = link.socket:receive(1)
-      -- Anything else is an end, or bytes that nobody asked for.
+      -- Otherwise the server has closed the connection, or has sent bytes that belong to no request.
       if message == "again" then return link end
     end
     link.socket:close()
@@ -215,8 +216,8 @@ local function connect(self, place, request, deadline)
   return setmetatable({ socket = connected, data = "", at = 1, answered = false, since = 0 }, Link)
 end
 
--- The bytes of a request's head.
-local function write_head(place, request)
+-- Returns the bytes of a request: its head, and its body if it has one. `place` is the URL, as `url.parse` returns it.
+local function write_request(place, request)
   local names, lines = {}, { ("%s %s HTTP/1.1"):format(request.method, place.target) }
   for name, value in pairs(request.headers) do
     value = tostring(value)
@@ -238,9 +239,9 @@ local function write_head(place, request)
   return table.concat(lines, "\r\n") .. "\r\n\r\n" .. (request.body or "")
 end
 
--- One request and its answer, without redirects.
+-- Sends one request and returns its answer. Does not follow redirects.
 local function exchange(self, place, request, deadline)
-  local bytes, message = write_head(place, request)
+  local bytes, message = write_request(place, request)
   if not bytes then return nil, message end
   local key = ("%s %s %d %s"):format(place.scheme, place.host, place.port, request.unix or "")
   local link = take(self, key)
@@ -252,7 +253,8 @@ local function exchange(self, place, request, deadline)
   link.answered = false
   local answer, ok
   ok, message = link.socket:write(bytes, math.max(0, deadline - monotonic()))
-  -- A server that refuses a large body can close before it has read everything; its answer may be there.
+  -- A server that refuses a large body may close the connection before it has read everything, after it has sent an
+  -- answer.
   if ok or message ~= "timeout" then
     local problem
     answer, problem = read_answer(link, request, deadline)
@@ -264,7 +266,7 @@ local function exchange(self, place, request, deadline)
   end
   link.socket:close()
   if is_kept and repeatable[request.method] and not link.answered and not has_rest(link) and message ~= "timeout" then
-    -- The server closed the kept connection at the same moment.
+    -- The server closed the kept connection while the request was sent.
     return exchange(self, place, request, deadline)
   end
   return nil, message == "closed" and "the connection closed before the answer" or message
@@ -275,7 +277,7 @@ local known = {
   timeout = "number", on_data = "function", max_body = "number", max_redirects = "number", unix = "string",
 }
 
--- Checks the options of a request and gives each a value.
+-- Checks the options of a request and fills in defaults.
 local function read_request(self, options)
   for name, value in pairs(options) do
     local wanted = known[name]
@@ -304,7 +306,7 @@ local function read_request(self, options)
   }
 end
 
--- Changes a request to the one that an answer redirects to. Returns its URL.
+-- Changes a request as a redirect demands. Returns the new URL, parsed and as a string, or nil and a message.
 local function redirect(place, request, answer)
   local status = answer.status
   local target = url.resolve(place, (answer.headers.location:gsub("#.*", "")))
@@ -319,7 +321,7 @@ local function redirect(place, request, answer)
   if next_place.host ~= place.host or next_place.port ~= place.port or next_place.scheme ~= place.scheme then
     for name in pairs(request.headers) do
       local lower = name:lower()
-      -- They are meant for the first server only.
+      -- These headers are meant for the first server only.
       if lower == "authorization" or lower == "cookie" or lower == "host" then request.headers[name] = nil end
     end
     request.unix = nil
@@ -329,10 +331,11 @@ end
 
 --- Sends a request and waits for its answer.
 ---@param options table|string a URL, or a table: `url`; `method` (GET, or POST with a body); `headers`; one of `body`
---- (a string), `json` (any value) and `form` (a table); `timeout` (30 s for everything); `on_data(part, answer)`: gets
---- the body in parts, false stops; `max_body` (16777216 bytes); `max_redirects` (5); `unix`: path of a socket to use
----@return table|nil answer `status`, `reason`, `headers` (names in lower case), `cookies` (the list of "Set-Cookie"),
---- `body`, `url` and the method `json()`; any status is an answer
+--- (a string), `json` (any value) and `form` (a table); `timeout` (30 s for the whole request, with its redirects);
+--- `on_data(part, answer)`: gets the body in parts and can return false to stop; `max_body` (16777216 bytes);
+--- `max_redirects` (5); `unix`: path of a unix socket to connect to
+---@return table|nil answer with any status: `status`, `reason`, `headers` (names in lower case), `cookies` (the list of
+--- the values of "Set-Cookie"), `body`, `url` and the method `json()`
 ---@return string? message
 function Client:request(options)
   if self.closed then return nil, "the client is closed" end
@@ -366,7 +369,7 @@ function Client:request(options)
   end
 end
 
--- A request with a URL of its own and the other options.
+-- Sends a request with this method and URL, and with the other options.
 local function with_url(self, method, target, options)
   local all = {}
   for name, value in pairs(options or {}) do all[name] = value end
@@ -376,7 +379,7 @@ end
 
 --- Gets a URL.
 ---@param target string
----@param options? table as of `request`
+---@param options? table as for `request`
 ---@return table|nil answer
 ---@return string? message
 function Client:get(target, options)
@@ -385,14 +388,14 @@ end
 
 --- Posts to a URL.
 ---@param target string
----@param options table as of `request`, with `body`, `json` or `form`
+---@param options table as for `request`, with `body`, `json` or `form`
 ---@return table|nil answer
 ---@return string? message
 function Client:post(target, options)
   return with_url(self, "POST", target, options)
 end
 
---- Closes the connections that are kept.
+--- Closes the client and its kept connections.
 function Client:close()
   self.closed = true
   for _, list in pairs(self.idle) do
@@ -402,11 +405,11 @@ function Client:close()
 end
 
 local defaults = {
-  --- Seconds for a whole request, for connecting, and how long a connection is kept.
+  --- Seconds: for a whole request, for connecting, and for keeping an unused connection.
   timeout = 30,
   connect_timeout = 5,
   idle_timeout = 30,
-  --- Connections to keep for each server, bytes of an answer's body, and redirects to follow.
+  --- Maximum numbers: of kept connections per server, of bytes in an answer's body, and of redirects to follow.
   max_idle = 8,
   max_body = 16777216,
   max_redirects = 5,
@@ -416,7 +419,7 @@ local M = {}
 
 --- Creates a client.
 ---@param options? table `timeout` (30 s), `connect_timeout` (5 s), `idle_timeout` (30 s), `max_idle` (8 connections),
---- `max_body` (16777216 bytes), `max_redirects` (5); `headers` for every request; `tls`: settings as of tls.connect
+--- `max_body` (16777216 bytes), `max_redirects` (5); `headers` for every request; `tls`: the settings of tls.connect
 ---@return table client with `get(url, options)`, `post(url, options)`, `request(options)` and `close()`
 function M.new(options)
   options = options or {}

@@ -1,10 +1,10 @@
 --- One client's connection: receives bytes, finds requests, calls the handler, sends responses.
 --
--- An idle connection holds no buffers. Bytes are received into the server's only input buffer and served from there.
--- All responses to one receive go out in one send. Only an incomplete request, or a response that the client has not
--- taken yet, moves to a buffer of the connection's own.
+-- An idle connection has no buffers. All connections receive bytes into one input buffer of the server, and requests
+-- are served from there. All responses to the requests of one receive are sent in one call. Only an incomplete request,
+-- or the part of a response that the system does not accept yet, moves to a buffer of the connection's own.
 --
--- One request of a connection is served at a time, so responses keep the order of the requests.
+-- A connection serves one request at a time, so responses have the order of the requests.
 
 local bit = require "bit"
 local ffi = require "ffi"
@@ -20,19 +20,20 @@ local READ, WRITE = poller.READ, poller.WRITE
 local EAGAIN, EINTR = sys.EAGAIN, sys.EINTR
 local SEND_FLAGS = sys.send_flags
 
--- Responses are sent when there are this many bytes of them, even if more requests wait.
+-- When this many bytes of responses have been written, they are sent, even if more requests are waiting.
 local FLUSH_AT = 262144
--- An output buffer larger than this is not kept.
-local SWOLLEN = 1048576
--- Bytes of a file sent before other connections have their turn.
+-- An output buffer that has grown larger than this is replaced by a small one.
+local MAX_KEPT_OUTPUT = 1048576
+-- The most bytes of a file that are sent before other connections are served.
 local FILE_TURN = 1048576
--- How long a refused client can continue to send before the connection is closed, so that it can read the error.
+-- Seconds for which a refused client may continue to send before the connection is closed. So it can read the error.
 local LINGER = 2
 
 local Connection = {}
 Connection.__index = Connection
 
--- Phases, each with its time-out: idle (also before the first request), head, body, handler, write, linger.
+-- Enters a phase and sets its time-out. The phases are idle (also before the first request), head, body, handler, write
+-- and linger.
 local function enter(self, phase, seconds)
   self.phase = phase
   self.deadline = self.server.loop.now + seconds
@@ -54,7 +55,7 @@ local function drop_input(self)
   end
 end
 
---- Closes at once.
+--- Closes the connection at once.
 function Connection:close()
   local fd, server = self.fd, self.server
   if fd < 0 then return end
@@ -78,7 +79,7 @@ function Connection:close()
   server:on_closed(fd)
 end
 
--- Sends the part of the open file that the system accepts. Returns false if the connection had to be closed.
+-- Sends as much of the open file as the system accepts. Returns false if the connection had to be closed.
 local function push_file(self)
   local file, turn = self.file, FILE_TURN
   while file.left > 0 and turn > 0 do
@@ -88,7 +89,8 @@ local function push_file(self)
     elseif sent < 0 and (sys.errno() == EAGAIN or sys.errno() == EINTR) then
       return true
     else
-      -- Zero means that the file has become shorter. Either way, the promised length is impossible.
+      -- Zero means that the file has become shorter. Then, or after an error, the response cannot have the length that
+      -- its head says.
       self:close()
       return false
     end
@@ -133,7 +135,7 @@ local function flush(self, out)
   if self.file and not self.unsent then push_file(self) end
 end
 
--- Gives the socket to the other protocol that the client asked for, with the bytes that have arrived for it.
+-- After an upgrade: passes the socket to the other protocol, together with the bytes that have already arrived for it.
 local function hand_over(self)
   local fd, server, rest = self.fd, self.server, self.rest or ""
   if self.input then rest = self.input:text() end
@@ -144,18 +146,18 @@ local function hand_over(self)
   self.on_upgrade(socket.wrap(fd), rest)
 end
 
--- Ends the connection when everything has been sent. `more` says whether the client has sent bytes that were not
--- served.
+-- Ends the connection when everything has been sent. `more` is true if the client has sent bytes that were not served.
 local function wind_up(self, more)
   if self.unsent or self.file then
-    -- Continues in `push`, which ends here again.
+    -- `push` sends the rest and then calls this function again.
     enter(self, "write", self.server.limits.write_timeout)
     return want(self, WRITE)
   end
   if self.closing == "upgrade" then return hand_over(self) end
   drop_input(self)
   if self.closing == "linger" or more and self.closing ~= "abort" then
-    -- Closing with unread bytes makes the system reset the connection, and the client would lose the response.
+    -- If the socket were closed now, the unread bytes would make the system reset the connection, and the client would
+    -- lose the response.
     net.shutdown(self.fd, sys.SHUT_WR)
     self.lingering = true
     enter(self, "linger", LINGER)
@@ -186,7 +188,7 @@ local function answer(self, head, body)
   if ok then message = "it returned without an answer; call response:text, or response:later first" end
   server.log("the handler failed on " .. head.method .. " " .. head.path .. ": " .. tostring(message))
   if response.streaming or response.late then
-    -- Part of the response has been sent. Only a closed connection can now say that it failed.
+    -- Part of the response has been sent, so only closing the connection can show the failure.
     self.closing = "abort"
     if response.late then response.late.started, response.late.closed = true, true end
     return
@@ -196,7 +198,8 @@ local function answer(self, head, body)
   response:text(500, "the handler failed; the server's log has the reason\n")
 end
 
--- Keeps incomplete input, and sets the time-out for the next event.
+-- Called after the complete requests in `input` were served. Keeps incomplete input for later, and waits for the next
+-- event with its time-out.
 local function settle(self, input)
   local server = self.server
   local rest = input.stop - input.start
@@ -256,23 +259,23 @@ local function serve_one(self, input, out)
   return not (input.start == input.stop or self.closing or self.late or self.unsent or self.file)
 end
 
---- Serves every whole request in a buffer.
+--- Serves every complete request in a buffer.
 ---@param input table the server's buffer or the connection's own
 function Connection:serve(input)
   local out = self.server.out
-  -- The loop is not begun for one request: LuaJIT compiles a loop apart from what contains it.
+  -- The first request is served outside of the loop, because LuaJIT compiles a loop separately from the code around it.
   if serve_one(self, input, out) then
     repeat until not serve_one(self, input, out)
   end
   flush(self, out)
-  if out.size > SWOLLEN then self.server:renew("out") end
+  if out.size > MAX_KEPT_OUTPUT then self.server:renew("out") end
   settle(self, input)
 end
 
 local function receive(self)
   local server = self.server
   if self.late or self.unsent or self.file or self.resuming then
-    -- More requests can wait in the system's buffer.
+    -- The connection is busy. More requests can wait in the system's buffer.
     return want(self, band(self.interest, WRITE))
   end
   local input = self.lingering and server.input or self.input or server.input
@@ -289,7 +292,7 @@ local function receive(self)
   self:close()
 end
 
--- Continues after the response that delayed the connection has been sent.
+-- Continues with the next request, after the response that delayed it has been sent.
 local function resume(self)
   if self.closing then return wind_up(self, self.input ~= nil) end
   enter(self, "idle", self.server.limits.idle_timeout)
@@ -297,7 +300,7 @@ local function resume(self)
     if self.server.stopping then return self:close() end
     return want(self, READ)
   end
-  -- Not from here, because this can run inside another connection's handler.
+  -- The next request is served later from the loop: this code can run inside another connection's handler.
   want(self, 0)
   self.resuming = true
   self.server.loop:after(0, function()
@@ -306,7 +309,7 @@ local function resume(self)
   end)
 end
 
--- Continues sending. When everything has been sent, delayed requests continue.
+-- Continues sending. When everything has been sent, the next request is served.
 local function push(self)
   local unsent = self.unsent
   if unsent then
@@ -364,8 +367,8 @@ function Connection:finish_late(out)
   local is_held = self.late ~= nil
   self.late = nil
   flush(self, out)
-  if out.size > SWOLLEN then self.server:renew("late_out") end
-  -- The response came while its handler still runs. The code after the handler does the rest.
+  if out.size > MAX_KEPT_OUTPUT then self.server:renew("late_out") end
+  -- If the response came before its handler has returned, the code after the handler does the rest.
   if self.fd < 0 or not is_held then return end
   if self.unsent or self.file then
     enter(self, "write", self.server.limits.write_timeout)
@@ -406,19 +409,22 @@ function M.new(server, fd)
     interest = READ,
     phase = "idle",
     deadline = server.loop.now + server.limits.header_timeout,
-    --- Bytes of an incomplete head already searched for its end.
+    --- How many bytes of an incomplete head have been searched for its end.
     scanned = 0,
     --- Whether an empty line before the request was skipped.
     skipped = false,
-    --- Whether all responses were sent and only the client's end is missing.
+    --- Whether all responses were sent and the server waits until the client closes its side.
     lingering = false,
-    --- Whether delayed input is about to be served.
+    --- Whether a timer will serve the delayed input.
     resuming = false,
-    --- The socket that knows the client's address, if this one does not.
+    --- For HTTPS: the socket with the client's address. `fd` is then one end of a pair of unix sockets.
     peer = nil,
-    -- Set when needed: input, unsent (buffers), file, head, decoder (of a body), late (a promised response), closing
-    -- ("close", "linger" or "abort" if the connection is about to end; "upgrade" if it is about to be handed over, and
-    -- then on_upgrade and rest).
+    -- Fields that are set when needed:
+    -- `input`: the buffer with an incomplete request; `unsent`: the buffer with bytes to send later;
+    -- `file`: the file to send; `head` and `decoder`: the head and the decoder of a body that is not complete;
+    -- `late`: a response that the handler will complete later;
+    -- `closing`: "close", "linger" or "abort" if the connection is about to end, and "upgrade" if its socket is about
+    -- to be passed to `on_upgrade`, together with the bytes in `rest`.
   }, Connection)
 end
 

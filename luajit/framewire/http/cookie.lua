@@ -1,4 +1,4 @@
---- Cookies by RFC 6265.
+--- Reads and writes cookie headers as in RFC 6265.
 
 local time = require "framewire.time"
 
@@ -8,7 +8,8 @@ local TOKEN = "^[%w!#$%%&'*+%-.^_`|~]+$"
 
 --- Reads the header "Cookie".
 ---@param header string|nil
----@return table<string, string> values by name; of two cookies of one name the first, which belongs to the longer path
+---@return table<string, string> values by name; of several cookies with the same name, the first, because browsers send
+--- the cookie with the longest path first
 function M.parse(header)
   local values = {}
   for pair in (header or ""):gmatch("[^;]+") do
@@ -34,8 +35,8 @@ end
 
 --- Writes the value of the header "Set-Cookie".
 ---@param name string
----@param value string letters, digits and signs, but no spaces, commas, semicolons, quotation marks or backslashes: use
---- `http.encode` for other text
+---@param value string printable ASCII characters except spaces, commas, semicolons, quotation marks and backslashes;
+--- use `http.encode` for other text
 ---@param options? table `path`, `domain`, `max_age` (seconds; 0 removes the cookie), `expires` (seconds since 1970),
 --- `secure`, `http_only`, `same_site` ("Strict", "Lax" or "None"), `partitioned`
 ---@return string|nil header

@@ -1,10 +1,10 @@
---- Forms: application/x-www-form-urlencoded and multipart/form-data (RFC 7578), read and written.
+--- Reads and writes forms: application/x-www-form-urlencoded and multipart/form-data (RFC 7578).
 
 local url = require "framewire.http.url"
 
 local M = {}
 
---- Limits, each with its default: fields of a form, and bytes of one part's headers.
+--- Default limits: for the number of fields, and for the bytes in the headers of one part.
 local defaults = { max_fields = 1000, max_part_head = 8192 }
 
 local Form = {}
@@ -31,7 +31,7 @@ end
 
 --- The first field of a name, as a table.
 ---@param name string
----@return table|nil field `name`, `value`; of multipart forms also `filename` and `type`, or nil
+---@return table|nil field `name`, `value`; in multipart forms also `filename` and `type`, if they were sent
 function Form:field(name)
   for _, field in ipairs(self.fields) do
     if field.name == name then return field end
@@ -48,7 +48,7 @@ end
 ---@param limits? table `max_fields`
 ---@return table|nil form with `get(name)`, `all(name)`, `field(name)` and the list `fields`
 ---@return string? message
----@return integer? status to refuse a request with
+---@return integer? status for the error response
 function M.parse_urlencoded(text, limits)
   local most = limits and limits.max_fields or defaults.max_fields
   local fields = {}
@@ -83,7 +83,8 @@ local function parse_parameters(text)
           place = stop + 1
           break
         end
-        -- A backslash protects these two. Elsewhere it is part of a name that an old browser sends.
+        -- A backslash escapes only a quotation mark or a backslash. Any other backslash is part of the text: old
+        -- browsers send file names with plain backslashes.
         local following = text:sub(stop + 1, stop + 1)
         local is_escape = following == '"' or following == "\\"
         parts[#parts + 1] = is_escape and following or "\\"
@@ -103,7 +104,7 @@ end
 
 local unescaped = { ["%22"] = '"', ["%0D"] = "\r", ["%0A"] = "\n" }
 
--- Undoes what browsers do to names in quotation marks.
+-- Undoes the escapes that browsers use in names between quotation marks.
 local function unescape(text)
   return (text:gsub("%%[02][2DAda]", function(code) return unescaped[code:upper()] end))
 end
@@ -118,7 +119,7 @@ local function parse_part_head(text)
   return headers
 end
 
--- One part of a multipart body, from its first header to the end of its data.
+-- Reads one part of a multipart body.
 local function parse_part(head, data)
   local headers = parse_part_head(head)
   if not headers then return nil, "a part of the form has a malformed header" end
@@ -136,7 +137,7 @@ end
 ---@param limits? table `max_fields`, `max_part_head`
 ---@return table|nil form as `parse_urlencoded` returns it
 ---@return string? message
----@return integer? status to refuse a request with
+---@return integer? status for the error response
 function M.parse_multipart(text, boundary, limits)
   local most = limits and limits.max_fields or defaults.max_fields
   local most_head = limits and limits.max_part_head or defaults.max_part_head
@@ -144,7 +145,7 @@ function M.parse_multipart(text, boundary, limits)
     return nil, "the boundary of the form is malformed", 400
   end
   local delimiter = "\r\n--" .. boundary
-  -- The first delimiter can be the beginning of the body.
+  -- At the very beginning of the body, the delimiter has no line break before it.
   local place
   if text:sub(1, #delimiter - 2) == delimiter:sub(3) then
     place = #delimiter - 1
@@ -171,13 +172,13 @@ function M.parse_multipart(text, boundary, limits)
   return new_form(fields)
 end
 
---- Reads a form by its content type.
+--- Reads a form of either type.
 ---@param content_type string|nil
 ---@param body string
 ---@param limits? table `max_fields` (1000), `max_part_head` (8192 bytes)
 ---@return table|nil form
 ---@return string? message
----@return integer? status to refuse a request with: 400, 413, 415 or 431
+---@return integer? status for the error response: 400, 413, 415 or 431
 function M.parse(content_type, body, limits)
   local kind, parameters = parse_parameters(content_type or "")
   if kind == "application/x-www-form-urlencoded" then return M.parse_urlencoded(body, limits) end
@@ -188,7 +189,7 @@ function M.parse(content_type, body, limits)
   return nil, "send a form: application/x-www-form-urlencoded or multipart/form-data", 415
 end
 
--- Names in order, so that equal tables give equal texts.
+-- Returns the names in alphabetical order, so equal tables result in equal texts.
 local function sorted(fields)
   local names = {}
   for name in pairs(fields) do names[#names + 1] = name end
@@ -196,7 +197,7 @@ local function sorted(fields)
   return names
 end
 
---- Writes fields as application/x-www-form-urlencoded, which is also the form of a query.
+--- Writes fields as application/x-www-form-urlencoded, which is also the format of a query.
 ---@param fields table<string, string|number|boolean|string[]> a list is a field with several values
 ---@return string
 function M.encode_urlencoded(fields)
@@ -214,7 +215,7 @@ local function escape(text)
 end
 
 --- Writes fields as multipart/form-data.
----@param fields table[] each with `name` and `value`; a file also with `filename` and perhaps `type`
+---@param fields table[] each with `name` and `value`; for a file, also `filename` and optionally `type`
 ---@return string body
 ---@return string content_type
 function M.encode_multipart(fields)

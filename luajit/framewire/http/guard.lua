@@ -2,9 +2,10 @@
 --
 --   local handler = http.guard(http.routes { ... }, { hosts = { "my-machine" } })
 --
--- Any page can make a browser send requests to this machine. `Host` names this server; it is another name if a page
--- points its own name at this machine (DNS rebinding). `Origin` and `Sec-Fetch-Site` name the page, or say that it
--- belongs to another site. Pages cannot forge any of them, and programs need not send the last two.
+-- Any web page can make a browser send requests to this machine. Three headers, which a page cannot forge, show where a
+-- request comes from. `Host` is the host name under which the browser reached this server: if a page's own host name
+-- resolves to this machine (DNS rebinding), it is that name. `Origin` is the page's origin, and `Sec-Fetch-Site` says
+-- whether the page belongs to another site. Programs other than browsers usually do not send the last two.
 
 local M = {}
 
@@ -12,7 +13,7 @@ local function strip_port(authority)
   return (authority:match("^%[(.-)%]") or authority:match("^([^:]*)")):lower()
 end
 
--- Whether a name can only mean this machine, or is an address. A page's own name is neither.
+-- Whether a name is `localhost` or an IP address. The host name of a web page is neither.
 local function is_address(name)
   return name == "localhost" or name:find(":", 1, true) ~= nil or name:find("^%d+%.%d+%.%d+%.%d+$") ~= nil
 end
@@ -23,7 +24,7 @@ local function set_of(names)
   return set
 end
 
---- Why a request is refused; nil if it is not.
+--- Returns why a request is refused, or nil if it is accepted.
 ---@param headers table<string, string>
 ---@param hosts table<string, boolean> names of this server, in addition to addresses and localhost
 ---@return string|nil reason
@@ -46,7 +47,8 @@ function M.refusal(headers, hosts)
   end
 end
 
---- Creates a handler that answers 403 to requests which may come from a web page of another site.
+--- Creates a handler that answers 403 to requests that may come from a web page of another site. It passes all other
+--- requests to `handler`.
 ---@param handler function
 ---@param options? table `hosts`: names of this server, in addition to addresses and localhost
 ---@return function handler

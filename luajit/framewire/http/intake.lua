@@ -1,4 +1,4 @@
---- Finds requests in the bytes that a connection has received, and refuses what is not a request.
+--- Finds requests in the bytes that a connection has received, and answers malformed requests with an error.
 
 local bit = require "bit"
 local ffi = require "ffi"
@@ -11,7 +11,7 @@ local CR, LF = 13, 10
 
 local M = {}
 
---- Refuses the client's bytes and ends the connection.
+--- Answers with an error and ends the connection.
 ---@param self table connection
 ---@param status integer
 ---@param reason string
@@ -26,7 +26,7 @@ end
 --- Removes the head of the next request from the input.
 ---@param self table connection
 ---@param input table buffer
----@return table|nil head nil if it is not complete or was refused
+---@return table|nil head nil if it is incomplete or was refused
 function M.head(self, input)
   local server, data, stop = self.server, input.data, input.stop
   local start = input.start
@@ -83,7 +83,7 @@ end
 ---@param self table connection
 ---@param input table buffer
 ---@param head table
----@return string|nil body nil if it is not complete or was refused
+---@return string|nil body nil if it is incomplete or was refused
 function M.body(self, input, head)
   local server = self.server
   local limit = server.limits.max_body

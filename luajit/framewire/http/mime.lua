@@ -16,7 +16,7 @@ local M = {}
 
 --- The media type of a file.
 ---@param path string
----@return string type "application/octet-stream" for an unknown ending
+---@return string type "application/octet-stream" for an unknown extension
 function M.of(path)
   local ending = path:match("%.([%w]+)$")
   return ending and types[ending:lower()] or "application/octet-stream"

@@ -3,13 +3,14 @@
 --   request.method    "GET"
 --   request.path      "/a%20b", as it was sent, without the query
 --   request.query     "x=1&y=2" or nil
---   request.headers   names in lower case; several of one name are joined by ", ". Read only: equal requests share it.
---   request.params    values of the parameters in the route's path, by name; only with such a route
+--   request.headers   by name in lower case; values of the same name are joined by ", ". Do not write to this table,
+--                     because requests with equal headers share it.
+--   request.params    values of the parameters in the route's path, by name; nil if the path has none
 --   request.body      the whole body; "" if there is none
 --   request.version   1.1 or 1.0
 --
--- The server uses the request object for the next request after the handler has returned, unless it called
--- `response:later()`. Keep its fields, not the object.
+-- After the handler has returned, the server reuses the object for the next request, unless the handler called
+-- `response:later()`. Keep the values of fields, not the object.
 
 local cookie = require "framewire.http.cookie"
 local form = require "framewire.http.form"
@@ -20,7 +21,7 @@ local url = require "framewire.http.url"
 local Request = {}
 Request.__index = Request
 
---- The first value of a name in the query, decoded.
+--- The value of a name in the query, decoded. If the name occurs several times, the first.
 ---@param name string
 ---@return string|nil
 function Request:param(name)
@@ -38,7 +39,7 @@ end
 ---@param limits? table `max_fields` (1000), `max_part_head` (8192 bytes)
 ---@return table|nil form with `get(name)`, `all(name)`, `field(name)` and the list `fields`; see http/form.lua
 ---@return string? message
----@return integer? status to answer with
+---@return integer? status for the error response
 function Request:form(limits)
   return form.parse(self.headers["content-type"], self.body, limits)
 end
@@ -69,10 +70,10 @@ function M.new()
   }, Request)
 end
 
---- Sets the object to a head and a body.
+--- Fills the object with the next request.
 ---@param request table
 ---@param connection table
----@param head table as the parser made it
+---@param head table from the parser
 ---@param body string
 function M.fill(request, connection, head, body)
   request.method = head.method

@@ -13,7 +13,8 @@ local SMALL_FILE = 65536
 local Response = {}
 Response.__index = Response
 
--- The head up to the length. It is made once a second for each pair of status and type.
+-- Creates the first lines of a head: status, date and content type. They are created once a second for each pair of
+-- status and content type, because they contain the date.
 local function make_prefix(server, status, content_type)
   local reason = reasons[status] or "Unknown"
   local text = ("HTTP/1.1 %d %s\r\nDate: %s\r\n"):format(status, reason, server.date)
@@ -36,8 +37,8 @@ local function prefix_of(server, status, content_type)
   return by_type and by_type[content_type or false] or make_prefix(server, status, content_type)
 end
 
--- Starts a response and chooses where its bytes go. A late response is sent as soon as it is complete, separately from
--- the bytes that another connection's handlers may have written so far.
+-- Starts a response and returns the buffer for its bytes. A late response has a separate buffer: it can be sent while
+-- another connection's responses are still in `out`.
 local function begin(self)
   if self.started then
     return nil, self.closed and "the client has gone" or "this request has been answered already"
@@ -67,8 +68,8 @@ local function finish(self, out)
   return true
 end
 
--- The Content-Length lines of recent lengths, and how many there are. Without this cache, LuaJIT would first compile
--- the loop that writes the digits as a trace of its own, and could then not compile a whole request as one trace.
+-- A cache of "Content-Length" lines by length, and the number of its entries. Without it, LuaJIT would compile the loop
+-- that writes the digits as a separate trace, and could then not compile the serving of a whole request as one trace.
 local LENGTHS = 1024
 local length_lines, known_lengths = {}, 0
 
@@ -95,7 +96,7 @@ function Response:header(name, value)
   self.extra = (self.extra or "") .. name .. ": " .. value .. "\r\n"
 end
 
---- Sets a cookie with the next response. A name or value that cookies cannot hold is an error.
+--- Sets a cookie with the next response. Raises an error if cookies cannot hold the name or the value.
 ---@param name string
 ---@param value string
 ---@param options? table `path`, `max_age`, `http_only`, `same_site` and others; see http/cookie.lua
@@ -139,7 +140,7 @@ function Response:html(status, body)
   return self:send(status, body, "text/html; charset=utf-8")
 end
 
---- Sends a value as JSON. A value that JSON cannot hold is an error.
+--- Sends a value as JSON. Raises an error if JSON cannot represent the value.
 ---@param status integer
 ---@param value any see json.encode
 ---@return true|nil ok
@@ -192,7 +193,7 @@ function Response:file(status, fd, offset, length, content_type)
     out:reserve(length)
     local got = tonumber(sys.pread(fd, out.data + out.stop, length, offset))
     ffi.C.close(fd)
-    -- The file has become shorter since its size was read, so the promised length is impossible.
+    -- The file has become shorter since its size was read, so the response cannot have the length that its head says.
     if got ~= length then connection.closing = "abort" end
     out.stop = out.stop + math.max(0, got)
   else
@@ -210,7 +211,7 @@ function Response:start(status, content_type)
   local out, message = begin(self)
   if not out then return nil, message end
   out:append(prefix_of(self.server, status, content_type))
-  -- HTTP/1.0 has no chunks: the body ends with the connection.
+  -- HTTP/1.0 has no chunks: there, the end of the connection ends the body.
   self.chunked = self.version >= 1.1
   if self.chunked then out:append("Transfer-Encoding: chunked\r\n") end
   end_head(self, out, self.keep_alive and self.chunked)
@@ -221,7 +222,7 @@ end
 
 --- Sends a part of a started response.
 ---@param data string
----@return integer|nil unsent bytes the client has not taken yet; nil if it has gone
+---@return integer|nil unsent bytes that wait to be sent, because the client reads slowly; nil if the client has gone
 ---@return string? message
 function Response:write(data)
   if not self.streaming then
@@ -256,10 +257,10 @@ function Response:finish()
   return finish(self, out)
 end
 
---- Switches the connection to another protocol. Headers for the reply must have been added before.
+--- Switches the connection to another protocol. Add headers for the response with `header`, before this call.
 ---@param protocol string for the header "Upgrade"
----@param on_upgrade fun(socket: table, rest: string) called when the reply has been sent; the socket belongs to it, and
---- `rest` is what the client has sent already
+---@param on_upgrade fun(socket: table, rest: string) called when the response has been sent; it must close the socket
+--- in the end; `rest` has the bytes that the client has already sent in the new protocol
 ---@return true|nil ok
 ---@return string? message
 function Response:upgrade(protocol, on_upgrade)
@@ -274,8 +275,8 @@ function Response:upgrade(protocol, on_upgrade)
   return finish(self, out)
 end
 
---- Promises a response after the handler has returned. The connection serves nothing else before it.
----@return table response to answer with; its field `closed` says whether the client has gone
+--- Lets the handler return before it answers. The connection serves no other request until the answer.
+---@return table response answer with the methods of this object; its field `closed` is true when the client has gone
 function Response:later()
   if self.started or self.late then error("this request has been answered already", 2) end
   local late = setmetatable({
@@ -285,7 +286,7 @@ function Response:later()
   }, Response)
   self.late = late
   self.extra = nil
-  -- A late response is sent separately, so earlier responses must be sent first.
+  -- A late response has its own buffer, so the responses before it must be sent first.
   self.connection:flush()
   self.started = true
   return late

@@ -6,14 +6,14 @@
 --     ["GET /files/*path"] = function(request, response) response:text(200, request.params.path) end,
 --   }
 --
--- `:name` stands for one part of the path that is not empty, `*name` for the rest of the path. For each part, a
--- literal text is preferred to a `:name`, and a `:name` to a `*name`. The path is matched first, and then the method.
+-- `:name` matches one part of the path that is not empty, `*name` the rest of the path. For each part, a literal text
+-- is preferred to a `:name`, and a `:name` to a `*name`. The router first finds the path and then the method.
 
 local url = require "framewire.http.url"
 
 local find, sub, decode = string.find, string.sub, url.decode
 
--- How many paths each router remembers, and the largest length of such a path in bytes.
+-- The cache of matched paths: the most paths per router, and the longest path in bytes.
 local REMEMBERED, LONGEST = 1024, 256
 
 local M = {}
@@ -22,18 +22,20 @@ local function not_found(_, response)
   response:text(404, "not found\n")
 end
 
--- Where a path's parts lead: `texts` to nodes by text, `any` to the node of a parameter, `rest` to the route of a
--- "*name". `route` is the route of a path that ends here.
+-- Creates a node of the tree of paths. The next part of the path leads to a child: `texts` has the nodes of literal
+-- parts, `any` is the node of a ":name", `rest` is the route of a "*name". `route` is the route of a path that ends
+-- here.
 local function new_node()
   return { texts = {}, any = nil, rest = nil, route = nil }
 end
 
--- A route: handlers by method, the "Allow" header, and the names of the parameters.
+-- Creates a route: `methods` has the handlers by method, `allowed` is the value of the header "Allow", and `names`
+-- lists the parameters.
 local function new_route(path, names)
   return { path = path, methods = {}, allowed = nil, names = names }
 end
 
--- Returns the route of a path with parameters. Creates it if it is new.
+-- Returns the route of a path with parameters. Creates the route if there is none.
 local function route_of(root, path)
   local node, names = root, {}
   local function take_name(name, part)
@@ -72,7 +74,7 @@ local function route_of(root, path)
   return route
 end
 
--- Finds the route of the path from `place` on, and stores the parameters' values, which are not decoded yet.
+-- Finds the route for the path from offset `place` on. Stores the values of parameters, not decoded, in `values`.
 local function search(node, path, place, values, count)
   local slash = find(path, "/", place, true)
   local part = sub(path, place, (slash or 0) - 1)
@@ -101,7 +103,7 @@ local function add(route, method, handler)
   route.methods[method] = handler
 end
 
--- Lets GET answer HEAD, and prepares the "Allow" header.
+-- Lets the handler of GET also answer HEAD, and prepares the header "Allow".
 local function complete(route)
   local methods, names = route.methods, {}
   methods.HEAD = methods.HEAD or methods.GET
@@ -117,9 +119,9 @@ local function serve(route, request, response)
   response:text(405, "use " .. route.allowed .. "\n")
 end
 
---- Creates a handler from a table of handlers. GET answers HEAD too. A known path with another method gets a 405, and a
--- parameter that cannot be decoded a 400. The handler finds the decoded parameters in `request.params`, a table
--- that equal paths share, so it must not be written to.
+--- Creates a handler from a table of handlers. The handler of GET also answers HEAD. A known path with another method
+-- gets a 405, and a parameter that cannot be decoded gets a 400. `request.params` has the decoded parameters. Do not
+-- write to this table, because requests with the same path share it.
 ---@param routes table<string, function> keys such as "GET /path" or "GET /items/:id"
 ---@param fallback? function handler for every other path; 404 if left out
 ---@return function handler
@@ -142,7 +144,7 @@ function M.new(routes, fallback)
   for route in pairs(all) do complete(route) end
   fallback = fallback or not_found
   if not (next(root.texts) or root.any or root.rest) then root = nil end
-  -- The last paths with parameters, each with its route and its parameters.
+  -- The cache of matched paths that have parameters, each with its route and its decoded parameters.
   local found, count = {}, 0
   local function match(path, request, response)
     local values = {}

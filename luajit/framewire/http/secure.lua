@@ -1,17 +1,17 @@
---- HTTPS: accepts TLS connections for a server, and passes their bytes to it through pairs of unix sockets. The server
--- itself, and its speed without TLS, stay as they are.
+--- HTTPS: accepts TLS connections for a server, and passes their decrypted bytes to it through pairs of unix sockets.
+-- So the server needs no code for TLS, and connections without TLS do not become slower.
 
 local poller = require "framewire.poller"
 local streams = require "framewire.stream"
 local sys = require "framewire.sys"
 local unix = require "framewire.unix"
 
--- Seconds for a handshake, and without accepting when descriptors have run out.
+-- Seconds: for a handshake, and for a pause in accepting connections when no descriptors are free.
 local HANDSHAKE, PAUSE = 10, 0.1
 
 local M = {}
 
--- Connects a TLS socket with the server.
+-- Connects a TLS socket to the server through a pair of unix sockets.
 local function connect(loop, server, secure)
   local outside, inside = unix.pair()
   if not outside then

@@ -13,7 +13,7 @@ local net = sys.net
 
 -- Seconds between two checks for time-outs.
 local SWEEP = 0.1
--- Connections to accept before other work gets a turn.
+-- The most connections to accept in a row, before the loop does other work.
 local ACCEPT_TURN = 64
 -- Descriptors reserved for files and everything else.
 local SPARE_DESCRIPTORS = 64
@@ -27,18 +27,18 @@ local defaults = {
   max_head = 16384,
   max_headers = 100,
   max_body = 1048576,
-  --- Bytes of responses for a client that reads too slowly; with more, the server disconnects it.
+  --- Bytes that may wait to be sent to a client that reads slowly. With more, the server disconnects the client.
   max_unsent = 67108864,
   max_connections = 16384,
-  --- From the first byte of a head to its last, and also from the connection to the first byte.
+  --- From the first byte of a head to its last; also from the start of the connection to the first byte.
   header_timeout = 10,
   --- From the end of a head to the end of its body.
   body_timeout = 30,
   --- Between requests.
   idle_timeout = 60,
-  --- While the client takes no byte of the response.
+  --- While the client reads no byte of the response.
   write_timeout = 30,
-  --- For a response promised by `response:later()`, or between the parts of a started one.
+  --- From `response:later()` to the response, and between the parts of a response.
   handler_timeout = 60,
 }
 
@@ -59,15 +59,15 @@ function Server:renew(name)
   self[name] = buffer.new(65536)
 end
 
---- Counts an upgraded connection until it is released.
----@param upgraded table with a method `go_away` for the time when the server stops
+--- Counts an upgraded connection until `release`.
+---@param upgraded table has a method `go_away`, which the server calls when it stops
 function Server:hold(upgraded)
   if self.upgraded[upgraded] then return end
   self.upgraded[upgraded] = true
   self.upgraded_count = self.upgraded_count + 1
 end
 
---- The opposite of `hold`; a second call does nothing.
+--- Stops counting an upgraded connection. A second call does nothing.
 ---@param upgraded table
 function Server:release(upgraded)
   if not self.upgraded[upgraded] then return end
@@ -82,10 +82,10 @@ function Server:on_closed(fd)
   if self.stopping and self.count == 0 then self:finish_stop() end
 end
 
---- Serves a connection that something else has accepted, if there is room for it.
+--- Serves an accepted connection, if there are not too many already.
 ---@param fd integer
----@param peer? table the socket whose `peer` is the client's address, if `fd` itself is not
----@return boolean adopted otherwise it is closed
+---@param peer? table for HTTPS: the socket with the client's address, because `fd` is one of a pair of unix sockets
+---@return boolean adopted if false, the connection was closed
 function Server:adopt(fd, peer)
   if self.count + self.upgraded_count >= self.limits.max_connections then
     net.send(fd, OVERLOADED, #OVERLOADED, sys.send_flags)
@@ -106,7 +106,8 @@ function Server:adopt(fd, peer)
   return true
 end
 
--- Without free descriptors the listener stays readable. Ignoring it for a moment prevents a busy loop.
+-- If no descriptors are free, connections cannot be accepted, and the listener stays readable. Ignoring it for a moment
+-- prevents a busy loop.
 local function pause_accepting(self)
   local fd, loop = self.listener.fd, self.loop
   self.log("cannot accept connections: " .. sys.strerror(sys.errno()))
@@ -138,8 +139,8 @@ local function sweep(self)
 end
 
 --- Begins to stop: accepts no more connections, closes idle ones, and lets the others get their response.
----@param grace number seconds after which all are cut
----@param on_stopped function called when the last has closed
+---@param grace number seconds after which all connections are closed
+---@param on_stopped function called when the last connection has closed
 function Server:stop(grace, on_stopped)
   if self.stopping then return end
   self.stopping = true
@@ -186,9 +187,9 @@ end
 
 --- Starts a server on a loop.
 ---@param loop table
----@param listener table|nil socket from `socket.listen`; without one, `adopt` gives the server its connections
----@param options table `handler`; `limits`: other values for the limits above; `log`: a function that gets each line
---- (by default, they go to standard error)
+---@param listener table|nil socket from `socket.listen`; without one, pass accepted connections to `adopt`
+---@param options table `handler`; `limits`: values that replace the defaults above; `log`: a function that gets each
+--- line of the log, which goes to standard error by default
 ---@return table|nil server
 ---@return string? message
 function M.new(loop, listener, options)
@@ -200,24 +201,24 @@ function M.new(loop, listener, options)
     handler = options.handler,
     limits = limits,
     log = options.log or function(line) io.stderr:write(line, "\n") end,
-    --- Open connections by descriptor, how many, and the highest descriptor so far.
+    --- Open connections by descriptor. `count` is their number, `highest` the highest descriptor so far.
     connections = {},
     --- The objects of upgraded connections, such as WebSockets, and their number.
     upgraded = {},
     upgraded_count = 0,
     count = 0,
     highest = 0,
-    --- The buffer for every receive, and the buffer for every response.
+    --- Buffers that all connections share: for received bytes, for responses, and for late responses.
     input = buffer.new(65536),
     out = buffer.new(65536),
     late_out = buffer.new(4096),
-    --- Small buffers for incomplete requests and for responses that were not taken yet.
+    --- Small buffers for incomplete requests, and for responses that are not completely sent.
     pool = buffer.pool(8192, 64),
-    --- Parsed heads, by their bytes and by the bytes of their field lines.
+    --- Parsed heads, by all of their bytes, and by the bytes of their header lines.
     cache = cache.new(),
     fields = cache.new(),
     request = requests.new(),
-    --- Replaces the head of a request that could not be parsed.
+    --- Used instead of the head of a request that could not be parsed.
     refused_head = { method = "", version = 1.1 },
     stopping = false,
   }, Server)

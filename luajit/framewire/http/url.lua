@@ -1,4 +1,4 @@
---- Percent encoding and query strings.
+--- URLs, query strings and percent encoding.
 
 local M = {}
 
@@ -25,7 +25,7 @@ function M.encode(text)
   return (text:gsub("[^%w%-%._~]", function(c) return ("%%%02X"):format(c:byte()) end))
 end
 
---- The first value of a name in a query string.
+--- The value of a name in a query string. If the name occurs several times, the first.
 ---@param query? string the part of the URL after the ?
 ---@param name string
 ---@return string|nil value decoded; nil if it is missing or cannot be decoded
@@ -42,7 +42,7 @@ local ports = { http = 80, https = 443, ws = 80, wss = 443 }
 
 --- Splits an absolute URL.
 ---@param text string
----@param ... string accepted schemes: any of http, https, ws, wss
+---@param ... string the schemes to accept: http, https, ws, wss
 ---@return table|nil url `scheme`, `host` (IPv6 without brackets), `port`, `authority` (for the header Host), `target`
 --- (path and query, at least "/")
 ---@return string? message

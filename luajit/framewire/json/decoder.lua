@@ -1,8 +1,8 @@
---- Reads JSON. Works on the bytes of the text in place.
+--- Reads JSON directly from the bytes of the text.
 --
--- Each reading function takes the text's bytes and a place, counted from 0, and returns a value and the place after it;
--- or nil, the place of the error, and the reason. A text is followed by a zero byte in memory, which no value contains,
--- so no function needs to look for the end.
+-- Each reading function takes the text's bytes and a position, `place`, which begins at 0. It returns a value and the
+-- position after it; or nil, the position of the error, and the reason. No function checks for the end of the text: a
+-- Lua string has a zero byte after its end, and a zero byte ends every value.
 
 local bit = require "bit"
 local ffi = require "ffi"
@@ -20,7 +20,7 @@ local int64, uint64 = ffi.typeof("int64_t"), ffi.typeof("uint64_t")
 local QUOTE, BACKSLASH, COMMA, COLON, MINUS, DOT, ZERO, PLUS = 34, 92, 44, 58, 45, 46, 48, 43
 local OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT = 91, 93, 123, 125
 
--- What each byte can be.
+-- The kinds of each byte: white space; a byte that strings can contain without an escape; a digit.
 local SPACE, PLAIN, DIGIT = 1, 2, 4
 local class = ffi.new("uint8_t[256]")
 for byte = 0x20, 0x7f do class[byte] = PLAIN end
@@ -43,7 +43,7 @@ local function skip(data, place)
   return place
 end
 
--- Four hexadecimal digits, or nil.
+-- Reads four hexadecimal digits. Returns their value, or nil.
 local function read_hex(data, place)
   local code = 0
   for i = place, place + 3 do
@@ -54,7 +54,7 @@ local function read_hex(data, place)
   return code
 end
 
--- An escape, from the backslash on.
+-- Reads an escape. `place` is at its backslash.
 local function read_escape(data, place)
   local letter = data[place + 1]
   if letter ~= 117 then
@@ -70,7 +70,7 @@ local function read_escape(data, place)
   return utf8.char(0x10000 + (code - 0xd800) * 1024 + low - 0xdc00), place + 12
 end
 
--- The text from `start` to `stop`; `is_ascii` says that no byte needs a check.
+-- Returns the text from `start` to `stop` if it is UTF-8. With `is_ascii`, the check is not necessary.
 local function checked(data, start, stop, is_ascii)
   if not is_ascii then
     if utf8.check(utf8.START, data, start, stop) ~= utf8.START then
@@ -81,7 +81,7 @@ local function checked(data, start, stop, is_ascii)
   return string_of(data + start, stop - start)
 end
 
--- The rest of a string that has an escape at `place`; its text began at `start`.
+-- Reads the rest of a string that began at `start` and has its first escape at `place`.
 local function read_escaped(data, start, place, is_ascii)
   local parts, count = {}, 0
   while true do
@@ -110,7 +110,7 @@ local function read_escaped(data, start, place, is_ascii)
   end
 end
 
--- A string, from its quotation mark on.
+-- Reads a string. `place` is at its first quotation mark.
 local function read_string(data, place)
   local start, is_ascii = place + 1, true
   place = start
@@ -131,7 +131,7 @@ local function read_string(data, place)
   return nil, place, "a control character in a string, or a string without its end"
 end
 
--- A whole number of more digits than a double always holds.
+-- Reads a whole number with more than 15 digits, which a double may not hold exactly.
 local function read_long(data, start, place)
   local text = string_of(data + start, place - start)
   local value = tonumber(text)
@@ -142,7 +142,7 @@ local function read_long(data, start, place)
   local exact = uint64(0)
   for i = place - digits, place - 1 do
     local digit = data[i] - ZERO
-    -- 1844674407370955161 is the largest number that has room for another digit.
+    -- With more than 1844674407370955161, or with this number and a digit over 5, the result would exceed 64 bits.
     if exact > 1844674407370955161ULL or exact == 1844674407370955161ULL and digit > 5 then return value end
     exact = exact * 10 + digit
   end
@@ -185,7 +185,7 @@ local function read_number(data, place)
     if decimals == 0 then return nil, place, "a digit is missing after the decimal point" end
     byte = data[place]
     if byte ~= 69 and byte ~= 101 and digits + decimals <= 15 then
-      -- Both are exact, so the division rounds once.
+      -- Both operands are exact, so only the division rounds.
       local value = mantissa / tens[decimals]
       if is_negative then return -value, place end
       return value, place
@@ -276,7 +276,7 @@ function read_value(data, place, depth)
   return read_word(data, place)
 end
 
--- Where a place is, for people. Columns count characters.
+-- An error message with the line and the column of a position. Columns count characters.
 local function describe(text, place, reason)
   local before = text:sub(1, place)
   local _, lines = before:gsub("\n", "")

@@ -1,6 +1,7 @@
 --- Writes JSON.
 --
--- Each writing function returns true; or nil, the reason, and where in the value it failed.
+-- Each writing function appends to the buffer `out`. It returns true; or nil, the reason, and where in the value it
+-- failed.
 
 local bit = require "bit"
 local ffi = require "ffi"
@@ -14,15 +15,15 @@ local type, getmetatable, pairs, next = type, getmetatable, pairs, next
 local int64, uint64 = ffi.typeof("int64_t"), ffi.typeof("uint64_t")
 
 local QUOTE = 34
--- A buffer larger than this is not kept.
-local SWOLLEN = 1048576
+-- A buffer that has grown larger than this is replaced by a small one.
+local MAX_KEPT_OUTPUT = 1048576
 
--- What to write for bytes that cannot stand in a string as they are.
+-- The escapes for bytes that strings cannot contain directly.
 local escapes = {
   [8] = "\\b", [9] = "\\t", [10] = "\\n", [12] = "\\f", [13] = "\\r", [34] = '\\"', [92] = "\\\\",
 }
 for byte = 0, 31 do escapes[byte] = escapes[byte] or ("\\u%04x"):format(byte) end
--- 0: as it is; 1: escaped; 2: part of a longer character.
+-- Kinds of bytes. 0: written unchanged; 1: needs an escape; 2: part of a character of several bytes.
 local class = ffi.new("uint8_t[256]")
 for byte in pairs(escapes) do class[byte] = 1 end
 for byte = 128, 255 do class[byte] = 2 end
@@ -68,7 +69,7 @@ local function write_string(text)
   return true
 end
 
--- What has been written for the last numbers, names and strings. Each table is emptied when it is full.
+-- Caches of the texts that were written for numbers, names and strings. Each cache is emptied when it is full.
 local REMEMBERED, LONGEST_REMEMBERED = 1024, 64
 local number_texts, number_count = {}, 0
 local name_texts, name_count = {}, 0
@@ -79,7 +80,8 @@ local function written(start)
   return ffi.string(out.data + start, out.stop - start)
 end
 
--- Writes a string, and remembers it if it is short. Only `write_flat` looks it up: many strings come once only.
+-- Writes a string, and puts it into the cache if it is short. Only `write_flat` reads this cache, because many strings
+-- are never written again.
 local function write_new_string(text)
   local start = out.stop
   local done, reason, where = write_string(text)
@@ -117,7 +119,7 @@ local function write_number(value)
     text = ("%.16g"):format(value)
     if tonumber(text) ~= value then text = ("%.17g"):format(value) end
   end
-  -- So that it is read as a double again, not as an exact whole number.
+  -- With ".0", a reader gets a double again, and not a 64-bit integer.
   if not (text:find(".", 1, true) or text:find("e", 1, true)) then text = text .. ".0" end
   remember_number(value, text)
   out:append(text)
@@ -132,7 +134,7 @@ local function write_cdata(value)
   return nil, "a C value of type " .. tostring(ffi.typeof(value)), ""
 end
 
--- The line break and indentation before a value, for each level; none if `indent` is nil.
+-- Writes the line break and the indentation before a value.
 local function new_line(indent, level)
   out:append("\n" .. indent:rep(level))
 end
@@ -234,16 +236,16 @@ local function write_object(object, settings, level)
   return true
 end
 
--- Whether a table is an array: nil and a reason if it is neither that nor an object.
+-- Whether a table is an array. Returns nil and a reason if the table is neither an array nor an object.
 local function is_list(value)
   local has_mark = getmetatable(value) == Array
   if value[1] == nil then
-    if has_mark and next(value) ~= nil then return nil, "an array with other keys than 1 and those that follow", "" end
+    if has_mark and next(value) ~= nil then return nil, "an array with keys other than 1, 2, 3 and so on", "" end
     return has_mark
   end
   local count, entries = #value, 0
   for _ in pairs(value) do entries = entries + 1 end
-  if count ~= entries then return nil, "a table with holes, or with other keys next to 1 to " .. count, "" end
+  if count ~= entries then return nil, "a table with holes, or with keys other than 1 to " .. count, "" end
   return true
 end
 
@@ -257,7 +259,7 @@ local function write_table(value, settings, level)
   return write_object(value, settings, level)
 end
 
--- `level` is the nesting of the value that contains this one.
+-- `level` says how deeply the value that contains this one is nested.
 function write_value(value, settings, level)
   local kind = type(value)
   if kind == "string" then return write_string(value) end
@@ -292,7 +294,7 @@ local function read_settings(options)
   return { sort = options.sort, indent = indent, depth = depth }
 end
 
--- Arguments and results of `work`.
+-- Arguments and results of `work`. `gsub`, which calls `work`, cannot pass them.
 local given, given_settings, ok, reason, where
 
 local function work()
@@ -301,11 +303,12 @@ end
 
 local gsub = string.gsub
 
--- Members of the largest object that `write_flat` writes. LuaJIT compiles up to 15 tail calls of one function.
+-- The most members of an object that `write_flat` writes. LuaJIT compiles up to 15 tail calls of one function.
 local MOST_FLAT = 12
 
--- Writes the members after `name`, if each is a remembered name with a remembered string or number, or a boolean. A
--- recursion, not a loop, so that LuaJIT compiles it as part of the server's loop.
+-- Writes the members of an object after `name`. It can write only booleans, and names, strings and numbers that are in
+-- a cache; for other objects, it returns false. It uses recursion and not a loop, so that LuaJIT compiles it as part of
+-- the server's loop.
 local function write_flat(object, name, count)
   local value
   name, value = next(object, name)
@@ -331,15 +334,15 @@ end
 
 local M = {}
 
---- Writes a value as JSON into a buffer, whose bytes are valid until the next call.
+--- Writes a value as JSON into a buffer. The buffer's bytes are valid until the next call.
 ---@param value any
----@param options? table as of json.encode
+---@param options? table as for json.encode
 ---@return table|nil buffer
 ---@return string? message
 function M.encode_bytes(value, options)
   local settings, message = read_settings(options)
   if not settings then return nil, message end
-  if out.size > SWOLLEN then out = buffer.new(4096) end
+  if out.size > MAX_KEPT_OUTPUT then out = buffer.new(4096) end
   out:clear()
   if not options and type(value) == "table" and getmetatable(value) == nil then
     write_byte(123)
@@ -347,8 +350,8 @@ function M.encode_bytes(value, options)
     out:clear()
   end
   given, given_settings = value, settings
-  -- LuaJIT compiles what `gsub` calls apart from its caller. Otherwise it gives up compiling a server's loop, because
-  -- that contains the loops over values here.
+  -- LuaJIT compiles a function that `gsub` calls separately from the code around it. Without this, the loops over
+  -- values would be part of a server's loop, which LuaJIT then could not compile.
   gsub("x", "x", work)
   given = nil
   if not ok then return nil, ("cannot encode %s, at value%s"):format(reason, where) end

@@ -1,8 +1,8 @@
---- What JSON has and Lua does not.
+--- What JSON has and Lua does not: null, and arrays as a separate type. Also the limits on nesting.
 
 local M = {}
 
---- Stands for null.
+--- The value for JSON's null.
 M.null = setmetatable({}, {
   __tostring = function() return "null" end,
   __newindex = function() error("json.null cannot be changed", 2) end,
@@ -12,7 +12,8 @@ M.null = setmetatable({}, {
 --- The mark of arrays: their metatable.
 M.Array = { __name = "json.array" }
 
---- How deep values can be nested, and the most that a caller can ask for: each level needs room on Lua's stack.
+--- How deeply values can be nested: by default, and the most that the option `max_depth` can set. The limit exists
+--- because each level needs room on Lua's stack.
 M.DEPTH, M.DEEPEST = 512, 4096
 
 --- Reads the option `max_depth`.

@@ -1,4 +1,4 @@
---- Linux epoll. The cost of waiting does not grow with the number of idle descriptors.
+--- A poller that uses epoll, on Linux. The cost of waiting does not grow with the number of idle descriptors.
 
 local bit = require "bit"
 local ffi = require "ffi"
@@ -14,7 +14,7 @@ local CAPACITY = 512
 local Epoll = {}
 Epoll.__index = Epoll
 
--- Interest (READ 1, WRITE 2) as epoll's bits.
+-- epoll's flags for each interest (READ is 1, WRITE is 2).
 local bits = { [0] = 0, sys.EPOLLIN, sys.EPOLLOUT, sys.EPOLLIN + sys.EPOLLOUT }
 
 local scratch = ffi.new("struct fw_epoll_event")

@@ -1,4 +1,4 @@
---- POSIX poll. Works everywhere; the cost of waiting grows with the number of descriptors.
+--- A poller that uses POSIX poll. Works on every system, but the cost of waiting grows with the number of descriptors.
 
 local bit = require "bit"
 local closed = require "framewire.closed"
@@ -12,7 +12,7 @@ local READABLE = sys.POLLIN + sys.POLLERR + sys.POLLHUP
 local WRITABLE = sys.POLLOUT
 local BROKEN = sys.POLLERR + sys.POLLHUP + sys.POLLNVAL
 
--- Interest (READ 1, WRITE 2) as poll's bits.
+-- poll's flags for each interest (READ is 1, WRITE is 2).
 local bits = { [0] = 0, sys.POLLIN, sys.POLLOUT, sys.POLLIN + sys.POLLOUT }
 
 local Poll = {}
@@ -61,13 +61,13 @@ function Poll:wait(milliseconds)
     if sys.errno() == EINTR then return 0 end
     return sys.fail("poll")
   end
-  -- Copied, because a callback that adds or removes a descriptor moves the entries.
+  -- The results are copied, because a callback that adds or removes a descriptor moves the entries of `watched`.
   local ready, flags, found = self.ready_fds, self.ready_flags, 0
   local slot = 0
   while left > 0 do
     local revents = watched[slot].revents
     if revents ~= 0 then
-      -- On Windows a descriptor is a 64-bit integer, which would be an object of its own.
+      -- On Windows, a descriptor is a 64-bit integer, for which LuaJIT would create an object.
       ready[found], flags[found] = tonumber(watched[slot].fd), revents
       found = found + 1
       left = left - 1
@@ -84,7 +84,7 @@ end
 
 local Closed = closed.of(Poll, "the poller is closed")
 
--- The system keeps no state for poll, so this is only for the sake of order.
+-- The system keeps no state for poll, so there is nothing to release. Later calls fail, as with other pollers.
 function Poll:close()
   self.watched, self.count = nil, nil
   setmetatable(self, Closed)

@@ -1,3 +1,3 @@
---- Windows WSAPoll: the same as poll under another name, so it uses poll's code.
+--- A poller that uses WSAPoll, on Windows. WSAPoll is poll under another name, so the code is the same.
 
 return require "framewire.poller.poll"

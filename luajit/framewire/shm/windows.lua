@@ -1,4 +1,5 @@
---- Shared memory of Windows. Results as in framewire/shm/posix.lua, and a handle that keeps the name.
+--- Shared memory on Windows. The results are those of framewire/shm/posix.lua, and a handle. The name of a block exists
+-- as long as a process has a handle of it.
 
 local bit = require "bit"
 local ffi = require "ffi"
@@ -12,7 +13,7 @@ local NO_FILE = ffi.cast("void *", -1)
 
 local M = {}
 
--- Names belong to one session, and only its user can open what the user has made.
+-- "Local\" limits the name to the user's session. Only the user who has created a block can open it.
 local function path_of(name)
   return "Local\\framewire." .. name
 end
@@ -45,7 +46,7 @@ function M.create(name, size)
   return data, size, handle
 end
 
---- The size is that of whole pages, which is all that the system knows.
+--- The size is rounded up to whole pages, because the system does not report the exact size.
 function M.open(name)
   local handle = C.OpenFileMappingA(MAP_READ_WRITE, 0, path_of(name))
   if handle == nil then return fail(name) end
@@ -56,7 +57,7 @@ function M.open(name)
   return data, tonumber(facts.size), handle
 end
 
---- A name ends with the last handle of its block, so there is nothing to remove.
+--- Always fails: the system removes a name when the last handle of its block is closed.
 function M.remove(name)
   local handle = C.OpenFileMappingA(MAP_READ_WRITE, 0, path_of(name))
   if handle == nil then return fail(name) end

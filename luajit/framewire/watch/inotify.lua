@@ -1,4 +1,4 @@
---- Linux inotify.
+--- Watches files with inotify, on Linux.
 
 local bit = require "bit"
 local ffi = require "ffi"
@@ -14,7 +14,7 @@ local HEAD = ffi.sizeof("struct fw_inotify_event")
 local MASK = sys.IN_CREATE + sys.IN_DELETE + sys.IN_MOVED_FROM + sys.IN_MOVED_TO + sys.IN_CLOSE_WRITE
   + sys.IN_DELETE_SELF + sys.IN_MOVE_SELF
 
--- For the folders inside of a folder, which report themselves too when they are deleted or moved.
+-- The mask for folders inside of a watched folder. The outer folder reports when they are deleted or moved.
 local INNER = MASK - sys.IN_DELETE_SELF - sys.IN_MOVE_SELF + sys.IN_ONLYDIR + sys.IN_DONT_FOLLOW
 
 local kinds = {
@@ -30,7 +30,7 @@ local function watch_one(self, path, mask)
   local number = C.inotify_add_watch(self.fd, path, mask)
   if number < 0 then
     local _, message, code = sys.fail("cannot watch '" .. path .. "'")
-    -- The system's own words, "No space left on device", are about something else.
+    -- The system's message, "No space left on device", would be misleading here.
     if code == sys.ENOSPC then message = "cannot watch '" .. path .. "': raise fs.inotify.max_user_watches" end
     return nil, message, code
   end
@@ -61,8 +61,8 @@ local function forget_tree(self, folder)
   end
 end
 
--- Watches a folder and those in it. With `changes`, everything in it is reported as created: it may have come before
--- the folder was watched.
+-- Watches a folder and all folders in it. With `changes`, adds everything in the folder to `changes` as created: it may
+-- have been created before the folder was watched.
 local function watch_tree(self, folder, mask, changes)
   local ok, message, code = watch_one(self, folder, mask)
   if not ok then return nil, message, code end
@@ -75,7 +75,7 @@ local function watch_tree(self, folder, mask, changes)
     end
     if entry.kind == "directory" then
       ok, message, code = watch_tree(self, path, INNER, changes)
-      -- A folder that has gone meanwhile is reported by the one that had it.
+      -- If the inner folder was deleted meanwhile, the outer folder reports that.
       if not ok and code ~= sys.ENOENT and code ~= sys.ENOTDIR then
         if not changes then return nil, message, code end
         changes[#changes + 1] = { kind = "unwatched", path = path, message = message }
@@ -85,9 +85,9 @@ local function watch_tree(self, folder, mask, changes)
   return true
 end
 
---- Watches a file, or a folder and what is directly in it.
+--- Watches a file, or a folder and its entries.
 ---@param path string
----@param options? table `recursive`: a folder with all folders in it, also those that come later
+---@param options? table `recursive`: also watch all folders in the folder, and those that are created later
 ---@return true|nil ok
 ---@return string? message
 function Watch:add(path, options)
@@ -107,7 +107,7 @@ function Watch:add(path, options)
   return true
 end
 
---- Stops watching a path; of a folder watched with `recursive`, everything in it.
+--- Stops watching a path. If it was added with `recursive`, stops watching everything in it.
 ---@param path string
 function Watch:remove(path)
   if self.roots[path] then
@@ -118,14 +118,14 @@ function Watch:remove(path)
   end
 end
 
--- Follows a change inside of a folder that is watched with all folders in it. Returns whether to report it.
+-- Handles a change in a folder that was added with `recursive`: adds it to `changes`, and watches new folders.
 local function follow(self, event, kind, path, changes)
   local is_folder = band(event.mask, sys.IN_ISDIR) ~= 0
   if kind == "deleted" then
     self.listed[path] = nil
     if is_folder then forget_tree(self, path) end
   elseif band(event.mask, sys.IN_CREATE) ~= 0 and self.listed[path] then
-    -- It has been reported when its folder was listed.
+    -- `watch_tree` has already reported this entry.
     self.listed[path] = nil
     return
   end
@@ -137,7 +137,7 @@ local function follow(self, event, kind, path, changes)
   end
 end
 
--- After lost events: folders that have come meanwhile are not watched yet.
+-- Called after events were lost. Watches folders that were created meanwhile.
 local function repair(self)
   for path in pairs(self.roots) do watch_tree(self, path, MASK + sys.IN_ONLYDIR) end
 end
@@ -149,7 +149,7 @@ local function kind_of(mask)
   return nil
 end
 
---- What has changed since the last call.
+--- Returns the changes since the last call.
 ---@return table[] changes each with `kind` and `path`
 function Watch:read()
   local changes = {}
@@ -196,11 +196,11 @@ function M.new()
   if fd < 0 then return sys.fail("inotify_init1") end
   return setmetatable({
     fd = fd,
-    --- Paths by the system's numbers, and the reverse.
+    --- Paths by inotify's watch numbers, and the numbers by path.
     paths = {},
     numbers = {},
-    --- Paths that were added with `recursive`; all folders watched for them; and the entries that were reported when a
-    --- new folder was listed.
+    --- Paths that were added with `recursive`; all folders that are watched for them; and entries that `watch_tree` has
+    --- already reported as created.
     roots = {},
     is_deep = {},
     listed = {},

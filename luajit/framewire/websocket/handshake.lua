@@ -1,4 +1,4 @@
---- What the opening handshake of a WebSocket needs: SHA-1, base64 and random bytes.
+--- Functions for the opening handshake of a WebSocket: SHA-1, base64 and random bytes.
 
 local bit = require "bit"
 
@@ -70,10 +70,10 @@ function M.base64(bytes)
   return table.concat(parts)
 end
 
--- Random bytes that have not been used.
+-- Random bytes, of which those from `place` on have not been used.
 local store, place = "", 1
 
---- Bytes that nobody can predict.
+--- Random bytes. Nobody can predict them if the system has /dev/urandom.
 ---@param count integer up to 1024
 ---@return string
 function M.random(count)
@@ -107,14 +107,14 @@ function M.is_key(key)
   return key ~= nil and key:find("^[%w+/]+==$") ~= nil and #key == 24
 end
 
---- The server's reply to a key.
+--- The server's reply to a key: the value of Sec-WebSocket-Accept.
 ---@param key string
 ---@return string
 function M.accept(key)
   return M.base64(M.sha1(key .. GUID))
 end
 
---- Whether a header, a list of words, contains a word.
+--- Whether a header that is a list of words contains a word.
 ---@param header string|nil
 ---@param word string in lower case
 ---@return boolean

@@ -1,8 +1,7 @@
---- Reads and writes the frames of a WebSocket (RFC 6455). Bytes can arrive in any pieces. This module does no I/O and
--- does not use sockets.
+--- Reads and writes the frames of a WebSocket (RFC 6455). Bytes can arrive in any pieces. This module does no I/O.
 --
--- The owner of a protocol has these methods, which the protocol calls:
---   message(data, is_text)      a whole message
+-- A protocol calls these methods of its owner:
+--   message(data, is_text)      a complete message
 --   ping(data), pong(data)      control frames; the owner answers a ping
 --   closed(code, reason)        the other side's closing frame; 1005 if it has no code
 --   failed(code, reason)        the other side has broken the protocol; nothing is read after that
@@ -20,15 +19,15 @@ local words_type = ffi.typeof("uint32_t *")
 local CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
 -- Longest payload of a control frame.
 local CONTROL = 125
--- A message buffer larger than this is not kept.
-local SWOLLEN = 262144
+-- A message buffer that has grown larger than this is replaced by a small one.
+local MAX_KEPT_BUFFER = 262144
 
 local Protocol = {}
 Protocol.__index = Protocol
 
 local M = { TEXT = TEXT, BINARY = BINARY, CLOSE = CLOSE, PING = PING, PONG = PONG, CONTROL = CONTROL }
 
--- Applies a mask of four bytes, lowest byte first, to bytes in place. Returns the mask for the byte after them.
+-- Applies a mask of four bytes, lowest byte first, to bytes in place. Returns the mask, rotated for the next byte.
 local function unmask(data, length, mask)
   local whole = length - length % 4
   for i = 0, whole - 4, 4 do
@@ -74,8 +73,8 @@ local function control(self, opcode, data, length)
   end
 end
 
--- Reads a frame's header. Returns its size and the payload's length; nil if the frame is not valid; false if bytes are
--- missing.
+-- Reads a frame's header. Returns the header's size and the payload's length; nil if the frame is not valid; false if
+-- the header is incomplete.
 local function read_header(self, data, start, stop)
   local have = stop - start
   if have < 2 then return false end
@@ -124,12 +123,12 @@ local function read_header(self, data, start, stop)
   return size, length
 end
 
--- Ends a message whose bytes are in `data`.
+-- Passes a complete message to the owner.
 local function deliver(self, opcode, data, length)
   self.owner:message(string_of(data, length), opcode == TEXT)
 end
 
--- Handles a data frame that has arrived completely and is a whole message.
+-- Handles a complete data frame that contains a whole message.
 local function whole_message(self, data, length)
   local opcode = self.frame_opcode
   if self.mask ~= 0 then unmask(data, length, self.mask) end
@@ -139,7 +138,7 @@ local function whole_message(self, data, length)
   deliver(self, opcode, data, length)
 end
 
--- Takes the bytes of a payload that have arrived, if the frame is incomplete or only a part of a message.
+-- Handles received bytes of a payload, if the frame is incomplete or has only a part of a message.
 local function take_payload(self, data, length)
   local is_control = self.frame_opcode >= 8
   local target = is_control and self.control or self.partial
@@ -150,7 +149,7 @@ local function take_payload(self, data, length)
   if not is_control then
     self.got = self.got + length
     if self.opcode == TEXT then
-      -- Checks each piece, so that an invalid text is refused before its end.
+      -- Each piece is checked, so that an invalid text is refused before its end.
       self.text_state = utf8.check(self.text_state, target.data, at, target.stop)
       if self.text_state == utf8.INVALID then return fail(self, 1007, "a text that is not UTF-8") end
     end
@@ -169,10 +168,10 @@ local function take_payload(self, data, length)
   self.opcode, self.got, self.text_state = nil, 0, utf8.START
   target:clear()
   deliver(self, opcode, target.data, size)
-  if target.size > SWOLLEN then self.partial = buffer.new(1024) end
+  if target.size > MAX_KEPT_BUFFER then self.partial = buffer.new(1024) end
 end
 
--- Reads the frames between two places. Returns the place of the first byte that it could not use yet.
+-- Reads the frames from `place` to `stop`. Returns the position of the first byte that it cannot handle yet.
 local function read_frames(self, data, place, stop)
   while not self.broken do
     if self.left > 0 then
@@ -198,14 +197,14 @@ local function read_frames(self, data, place, stop)
   return stop
 end
 
---- Reads bytes that have arrived. They can be changed in place.
+--- Reads received bytes, and may change them in place.
 ---@param data ffi.cdata* uint8_t *
 ---@param length integer
 function Protocol:feed(data, length)
   if self.broken then return end
   local rest = self.rest
   if rest.stop > 0 then
-    -- There is the beginning of a header from the last call.
+    -- The last call has kept the beginning of a header.
     rest:append_bytes(data, length)
     local stop = rest.stop
     self.rest = self.spare
@@ -266,22 +265,22 @@ function M.new(owner, is_client, max_message)
     owner = owner,
     is_client = is_client,
     max_message = max_message,
-    --- Whether reading has stopped after an error.
+    --- Whether reading has stopped, after a closing frame or an error.
     broken = false,
-    --- Opcode of the message whose frames are arriving, and how many bytes of it have arrived.
+    --- The message whose frames are arriving: its opcode, and how many of its bytes have arrived.
     opcode = nil,
     got = 0,
-    --- The frame that is arriving: its opcode, whether it ends its message, the missing bytes, and the mask for the
-    -- next byte.
+    --- The frame that is arriving: its opcode, whether it is the last of its message, how many of its bytes are
+    -- missing, and the mask for the next byte.
     frame_opcode = 0,
     is_final = true,
     left = 0,
     mask = 0,
     text_state = utf8.START,
-    --- Bytes of the message and of the control frame that are arriving.
+    --- The received bytes of the current message, and of the current control frame.
     partial = buffer.new(1024),
     control = buffer.new(CONTROL),
-    --- The beginning of a header, and the buffer that takes its place while its bytes are read.
+    --- The received beginning of a header, and a second buffer. The two are swapped while the first one is read.
     rest = buffer.new(16),
     spare = buffer.new(16),
   }, Protocol)

@@ -1,4 +1,4 @@
---- A test runner in one page. Tests are registered first and run afterwards.
+--- A small test runner. Tests are registered first and run afterwards.
 
 local time = require "framewire.time"
 
@@ -22,14 +22,14 @@ local function show(value)
   return type(value) == "string" and ("%q"):format(value) or tostring(value)
 end
 
---- Fails unless two values are the same.
+--- Fails if two values are not the same.
 function M.equal(got, wanted, what)
   if got ~= wanted then
     error(("%s: got %s, wanted %s"):format(what or "value", show(got), show(wanted)), 2)
   end
 end
 
---- Fails unless a text holds another.
+--- Fails if a text does not contain another.
 function M.contains(text, part, what)
   if not tostring(text):find(part, 1, true) then
     error(("%s: %s does not hold %s"):format(what or "text", show(text), show(part)), 2)
@@ -39,7 +39,7 @@ end
 --- Waits until a condition holds.
 ---@param seconds number
 ---@param condition function
----@param what string
+---@param what string describes the condition, for the error message
 function M.eventually(seconds, condition, what)
   local deadline = time.monotonic() + seconds
   while true do
@@ -70,7 +70,7 @@ function M.count(word)
 end
 
 --- Runs the tests and prints those that fail.
----@param words string[] run only tests whose names hold one of these; all if there are none
+---@param words string[] run only tests whose names contain one of these words; all tests if there are no words
 ---@return integer passed
 ---@return integer failed
 function M.run(words)

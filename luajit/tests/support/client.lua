@@ -1,4 +1,4 @@
---- A plain HTTP client for tests: it sends exactly the given bytes and parses responses.
+--- An HTTP client for tests. It can send any bytes, and parses responses.
 
 local socket = require "framewire.socket"
 
@@ -7,12 +7,12 @@ Client.__index = Client
 
 local TIMEOUT = 5
 
---- Sends bytes; drops those that the server no longer accepts.
+--- Sends bytes. It is not an error if the server does not accept all of them.
 function Client:send(data)
   self.socket:write(data, TIMEOUT)
 end
 
--- Reads more into `self.data`; returns nil and the reason if nothing arrives.
+-- Appends received bytes to `self.data`. Returns nil and the reason if nothing arrives.
 local function more(self, timeout)
   local data, message = self.socket:read(65536, timeout or TIMEOUT)
   if not data then return nil, message end
@@ -67,7 +67,7 @@ local function read_chunks(self)
 end
 
 --- Reads one answer.
----@param options? table `head_only`: it has no body whatever its headers say
+---@param options? table `head_only`: the answer has no body, whatever its headers say
 ---@return table|nil answer `status`, `headers`, `body`
 ---@return string? message "closed", "timeout" or a system error
 function Client:receive(options)
@@ -119,7 +119,7 @@ end
 --- Waits for the server to close the connection.
 ---@param timeout? number seconds
 ---@return boolean closed
----@return string rest what came before that
+---@return string rest the bytes that arrived before that
 function Client:is_closed(timeout)
   local ok, message = true, nil
   while ok do ok, message = more(self, timeout) end
@@ -140,7 +140,7 @@ function M.connect(port)
   return setmetatable({ socket = connected, data = "" }, Client)
 end
 
---- One request on a connection of its own.
+--- Sends one request on a new connection.
 ---@return table answer
 function M.ask(port, method, target, headers, body)
   local client = M.connect(port)

@@ -1,5 +1,5 @@
---- `framewire serve --channel`, running during a test. It needs the program: `cargo build -p framewire`, or its path in
--- FRAMEWIRE_BIN.
+--- Runs `framewire serve --channel` during a test. Build the program with `cargo build -p framewire`, or set
+-- FRAMEWIRE_BIN to its path.
 
 local check = require "tests.support.check"
 local process = require "tests.support.process"
@@ -22,7 +22,7 @@ function M.program()
   error("there is no framewire to test with: cargo build -p framewire, or set FRAMEWIRE_BIN", 0)
 end
 
---- Becomes the emulator on a channel.
+--- Replaces this process with `framewire serve` on a channel. Does not return.
 ---@param channel string
 ---@param ... string further arguments
 function M.serve(channel, ...)
@@ -31,7 +31,7 @@ function M.serve(channel, ...)
   assert(worker.become { "sh", "-c", quietly, M.program(), "--channel", channel, ... })
 end
 
---- Runs a function while the emulator runs.
+--- Runs a function while `framewire serve` runs.
 ---@param channel string
 ---@param body function
 ---@param ... string further arguments

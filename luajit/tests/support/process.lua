@@ -1,4 +1,4 @@
---- Servers and programs that run during a test.
+--- Runs servers and programs during a test.
 
 local check = require "tests.support.check"
 local http = require "framewire.http"
@@ -8,8 +8,8 @@ local worker = require "framewire.worker"
 
 local M = {}
 
---- Runs a function while `main` runs in another process. That process must end without an error: after a signal, or by
--- itself.
+--- Runs a function, `body`, while `main` runs in another process. Afterwards, the other process must end without an
+-- error: after TERM or, with `ends`, by itself.
 ---@param main function
 ---@param body function
 ---@param ends? boolean whether `main` ends by itself
@@ -26,7 +26,7 @@ function M.run_with(main, body, ends)
   check.equal(reason or code, 0, "end of the process that ran during the test")
 end
 
--- A port that was free a moment ago.
+-- Returns a port that was free a moment ago.
 function M.free_port()
   local listener = assert(socket.listen { port = 0 })
   local _, port = listener:name()
@@ -43,7 +43,7 @@ local function wait_for_port(port)
 end
 
 --- Runs a function while a server runs.
----@param options table as for `http.serve`; the port is chosen here
+---@param options table as for `http.serve`; this function sets the port
 ---@param body fun(port: integer)
 function M.with_server(options, body)
   local port = M.free_port()
@@ -54,11 +54,13 @@ function M.with_server(options, body)
   end)
 end
 
---- Starts a program by the shell, as a user would. It prints to a pipe that `lines` reads.
+--- Starts a program through the shell, as a user would.
 ---@param command string
----@return table program with `line()`, `signal(name)` and `finish()`, which returns its exit code
+---@return table program with `line()`, which reads a line of the output; `signal(name)`; and `finish()`, which returns
+--- the exit code and the rest of the output
 function M.start(command)
-  -- The shell prints its number and becomes the program. The outer shell prints the program's exit code afterwards.
+  -- The inner shell prints its process id and is then replaced by the program, which keeps the id. The outer shell
+  -- prints the program's exit code afterwards.
   local pipe = assert(io.popen("sh -c 'echo $$; exec " .. command .. "' 2>&1; echo \"exit $?\"", "r"))
   local pid = tonumber(pipe:read("*l"))
   local program = {}
@@ -72,7 +74,7 @@ function M.start(command)
   return program
 end
 
---- A new folder for files of a test.
+--- Creates a folder for the files of a test.
 ---@return string path
 function M.folder()
   local path = os.tmpname()
@@ -92,7 +94,7 @@ function M.write(path, data)
   file:close()
 end
 
---- Seconds that a function takes.
+--- Runs a function, and returns the seconds that it takes.
 function M.timed(body)
   local started = time.monotonic()
   body()
