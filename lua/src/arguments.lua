@@ -1,11 +1,12 @@
--- The types of arguments: how their text is read, and which values are accepted. A type has these fields:
+-- The types of arguments: how an argument is read from text, and which values are accepted. A type has these fields:
 --
---   read        from text; nil if the text cannot be read as that type
---   expected    what `read` accepts, in words, for error texts
---   low, high   the numbers that are accepted
---   check       any other test of a value; raises a refusal
---   narrow      whether its binary form can hold values that are not accepted
---   free        whether its text may contain commas; in a text message it gets all text that belongs to no other argument
+--  read        a function that converts text to a value, or returns nil if the text does not have this type
+--  expected    says in error texts what `read` accepts
+--  low, high   the smallest and the largest number that is accepted
+--  check       a function that checks a value in some other way, and raises a refusal
+--  narrow      true if the binary form of a value can hold values that are not accepted
+--  free        true if the text may contain commas; in a text message, this argument gets all text that belongs to no
+--              other argument
 
 local refusal = require "refusal"
 
@@ -24,8 +25,8 @@ local function integer(low, high, narrow)
   }
 end
 
--- A text that mGBA gets as a C string.
-local function filled(value, name)
+-- Checks a text that mGBA gets as a C string: it must not be empty or contain a NUL.
+local function check_c_string(value, name)
   if value == "" then
     refuse(BAD_ARGUMENT, "`%s` is missing", name)
   end
@@ -38,12 +39,13 @@ local function as_it_is(text)
   return text
 end
 
--- Pairs of hexadecimal digits to bytes. An entry is added when its pair first occurs.
-local no_pair_met
+-- Maps one or two hexadecimal digits to a byte. An entry is added when its digits first occur. For any other text, the
+-- result is empty and `has_invalid_digits` becomes true.
+local has_invalid_digits
 local FROM_HEX = setmetatable({}, {
   __index = function(known, digits)
     if not find(digits, "^%x%x?$") then
-      no_pair_met = true
+      has_invalid_digits = true
       return ""
     end
     known[digits] = string.char(tonumber(digits, 16))
@@ -57,9 +59,9 @@ end
 
 local function from_hex(text)
   text = gsub(text, "%s+", "")
-  no_pair_met = sub(text, -1) == ","
+  has_invalid_digits = sub(text, -1) == ","
   local bytes = gsub(text, "([^,]+),?", FROM_HEX)
-  if no_pair_met or find(text, ",,", 1, true) or sub(text, 1, 1) == "," then
+  if has_invalid_digits or find(text, ",,", 1, true) or sub(text, 1, 1) == "," then
     return nil
   end
   return bytes
@@ -76,12 +78,13 @@ local types = {
   i32 = integer(-0x80000000, 0x7FFFFFFF),
   bool = integer(0, 1, true),
   bytes = { read = from_hex, expected = "pairs of hexadecimal digits in brackets, such as [d3,00,ea]" },
-  name = { read = as_it_is, check = filled, narrow = true },
-  path = { read = as_it_is, check = filled, narrow = true, free = true },
+  name = { read = as_it_is, check = check_c_string, narrow = true },
+  path = { read = as_it_is, check = check_c_string, narrow = true, free = true },
   text = { read = as_it_is, free = true },
 }
 
--- An argument: its name, the name of its type and, if not all numbers of the type are accepted, the accepted range.
+-- Creates an argument from its name, the name of its type and, if not all numbers of the type are accepted, the
+-- accepted range.
 local function new(name, kind, low, high)
   return { name = name, kind = low and integer(low, high, true) or types[kind] }
 end
@@ -92,7 +95,7 @@ function types.bool.read(text)
 end
 types.bool.expected = "true or false"
 
--- The other types occur only in text messages.
+-- The types below occur only in text messages.
 
 local BUTTONS = { "A", "B", "Select", "Start", "Right", "Left", "Up", "Down", "R", "L" }
 local BUTTON_NUMBER = {}
@@ -100,7 +103,7 @@ for index, name in ipairs(BUTTONS) do
   BUTTON_NUMBER[name] = index - 1
 end
 
--- The names of a mask's keys, joined.
+-- The names of the keys in a mask, joined by `separator`.
 local function names(mask, separator)
   local list = {}
   for key, name in ipairs(BUTTONS) do
@@ -117,7 +120,7 @@ local function button_number(name)
       table.concat(BUTTONS, ", "))
 end
 
-types.key_mask = { -- a key's number
+types.key_mask = { -- in text, the number of one key
   read = function(text)
     local key = types.u8.read(text)
     return key and key >= 0 and key <= 9 and 1 << key or nil
@@ -136,11 +139,11 @@ types.buttons = {
     for name in text:gmatch("[^;]+") do
       mask = mask | 1 << button_number(name)
     end
-    return mask ~= 0 and mask or refuse(BAD_ARGUMENT, "no button is named; join them by `;`")
+    return mask ~= 0 and mask or refuse(BAD_ARGUMENT, "no button is named; separate several buttons with `;`")
   end,
 }
 
--- Raises a refusal unless `value` may be used for an argument.
+-- Raises a refusal if the argument `spec` does not accept `value`.
 local function check(spec, value)
   local kind = spec.kind
   if kind.low and (value < kind.low or value > kind.high) then

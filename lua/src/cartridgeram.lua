@@ -1,12 +1,12 @@
--- The RAM of a Game Boy's cartridge as a memory domain. mGBA's own domain reads 0xFF while the game has the RAM locked, and
--- always writes to the bank that the game has mapped.
+-- The RAM of a Game Boy's cartridge as a memory domain. It replaces mGBA's own domain, which returns only 0xFF while
+-- the game has the RAM locked, and always writes to the bank that the game has mapped.
 
 local refusal = require "refusal"
 
 local byte, pack, rep, unpack = string.byte, string.pack, string.rep, string.unpack
 
-local BASE, BANK, PAST = 0xA000, 0x2000, 0xC000
-local KIND = 0x147 -- the address in the ROM of the byte that names the cartridge's controller
+local BASE, BANK, PAST = 0xA000, 0x2000, 0xC000 -- where the bus shows a bank, its size, and the first address after it
+local KIND = 0x147 -- the address in the ROM of the byte that says which memory controller the cartridge has
 local LOCK, UNLOCKED, LOCKED = 0, 0x0A, 0 -- the register that unlocks the RAM, and its values
 
 local CartridgeRam = {}
@@ -17,12 +17,14 @@ function CartridgeRam.bound() return PAST end
 function CartridgeRam:name() return self.domain:name() end
 function CartridgeRam:size() return self.domain:size() end
 
--- Whether the cartridge's controller has the common lock (MBC1, MBC3, MBC5), and writes to the RAM do nothing else.
+-- Whether the cartridge's controller locks its RAM in the usual way (MBC1, MBC3, MBC5), and writes to its RAM have no
+-- other effects.
 local function has_lock(kind)
   return kind >= 0x02 and kind <= 0x03 or kind >= 0x0F and kind <= 0x13 or kind >= 0x19 and kind <= 0x1E
 end
 
--- Whether the bus shows the RAM: then a byte can be changed there. The byte is restored; no time passes in the console.
+-- Whether the RAM is unlocked. Only then can a byte of it be changed on the bus. The test restores this byte, and no
+-- time passes in the console.
 local function is_unlocked()
   local before = emu:read8(BASE)
   local other = before ~ 0x5A
@@ -57,7 +59,7 @@ function CartridgeRam:read32(offset)
   return (unpack("<I4", self:readRange(offset, 4)))
 end
 
--- Writes a byte; false, and nothing is changed, if mGBA writes another one.
+-- Writes a byte. If mGBA changes another byte instead, restores that byte and returns false.
 local function write_byte(self, offset, value)
   local mapped = BASE + offset % BANK
   local before = emu:read8(mapped)
@@ -70,7 +72,7 @@ local function write_byte(self, offset, value)
   return false
 end
 
--- Writes a number of several bytes, all of them or none.
+-- Writes a number of `count` bytes, either all of them or none.
 function CartridgeRam:write(offset, count, value)
   local before = self:readRange(offset, count)
   local after = pack("<I" .. count, value)
@@ -80,7 +82,8 @@ function CartridgeRam:write(offset, count, value)
   for index = 1, count do
     local old, new = byte(before, index), byte(after, index)
     if old ~= new and not write_byte(self, offset + index - 1, new) then
-      -- A byte that already had the right value was not written. It may lie in a bank where a write changes another byte.
+      -- Undoes the writes so far. Bytes that already had the right value are skipped: they were not written, and may
+      -- lie in another bank, where a write would change the wrong byte.
       for earlier = 1, index - 1 do
         if byte(before, earlier) ~= byte(after, earlier) then
           write_byte(self, offset + earlier - 1, byte(before, earlier))
@@ -96,7 +99,7 @@ function CartridgeRam:write8(offset, value)
   self:write(offset, 1, value)
 end
 
--- The cartridge RAM, given mGBA's domain of it.
+-- `new` creates the domain from mGBA's own domain.
 return {
   new = function(domain)
     local kind = emu.memory.cart0:read8(KIND)

@@ -1,4 +1,4 @@
--- The connected clients, and their turns.
+-- The connected clients. They are served one after the other, each for a short *turn* (turn.lua).
 
 local connection = require "connection"
 local limits = require "limits"
@@ -9,16 +9,18 @@ local turn = require "turn"
 
 local clock = os.clock
 
-local RECENT = 4 -- ticks: a client that asked within this time is checked all the time, others once per millisecond
+-- During the serving time, clients that have sent a request within this many ticks are checked continuously, others
+-- once per millisecond.
+local RECENT = 4
 
 local clients = {
-  all = {}, -- in the order they were accepted; closed ones stay until `sweep` removes them
+  all = {}, -- in the order in which they were accepted; closed ones stay until `sweep` removes them
   request_tick = -math.huge, -- the tick of the last request
 }
 
 local closed_before = 0 -- connections closed before the last sweep
-local looked_tick -- tick of the last check for connections that have ended
-local first_turn = 0 -- the connection that has the first turn; it changes, so that the same one is not always last
+local looked_tick -- the tick of the last check for connections that have ended
+local first_turn = 0 -- which connection has the first turn; it changes, so that no connection is always last
 local hot -- the connection whose request was performed last
 
 -- Removes the connections that are closed.
@@ -38,8 +40,8 @@ local function sweep()
   end
 end
 
--- Runs a function for a connection. An error in it ends only this connection; then the result is false.
-local function guarded(run, each, ...)
+-- Calls a function with a connection. If it raises an error, closes this connection only, and returns false.
+local function call_guarded(run, each, ...)
   local fine, result = pcall(run, each, ...)
   if not fine then
     log.error("%s", refusal.sentence(result))
@@ -49,9 +51,9 @@ local function guarded(run, each, ...)
   return result
 end
 
--- A turn; an error in it ends only its own connection.
+-- Gives a connection its turn. An error closes only this connection. Returns whether a request was performed.
 function clients.take_turn(each, readable, now)
-  local done = guarded(turn.take, each, readable, now)
+  local done = call_guarded(turn.take, each, readable, now)
   if done then
     hot, clients.request_tick = each, ticks.now
   end
@@ -69,7 +71,7 @@ local function look_for_ended()
   sweep()
 end
 
--- Closes the connection that has been silent for longest, if that is more than a minute.
+-- Closes the connection whose last request was longest ago, if that was more than a minute ago.
 local function evict()
   local idlest
   for _, each in ipairs(clients.all) do
@@ -83,8 +85,8 @@ local function evict()
   end
 end
 
--- Whether there is room for one more connection; makes room if it can. It looks at all connections at most once per frame,
--- because that takes time.
+-- Whether there is room for one more connection. If necessary, tries to make room. Checks all connections at most once
+-- per frame, because that takes time.
 local function has_room()
   if #clients.all < limits.connections then
     return true
@@ -100,7 +102,7 @@ local function has_room()
   return #clients.all < limits.connections
 end
 
--- Adds a client that has connected, if there is room.
+-- Adds a client that has connected. If there is no room, closes its socket.
 function clients.add(socket)
   if has_room() then
     table.insert(clients.all, connection.new(socket))
@@ -110,8 +112,8 @@ function clients.add(socket)
   end
 end
 
--- Gives connections their turn until processor time `stop`: all of them, or those that asked recently. True if a request
--- was performed.
+-- Gives connections their turns: all of them, or only those with a recent request. Stops when the processor time
+-- reaches `stop`. Returns whether a request was performed.
 function clients.serve(all, stop)
   local count, any = #clients.all, false
   for step = 1, count do
@@ -130,7 +132,8 @@ function clients.serve(all, stop)
   return any
 end
 
--- A connection with more to send than may be sent before the script sleeps; or nil.
+-- Returns a connection that has more bytes to send than the script may send before it sleeps again (connection.lua); or
+-- nil.
 function clients.with_long_reply()
   for _, each in ipairs(clients.all) do
     if each.socket and connection.has_long_reply(each) then
@@ -140,12 +143,12 @@ function clients.with_long_reply()
   return nil
 end
 
--- Called after the script has slept. Sends parts of long replies, to one client after the other.
+-- Called right after the script has slept. Sends parts of long replies, to one client after the other.
 function clients.send_long_replies()
   local count, sent = #clients.all, 0
   for step = 1, count do
     local each = clients.all[(first_turn + step) % count + 1]
-    if each.socket and connection.has_long_reply(each) and guarded(connection.flush_rested, each) then
+    if each.socket and connection.has_long_reply(each) and call_guarded(connection.flush_rested, each) then
       sent = sent + 1
       if sent == limits.rested_replies then
         first_turn = first_turn + step
@@ -155,7 +158,7 @@ function clients.send_long_replies()
   end
 end
 
--- The connection that will most likely ask next.
+-- Returns the connection that will most likely send the next request; or nil.
 function clients.hottest()
   if hot and hot.socket and not hot.ended then
     return hot
@@ -169,8 +172,9 @@ function clients.hottest()
   return hot
 end
 
--- Closes the links whose heartbeat has stopped; there is no other sign that the network has failed. Called once a second.
--- Seconds are counted, not measured, because nothing arrives while mGBA is paused.
+-- Called once a second. Closes links that have stopped sending pings, because a failed network gives no other sign.
+-- Counts its calls instead of reading a clock: while mGBA is paused, nothing is read, and that time must not count as
+-- silence.
 function clients.close_silent()
   for _, each in ipairs(clients.all) do
     each.silent = each.silent + 1
@@ -180,7 +184,7 @@ function clients.close_silent()
   end
 end
 
--- Closes all connections and sends the reason to their clients.
+-- Sends the reason to all links, and closes all connections.
 function clients.close_all(reason)
   for _, each in ipairs(clients.all) do
     if each.socket then

@@ -1,5 +1,6 @@
--- Evaluates compiled expressions, which clients send as bytes. crates/expression/src/code.rs has the same rules; the test
--- vectors in crates/protocol/vectors/code.tsv check both. A value is an integer, or nil if there is none.
+-- Evaluates compiled expressions, which clients send as bytes. crates/expression/src/code.rs has the same rules; the
+-- test vectors in crates/protocol/vectors/code.tsv check both. The value of an expression is an integer. It is nil if
+-- the expression has no value, for example after a division by zero.
 
 local memory = require "memory"
 local refusal = require "refusal"
@@ -8,16 +9,17 @@ local byte, sub, unpack = string.byte, string.sub, string.unpack
 local refuse, BAD_ARGUMENT = refusal.refuse, refusal.BAD_ARGUMENT
 local LEAST, MOST = math.mininteger, math.maxinteger
 
-local MAX_DEPTH = 200 -- nested operators and reads
+local MAX_DEPTH = 200 -- how deeply operators and reads may be nested
+-- The first byte of a part of an expression. For an operator, it is UNARY or BINARY plus the operator's number.
 local CONSTANT, FRAME, READ, UNARY, BINARY = 0, 1, 2, 0x10, 0x20
 
--- The types of numbers in memory: how many bytes they have, and how the bytes are unpacked.
+-- The types of numbers in memory: how many bytes they have, and the format that decodes them.
 local TYPES = {
   [0] = { 1, "<I1" }, { 2, "<I2" }, { 4, "<I4" }, { 1, "<i1" }, { 2, "<i2" }, { 4, "<i4" },
 }
 
--- Reads a number of a type at an address of the bus or, with a name, at an offset in a memory domain; nil if there is no
--- such memory.
+-- Reads a number of type `kind`. If `name` is empty, `address` is an address on the bus, otherwise an offset in the
+-- memory domain of that name. Returns nil if there is no such memory.
 local function read(kind, name, address)
   local length, format = kind[1], kind[2]
   if name == "" then
@@ -32,6 +34,7 @@ local function read(kind, name, address)
   return (unpack(format, memory.domain(name):readRange(address, length)))
 end
 
+-- The unary operators: minus, bitwise not, logical not.
 local UNARIES = {
   [0] = function(a)
     if a == LEAST then
@@ -56,7 +59,7 @@ local function fits(a, b)
   return not (a == -1 and b == LEAST or b == -1 and a == LEAST) and product // b == a and product % b == 0
 end
 
--- The quotient, rounded towards 0, and the remainder; nil if the division is impossible.
+-- Returns the quotient, rounded towards 0, and the remainder; nil if the division is impossible.
 local function divide(a, b)
   if b == 0 or a == LEAST and b == -1 then
     return nil
@@ -68,7 +71,7 @@ local function divide(a, b)
   return quotient, rest
 end
 
--- Those after `or` (0) and `and` (1), which are computed elsewhere.
+-- The binary operators from number 2 on. `binary` implements `or` (0) and `and` (1).
 local BINARIES = {
   function(a, b) return truth(a == b) end,
   function(a, b) return truth(a ~= b) end,
@@ -120,7 +123,8 @@ local BINARIES = {
 
 local OR, AND = 0, 1
 
--- An operator of two sides; the right one is not computed if the left one decides.
+-- Returns a function that computes a binary operator. For `or` and `and`, it computes the right side only if the left
+-- side does not decide the result.
 local function binary(operator, left, right)
   local apply = BINARIES[operator - 1]
   local decides = operator == OR
@@ -147,7 +151,8 @@ local function malformed(place)
   refuse(BAD_ARGUMENT, "%s: these bytes are not an expression", place)
 end
 
--- Reads a part at `at`. Returns a function from the frame counter to its value, and where the next part begins.
+-- Decodes the part of an expression that begins at `at`. Returns a function that computes the part's value from the
+-- frame counter, and the position after the part.
 local function part(self, at, depth)
   local bytes = self.bytes
   local tag = byte(bytes, at)
@@ -195,7 +200,7 @@ end
 
 local code = {}
 
--- Checks that the memory exists that is read at known addresses.
+-- Raises a refusal if the expression reads a constant address that has no memory.
 local function check_known(self)
   for _, range in ipairs(self.known) do
     local fine, problem
@@ -212,7 +217,8 @@ local function check_known(self)
   end
 end
 
--- The function from the frame counter to the value of the expression of these bytes. `place` names it in refusals.
+-- Decodes an expression. Returns a function that computes its value from the frame counter. `place` names the
+-- expression in refusals.
 function code.compile(bytes, place)
   local self = { bytes = bytes, place = place, known = {} }
   local value, next_at = part(self, 1, 0)
@@ -223,7 +229,8 @@ function code.compile(bytes, place)
   return value
 end
 
--- The address on the bus that a compiled expression has now, or a refusal unless the console has these bytes there.
+-- Returns the current value of a compiled expression as an address on the bus. Raises a refusal unless the console has
+-- `length` bytes there and, if `is_write`, they can be written.
 function code.address(value, frame, length, is_write)
   local address = value(frame)
   if not address or address < 0 or address > 0xFFFFFFFF then
@@ -236,7 +243,8 @@ end
 
 local MOST_EXPRESSIONS = 256
 
--- The values of the expressions in the argument of `evaluate`, each as 9 bytes.
+-- Evaluates all expressions in the argument of the operation `evaluate`. Returns 9 bytes for each: whether it has a
+-- value, and the value.
 function code.evaluate(expressions, frame)
   local values, at = {}, 1
   while at <= #expressions do

@@ -1,17 +1,20 @@
--- One client's connection: receives and sends bytes, and does not know what they mean.
+-- One client's connection: receives and sends bytes, but does not interpret them.
 --
--- mGBA does not ignore SIGPIPE: a write to a connection that the other end has reset ends the whole emulator. So each write
--- comes right after a check that the connection has nothing to read; the end of a connection counts as something to read.
--- Nothing slow is between the check and the write: the bytes are ready before the check, and few, because mGBA copies them.
--- A reset alone is harmless: it is an error of the write. Only an end and a reset that both arrive within these few
--- microseconds are dangerous. After an end, no check finds a reset any more, so nothing is written then. If a client closes
--- its sending side, its messages are performed but get no reply.
+-- mGBA does not ignore SIGPIPE: a write to a connection that the other end has closed and then reset terminates the
+-- whole emulator. So the script checks right before each write that there is nothing to read; the end of a connection
+-- counts as something to read. Nothing slow happens between the check and the write: the bytes are prepared before the
+-- check, and there are few of them, because mGBA copies them. A reset without a preceding end is harmless: the write
+-- just fails. The danger is that the end and the reset both arrive within the few microseconds between the check and
+-- the write. Once a connection has ended, the check cannot detect a reset any more, so the script writes nothing to it.
+-- If a client closes only its sending side, its messages are therefore performed, but get no reply.
 --
--- On a busy machine another process may run within these microseconds, and that process may be the client. Right after the
--- script has slept this is unlikely, so most of a long reply is sent then.
+-- On a busy machine, the system may run another process in these microseconds, perhaps the client itself. This is
+-- unlikely right after the script has *slept*, that is, after it was blocked in select(). So most of a long reply is
+-- sent then.
 --
--- If the check finds bytes, they are read into the inbox early. A client that sends faster than it is served would fill its
--- inbox more and more, so its replies are held back for a while.
+-- If the check finds bytes, they are read into the inbox before the script needs them. The inbox of a client that sends
+-- faster than it is served would become larger with each check. So the replies to such a client are held back and sent
+-- together, which needs fewer checks.
 
 local inbox = require "inbox"
 local limits = require "limits"
@@ -30,44 +33,49 @@ function connection.new(socket)
   return {
     socket = socket, -- nil once it is closed
     inbox = inbox.new(),
-    read_size = limits.small_read, -- how much to read at once; grows while reads come back full
-    outbox = {}, -- replies to be sent, from `outbox_first` to `outbox_last`
+    -- How much to read at once. It is larger after a read that returned as much as it could.
+    read_size = limits.small_read,
+    outbox = {}, -- replies to send, from index `outbox_first` to `outbox_last`
     outbox_first = 1,
     outbox_last = 0,
-    taken = 0, -- bytes of the first of these replies that are in slices already
-    slice = nil, -- the bytes to be sent next
-    burst = 0, -- slices sent since the script slept last
-    unsent = 0, -- bytes that wait to be sent in total, including those of the slice
-    hold = limits.first_hold, -- bytes of replies to hold back while there is a backlog
-    stuck_time = nil, -- since when nothing could be sent: the time of the clock here, and the tick below
-    stuck_tick = nil,
-    ended = false, -- the client sends no more and gets nothing more: its remaining requests are performed, then it is closed
-    dismissed = nil, -- the tick since which it stays open only so that its client can read why it is closed
+    taken = 0, -- how many bytes of the first of these replies were already put into slices
+    slice = nil, -- the bytes to send next
+    burst = 0, -- how many slices were sent since the script last slept
+    unsent = 0, -- how many bytes wait to be sent in total, including those of the slice
+    hold = limits.first_hold, -- while there is a backlog of requests, replies wait until they have this many bytes
+    stuck_time = nil, -- since when nothing could be sent, by the clock; nil if something could be sent
+    stuck_tick = nil, -- the tick at that time
+    -- Whether the client has closed its sending side. It then gets no more bytes, its remaining messages are performed,
+    -- and the connection is closed.
+    ended = false,
+    -- The tick at which the script ended the connection. It stays open for a while, so that the client can read the
+    -- reason.
+    dismissed = nil,
     active = ticks.now, -- the tick of the last request
     fresh = true, -- whether its first message still has to be checked for a known key
 
-    waiting = nil, -- a text message that has to wait for another frame
+    waiting = nil, -- a text message that has to wait for a later frame
 
     -- Only for a link, which sends binary frames:
     session = nil,
     binary = false,
-    pinged = false, -- whether it has a heartbeat
+    pinged = false, -- whether it has sent a ping; if so, it is closed when no more pings come
     silent = 0, -- seconds since its last byte arrived
-    heard = true, -- whether a byte has arrived since lockstep checked last
-    queue = {}, -- requests that are decoded but not performed yet, from `queue_first` to `queue_last`
+    heard = true, -- whether a byte has arrived since the last check by lockstep.lua
+    queue = {}, -- requests that were decoded but not performed yet, from index `queue_first` to `queue_last`
     queue_first = 1,
     queue_last = 0,
-    deferred = {}, -- requests that have to wait for another frame
-    cancelled = nil, -- ids of requests not to perform
-    watches = {}, -- in the order they began
-    is_watching = false, -- whether there may be watches
+    deferred = {}, -- requests that have to wait for a later frame
+    cancelled = nil, -- the ids of cancelled requests: id to true
+    watches = {}, -- in the order in which they began
+    is_watching = false, -- whether it is in the list of connections with watches (watches.lua)
     changes = nil, -- the items of its watches for the next event frame
   }
 end
 
--- Closes a socket of mGBA. mGBA's socket objects do not remember that they are closed: when Lua collects one, mGBA closes the
--- file descriptor again, which may then belong to another connection. Opening the socket again, at an address that no machine
--- has, makes the object forget the descriptor.
+-- Closes a socket of mGBA. mGBA's socket objects do not remember that they are closed: when Lua collects one, mGBA
+-- closes the file descriptor again, which may then belong to another connection. Opening the socket again, with an
+-- address that no machine has, makes the object forget the descriptor.
 function connection.shut(socket)
   socket:close()
   socket:open("192.0.2.1", 1)
@@ -88,7 +96,7 @@ function connection.close(self, why)
   end
 end
 
--- Adds bytes to send.
+-- Adds bytes to the outbox.
 function connection.put(self, bytes)
   local last = self.outbox_last + 1
   self.outbox[last] = bytes
@@ -96,7 +104,8 @@ function connection.put(self, bytes)
   self.unsent = self.unsent + #bytes
 end
 
--- Reads once. If the socket is ready but returns no bytes, the connection has ended; the socket's error is not reliable.
+-- Reads once. If the socket is ready but returns no bytes, the connection has ended; the socket's error is not
+-- reliable.
 function connection.receive(self)
   local data = self.socket:recv(self.read_size)
   if data and #data > 0 then
@@ -110,8 +119,8 @@ function connection.receive(self)
   self.ended = true
 end
 
--- Reads everything that has arrived. True if the connection is open and nothing is left to read; only then may bytes be
--- written.
+-- Reads everything that has arrived. Returns true if the connection is open and there is nothing more to read; only
+-- then may bytes be written.
 function connection.drain(self)
   for _ = 1, limits.turn.reads do
     if self.ended then
@@ -158,11 +167,11 @@ local function cut_slice(self)
   return slice
 end
 
--- Sends the slice, right after the check that allows it. True if more can be sent immediately.
+-- Sends the slice. The caller must have called `drain` right before. Returns whether more can be sent immediately.
 local function send_slice(self, slice)
   local socket = self.socket
   local count = socket:send(slice)
-  local code = socket.error -- a failure may give any count, even 1
+  local code = socket.error -- if `send` fails, the count can be anything, even 1
   if code == AGAIN then
     return false
   elseif code ~= 0 or count < 0 then
@@ -175,7 +184,8 @@ local function send_slice(self, slice)
   return not self.slice and self.unsent > 0
 end
 
--- Whether there is a backlog: then replies wait until there are more.
+-- Whether the waiting replies are held back, because there is a backlog of requests. Each time that there are enough
+-- bytes of replies, the number of bytes that is needed doubles.
 local function holds_back(self)
   if self.inbox.size < limits.read_ahead then
     self.hold = limits.first_hold
@@ -188,21 +198,21 @@ local function holds_back(self)
   return false
 end
 
--- Closes a connection whose client has taken nothing for too long.
+-- Closes a connection if its client has read nothing for too long, or if too many bytes wait to be sent.
 local function close_if_stuck(self)
   local now = os.time()
   if not self.stuck_time then
     self.stuck_time, self.stuck_tick = now, ticks.now
   end
-  -- Ticks count as well: while mGBA is paused, it is not the client's fault.
+  -- Ticks must have passed as well: time in which mGBA was paused does not count.
   local too_long = now - self.stuck_time > limits.unread_seconds and ticks.now - self.stuck_tick > ticks.per_second
   if too_long or self.unsent > limits.outbox then
     connection.close(self, "it does not read its replies")
   end
 end
 
--- Sends waiting bytes, as far as the client takes them now, up to this number of slices since the script slept last. True if
--- a slice was sent.
+-- Sends waiting bytes until the socket accepts no more, or until `slices` slices were sent since the script last slept.
+-- Returns whether anything was sent.
 local function send(self, slices)
   if holds_back(self) then
     return false
@@ -227,7 +237,7 @@ local function send(self, slices)
   return any
 end
 
--- Sends a short reply, and the beginning of a long one.
+-- Sends a short reply, or the beginning of a long one.
 function connection.flush(self)
   send(self, limits.first_slices)
 end
@@ -238,7 +248,7 @@ function connection.flush_rested(self)
   return send(self, limits.rested_slices)
 end
 
--- Whether there is more to send than may be sent before the script sleeps.
+-- Whether there is more to send than the script may send before it sleeps again.
 function connection.has_long_reply(self)
   return self.unsent > 0 and self.burst >= limits.first_slices and not self.ended
 end

@@ -1,4 +1,4 @@
--- The functions that operations use: mGBA's own, and workarounds for the bugs of mGBA's.
+-- Functions that implement operations. They call mGBA's functions, and work around their bugs.
 
 local files = require "files"
 local game = require "game"
@@ -18,7 +18,7 @@ local emulator = {}
 
 local GAME_BOY_ADVANCE = 0
 
--- The number of the last frame, which is smaller again after a reset; 0 without a game.
+-- The number of the last frame that ran; 0 without a game. After a reset, the numbers start again.
 function emulator.frame()
   return emu and emu:currentFrame() & 0xFFFFFFFF or 0
 end
@@ -35,7 +35,7 @@ local function release(keys)
   end
 end
 
--- The holds of this emulator's keys, and the timelines.
+-- The holds and the timelines, which press this emulator's keys.
 emulator.holds = holds.new(press, release)
 emulator.timelines = timelines.new(emulator.holds, press, release, function(id, cancelled)
   happenings.add(happenings.timeline_over(id, cancelled))
@@ -47,12 +47,13 @@ function emulator.advance()
   emulator.timelines.advance()
 end
 
--- The result of a function of mGBA as a boolean; some versions return 1 and 0.
+-- Converts the result of a function of mGBA to a boolean; some versions return 1 and 0.
 function emulator.yes(value)
   return value == true or type(value) == "number" and value ~= 0
 end
 
--- The value of a register. The Game Boy's have 8 bits, pairs of them 16; mGBA sets only these bits, the others are random.
+-- The value of a register. On the Game Boy, a register has 8 bits and a pair of registers 16. mGBA sets only these bits
+-- of its result; the others are random.
 function emulator.register(name)
   local value = emu:readRegister(name)
   if not value then
@@ -67,18 +68,19 @@ end
 
 local THUMB = 0x20
 
--- Sets a register that exists. When this switches between ARM and Thumb, mGBA keeps the instructions that it has fetched
--- already, and crashes when it runs them as the other kind. A jump to the next instruction fetches them again.
+-- Sets a register, or refuses an unknown one. If this switches the processor between ARM and Thumb, the instructions
+-- that mGBA has already fetched are of the other kind, and mGBA crashes when it runs them. A jump to the next
+-- instruction fetches them again.
 function emulator.write_register(name, value)
   local before = emulator.register(name)
   local pc = name == "cpsr" and emu:readRegister("pc")
   emu:writeRegister(name, value)
   if pc and (before ~ emu:readRegister(name)) & THUMB ~= 0 then
-    emu:writeRegister("pc", pc - (before & THUMB ~= 0 and 2 or 4)) -- it is one instruction ahead
+    emu:writeRegister("pc", pc - (before & THUMB ~= 0 and 2 or 4)) -- pc is one instruction ahead
   end
 end
 
--- Refuses a path that must not be given to mGBA.
+-- Raises a refusal if mGBA must not open this path.
 local function check_path(path)
   if not files.may_open(path) then
     refuse(BAD_ARGUMENT, "`path` must name a regular file, or a new one; %q is a device, a FIFO or a file of the "
@@ -97,14 +99,15 @@ function emulator.load_rom(path)
   end
   memory.forget()
   if not emulator.yes(emu:loadFile(path)) then
-    local text = "mGBA could not load %s and has given up the running game; load one in its window"
+    local text = "mGBA could not load %s and has given up the running game; load a game in its window"
     log.error(text, sentence(path))
     refuse(FAILED, text, sentence(path))
   end
 end
 
--- Resets the console. mGBA calls the "reset" callbacks of scripts during the reset, and then treats the running callback as
--- ended: mGBA's functions no longer work in it, unless the script names that callback again.
+-- Resets the console. During the reset, mGBA calls the `reset` callbacks of scripts. Afterwards it treats the current
+-- frame callback as ended, and refuses all calls from it. mGBA marks a running callback with `mCtx` in Lua's registry,
+-- so this function sets `mCtx` again.
 function emulator.reset()
   local registry = debug and debug.getregistry() or {}
   local context = registry.mCtx
@@ -114,10 +117,12 @@ function emulator.reset()
   game.note(game.RESET)
 end
 
-local CPU_FLAGS, HALTED = 0x44, 0x10 -- in a Game Boy's savestate
-local IE, IF, LCDC, STAT, LYC, TAC, SC = 0xFFFF, 0xFF0F, 0xFF40, 0xFF41, 0xFF45, 0xFF07, 0xFF02 -- its registers
+-- In a Game Boy's savestate: the offset of the processor's flags, and the flag of a halted processor.
+local CPU_FLAGS, HALTED = 0x44, 0x10
+-- Addresses of the Game Boy's registers.
+local IE, IF, LCDC, STAT, LYC, TAC, SC = 0xFFFF, 0xFF0F, 0xFF40, 0xFF41, 0xFF45, 0xFF07, 0xFF02
 
--- Whether an interrupt will wake the halted processor of a Game Boy without a key.
+-- Whether an interrupt will wake the halted processor of a Game Boy even if no key is pressed.
 local function will_wake()
   local function is_set(register, bits)
     return emu:read8(register) & bits == bits
@@ -130,7 +135,8 @@ local function will_wake()
     or enabled & 8 ~= 0 and is_set(SC, 0x81)
 end
 
--- Runs an instruction. On a halted Game Boy, mGBA returns from this call only when something wakes the processor.
+-- Runs one instruction. On a Game Boy with a halted processor, mGBA returns from this call only when something wakes
+-- the processor. If nothing will wake it, the step is refused.
 function emulator.step()
   if emu:platform() ~= GAME_BOY_ADVANCE then
     local state = emu:saveStateBuffer(0) or ""
@@ -143,9 +149,9 @@ function emulator.step()
   emu:step()
 end
 
--- Loads a ROM without a reset, as far as possible. The processor keeps pointers to the old ROM's memory, which mGBA has
--- freed, and the next instruction would crash; loading the earlier state sets them again. Another game rejects that state and
--- starts from the beginning.
+-- Loads a ROM, if possible without a reset. mGBA frees the memory of the old ROM, but the processor still has pointers
+-- to it, so the next instruction would crash. Loading a state that was saved before sets these pointers again. If the
+-- new ROM is another game, mGBA rejects that state; then the new game starts from the beginning.
 function emulator.exchange_rom(path)
   local state = emu:saveStateBuffer(0)
   emulator.load_rom(path)
@@ -155,13 +161,13 @@ function emulator.exchange_rom(path)
   return true
 end
 
--- Loads a state from bytes; returns whether they are a state.
+-- Loads a state from bytes. Returns whether that worked; it fails if the bytes are not a state of this console.
 function emulator.load_state(data, flags)
   local advance = emu:platform() == GAME_BOY_ADVANCE
   return files.is_state(data, advance) and game.note_state(emulator.yes(emu:loadStateBuffer(data, flags)))
 end
 
--- Loads a state from a file; returns whether that worked. Raises a refusal if there is no file.
+-- Loads a state from a file. Returns whether that worked. Raises a refusal if the file does not exist.
 function emulator.load_state_file(path, flags)
   check_path(path)
   local loaded = emulator.yes(emu:loadStateFile(path, flags))
@@ -172,13 +178,15 @@ function emulator.load_state_file(path, flags)
   return loaded
 end
 
--- Makes a file the game's save, permanently or until another is loaded; returns whether that worked.
+-- Makes a file the game's save: permanently, or, if `temporary`, until another save is loaded. Returns whether that
+-- worked.
 function emulator.load_save_file(path, temporary)
   check_path(path)
   return emulator.yes(emu:loadSaveFile(path, temporary))
 end
 
--- Saves a state to a file; returns whether that worked. mGBA 0.10.1 cannot save a state without a picture: it writes zeros.
+-- Saves a state to a file. Returns whether that worked. mGBA 0.10.1 cannot write a state without a picture to a file
+-- (it writes zeros), so the script then writes the file itself.
 function emulator.save_state_file(path, flags)
   check_path(path)
   if emulator.yes(emu:saveStateFile(path, flags)) then
@@ -194,7 +202,7 @@ local function is_png(data)
   return type(data) == "string" and data:sub(1, #PNG) == PNG
 end
 
--- Writes a picture to a file. mGBA does not report whether it succeeded.
+-- Writes a picture of the screen to a file, and checks the file, because mGBA does not report whether it succeeded.
 function emulator.screenshot_file(path)
   check_path(path)
   emu:screenshot(path)
@@ -214,7 +222,8 @@ local function read_and_remove(path)
   return data
 end
 
--- mGBA 0.10 writes pictures to files only. If no file can be created, a savestate with a picture is used: it is a PNG too.
+-- Returns a picture of the screen as PNG. mGBA 0.10 writes pictures only to files. If the script cannot create a file,
+-- it uses a savestate with a picture, which is a PNG too.
 function emulator.screenshot()
   local named, path = pcall(os.tmpname)
   if named then

@@ -1,19 +1,20 @@
--- Runs Lua code for a client, and writes what it returns as JSON. Embedded cores use this file too, so it requires no other
--- file.
+-- Runs Lua code for a client, and converts the values that it returns to JSON. Embedded cores use this file too, so it
+-- requires no other file.
 
 local concat, format, gsub, tointeger = table.concat, string.format, string.gsub, math.tointeger
 
--- How many instructions one piece of code may run. They take about 15 ms, in which mGBA runs no frame. With videoSync, a
--- callback of 50 ms stops mGBA for good.
+-- How many instructions the code of one request may run. They take about 15 ms, in which mGBA runs no frame. With
+-- videoSync, a callback of more than 50 ms stops mGBA's emulation for good.
 local INSTRUCTIONS = 5000000
 local PERIOD = 100000 -- instructions between two checks of their count
-local DEPTH = 8 -- levels of tables in tables
+local DEPTH = 8 -- how deeply tables may be nested
 local ENTRIES = 10000 -- entries of all tables together
-local LENGTH = 262144 -- bytes of the JSON text
+local LENGTH = 262144 -- bytes of the values as JSON; also bytes of output
 local LINES = 1000 -- lines of output
 
--- The functions that would run frames or replace the game in the middle of a request, and what to use instead.
-local ELSEWHERE = {
+-- Functions that are not available, because they would run frames or replace the game in the middle of a request. The
+-- values say what to use instead.
+local ALTERNATIVES = {
   runFrame = "act or POST /v1/advance",
   step = "POST /v1/step",
   reset = "control or POST /v1/reset",
@@ -26,7 +27,7 @@ local function escape(char)
   return ESCAPES[char] or format("\\u%04x", char:byte())
 end
 
--- Text as JSON. Bytes that are not UTF-8 become {"hex": "..."}.
+-- Converts text to JSON. Bytes that are not UTF-8 become {"hex": "..."}.
 local function from_text(text)
   if utf8.len(text) then
     return '"' .. gsub(text, '[%c"\\]', escape) .. '"'
@@ -113,7 +114,7 @@ function to_json(value, depth, budget)
   return text
 end
 
--- The lines that the code writes.
+-- The output of the code: its lines, their total size in bytes, and whether some lines were left out.
 local output
 
 local function write(line)
@@ -147,10 +148,11 @@ setmetatable(console_lines, {
   end,
 })
 
+-- The global `emu` of the code: mGBA's object without the functions in ALTERNATIVES.
 local guarded_emu = setmetatable({}, {
   __index = function(_, name)
-    if ELSEWHERE[name] then
-      error(format("emu:%s is not available here; use %s", name, ELSEWHERE[name]), 2)
+    if ALTERNATIVES[name] then
+      error(format("emu:%s is not available here; use %s", name, ALTERNATIVES[name]), 2)
     end
     local member = emu[name]
     if name == "memory" then
@@ -162,15 +164,15 @@ local guarded_emu = setmetatable({}, {
   end,
 })
 
--- Stops code that does not end by itself, also in coroutines and within pcall.
-local left, evaluate
+-- A debug hook that counts instructions and stops code that runs too many, also in coroutines and inside `pcall`.
+local remaining, evaluate
 local function count()
   if debug.getinfo(2, "f").func == evaluate then
     debug.sethook() -- the code has ended
     return
   end
-  left = left - PERIOD
-  if left > 0 then
+  remaining = remaining - PERIOD
+  if remaining > 0 then
     return
   end
   debug.sethook(count, "", 1) -- if the code catches the error, its next instruction raises it again
@@ -200,7 +202,7 @@ local threads = setmetatable({
   end),
 }, { __index = coroutine })
 
--- The globals of the code. They are kept for the next code that clients send, and other scripts do not see them.
+-- The globals of the code. They are kept from one request to the next, and other scripts do not see them.
 local own = { print = print_line, console = console_lines, coroutine = threads }
 setmetatable(own, {
   __index = function(_, name)
@@ -236,14 +238,14 @@ local function reply(values, problem)
   return text .. "}"
 end
 
--- Runs code. Returns the reply as JSON, or nil and what is wrong if it is not Lua. What the code did before an error stays
--- done, so the reply holds the error too.
+-- Runs code. Returns the reply as JSON. If the code cannot be compiled, returns nil and the reason. An error while the
+-- code runs is a part of the reply, because what the code did before the error is not undone.
 function evaluate(source)
   local code, problem = load(source, "=script", "t", own)
   if not code then
     return nil, problem
   end
-  output, left = { lines = {}, bytes = 0 }, INSTRUCTIONS
+  output, remaining = { lines = {}, bytes = 0 }, INSTRUCTIONS
   debug.sethook(count, "", PERIOD)
   local values = table.pack(pcall(code))
   debug.sethook()

@@ -1,4 +1,4 @@
--- Sends events to the links: at most one event frame for each frame of the game.
+-- Sends events to the links: at most one binary frame with events after each frame of the game.
 
 local connection = require "connection"
 local emulator = require "emulator"
@@ -7,7 +7,8 @@ local happenings = require "happenings"
 
 local events = {}
 
--- Reports to the links among `clients`. `any_changed` says whether a watch of some of them has changes.
+-- Sends events to those of `clients` that are links. `any_changed` is true if any of their watches has changes to
+-- report.
 function events.send(clients, any_changed)
   local happened, count = happenings.take()
   if count == 0 and not any_changed then

@@ -1,4 +1,4 @@
--- Checks of files and bytes before mGBA gets them: mGBA closes the running game before it checks the new one.
+-- Checks files and bytes before mGBA gets them, because mGBA closes the running game before it checks the new one.
 
 local byte, find, rep, sub, unpack = string.byte, string.find, string.rep, string.sub, string.unpack
 
@@ -9,7 +9,7 @@ local SYSTEM_FOLDERS = { "/dev/", "/proc/", "/sys/" }
 -- Linux error numbers.
 local NO_SUCH_FILE, NO_ACCESS, NOT_PERMITTED, IS_FOLDER, READ_ONLY_DISK, IN_USE = 2, 13, 1, 21, 30, 26
 
--- An absolute path without `//`, `.` and `..`.
+-- Returns an absolute path without `//`, `.` and `..`.
 local function cleaned(path)
   local names = {}
   for name in path:gmatch("[^/]+") do
@@ -22,6 +22,7 @@ local function cleaned(path)
   return "/" .. table.concat(names, "/")
 end
 
+-- Whether a path is in a folder of devices or of files of the kernel.
 local function is_of_system(path)
   if sub(path, 1, 1) ~= "/" then
     return false
@@ -35,20 +36,22 @@ local function is_of_system(path)
   return false
 end
 
--- Asks the system's shell, because Lua cannot look at a file without opening it.
+-- Asks the shell whether a path is a regular file, because Lua cannot find that out without opening the file.
 local function shell_says_regular(path)
   return os.execute("[ -f '" .. path:gsub("'", "'\\''") .. "' ]") == true
 end
 
--- Whether an open file has a true size: files of the kernel have none, but can be read.
-local function has_size(file)
+-- Whether the size of an open file is correct, and the size. Files of the kernel, as in /proc, have size 0 but contain
+-- bytes.
+local function has_true_size(file)
   local size = file:seek("end")
   return size and (size > 0 or file:seek("set", 0) == 0 and file:read(1) == nil), size
 end
 
--- Whether mGBA may get this path: it names a regular file, or nothing yet, or a folder, which mGBA itself refuses. mGBA
--- waits forever for the other end of a FIFO, and ends when it cannot map a save. Opening a FIFO for reading and writing
--- does not block.
+-- Whether mGBA may open this path. Allowed are regular files, paths that do not exist yet, and folders, which mGBA
+-- itself refuses. A FIFO is not allowed, because mGBA would wait forever for its other end. Other special files are not
+-- allowed either: mGBA terminates if it cannot map a save file into memory. This check opens files for reading and
+-- writing, because that does not block for a FIFO.
 function files.may_open(path)
   if WINDOWS then
     return true
@@ -57,18 +60,18 @@ function files.may_open(path)
   end
   local file, _, code = io.open(path, "r+b")
   if file then
-    local true_size, size = has_size(file)
+    local true_size, size = has_true_size(file)
     file:close()
     return true_size and (size > 0 or shell_says_regular(path)) or false
   elseif code == NO_SUCH_FILE or code == IS_FOLDER then
     return true
   elseif code == READ_ONLY_DISK or code == IN_USE then
-    return true -- a FIFO or a device gives neither
+    return true -- opening a FIFO or a device gives neither of these errors
   elseif code ~= NO_ACCESS and code ~= NOT_PERMITTED or not shell_says_regular(path) then
     return false
   end
   file = io.open(path, "rb")
-  local true_size = file == nil or has_size(file)
+  local true_size = file == nil or has_true_size(file)
   if file then
     file:close()
   end
@@ -85,7 +88,8 @@ end
 
 local GBA_HEADER = 0xC0
 
--- The same tests as GBAIsROM and GBIsROM in libmgba, and a test that the header is complete: mGBA would read past its end.
+-- The same tests as GBAIsROM and GBIsROM in libmgba. In addition, the header must be complete, because mGBA would read
+-- past the end of the file.
 local function is_gba_rom(head)
   if sub(head, 1, 4) == "\127ELF" then
     return is_gba_elf(head)
@@ -101,7 +105,7 @@ local function is_gba_rom(head)
       return true
     end
   end
-  return false -- all seven vectors are branches: the BIOS itself
+  return false -- all seven vectors are branches, so this is the BIOS itself
 end
 
 local GB_LOGOS = { "\xCE\xED\x66\x66", "\x7C\xE7\xC0\x00" }
@@ -125,7 +129,7 @@ local ROM_NAMES = {
   [false] = { gb = true, gbc = true, sgb = true, bin = true },
 }
 
--- Whether a zip's directory, at its end, names a ROM. Its content cannot be checked without unpacking it.
+-- Whether the directory at the end of a zip archive lists a ROM. The ROM itself cannot be checked without unpacking it.
 local function zip_names_rom(tail, names)
   local at = 1
   while true do
@@ -142,7 +146,7 @@ local function zip_names_rom(tail, names)
   end
 end
 
--- Whether there is nothing at this path; if so, also the system's error.
+-- Whether nothing exists at this path. The second result is the system's error.
 function files.is_missing(path)
   local file, problem, code = io.open(path, "rb")
   if file then
@@ -151,8 +155,8 @@ function files.is_missing(path)
   return code == NO_SUCH_FILE, problem
 end
 
--- True if the file is a ROM for the running console: the Game Boy Advance if `advance` is true, else the Game Boy. Otherwise
--- false or nil, and the reason.
+-- Returns true if the file is a ROM for the running console: the Game Boy Advance if `advance` is true, otherwise the
+-- Game Boy. If it is not, returns false or nil, and the reason.
 function files.check_rom(path, advance)
   local file, problem = io.open(path, "rb")
   if not file then
@@ -172,7 +176,7 @@ function files.check_rom(path, advance)
   if sub(head, 1, 4) == "PK\3\4" then
     good = zip_names_rom(tail, ROM_NAMES[advance])
   elseif sub(head, 1, 6) == "7z\xBC\xAF\x27\x1C" then
-    return nil, "what is in a 7z archive cannot be checked before the running game is given up; unpack it first"
+    return nil, "a 7z archive cannot be checked before mGBA closes the running game; unpack the archive first"
   elseif advance then
     good = is_gba_rom(head)
   else
@@ -181,7 +185,7 @@ function files.check_rom(path, advance)
   return good, "it is not a ROM of the running console, the " .. console_name
 end
 
--- Savestates begin with a magic number that names the console; its low byte is a version.
+-- Savestates begin with a magic number that identifies the console; its lowest byte is a version.
 local STATES = {
   [true] = { magic = 0x01000000, size = 0x61000 },
   [false] = { magic = 0x00400000, size = 0x11800 },
@@ -195,17 +199,18 @@ function files.is_state(data, advance)
   return #data >= state.size and unpack("<I4", data) & ~0xFF == state.magic
 end
 
--- Writes a file; returns whether that worked.
+-- Writes a file. Returns whether that worked.
 function files.write(path, bytes)
   local file = io.open(path, "wb")
   local written = file and file:write(bytes)
   return file and file:close() and written ~= nil or false
 end
 
--- Whether a file that mGBA has written exists, can be written, and begins with the given bytes; if not, why.
+-- Whether a file that mGBA has written exists, can be written, and begins with the given bytes. If not, also returns
+-- the reason.
 function files.is_written(path, beginning)
   if package.config:sub(1, 1) == "\\" and find(path, "[\128-\255]") then
-    return true -- Windows: mGBA takes paths as UTF-8, Lua does not
+    return true -- Windows: mGBA takes paths as UTF-8, but Lua does not, so Lua cannot open this file
   end
   local file, problem = io.open(path, "r+b")
   local head = file and file:read(#beginning)

@@ -1,4 +1,4 @@
--- The binary form of requests and replies; docs/protocol.md describes it.
+-- Encodes and decodes binary frames, which are messages and not frames of the game; docs/protocol.md describes them.
 
 local limits = require "limits"
 local operations = require "operations"
@@ -7,11 +7,11 @@ local refusal = require "refusal"
 local byte, pack, sub, unpack = string.byte, string.pack, string.sub, string.unpack
 local printable, by_code, moved_bytes = refusal.printable, operations.by_code, operations.moved_bytes
 
--- The bit of a request's count that means that its addresses are not checked.
+-- If this bit of a request's count is set, the request's addresses are not checked.
 local UNCHECKED = 0x8000
 
 local frames = {
-  -- Kinds of frames.
+  -- The kinds of binary frames.
   REQUEST = 1,
   REPLY = 2,
   CANCEL = 3,
@@ -23,7 +23,7 @@ local frames = {
   TRACE = 9,
 }
 
--- How a result is encoded, by its type: the status 0, a tag and the value.
+-- Encoders of results, by type. They write the status 0, a tag and the value.
 frames.encode = {
   none = function() return "\0\0" end,
   bool = function(value) return value and "\0\2" or "\0\1" end,
@@ -39,27 +39,27 @@ frames.encode = {
   end,
 }
 
--- The result of an operation that was refused.
+-- Encodes the result of an operation that was refused.
 function frames.encode_refusal(status, text)
   return pack("<I1s4", status, printable(text))
 end
 
--- The bytes before a result of this length.
+-- Encodes the part of a result of type `bytes` that precedes its `length` bytes.
 function frames.encode_bytes_head(length)
   return pack("<I2I4", 0x0500, length)
 end
 
--- The part of a reply frame before its results, from their number and encoded size.
+-- Encodes the part of a reply frame that precedes its results. `count` is their number, `size` their encoded size.
 function frames.encode_reply_head(id, frame, count, size)
   return pack("<I4I1I4I4I2", 11 + size, frames.REPLY, id, frame, count)
 end
 
--- A whole reply frame from encoded results, joined.
+-- Encodes a reply frame. `results` are the encoded results, joined.
 function frames.encode_reply(id, frame, count, results)
   return frames.encode_reply_head(id, frame, count, #results) .. results
 end
 
--- The reply frame to a batch whose `advance` ended at this frame, not at the frame that it should have reached.
+-- Corrects the reply to a batch with `advance`, if `advance` ended at `frame` and not at the expected frame.
 function frames.at_frame(reply, frame)
   local front, results = sub(reply, 1, 9), sub(reply, 14)
   if sub(results, -10, -9) == "\0\3" then
@@ -68,7 +68,7 @@ function frames.at_frame(reply, frame)
   return front .. pack("<I4", frame) .. results
 end
 
--- Like `at_frame`, with a refusal in place of the result of `advance`.
+-- Like `at_frame`, but also replaces the result of `advance` with a refusal.
 function frames.with_refusal(reply, frame, status, text)
   local _, _, id, _, count, at = unpack("<I4I1I4I4I2", reply)
   local results = sub(reply, at)
@@ -86,12 +86,13 @@ function frames.encode_goodbye(reason)
   return pack("<I4I1s4", 5 + #reason, frames.GOODBYE, reason)
 end
 
--- A whole event frame from items, joined.
+-- Encodes an event frame. `items` are the encoded items, joined.
 function frames.encode_event(frame, count, items)
   return pack("<I4I1I4I2", 7 + #items, frames.EVENT, frame, count) .. items
 end
 
--- Reads the id of the next request and its name in logs; nil if they cannot be decoded.
+-- Decodes a trace frame. Returns the id of the request that follows and the name of this request in logs; nil if they
+-- cannot be decoded.
 function frames.decode_trace(data, at, stop)
   if stop - at < 9 or stop - at > 8 + limits.trace then
     return nil
@@ -103,8 +104,8 @@ function frames.decode_trace(data, at, stop)
   return id, printable(sub(data, at + 8, stop - 1))
 end
 
--- Reads a request whose id is at `at` and which ends before `stop`; nil if it cannot be decoded. The operations are in
--- the array part, five places each: the operation and up to four arguments.
+-- Decodes a request whose id is at `at` and which ends before `stop`; nil if that is impossible. The array part of the
+-- returned table has five elements for each operation: the operation and up to four arguments.
 function frames.decode_request(data, at, stop, is_keyed)
   if stop - at < 10 then
     return nil

@@ -1,4 +1,5 @@
--- Memory at addresses that an expression computes again at each access, and values that are frozen at such addresses.
+-- Reads and writes memory at addresses that expressions compute, and freezes values there. An expression is evaluated
+-- again for each access. A *frozen value* is written again after each frame.
 
 local code = require "code"
 local emulator = require "emulator"
@@ -14,11 +15,11 @@ local frozen = {}
 
 local all = {} -- the frozen values, in the order in which they were frozen
 
-local function now(value, length, is_write)
+local function current_address(value, length, is_write)
   return code.address(value, emulator.frame(), length, is_write)
 end
 
--- Writes a number or bytes.
+-- Writes 2 or 4 bytes as a number, other lengths byte by byte.
 local function write(address, data)
   if #data == 2 then
     memory.write16(address, (unpack("<I2", data)))
@@ -29,18 +30,18 @@ local function write(address, data)
   end
 end
 
--- Reads bytes at the address that an expression has now. Returns the address and the bytes.
+-- Evaluates an expression to an address, and reads bytes there. Returns the address and the bytes.
 function frozen.read_at(expression, length)
-  local address = now(code.compile(expression, "address"), length)
+  local address = current_address(code.compile(expression, "address"), length)
   return string.pack("<I4", address) .. emu:readRange(address, length)
 end
 
--- Writes bytes at the address that an expression has now. Returns the address.
+-- Evaluates an expression to an address, and writes bytes there. Returns the address.
 function frozen.write_at(expression, data)
   if #data > limits.write then
     refuse(BAD_ARGUMENT, "`data` must be at most %d bytes, not %d; write the rest with further requests", limits.write, #data)
   end
-  local address = now(code.compile(expression, "address"), #data, true)
+  local address = current_address(code.compile(expression, "address"), #data, true)
   write(address, data)
   return address
 end
@@ -53,7 +54,7 @@ local function find(name)
   end
 end
 
--- Freezes a value. It replaces a value with the same name.
+-- Freezes a value. Replaces a frozen value with the same name.
 function frozen.freeze(name, kind, expression, data)
   if #name < 1 or #name > limits.frozen_name then
     refuse(BAD_ARGUMENT, "name has %d bytes; use 1 to %d", #name, limits.frozen_name)
@@ -65,14 +66,14 @@ function frozen.freeze(name, kind, expression, data)
     refuse(refusal.BUSY, "%d values are frozen already, which is the limit; unfreeze one first", #all)
   end
   local address = code.compile(expression, "address")
-  write(now(address, #data, true), data)
+  write(current_address(address, #data, true), data)
   if known then
     table.remove(all, known)
   end
   all[#all + 1] = { name = name, kind = kind, address = address, data = data, games = game.games }
 end
 
--- The name of the first value; nil without any.
+-- The name of the first frozen value; nil if there is no frozen value.
 function frozen.first()
   return all[1] and all[1].name
 end
@@ -91,7 +92,7 @@ function frozen.unfreeze(name)
   return known ~= nil
 end
 
--- The name, the type and the bytes of each.
+-- Returns a list with the name, the type and the bytes of each frozen value.
 function frozen.list()
   local texts = {}
   for _, value in ipairs(all) do
@@ -102,7 +103,7 @@ function frozen.list()
   return texts
 end
 
--- Called after each frame. Writes the values again, and drops those that were frozen in another game.
+-- Called after each frame. Writes all frozen values again, and forgets those that were frozen in another game.
 function frozen.keep()
   if not emu or #all == 0 then
     return
@@ -112,8 +113,8 @@ function frozen.keep()
     if value.games ~= game.games then
       table.remove(all, index)
     else
-      -- If there is no address in this frame, or no memory at the address, nothing is written.
-      local fine, address = pcall(now, value.address, #value.data, true)
+      -- If the expression has no value in this frame, or the console has no memory at the address, nothing is written.
+      local fine, address = pcall(current_address, value.address, #value.data, true)
       if fine then
         write(address, value.data)
       elseif type(address) ~= "table" then

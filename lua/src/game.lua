@@ -1,24 +1,28 @@
--- Detects resets, loaded states and newly loaded games. The script cannot use mGBA's callbacks for this: if a script resets
--- the console in a frame callback, mGBA's `reset` callback ends that frame callback (see `emulator.reset`). Operations report
--- immediately what they do. The frame counter shows everything else.
+-- Detects resets, loaded states and newly loaded games. The script cannot use mGBA's callbacks for this: if a script
+-- resets the console in a frame callback, mGBA's `reset` callback ends that frame callback (see `emulator.reset`).
+-- Operations report immediately what they do. The script detects everything else by the frame counter.
+--
+-- After a reset or a loaded state, the next frame does not follow from the frame before. This is called a *break* in
+-- the order of frames.
 
 local happenings = require "happenings"
 
 local game = {
-  RESET = 1, -- what breaks the order of frames, as watches report it
+  RESET = 1, -- kinds of breaks; watches report these numbers
   STATE = 2,
   GAME = 3,
-  breaks = 0, -- how often the order of frames was broken
-  broken_by = nil, -- what broke it the last time
-  games = 0, -- how often another game was loaded
+  breaks = 0, -- how many breaks there were
+  broken_by = nil, -- the kind of the last break
+  games = 0, -- how many times another game was loaded
 }
 
-local FIRST = 1 -- the highest number that the first frame after a reset may have
+local FIRST = 1 -- after a reset, the number of the first frame is at most this
 local last_frame -- the number of the last frame; nil before the first
 local identity -- identifies the game
-local noted = false -- whether an operation has broken the order since the last frame
+local noted = false -- whether an operation has reported a break since the last frame
 
-local function broken(by)
+-- Counts a break. Reports a reset or a loaded state as an event.
+local function add_break(by)
   game.breaks, game.broken_by = game.breaks + 1, by
   if by == game.RESET then
     happenings.add(happenings.RESET)
@@ -27,7 +31,7 @@ local function broken(by)
   end
 end
 
--- Checks whether the game has changed since the last call. If so, notes it and returns true.
+-- Checks whether another game was loaded since the last call. If so, reports it as an event and returns true.
 function game.check()
   if not emu then
     return false
@@ -42,7 +46,7 @@ function game.check()
   return other
 end
 
--- Like `check`, but after a reset. If the game has changed, that is noted as the reason for the break in the order of frames.
+-- Like `check`, but for use after a reset: if another game was loaded, it becomes the kind of the last break.
 function game.check_break()
   if game.check() then
     game.broken_by = game.GAME
@@ -52,7 +56,7 @@ end
 -- Notes that an operation has reset the console, or loaded a state or a game.
 function game.note(by)
   noted = true
-  broken(by)
+  add_break(by)
 end
 
 -- Like `note`, for an operation that may have loaded a state. Returns whether it did.
@@ -63,13 +67,13 @@ function game.note_state(loaded)
   return loaded
 end
 
--- Notes that a frame was run. If it does not follow the last one, there was a reset (if its number is one of the
--- first) or a loaded state.
+-- Called after each frame. If the frame's number does not follow the last one, there was a reset (if the number is that
+-- of a first frame) or a loaded state.
 function game.advance()
   local frame = emu and emu:currentFrame()
   if last_frame and frame and frame ~= last_frame + 1 then
     if not noted then
-      broken(frame <= FIRST and game.RESET or game.STATE)
+      add_break(frame <= FIRST and game.RESET or game.STATE)
     end
     if frame <= FIRST then
       game.check_break()

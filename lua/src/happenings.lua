@@ -1,4 +1,5 @@
--- Collects what has happened since the last event frame, as items for the next one; docs/protocol.md describes the items.
+-- Collects what happens to the emulator, such as resets, as items for the next event frame; docs/protocol.md describes
+-- the items.
 
 local limits = require "limits"
 
@@ -9,12 +10,12 @@ local happenings = {
   LOCKSTEP_OVER = "\4",
   GAME = "\5",
   STATE = "\6",
-  sent = 0, -- how many items were sent so far; a link that reconnects learns from this number how many it has missed
+  sent = 0, -- how many items were sent so far; a link that reconnects can compute from it how many it has missed
 }
 
 local items, count = {}, 0
 
--- Adds an item. The same item twice in a row is added once.
+-- Adds an item, unless it is equal to the last one.
 function happenings.add(item)
   if count < limits.happenings and items[count] ~= item then
     count = count + 1

@@ -1,17 +1,17 @@
--- Keys held for a number of frames. Time is counted in ticks, the frames that this script has seen, because the emulator's own
--- counter starts again at a reset. Each key has a queue of holds, so the game sees a press for every hold. A key belongs to
--- one hold or one timeline at a time.
+-- A *hold* keeps keys down for a number of frames. Time is counted in ticks, the frames that this script has seen,
+-- because the emulator's own counter starts again at a reset. Each key has a queue of holds, so that the game sees a
+-- separate press for every hold. A key belongs to one hold or one key timeline at a time.
 
 local limits = require "limits"
 local refusal = require "refusal"
 
--- Creates the holds. `press` and `release` take a mask of keys, and move these keys down and up.
+-- Creates the holds. `press` and `release` are functions that press and release a mask of keys.
 local function new(press, release)
   local holds = { tick = 0, waiting = 0 }
-  local owner = {} -- key to the hold that keeps it down, or to the timeline that plays it
-  local free_at = {} -- key to the first tick at which it may be pressed again
-  local queues = {} -- key to the holds that wait for it, in order; a hold of several keys is in several queues
-  local ends = {} -- tick to the holds that end then
+  local owner = {} -- by key: the hold that keeps it down, or the timeline that plays it
+  local free_at = {} -- by key: the first tick at which it may be pressed again
+  local queues = {} -- by key: the holds that wait for it, in order; a hold of several keys is in several queues
+  local ends = {} -- by tick: the holds that end then
   for key = 0, 9 do
     free_at[key] = 0
     queues[key] = { first = 1, last = 0 }
@@ -23,12 +23,13 @@ local function new(press, release)
         owner[key] = hold
       end
     end
-    local stop = holds.tick + hold.frames + 2 -- mGBA-http's count
+    local stop = holds.tick + hold.frames + 2 -- + 2: holds last as long as in mGBA-http
     ends[stop] = ends[stop] or {}
     table.insert(ends[stop], hold)
     press(hold.keys)
   end
 
+  -- Whether a waiting hold can begin: all its keys are free, and it is the first in their queues.
   local function is_next(hold)
     for key = 0, 9 do
       if hold.keys & 1 << key ~= 0 then
@@ -63,18 +64,18 @@ local function new(press, release)
     end
   end
 
-  -- The keys that belong to `whose`.
-  function holds.owned(whose)
+  -- The keys that belong to a hold or a timeline.
+  function holds.owned(holder)
     local keys = 0
     for key = 0, 9 do
-      if owner[key] == whose then
+      if owner[key] == holder then
         keys = keys | 1 << key
       end
     end
     return keys
   end
 
-  -- A timeline takes keys away from the holds that run. Returns the keys that these holds kept down.
+  -- Gives keys to a timeline, and takes them away from running holds. Returns the keys that these holds kept down.
   function holds.take(keys, timeline)
     local kept = 0
     for key = 0, 9 do
@@ -86,16 +87,16 @@ local function new(press, release)
     return kept
   end
 
-  -- A hold or timeline is over: its keys are released, and free from the next frame on.
-  function holds.finish(whose)
-    local keys = holds.owned(whose)
+  -- Ends a hold or a timeline: releases its keys, which can be pressed again from the next frame on.
+  function holds.finish(holder)
+    local keys = holds.owned(holder)
     holds.let_go(keys, 0)
     if keys ~= 0 then
       release(keys)
     end
   end
 
-  -- Holds `keys`, at once or when earlier holds of them have ended, so that the game sees a press for each hold.
+  -- Holds `keys`. If earlier holds use some of them, the new hold waits until they have ended.
   function holds.hold(keys, frames)
     if holds.waiting >= limits.waiting_holds then
       refusal.refuse(refusal.BUSY, "%d holds of keys wait already", holds.waiting)
@@ -115,8 +116,9 @@ local function new(press, release)
     end
   end
 
-  -- A client sets these keys directly, so they are taken from the holds that run. Holds that wait keep waiting. The keys in
-  -- `up` go up in this frame: if a hold pressed them again in the same frame, the game would never see them up.
+  -- Called when a client sets these keys directly. Takes them away from running holds; waiting holds keep waiting. The
+  -- keys in `up` are released in this frame, so no hold may press them before the next one: otherwise the game would
+  -- not see the release.
   function holds.let_go(keys, up)
     for key = 0, 9 do
       local owned = keys & 1 << key ~= 0 and owner[key]
@@ -159,7 +161,7 @@ local function new(press, release)
     return any
   end
 
-  -- The keys that a hold keeps down, or that belong to a timeline.
+  -- The keys that belong to any hold or timeline.
   function holds.down()
     local keys = 0
     for key in pairs(owner) do

@@ -1,5 +1,5 @@
--- The bytes of a connection that have arrived but were not used yet. They are joined only when a message is complete, so the
--- cost of a large message depends on its size and not on the number of its pieces.
+-- The bytes of a connection that have arrived but were not used yet. They are joined only when a message is complete,
+-- so the cost of a large message depends on its size and not on the number of its pieces.
 
 local limits = require "limits"
 
@@ -11,13 +11,13 @@ local inbox = {}
 
 function inbox.new()
   return {
-    data = "", -- used from `at` on
+    data = "", -- the oldest of these bytes, from index `at` on
     at = 1,
-    pieces = {}, -- what arrived after `data`
-    count = 0,
-    size = 0, -- the total number of bytes that are not used yet
-    needed = 4, -- binary: how many bytes the next whole frame has at least
-    ended = false, -- text: whether there may be a whole message
+    pieces = {}, -- the bytes that arrived after `data`
+    count = 0, -- how many pieces there are
+    size = 0, -- how many bytes are not used yet, in total
+    needed = 4, -- for binary frames: how many bytes the next whole frame has at least
+    ended = false, -- for text messages: whether the inbox may hold a whole message
   }
 end
 
@@ -29,6 +29,8 @@ function inbox.push(box, chunk)
     return
   end
   box.size = box.size + #chunk
+  -- The end marker may begin in the old bytes and end in the new ones. `seam` is the part around the border between
+  -- them.
   local pieces, count = box.pieces, box.count
   local tail = box.tail
   if count == 0 then
@@ -52,8 +54,8 @@ local function join(box)
   box.at, box.pieces, box.count = 1, {}, 0
 end
 
--- The first bytes of a stream from which nothing was taken yet: all bytes that have arrived, or enough to recognise the
--- protocol.
+-- The first bytes of a connection from which nothing was taken yet: all bytes that have arrived, or at least enough to
+-- recognise the protocol.
 function inbox.beginning(box)
   if box.count > 0 and #box.data <= limits.small_read then
     join(box)
@@ -85,8 +87,8 @@ function inbox.next_message(box)
   return sub(box.data, start, first - 1)
 end
 
--- Returns where the next complete binary frame begins, after its length, and where it ends; nil if it is not complete
--- yet, false if its length is impossible.
+-- Returns the position of the next complete binary frame, after its length field, and the position after its end.
+-- Returns nil if the frame is not complete yet, and false if its length is not allowed.
 function inbox.next_frame(box)
   if box.size < box.needed then
     return nil

@@ -1,9 +1,10 @@
--- Remembers replies by the idempotency keys that callers choose. A caller can repeat a request with its key even after its
--- session is lost: a bridge that was killed and started again, or a client that never got the reply.
+-- Remembers replies under the idempotency keys that callers choose. With its key, a caller can safely repeat a request
+-- even after the session is lost. This helps a bridge that was killed and started again, and a client that never got
+-- the reply.
 --
--- A key is never forgotten before its time. When there are too many keys, requests with new keys are refused. When the replies
--- become too large in total, the oldest replies are dropped but their keys are kept, so that a repeat is refused and not
--- performed again. The embedded core has the same rules.
+-- A key is remembered for its full time. When there are too many keys, requests with new keys are refused. When the
+-- replies become too large in total, the oldest replies are dropped but their keys are kept, so that a repeat is
+-- refused and not performed again. The embedded core has the same rules.
 
 local limits = require "limits"
 local refusal = require "refusal"
@@ -11,7 +12,7 @@ local stopwatch = require "stopwatch"
 
 local pack, sub, unpack = string.pack, string.sub, string.unpack
 
--- The words are those of crates/protocol/src/error.rs.
+-- These texts are the same as in crates/protocol/src/error.rs.
 local USED = "the key was used for another request; choose a new one"
 local DROPPED = "it was done before, and its reply is not kept any more"
 local FULL = "the emulator remembers as many keys as it can, each for 10 minutes; send the request again later, or without a "
@@ -19,22 +20,25 @@ local FULL = "the emulator remembers as many keys as it can, each for 10 minutes
 
 local UNDER_WAY = "the frames of the request with this key have not run yet; send it again when they have run"
 
-local SMALL = 64 -- bytes up to which the operations of a request are kept as they are, not as a hash
+local SMALL = 64 -- batches of at most this many bytes are kept as they are, larger ones as a hash
 local MULTIPLIER = 0x9E3779B97F4A7C15
 
 local keyed = {}
 
-local digests, replies = {}, {} -- by key: the operations of the request or their hash, and the reply
+local digests, replies = {}, {} -- by key: the batch or its hash, and the reply
 local under_way = {} -- the keys whose reply is not final yet
-local order, times = {}, {} -- the keys in the order they were done, and when, from `first` to `last`
+-- The keys in the order in which their requests were performed, and the times of that. The indices are `first` to
+-- `last`.
+local order, times = {}, {}
 local first, last = 1, 0
-local whole = 1 -- the first in `order` whose reply was not dropped
+local whole = 1 -- the index in `order` of the first key whose reply was not dropped
 local bytes = 0 -- of all replies that are kept
 
+-- Used only without a monotonic clock.
 local elapsed, seen = 0, os.time()
 
--- A count of seconds that does not jump when the system's time is changed. If the machine has no clock but the system's, the
--- count only ignores that the time is set back.
+-- Returns a count of seconds that does not jump when the system's time is changed. Without a monotonic clock, only
+-- changes to an earlier time are ignored.
 local function seconds()
   local measured = stopwatch.seconds()
   if measured then
@@ -46,7 +50,8 @@ local function seconds()
   return elapsed
 end
 
--- What is compared to find out whether two batches are equal: all bytes of a small batch, a hash of a large one.
+-- Returns what is compared to find out whether two batches are equal: all bytes of a small batch, a hash of a large
+-- one.
 local function digest(batch)
   local length = #batch
   if length <= SMALL then
@@ -73,7 +78,7 @@ local function drop(key)
   replies[key] = nil
 end
 
--- Forgets the keys that have been remembered for long enough.
+-- Forgets the keys that were remembered for their full time.
 local function expire(now)
   while first <= last and now - times[first] >= limits.keyed_seconds do
     local key = order[first]
@@ -84,8 +89,8 @@ local function expire(now)
   whole = math.max(whole, first)
 end
 
--- The reply that a batch got under a key, changed to request `id`; nil if the key is new. If the batch cannot be performed
--- under this key: nil, a status and a text.
+-- Returns the remembered reply to a batch with this key, with `id` as the request's id; nil if the key is new. If the
+-- batch cannot be performed with this key, returns nil, a status and a text.
 function keyed.recall(key, batch, id)
   expire(seconds())
   local known = digests[key]
@@ -114,7 +119,8 @@ local function drop_oldest_replies()
   end
 end
 
--- Keeps the reply to a batch with a new key. If it `is_under_way`, the reply is temporary until `replace` sets the final one.
+-- Remembers the reply to a batch with a new key. If `is_under_way`, the reply is temporary until `replace` sets the
+-- final one.
 function keyed.remember(key, batch, reply, is_under_way)
   last = last + 1
   order[last], times[last] = key, seconds()
@@ -123,7 +129,7 @@ function keyed.remember(key, batch, reply, is_under_way)
   drop_oldest_replies()
 end
 
--- Replaces a temporary reply by the final one.
+-- Replaces a temporary reply with the final one.
 function keyed.replace(key, reply)
   under_way[key] = nil
   if replies[key] then

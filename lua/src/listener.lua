@@ -11,10 +11,10 @@ local listener = {
   socket = nil, -- nil while it does not listen
 }
 
-local retry_tick -- when to try again to listen; nil at first
+local retry_tick -- when to try again to listen; nil before the first attempt
 
 local function try_to_listen(address, port)
-  local candidate = socket.tcp()._s -- the bare socket: mGBA would poll its wrapper by a callback
+  local candidate = socket.tcp()._s -- the bare socket: mGBA polls its wrapper in a callback
   local code = candidate:open(address, port)
   if code == 0 then
     code = candidate:listen(limits.backlog)
@@ -40,7 +40,7 @@ function listener.listen(address, port)
   retry_tick = ticks.now + ticks.per_second
 end
 
--- Tries again to listen, a second after the last attempt.
+-- Tries again to listen, if the last attempt failed a second ago.
 function listener.retry(address, port)
   if not listener.socket and ticks.now >= retry_tick then
     listener.listen(address, port)

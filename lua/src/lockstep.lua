@@ -1,31 +1,36 @@
--- Lockstep: each frame waits until a client asks for it. mGBA's Lua cannot run frames; it can only keep mGBA from running the
--- next one. So the script counts the frames that clients have asked for, and stays in its frame callback while none is left.
+-- Lockstep: each frame waits until a client asks for it. mGBA's Lua cannot run frames; it can only keep mGBA from
+-- running the next one. So the script counts the frames that clients have asked for. When all of them have run, it
+-- stays in its frame callback until a client asks for more.
 
 local happenings = require "happenings"
 local log = require "log"
 
 local lockstep = {
   on = false,
-  driven = 0, -- how many runs need frames; while there are any, no frame waits
+  driven = 0, -- how many runs (runs.lua) were begun in lockstep; until they end, frames do not wait
   LONGEST = 60, -- seconds that a frame waits at most: otherwise a busy client could freeze mGBA's window
   GONE = 1, -- lockstep ends when the link that began it has had no connection for this many seconds
-  SILENT = 1.75, -- the same if the link has a connection with a heartbeat, but no byte has arrived on it
+  SILENT = 1.75, -- or when that link has sent pings, and then nothing for this many seconds
 }
 
-local MOST = 0.25 -- at most this many seconds between two checks count as silence
+local MOST = 0.25 -- time between two checks counts as silence only up to this many seconds
 
 local timeout = 0 -- seconds
-local owner -- the session of the link that began it
+local owner -- the session of the link that began lockstep
 local unheard = 0 -- seconds that a frame has waited without a byte from the owner
-local wanted, done = 0, 0 -- frames that were asked for, and those of them that were run
-local goals = {} -- by session: how many `frames` it asked for last, and the value of `wanted` at the `last` of them
-local cut = {} -- by session: how many frames it asked for and how many were run, if lockstep ended before the last of them
-local now, asked = 0, 0 -- seconds that this frame has waited until now, and until a client asked last
-local any = false -- whether a client has asked since the last check
+local wanted, done = 0, 0 -- how many frames were asked for, and how many of them have run
+-- By session: how many `frames` its last `advance` asked for, and the value of `done` after the `last` of them.
+local goals = {}
+-- By session, if lockstep ended before the last frame that it had asked for: how many frames its last `advance` had
+-- asked for, and how many of them have run.
+local cut = {}
+-- How many seconds the current frame has waited, and how many it had waited at the last request of a client.
+local waited, asked = 0, 0
+local any = false -- whether a client has sent a request since the last check
 
--- Begins lockstep for a link's session, or changes its time-out.
+-- Begins lockstep for a link's session, or changes its time-out: the seconds without a request after which it ends.
 function lockstep.begin(session, seconds)
-  lockstep.on, owner, unheard, timeout, asked = true, session, 0, seconds, now
+  lockstep.on, owner, unheard, timeout, asked = true, session, 0, seconds, waited
 end
 
 -- Ends lockstep. mGBA then runs the remaining frames at its own speed.
@@ -38,19 +43,20 @@ function lockstep.stop()
   lockstep.on, owner, wanted, done, goals = false, nil, 0, 0, {}
 end
 
--- Notes that a client has asked for something. Messages that links send by themselves, such as pings, do not count.
+-- Notes that a client has sent a request. Messages that links send by themselves, such as pings, do not count.
 function lockstep.ask()
   any = true
 end
 
--- Adds frames that a session asks for. Returns how many are still to run in total.
+-- Adds frames that a session asks for. Returns how many frames have to run until the last of them.
 function lockstep.advance(session, frames)
   wanted = wanted + frames
   goals[session] = { last = wanted, frames = frames }
   return wanted - done
 end
 
--- How many of the frames that a session has asked for are still to run. Its next requests wait for them.
+-- How many frames have to run until the last frame that a session has asked for. The session's next requests wait for
+-- it.
 function lockstep.ahead(session)
   local goal = goals[session]
   if not goal then
@@ -62,8 +68,8 @@ function lockstep.ahead(session)
   return goal.last - done
 end
 
--- If lockstep ended before the last frame that a session had asked for: how many of its frames were run, and how many it had
--- asked for. Otherwise nil. A second call returns nil.
+-- If lockstep ended before the last frame that a session had asked for, returns how many of its frames have run, and
+-- how many it had asked for. Otherwise, and if it is called again, returns nil.
 function lockstep.take_cut(session)
   local found = cut[session]
   if not found then
@@ -87,7 +93,7 @@ end
 local function finish(reason)
   lockstep.stop()
   happenings.add(happenings.LOCKSTEP_OVER)
-  log.warn("lockstep is over: %s; a frame has waited for %.1f s", reason, now)
+  log.warn("lockstep is over: %s; a frame has waited for %.1f s", reason, waited)
   return false
 end
 
@@ -96,23 +102,23 @@ function lockstep.waits(passed)
   if not lockstep.on or wanted > done or lockstep.driven > 0 then
     return false
   end
-  now = now + passed
+  waited = waited + passed
   if any then
-    asked, any = now, false
+    asked, any = waited, false
   end
   if is_abandoned(passed) then
     return finish("the link that began it is gone")
-  elseif now - asked >= timeout then
-    return finish("nothing was asked for its time-out")
-  elseif now >= lockstep.LONGEST then
+  elseif waited - asked >= timeout then
+    return finish("no client sent a request during its time-out")
+  elseif waited >= lockstep.LONGEST then
     return finish("no frame was asked for")
   end
   return true
 end
 
--- Notes that a frame runs now.
+-- Called when the current frame stops waiting and runs.
 function lockstep.run()
-  now, asked, any = 0, 0, false
+  waited, asked, any = 0, 0, false
   if wanted > done then
     done = done + 1
   end

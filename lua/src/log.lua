@@ -1,4 +1,4 @@
--- Lines in mGBA's script console.
+-- Writes lines to mGBA's script console, but not more than `limits.log_lines` in a second.
 
 local limits = require "limits"
 
@@ -10,7 +10,7 @@ local log = {}
 local threshold = LEVELS.info
 local second, lines = 0, 0
 
--- Shows lines of this level and above; false if there is no such level.
+-- Sets the level: lines of this level and above are shown. Returns false if there is no such level.
 function log.set_level(name)
   threshold = LEVELS[name] or threshold
   return LEVELS[name] ~= nil

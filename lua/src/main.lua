@@ -1,11 +1,12 @@
--- Reads the settings and starts the script. The script may be loaded again while it runs.
+-- Reads the settings and starts the script. The user may load the script again while it runs.
 
 local log = require "log"
 local operations = require "operations"
 local server = require "server"
 local version = require "version"
 
--- The script's only global: first the user's settings, afterwards the values that this script offers to other scripts.
+-- The script's only global. Before the script is loaded, this table holds the user's settings. The script then adds
+-- values for other scripts.
 local public = type(framewire) == "table" and framewire or {}
 framewire = public
 
@@ -30,27 +31,28 @@ end
 local function read_settings()
   local level = tostring(setting("log_level")):lower()
   if not log.set_level(level) then
-    log.error("log_level is debug, info, warn, error or none, not %q; it stays info", level)
+    log.error("log_level must be debug, info, warn, error or none, not %q; it stays info", level)
   end
   local allowed = tostring(setting("allow_script")):lower()
   operations.scripts.allowed = allowed == "true" or allowed == "1"
   if not operations.scripts.allowed and allowed ~= "false" and allowed ~= "0" then
-    log.error("allow_script is true or false, not %q; it stays false", allowed)
+    log.error("allow_script must be true or false, not %q; it stays false", allowed)
   end
   server.address = tostring(setting("address"))
   server.port = math.tointeger(tonumber(setting("port")))
   if not server.port or server.port < 1 or server.port > 65535 then
-    log.error("port is a number from 1 to 65535, not %q; it stays %d", tostring(setting("port")), SETTINGS.port)
+    log.error("port must be a number from 1 to 65535, not %q; it stays %d", tostring(setting("port")), SETTINGS.port)
     server.port = SETTINGS.port
   end
 end
 
--- One callback is added to mGBA and never removed; it runs the copy of this script that was loaded last. The functions are kept
--- where a copy that is loaded later finds them, even if the user has changed the global.
+-- Adds one callback to mGBA, which is never removed. It calls the functions of the copy of this script that was loaded
+-- last. `package.loaded` holds these functions, so a later copy finds them even if the user has changed the global.
 local function start()
   local loaded = package.loaded.framewire or {}
   package.loaded.framewire = loaded
-  -- If this fails, it is tried again: mGBA 0.10 with OpenGL may load a script while the callback of the previous copy runs.
+  -- If stopping the previous copy fails, tries once more: mGBA 0.10 with OpenGL may load a script while the callback of
+  -- the previous copy runs.
   if loaded.stop and not pcall(loaded.stop, "the script is loaded again") then
     pcall(loaded.stop, "the script is loaded again")
   end

@@ -1,8 +1,9 @@
--- Memory: which memory the console has, and how numbers are read and written. crates/protocol/src/access.rs has the same rules.
+-- Memory: which memory the console has, and how numbers are read and written. crates/protocol/src/access.rs has the
+-- same rules.
 --
--- A number consists of the bytes from its address on. At an aligned address it is a single access by mGBA. At any other
--- address the script puts it together from single bytes, because mGBA rotates unaligned values or drops the lowest bits of
--- the address.
+-- A number consists of the bytes from its address on, lowest byte first. If its address is aligned, mGBA reads or
+-- writes it in a single access. Otherwise, the script reads or writes it byte by byte, because mGBA rotates unaligned
+-- values or ignores the lowest bits of the address.
 
 local cartridgeram = require "cartridgeram"
 local refusal = require "refusal"
@@ -13,12 +14,12 @@ local refuse, sentence = refusal.refuse, refusal.sentence
 local BAD_ARGUMENT, UNSUPPORTED = refusal.BAD_ARGUMENT, refusal.UNSUPPORTED
 
 local memory = {
-  rom_writes = 0, -- how often the ROM in memory was patched
+  rom_writes = 0, -- how many times a client has written to the ROM in memory
 }
 
 local GAME_BOY_ADVANCE = 0
 
--- Ranges of the bus, each with its first address and the one after its last.
+-- The parts of the bus that have memory. Each range has its first address and the address after its last.
 local BUS = {
   [true] = { -- the Game Boy Advance
     name = "Game Boy Advance",
@@ -28,18 +29,18 @@ local BUS = {
   },
   [false] = { name = "Game Boy", { 0, 0x10000 }, writable = { { 0, 0x10000 } } },
 }
--- From this address on, numbers on the bus are put together from bytes: the memory for saves has an 8-bit bus.
+-- From this address on, numbers on the bus are read and written byte by byte: the memory for saves has an 8-bit bus.
 local SAVE = 0x0E000000
--- Video memory. Single bytes cannot be written to it.
+-- The range of the video memory, which accepts no single bytes.
 local VIDEO, PAST_VIDEO = 0x05000000, 0x08000000
 local ROM_DOMAINS = { cart0 = true, cart1 = true, cart2 = true }
 local VIDEO_DOMAINS = { palette = true, vram = true, oam = true }
 
--- Facts about the console, which are kept until the next frame.
+-- What is known about the console and its domains. It is forgotten in each frame.
 local advance
 local domains, sizes = {}, {}
 
--- Forgets these facts, because another game may have been loaded.
+-- Forgets what is known about the console, because another game may have been loaded.
 function memory.forget()
   advance = nil
   domains, sizes = {}, {}
@@ -53,20 +54,20 @@ local function is_advance()
   return advance
 end
 
-local function lies_in(stretches, address, length)
-  for index = 1, #stretches do
-    local stretch = stretches[index]
-    if address >= stretch[1] and address < stretch[2] and address + length <= stretch[2] then
+local function lies_in(ranges, address, length)
+  for index = 1, #ranges do
+    local range = ranges[index]
+    if address >= range[1] and address < range[2] and address + length <= range[2] then
       return true
     end
   end
   return false
 end
 
-local function accepted(stretches)
+local function accepted(ranges)
   local texts = {}
-  for index, stretch in ipairs(stretches) do
-    texts[index] = format("%#x to %#x", stretch[1], stretch[2] - 1)
+  for index, range in ipairs(ranges) do
+    texts[index] = format("%#x to %#x", range[1], range[2] - 1)
   end
   return (concat(texts, ", "):gsub("^0 ", "0x0 "))
 end
@@ -80,7 +81,7 @@ function memory.has_bus(address, length)
   return lies_in(BUS[is_advance()], address, length)
 end
 
--- Raises a refusal unless the bus has these bytes and, if `is_write`, they can be written.
+-- Raises a refusal unless the bus has these bytes and, if `change`, they can be written.
 function memory.check_bus(address, length, change)
   local bus = BUS[is_advance()]
   if not lies_in(bus, address, length) then
@@ -96,21 +97,21 @@ function memory.check_bus(address, length, change)
   end
 end
 
--- mGBA's domain of this name, with its bugs worked around; nil if there is no such domain.
+-- Returns mGBA's domain of this name, or a replacement that works around mGBA's bugs; nil if there is no such domain.
 function memory.find(name)
   local found = domains[name]
   if found == nil then
     found = emu.memory[name]
-    local better = name == "vram" and videoram or name == "sram" and cartridgeram
-    if found and better and not is_advance() then
-      found = better.new(found)
+    local replacement = name == "vram" and videoram or name == "sram" and cartridgeram
+    if found and replacement and not is_advance() then
+      found = replacement.new(found)
     end
     domains[name] = found or false
   end
   return found or nil
 end
 
--- The domain of this name, or a refusal.
+-- Like `find`, but raises a refusal if there is no such domain.
 function memory.domain(name)
   local found = memory.find(name)
   if found then
@@ -124,7 +125,8 @@ function memory.domain(name)
   refuse(BAD_ARGUMENT, "unknown memory domain %q; this console has %s", sentence(name), concat(names, ", "))
 end
 
--- How many bytes a domain has. Before 0.10.2, mGBA returns the size of the largest cartridge for the ROM of any Game Boy game.
+-- How many bytes a domain has. For the ROM of a Game Boy game, mGBA before 0.10.2 returns the size of the largest
+-- cartridge.
 function memory.size(name)
   local size = sizes[name]
   if not size then
@@ -135,7 +137,7 @@ function memory.size(name)
   return size
 end
 
--- Raises a refusal unless a domain has these bytes and, if `is_write`, they can be written.
+-- Raises a refusal unless a domain has these bytes and, if `change`, they can be written.
 function memory.check_domain(name, offset, length, change)
   local found, size = memory.domain(name), memory.size(name)
   if offset >= size or offset + length > size then
@@ -180,13 +182,13 @@ local function write_byte(address, value)
     emu:write8(address, value)
     return
   end
-  -- Writes two bytes at once: the new one and its neighbour.
+  -- Writes two bytes at once: the new one, and its neighbour unchanged.
   local even, shift = address & ~1, 8 * (address & 1)
   emu:write16(even, emu:read16(even) & ~(0xFF << shift) | value << shift)
 end
 memory.write8 = write_byte
 
--- Writes a number of several bytes, lowest first, by a function that writes one.
+-- Writes a number of `count` bytes, lowest byte first. The function `write` writes one byte.
 local function write_bytes(write, address, count, value)
   for index = 0, count - 1 do
     write(address + index & 0xFFFFFFFF, value >> 8 * index & 0xFF)
@@ -239,7 +241,7 @@ function memory.domain_read32(name, offset)
   return (unpack("<I4", found:readRange(offset, 4)))
 end
 
--- Writes a number of several bytes to a domain.
+-- Writes a number of `count` bytes to a domain.
 local function domain_write(name, offset, count, value)
   local found = memory.domain(name)
   if ROM_DOMAINS[name] then
@@ -247,7 +249,7 @@ local function domain_write(name, offset, count, value)
   end
   if is_advance() then
     if VIDEO_DOMAINS[name] then
-      -- In domains, mGBA writes no single bytes to video memory.
+      -- mGBA cannot write single bytes to a domain of video memory, so the script writes on the bus instead.
       local address = found:base() + offset % found:size()
       local write = count == 1 and memory.write8 or count == 2 and memory.write16 or memory.write32
       write(address, value)

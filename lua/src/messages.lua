@@ -1,4 +1,4 @@
--- mGBA-http's text messages. Most of them stand for one operation.
+-- Answers mGBA-http's text messages. Most of them perform one operation.
 
 local arguments = require "arguments"
 local inbox = require "inbox"
@@ -17,10 +17,10 @@ local types, attempt, moved_bytes = arguments.types, operations.attempt, operati
 local SUCCESS, ERROR = "<|SUCCESS|>", "<|ERROR|>"
 local END = inbox.END
 
--- Messages that are not operations.
+-- Messages that perform no operation.
 local ABOUT_CONNECTION = { ["framewire.version"] = true, ["framewire.hello"] = true }
 
--- A result as text, by its type.
+-- Converters of results to text, by the type of the result.
 local WRITE = {
   none = function() return SUCCESS end,
   bool = function(value) return value and "true" or "false" end,
@@ -32,8 +32,9 @@ local WRITE = {
 
 local messages = {} -- by key
 
--- Defines a text message: the operation it stands for and, where they differ from the operation's, its arguments and
--- how the result is written. `last` is an argument of the operation that the message does not carry.
+-- Defines the text message `key`, which performs the operation `name`. `takes` and `write` are given if they differ
+-- from the operation's: the arguments of the message, and the function that converts the result to text. `last` is the
+-- value of an argument that the operation has, but the message does not.
 local function message(key, name, takes, last, write)
   local op = operations.by_name[name]
   local specs = op.arguments
@@ -43,7 +44,7 @@ local function message(key, name, takes, last, write)
       table.insert(specs, arguments.new(argument, kind))
     end
   end
-  local free -- the argument that may hold commas
+  local free -- the index of the argument that may contain commas
   for index, spec in ipairs(specs) do
     free = spec.kind.free and index or free
   end
@@ -56,7 +57,7 @@ for name, op in pairs(operations.by_name) do
   end
 end
 
--- The flags of states, where a message leaves them out.
+-- The flags of savestates, for messages without them.
 local DEFAULT_FLAGS = { ["core.saveState"] = 31, ["core.loadState"] = 29 }
 for key, entry in pairs(messages) do
   local last = entry.specs[#entry.specs]
@@ -85,7 +86,7 @@ message("mgba-http.button.holdMany", "hold_keys", "buttons:buttons duration:u32"
 
 message("framewire.echo", "echo", "text:text", nil, arguments.as_it_is)
 
--- Reads one argument from its text. If the text is nil or only white space, the argument has its default.
+-- Reads one argument from its text. If the text is nil or only white space, returns the argument's default.
 local function read_argument(spec, text)
   local kind = spec.kind
   if not kind.free and (not text or not find(text, "%S")) then
@@ -99,7 +100,8 @@ local function read_argument(spec, text)
   return value
 end
 
--- Reads the arguments after a text that may contain commas: from the right, as long as each can be read as its type.
+-- Reads the arguments of a message of which the argument at index `free` may contain commas. Reads those after it from
+-- the right, as long as each can be read as its type.
 local function read_from_right(specs, free, rest, values)
   for index = #specs, free + 1, -1 do
     local spec = specs[index]
@@ -140,7 +142,8 @@ local function read_from_left(specs, rest, values)
   end
 end
 
--- The operation's arguments from what follows a message's key and comma. Raises a refusal.
+-- Reads the operation's arguments from `rest`, the text after a message's key and comma. Raises a refusal if they are
+-- wrong.
 local function read_arguments(entry, rest)
   local specs = entry.specs
   local values = { nil, nil, nil }
@@ -153,7 +156,7 @@ local function read_arguments(entry, rest)
     values[#specs + 1] = entry.last
   end
   if entry.op.moved_at == #specs and type(values[#specs]) == "number" and values[#specs] > limits.text_range then
-    refuse(BAD_ARGUMENT, "`length` must be at most %d in a text message, not %d; ask for less at once, or by a link's frames",
+    refuse(BAD_ARGUMENT, "`length` must be at most %d in a text message, not %d; read less or use a binary connection",
       limits.text_range, values[#specs])
   end
   return values[1], values[2], values[3]
@@ -165,14 +168,15 @@ local function perform(entry, key, a, b, c)
     return entry.write(result)
   end
   log.warn("%s: %s", key, problem)
-  -- mGBA-http's answer when an operation was tried and failed; its clients get no reasons.
+  -- If an operation that returns a boolean was tried and failed, mGBA-http answers `false`. Its clients get no reasons.
   local failed = result == refusal.FAILED or result == refusal.NOT_FOUND
   return failed and entry.op.result == "bool" and "false" or ERROR
 end
 
-local TEXT_COST = 4 -- a byte takes longer as hexadecimal digits
+-- A byte of memory in a text message counts as this many bytes, because hexadecimal digits take longer.
+local TEXT_COST = 4
 
--- The reply to a message, both without their end marker. Nil if the message has to wait for another frame.
+-- Returns the reply to a message, both without their end marker; nil if the message has to wait for a later frame.
 local function answer(text)
   local comma = find(text, ",", 1, true)
   local key = comma and sub(text, 1, comma - 1) or text
@@ -197,10 +201,10 @@ local function answer(text)
   return throttle.run(moved, perform, entry, key, a, b, c)
 end
 
-local LONGEST_KEY = 64 -- characters; known keys are shorter
+local LONGEST_KEY = 64 -- characters; all known keys are shorter
 
--- Whether a connection begins with a known message: true, false, or nil if too little has arrived. The second
--- result is true if it is a message with an unknown key.
+-- Whether a connection begins with a known message: true, false, or nil if too few bytes have arrived to say so. The
+-- second result is true if it begins with a message whose key is unknown.
 local function begins_known(bytes)
   local key, rest = bytes:match("^%s*([%w._-]*)(.*)$")
   local first_end = sub(rest, 1, #END)

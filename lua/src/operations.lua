@@ -18,8 +18,10 @@ local holds, timelines = emulator.holds, emulator.timelines
 local refuse, UNSUPPORTED = refusal.refuse, refusal.UNSUPPORTED
 local unpack = string.unpack
 
-local run = {} -- by operation: gets the arguments and returns the result, or raises a refusal
-local check = {} -- by operation: gets the arguments and raises a refusal if it would touch memory that is not there
+local run = {} -- by operation: a function that gets the arguments and returns the result, or raises a refusal
+-- By operation: a function that gets the arguments, and raises a refusal if the operation would access memory that does
+-- not exist.
+local check = {}
 
 run.echo = arguments.as_it_is
 
@@ -27,7 +29,7 @@ function run.current_frame() return emu:currentFrame() end
 function run.frame_cycles() return emu:frameCycles() end
 function run.frequency() return emu:frequency() end
 function run.game_code() return emu:getGameCode() end
--- A Game Boy game's title has 16 characters. In later games the last one is a flag instead: 0x80 or 0xC0 for colour.
+-- A Game Boy game's title has 16 characters. In later games, the last one is a flag instead: 0x80 or 0xC0 for colour.
 function run.game_title()
   local title = emu:getGameTitle()
   return title and #title == 16 and title:gsub("[\x80-\xff]$", "") or title
@@ -61,7 +63,7 @@ run.write32, check.write32 = memory.write32, on_bus(4, true)
 function run.read_range(address, length) return emu:readRange(address, length) end
 check.read_range = memory.check_bus
 
--- Each byte needs its own call to mGBA, so more bytes would freeze mGBA for seconds.
+-- Limits the length of a write. Each byte needs its own call to mGBA, so more bytes would freeze mGBA for seconds.
 local function check_size(data)
   if #data > limits.write then
     refuse(refusal.BAD_ARGUMENT, "`data` must be at most %d bytes, not %d; write the rest with further requests",
@@ -175,7 +177,7 @@ function run.console_log(text) console:log(text) end
 function run.console_warn(text) console:warn(text) end
 function run.console_error(text) console:error(text) end
 
--- Recordings watch the keys.
+-- The flag of a watch of keys, which recordings use.
 local WATCH_KEYS = 1
 
 function run.watch(client, id, every, flags, ranges)
@@ -188,7 +190,8 @@ function run.watch(client, id, every, flags, ranges)
 end
 run.unwatch = watches.unwatch
 
--- requests.lua performs `run`, because the operations after it in a batch have to wait.
+-- requests.lua implements `run`, because the operations after it in a batch have to wait. This function is for text
+-- messages.
 function run.run() refuse(UNSUPPORTED, "`run` needs a binary connection: send framewire.hello first") end
 function run.evaluate(expressions) return code.evaluate(expressions, emulator.frame()) end
 run.read_at, run.write_at = frozen.read_at, frozen.write_at
@@ -215,7 +218,7 @@ run.sensors, run.set_sensor = no_sensors, no_sensors
 run.layers, run.set_layer = no_layers, no_layers
 function run.rewind() refuse(UNSUPPORTED, "mGBA's Lua keeps no history; use snapshots, or hold the window's key for rewind") end
 
--- Whether clients may send code; a setting.
+-- `allowed` is a setting: whether clients may send code.
 local scripts = { allowed = false }
 
 function run.script(source)
@@ -241,12 +244,14 @@ end
 local NEEDS_NO_GAME = set("echo", "cycles", "pause", "resume", "set_speed", "console_log", "console_warn", "console_error",
   "cheats", "add_cheat", "load_cheats", "enable_cheat", "remove_cheat", "sensors", "set_sensor", "layers", "set_layer",
   "rewind", "script")
-local LINKED = set("advance", "lockstep", "watch", "unwatch") -- for links only: `run` gets the connection first
-local LAST = set("advance") -- must be the last of its batch
--- The argument that says how many bytes an operation moves.
+-- Operations only for links. Their functions in `run` get the link's connection as the first argument.
+local LINKED = set("advance", "lockstep", "watch", "unwatch")
+local LAST = set("advance") -- must be the last operation of its batch
+-- The index of the argument that says how many bytes an operation moves, that is, reads or writes.
 local MOVED = { read_range = 2, domain_read_range = 3, write_range = 2, read_at = 2, write_at = 2 }
 
--- Checks the arguments, because their binary form can hold values that are not accepted, and performs the operation.
+-- Returns a function that first checks the arguments of an operation, and then performs it. The binary form of these
+-- arguments can hold values that are not accepted.
 local function checked(op, perform)
   local before = op.linked and 1 or 0
   return function(...)
@@ -262,7 +267,7 @@ local by_code, by_name = {}, {}
 for _, row in ipairs(optable) do
   local name = row.name
   local op = { code = row.code, name = name, change = row.change, result = row.result, format = row.format }
-  op.message = row.message -- mGBA-http's, which takes the same arguments
+  op.message = row.message -- mGBA-http's message with the same arguments, or nil
   op.game = not NEEDS_NO_GAME[name]
   op.linked, op.is_last, op.moved_at = LINKED[name] or false, LAST[name] or false, MOVED[name]
   op.run, op.check = assert(run[name], name), check[name]
@@ -278,9 +283,12 @@ for _, row in ipairs(optable) do
   by_code[op.code], by_name[name] = op, op
 end
 
-local WRITE_COST = 64 -- each byte is written by its own call, but one call reads many
+-- A byte that is written counts as this many bytes: each is written by its own call to mGBA, but one call reads many
+-- bytes.
+local WRITE_COST = 64
 
--- How many bytes of memory an operation with these arguments moves, counted as bytes that could be read in the same time.
+-- How many bytes of memory an operation with these arguments moves. For writes, this is the number of bytes that could
+-- be read in the same time.
 local function moved_bytes(op, a, b, c)
   local place = op.moved_at
   if not place then
@@ -290,8 +298,8 @@ local function moved_bytes(op, a, b, c)
   return type(value) == "string" and WRITE_COST * #value or value
 end
 
--- Performs an operation for a link's connection, or nil for a text message. Returns true and its result, or false, a status
--- and what was wrong.
+-- Performs an operation. `client` is the connection of a link, or nil for a text message. Returns true and the result;
+-- or false, a status and the reason.
 local function attempt(op, client, a, b, c, d)
   if op.game and not emu then
     return false, refusal.NO_GAME, "no game is loaded in mGBA"

@@ -1,7 +1,7 @@
--- Reads the ROM for a request in small parts, a few in each frame, before the request is performed. A batch is performed
--- between two frames, because most memory changes from frame to frame. A ROM does not change, so its bytes can be read earlier.
--- Some cartridges have ports in the first bytes of the ROM, such as those of a clock, which do change: these bytes are read
--- last, with the rest of the batch.
+-- Reads large parts of the ROM for a request in advance, a few small parts in each frame. Other memory changes from
+-- frame to frame, so all operations of a batch have to read it between the same two frames. A ROM does not change, so
+-- the script can read it earlier. But some cartridges have ports within the first bytes of the ROM, for example to a
+-- clock, and these bytes do change. So they are read last, together with the rest of the batch.
 
 local limits = require "limits"
 local memory = require "memory"
@@ -15,8 +15,8 @@ local read_range, domain_read_range = operations.by_name.read_range, operations.
 
 local readahead = {}
 
--- The places of the address and the length of an operation that reads much of the ROM, counted from its place in a
--- request; nil for other operations.
+-- If an operation reads much of the ROM: the position of its address in the request, relative to `place`, the position
+-- of the operation. The length is at the next position. Nil for other operations.
 local function address_place(request, place)
   local op, a, b, c = request[place], request[place + 1], request[place + 2], request[place + 3]
   local base, length
@@ -31,8 +31,8 @@ local function address_place(request, place)
   return op == read_range and 1 or 2
 end
 
--- Begins to read ahead for a request, if that helps. Does nothing for a request that changes something, because its reply is
--- remembered in one piece.
+-- Begins to read ahead for a request if that helps; returns whether it does. It does not help a request that changes
+-- something, because such a request's reply is remembered in one piece.
 function readahead.begin(request)
   if request.change or request.moved <= limits.frame_bytes or not emu or emu:platform() ~= GAME_BOY_ADVANCE then
     return false
@@ -55,6 +55,7 @@ function readahead.begin(request)
   return true
 end
 
+-- Stops reading ahead for a request. The request will then read everything when it is performed.
 local function give_up(request)
   for _, each in ipairs(request.ahead) do
     request.moved = request.moved + each.length
@@ -62,7 +63,7 @@ local function give_up(request)
   request.ahead = nil
 end
 
--- Reads the last part that is missing.
+-- Reads one part: the last one that is still missing. Returns whether that worked.
 local function read_part(request, each)
   local op, a, b = request[each.place], request[each.place + 1], request[each.place + 2]
   local index = (each.rest - 1) // limits.read_part
@@ -78,12 +79,13 @@ local function read_part(request, each)
   return fine and type(part) == "string" and #part == count
 end
 
--- Whether the ROM has changed since the request began to read.
+-- Whether the ROM has changed since the script began to read it for this request.
 local function is_changed(request)
   return not emu or emu:checksum() ~= request.ahead_game or memory.rom_writes ~= request.ahead_writes
 end
 
--- Reads a part. True if there is nothing more to read ahead; then the request must be performed immediately.
+-- Reads one part for a request. Returns true if there is nothing more to read ahead; then the request must be performed
+-- immediately.
 function readahead.go_on(request)
   local each = request.ahead[request.ahead_index]
   if is_changed(request) or not read_part(request, each) then
@@ -95,7 +97,8 @@ function readahead.go_on(request)
   return request.ahead_index > #request.ahead
 end
 
--- The parts that were read for the operation at a place of a request; or nil.
+-- Returns the parts that were read for the operation at `place`, and the number of bytes that it reads; nil if nothing
+-- was read ahead for it.
 function readahead.parts(request, place)
   local ahead = request.ahead
   if not ahead then

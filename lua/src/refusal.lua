@@ -19,7 +19,7 @@ function refusal.refuse(status, text, ...)
   error({ status = status, text = format(text, ...) }, 0)
 end
 
--- Makes valid UTF-8 of any text, such as a path or the header of a game.
+-- Converts any text, such as a path or a game's title, to valid UTF-8.
 function refusal.printable(text)
   if utf8.len(text) then
     return text
@@ -29,7 +29,7 @@ function refusal.printable(text)
   end))
 end
 
--- Prepares text from elsewhere for a log line or a refusal: its first line, shortened.
+-- Prepares text from outside the script for a log line or a refusal: returns its first line, shortened.
 function refusal.sentence(text)
   text = gsub(refusal.printable(tostring(text)), "\n.*", "")
   return #text > 300 and refusal.printable(sub(text, 1, 300)) .. "..." or text

@@ -1,4 +1,5 @@
--- Performs requests.
+-- Performs the requests of links. A request has a batch of operations. The table of a request has five elements for
+-- each operation (frames.lua), so `place`, the position of an operation in it, is 1, 6, 11, and so on.
 
 local emulator = require "emulator"
 local frames = require "frames"
@@ -17,12 +18,12 @@ local TOO_LARGE = encode_refusal(refusal.TOO_LARGE, "the reply would be larger t
 
 local requests = {}
 
--- The reply frame to a request that is refused as a whole.
+-- Encodes the reply to a request that is refused as a whole.
 function requests.refused(id, status, text)
   return frames.encode_reply(id, emulator.frame(), 1, encode_refusal(status, text))
 end
 
--- Refusals of operations that were not begun: they may succeed a moment later.
+-- The statuses of operations that were refused before they changed anything. A repeat may succeed later.
 local NOT_BEGUN = {
   [refusal.BAD_ARGUMENT] = true,
   [refusal.UNSUPPORTED] = true,
@@ -36,7 +37,7 @@ local NOT_DONE = encode_refusal(refusal.NOT_DONE, "not done: a later operation o
 -- Operations that load another game. Which memory the operations after them can use is known only after the load.
 local LOADS = { load_file = true, load_rom = true }
 
--- Whether the memory exists that the operation at `place` in a request uses; if not, also a status and what is wrong.
+-- Whether the memory exists that the operation at `place` uses. If not, also returns a status and the reason.
 local function check(request, place)
   local op = request[place]
   if not op.check or not emu then
@@ -51,15 +52,16 @@ local function check(request, place)
   return false, refusal.FAILED, "mGBA refused: " .. refusal.sentence(problem)
 end
 
--- Refuses a whole request because of the operation at `index`. Returns what `check_all` returns for a refused request.
+-- Refuses a whole request because of its operation number `index`. Returns what `check_all` returns for a refused
+-- request.
 local function refuse_all(request, index, status, problem)
   log.debug("%s: %s", request[5 * index - 4].name, problem)
   return nil, NOT_DONE:rep(index - 1) .. encode_refusal(status, problem), index
 end
 
--- Checks all operations before any is performed: their positions, and their memory as far as it is known. Returns the index
--- of the last operation whose memory is known. For a refused request it returns nil, the results of the reply frame, and
--- their number.
+-- Checks all operations before any is performed: their order, and the memory that they use. After an operation that
+-- loads a game, memory cannot be checked yet. Returns the number of the last operation that needs no further check. For
+-- a refused request, returns nil, the results for the reply, and their number.
 local function check_all(request)
   for index = 1, request.count - 1 do
     local op = request[5 * index - 4]
@@ -82,7 +84,8 @@ local function check_all(request)
   return request.count
 end
 
--- Performs the operation at `place` in a request.
+-- Performs the operation at `place`. If it was not `checked`, checks its memory first. Returns what
+-- `operations.attempt` returns.
 local function perform_one(request, place, client, checked)
   local op = request[place]
   if not checked then
@@ -96,8 +99,8 @@ end
 
 local RUN = operations.by_name.run
 
--- Begins the run at `place` in a request. Returns the run if it needs frames; otherwise nil, and then what `perform_one`
--- returns.
+-- Begins the operation `run` at `place`. If it needs frames, returns the run. Otherwise, returns nil, and then what
+-- `perform_one` returns.
 local function begin_run(request, place, client)
   if not emu then
     return nil, false, refusal.NO_GAME, "no game is loaded in mGBA"
@@ -115,8 +118,9 @@ local function begin_run(request, place, client)
   return nil, false, refusal.FAILED, "mGBA refused: " .. refusal.sentence(run)
 end
 
--- Adds the outcome of an operation to the results of its request. If `done`, the outcome is `result`, or `pieces` and their
--- `length`. Otherwise `result` is a status, and `problem` says what was wrong. Returns whether the next operation is performed.
+-- Adds the outcome of an operation to the results of its request. If `done`, the outcome is `result`, or `pieces` with
+-- `length` bytes in total. Otherwise `result` is a status, and `problem` says what was wrong. Returns whether the next
+-- operation may be performed.
 local function add(request, progress, op, done, result, problem, pieces, length)
   local encoded
   if op.change and (done or not NOT_BEGUN[result]) then
@@ -187,9 +191,10 @@ local function go_on(request, client, progress)
   return head .. table.concat(progress.results), progress.changed
 end
 
--- Performs a request's operations in order, up to the first that fails, for a client's connection. Returns the reply frame,
--- and whether anything may have changed. If bytes were read ahead for the request, the reply is a list of parts, because it
--- would take long to join them. If a run has to wait for frames, this returns nil, and calls `request.finish` with both later.
+-- Performs a request's operations in order, up to the first that fails. Returns the reply frame, and whether the
+-- request may have changed anything. If bytes were read ahead for the request, the reply is a list of parts, because
+-- joining them would take long. If an operation `run` has to wait for frames, returns nil, and calls `request.finish`
+-- with both values later.
 function requests.perform(request, client)
   lockstep.ask()
   local known, refused, refused_count = check_all(request)

@@ -1,5 +1,5 @@
--- A run is a request that waits, step by step, until conditions hold or frames have passed. Each step can play keys, as a
--- timeline. The embedded core has the same rules; docs/protocol.md describes the bytes.
+-- Runs: the operation `run` waits, step by step, until a condition holds or a number of frames has passed. Each step
+-- can play keys, as a timeline. The embedded core has the same rules; docs/protocol.md describes the bytes.
 
 local code = require "code"
 local emulator = require "emulator"
@@ -13,12 +13,12 @@ local pack, unpack = string.pack, string.unpack
 local refuse, BAD_ARGUMENT, BUSY = refusal.refuse, refusal.BAD_ARGUMENT, refusal.BUSY
 
 local FRAMES, CONDITION, TIMED_OUT, STOP = 0, 1, 2, 3 -- why a step ended
-local GOES_ON = 1 -- the flag of a step: if the step times out, the run continues
+local GOES_ON = 1 -- the flag of a step after whose time-out the run continues
 local GONE = 10 * ticks.per_second -- a run ends when its link has had no connection for this many frames
 
 local runs = {}
 
-local active = {} -- in the order they began
+local active = {} -- the runs that wait for frames, in the order in which they began
 
 -- Decodes the next item of a run's bytes.
 local function take(self, format)
@@ -73,7 +73,7 @@ local function decode(bytes)
   return run
 end
 
--- The index of the first condition that holds, from 0; nil if none does.
+-- The index of the first condition that holds, counted from 0; nil if no condition holds.
 local function first(conditions, frame)
   for index = 1, #conditions do
     local value = conditions[index](frame)
@@ -83,7 +83,7 @@ local function first(conditions, frame)
   end
 end
 
--- Why the current step ends now, and the index of the condition; nil if it continues.
+-- Why the current step ends now, and the index of the condition that ends it; nil if the step continues.
 local function find_end(run)
   local step, frame = run.steps[run.index], emulator.frame()
   local index = first(run.stop, frame)
@@ -99,7 +99,7 @@ local function find_end(run)
   return #step.until_any > 0 and TIMED_OUT or FRAMES, 0
 end
 
--- Notes the end of the current step. True if the run is over.
+-- Adds the end of the current step to the result. Returns whether the run is over.
 local function end_step(run, why, index)
   run.ends[#run.ends + 1] = pack("<I1I1I4I4", why, index, run.frames, emulator.frame())
   local goes_on = run.steps[run.index].goes_on
@@ -107,7 +107,7 @@ local function end_step(run, why, index)
   return why == STOP or why == TIMED_OUT and not goes_on or run.index > #run.steps
 end
 
--- Begins the current step. If it ends immediately, begins the next one, and so on. True if the run is over.
+-- Begins the current step. If it ends immediately, begins the next one, and so on. Returns whether the run is over.
 local function begin_steps(run)
   while true do
     local why, index = find_end(run)
@@ -121,13 +121,14 @@ local function begin_steps(run)
   end
 end
 
--- Begins a run from its bytes, for a link's session. Returns the run and, if it needs no frame, also its result.
+-- Decodes and begins a run for a link's session. Returns the run and, if it is over without a frame, its result.
 function runs.begin(bytes, session)
   if #active >= limits.runs then
     refuse(BUSY, "%d runs are under way, which is the limit; wait for the end of one", #active)
   end
   local run = decode(bytes)
   run.session, run.index, run.frames, run.ends, run.alone = session, 1, 0, {}, 0
+  -- Whether frames run in lockstep because of this run.
   run.drives = lockstep.on
   if begin_steps(run) then
     return run, table.concat(run.ends)
@@ -135,8 +136,8 @@ function runs.begin(bytes, session)
   return run
 end
 
--- Keeps a run that is not over. At its end `finish` is called with the values that `operations.attempt` returns: true and the
--- result; or false, a status and what was wrong.
+-- Keeps a run that waits for frames. At its end, `finish` is called with the values that `operations.attempt` returns:
+-- true and the result; or false, a status and the reason.
 function runs.wait(run, finish)
   run.finish = finish
   active[#active + 1] = run
@@ -167,7 +168,7 @@ function runs.cancel(run)
   end
 end
 
--- Called after each frame, before this script changes anything. Finds the steps that end with the frame.
+-- Called after each frame, before this script changes anything. Finds the steps that end with this frame.
 function runs.after_frame()
   if not emu then
     return
@@ -175,12 +176,13 @@ function runs.after_frame()
   for index = 1, #active do
     local run = active[index]
     run.frames = run.frames + 1
+    -- How many frames the session has had no connection.
     run.alone = run.session.connection and 0 or run.alone + 1
     run.why, run.condition = find_end(run)
   end
 end
 
--- Ends the current step of a run and begins the next one. True if the run continues.
+-- Ends the current step of a run and begins the next one. Returns whether the run continues.
 local function go_on(run)
   local why, condition = run.why, run.condition
   run.why = nil
@@ -206,7 +208,8 @@ local function finish(run)
   end
 end
 
--- Continues the runs in which a step has ended. Called after timelines and holds were advanced. Returns whether a run ended.
+-- Called after timelines and holds were advanced. Continues the runs in which a step has ended. Returns whether a run
+-- ended.
 function runs.settle()
   local index, ended = 1, false
   while active[index] do

@@ -1,5 +1,6 @@
--- What happens in each frame: events are sent, every client gets a turn, and then, while clients keep asking, the frame's
--- budget is spent on them.
+-- What the script does in each frame: it sends events, and gives every client a turn. For a while after each request,
+-- it also waits for more requests and answers them, until the frame's *serving time* is over. steering.lua computes
+-- this time.
 
 local clients = require "clients"
 local emulator = require "emulator"
@@ -19,8 +20,9 @@ local window = require "window"
 
 local clock = os.clock
 
-local LINGER = ticks.per_second -- after a request the budget is spent for this long on waiting for the next one
-local LEAST_SECONDS = 0.002 -- of a frame that clients get even if frames are missing
+-- For this many ticks after a request, the script uses the whole serving time to wait for the next request.
+local LINGER = ticks.per_second
+local LEAST_SECONDS = 0.002 -- clients get this much of each frame even if frames are missing (steering.lua)
 
 local server = {
   address = nil, -- where to listen: set before `start`
@@ -28,15 +30,20 @@ local server = {
 }
 
 local steer = steering.new()
-local second, second_tick -- when a second of the clock began
-local undisturbed = false -- whether mGBA, not a client, decided when each frame of this second ran
-local left_at = 0 -- processor time at which the last frame was left
-local mgba_time, mgba_ticks = 0, 0 -- processor time that mGBA used in this second, and in how many frames
-local script_time = 0 -- processor time that this script used in the same frames
-local last_second = math.huge -- milliseconds of processor time that mGBA used per frame in the last second
-local mgba_busy = 0 -- the smaller of the last two such values, since one may be temporary, such as opening a game
+local second, second_tick -- the current second of the clock, and the tick at which it began
+local undisturbed = false -- whether mGBA, and not a client, decided when each frame of this second ran
+local left_at = 0 -- processor time at the end of the last frame callback
+-- Processor time that mGBA used in this second, and in how many frames.
+local mgba_time, mgba_ticks = 0, 0
+-- Seconds in which the script waited for requests and answered them, in the same frames.
+local script_time = 0
+-- Milliseconds of processor time that mGBA used per frame in the last second.
+local last_second = math.huge
+-- The smaller of the last two such values. One of them may be exceptional, for example because a game was loaded.
+local mgba_busy = 0
 
--- Counts frames by the clock's seconds. A longer second is ignored: mGBA was paused.
+-- At the end of each second of the clock, adjusts the budget of steering.lua to the number of frames that ran in it,
+-- unless mGBA was paused or lockstep was on.
 local function count_frames()
   local now = os.time()
   if now == second then
@@ -56,7 +63,7 @@ local function count_frames()
   game.check()
 end
 
--- `ended` is whether a run ended in this frame. Its client has waited, and may now ask for the next run.
+-- Serves all clients. If a run (runs.lua) has `ended` in this frame, its client may send the next request right now.
 local function serve(now, ended)
   listener.accept_all()
   local open = ticks.now - clients.request_tick < LINGER
@@ -77,7 +84,7 @@ local function serve(now, ended)
   end
 end
 
--- Runs in each frame.
+-- The frame callback, which mGBA calls after each frame.
 function server.frame()
   local now = clock()
   ticks.now = ticks.now + 1
@@ -106,7 +113,7 @@ function server.start()
   listener.listen(server.address, server.port)
 end
 
--- Closes everything and releases the keys that are held.
+-- Closes everything, and releases the keys that are held.
 function server.stop(reason)
   local down = emulator.holds.down()
   if emu and down ~= 0 then

@@ -1,9 +1,9 @@
--- A session outlives its connections. It remembers the replies to requests that changed something until the link reports
--- that it has them. So a request that is repeated after a broken connection is answered but not performed again. Requests
--- that only read are not remembered: a repeat reads again.
+-- A session outlives its connections. It remembers the replies to requests that changed something, until the link
+-- confirms that it has received them. If such a request is repeated after a broken connection, it gets the same reply
+-- again and is not performed again. Requests that only read are not remembered: a repeat reads again.
 --
--- When the replies are too large together, the oldest are dropped, and a repeat gets an error. When they are too many,
--- requests that change something are refused as busy until the link has caught up.
+-- If the replies become too large in total, the oldest are dropped, and a repeat of their requests gets an error. If
+-- there are too many, requests that change something are refused as busy until the link has confirmed more replies.
 
 local connection = require "connection"
 local emulator = require "emulator"
@@ -15,26 +15,29 @@ local refusal = require "refusal"
 local requests = require "requests"
 local runs = require "runs"
 
-local CUT = "lockstep ended after %d of %d frames; the others run as mGBA has them run"
+local CUT = "lockstep ended after %d of %d frames; the others run at mGBA's own speed"
 
 local sessions = {}
 
-local unfinished = {} -- those whose late reply is not final yet
+local unfinished = {} -- a set of the sessions whose late reply is not final yet
 
--- A session that was never used.
+-- Creates a session.
 function sessions.new()
   return {
-    replies = {}, -- id to the reply, or to false when it was dropped
-    order = {}, -- the ids in the order they were done, from `first` to `last`
+    replies = {}, -- by id: the reply, or false if it was dropped
+    -- The ids in the order in which their requests were performed, at the indices `first` to `last`.
+    order = {},
     first = 1,
     last = 0,
-    kept = 1, -- the first in `order` whose reply was not dropped
+    kept = 1, -- the index in `order` of the first id whose reply was not dropped
     bytes = 0,
-    answered = nil, -- every request before this one was answered and is forgotten
+    answered = nil, -- the link has received the replies to all requests before this id; they are forgotten
     connection = nil,
-    late = nil, -- the reply to an `advance` that waits for its frames, with its id, key and connection
-    running = {}, -- id to the request that waits for the end of a run
-    used = 0, -- a counter that shows which session was used last
+    -- The reply to an `advance` whose frames have not all run, with the request's id, key and connection. It is sent
+    -- when they have.
+    late = nil,
+    running = {}, -- by id: the request, if it waits for the end of a run
+    used = 0, -- a number that grows with each use, to find the session that was used longest ago
   }
 end
 
@@ -74,7 +77,7 @@ local function remember(session, id, reply)
   end
 end
 
--- Notes a reply that will change at the end of an `advance`, if it will.
+-- If the frames of an `advance` still have to run, notes the reply as late. Returns whether it is late.
 local function note_late(session, request, reply)
   local is_late = lockstep.ahead(session) > 0
   if is_late then
@@ -84,7 +87,7 @@ local function note_late(session, request, reply)
   return is_late
 end
 
--- What a request does with its reply when its last run is over.
+-- Returns the function that a request calls with its reply when its last run is over.
 local function finisher(session, request)
   return function(reply)
     session.running[request.id] = nil
@@ -99,7 +102,7 @@ local function finisher(session, request)
   end
 end
 
--- Ends the run of a request that nobody waits for any more, if it has one.
+-- Ends the run of a request, if it has one, because nobody waits for the request any more.
 function sessions.cancel(session, id)
   local request = session.running[id]
   if request and request.run and not request.key then
@@ -107,7 +110,8 @@ function sessions.cancel(session, id)
   end
 end
 
--- The reply to a request of a session, from memory if it was performed before; nil if it comes later.
+-- Returns the reply to a request. If the session remembers the request, does not perform it again. Returns nil if the
+-- reply comes later.
 function sessions.answer(session, request)
   forget(session, request.answered)
   if not request.change then
@@ -154,7 +158,7 @@ function sessions.answer(session, request)
   return reply
 end
 
--- Finishes a session's late reply if its frames were run, or can no longer be run for it.
+-- Makes a session's late reply final if its frames have run, or if lockstep has ended too early for that.
 function sessions.finish(session)
   if not unfinished[session] or lockstep.ahead(session) > 0 then
     return
@@ -179,15 +183,15 @@ function sessions.finish(session)
   late.reply = reply
 end
 
--- A frame was run: finishes late replies, also of sessions whose link is gone.
+-- Called after each frame. Finishes late replies, also those of sessions whose link is gone.
 function sessions.finish_all()
   for session in pairs(unfinished) do
     sessions.finish(session)
   end
 end
 
-local known = {} -- by name
-local count, uses = 0, 0
+local known = {} -- sessions by name
+local count, uses = 0, 0 -- how many sessions there are, and how many times `named` was called
 
 local function forget_oldest()
   local oldest
@@ -202,7 +206,7 @@ local function forget_oldest()
   end
 end
 
--- The session of a name, and whether it was known.
+-- Returns the session with this name, and whether it was known. Creates it if necessary.
 function sessions.named(name)
   uses = uses + 1
   local session = known[name]

@@ -1,34 +1,41 @@
--- How much of a frame clients get. This cannot be known beforehand, so it is found by feedback: once a second the frames that
--- were run are counted. The budget grows while no frame is missing and is cut when some are.
+-- Decides how many milliseconds of each frame clients get: the *budget*. The right value cannot be known beforehand, so
+-- it is found by feedback: once a second, the frames that have run are counted. While no frame is missing, the budget
+-- grows; if some are missing, it is cut.
 --
--- Pure: it reads no clock and calls nothing.
+-- This part reads no clock and calls no other part.
 
 local steering = {
-  NORMAL_RATE = 16777216 / 280896, -- frames a second of a Game Boy Advance and of a Game Boy
-  MAX_BUDGET = 10, -- milliseconds of a frame's 16.7: mGBA's window must not wait for longer
+  NORMAL_RATE = 16777216 / 280896, -- frames per second of a Game Boy Advance and of a Game Boy
+  MAX_BUDGET = 10, -- milliseconds of the 16.7 of a frame: mGBA's window must not wait longer
 }
 
-local FAST_RATE = 70 -- frames in a second from which on it is fast-forward, not catching up
-local TOLERANCE = 1.5 -- missing frames at which the budget is cut: the count of a second can be off by one anyway
-local SPARE = 8 -- idle milliseconds in a frame: with this many, the budget is not the cause of missing frames
+local FAST_RATE = 70 -- frames per second that mean fast-forward; fewer could be mGBA catching up
+-- With more missing frames than this, the budget is cut. The number of frames in a second can always be off by one.
+local TOLERANCE = 1.5
+-- Idle milliseconds in a frame. With at least this many, the budget is not the reason for missing frames.
+local SPARE = 8
 local RESERVE = 1.5 -- idle milliseconds in a frame that are left to mGBA
-local SHARE = 1 / 4 -- of the idle time that the budget grows by in a second
-local GROWTH = 0.5 -- milliseconds per second that it grows by at most, once it was cut
-local SMALL_GROWTH, GROWTH_FACTOR = 0.1, 1.3 -- growth starts small after a cut, to prevent an overshoot
+local SHARE = 1 / 4 -- the share of the idle time by which the budget grows in a second
+local GROWTH = 0.5 -- milliseconds by which it grows in a second at most, once it was cut
+-- The limit on this growth after a cut, and its increase per second. It starts small, to prevent an overshoot.
+local SMALL_GROWTH, GROWTH_FACTOR = 0.1, 1.3
 local MARGIN = 0.5 -- milliseconds that are cut in addition to the excess
-local PROBE_SECONDS = 8 -- in one of this many seconds the budget is halved; the full budget could hide fast-forward
+-- In one of this many seconds, only half of the budget is used: with the full budget, fast-forward could be as slow as
+-- normal speed, and would not be noticed.
+local PROBE_SECONDS = 8
 
 function steering.new()
   return {
-    budget = 0, -- milliseconds a frame
-    growth = nil, -- milliseconds per second that it may grow by; nil until it is cut
-    missing = 0, -- frames missing
-    seconds = 0, -- since it was opened
-    fast = false, -- whether it is fast-forward
+    budget = 0, -- milliseconds per frame
+    growth = nil, -- milliseconds by which it may grow in a second; nil until it is cut
+    missing = 0, -- how many frames are missing, from this and earlier seconds
+    seconds = 0, -- seconds since `open`
+    fast = false, -- whether mGBA is fast-forwarding
   }
 end
 
--- Clients begin to ask. `busy` is the processor time per frame, in milliseconds, that everything else takes.
+-- Called when clients begin to send requests; sets the first budget. `busy` is the processor time per frame, in
+-- milliseconds, that everything else takes.
 function steering.open(self, busy)
   self.budget = math.max(0, math.min(steering.MAX_BUDGET, 1000 / steering.NORMAL_RATE - 2 * busy - 3))
   self.growth, self.missing, self.seconds = nil, 0, 0
@@ -44,13 +51,13 @@ local function grow(self, idle)
 end
 
 local function cut(self, frames)
-  local missing = 1000 / math.max(frames, 1) - 1000 / steering.NORMAL_RATE -- milliseconds a frame
-  self.budget = math.max(0, self.budget - 1.5 * missing - MARGIN)
+  local excess = 1000 / math.max(frames, 1) - 1000 / steering.NORMAL_RATE -- milliseconds that each frame took too long
+  self.budget = math.max(0, self.budget - 1.5 * excess - MARGIN)
   self.growth, self.missing = SMALL_GROWTH, 0
 end
 
--- A second has passed in which `frames` were run. In each of them, for `idle` milliseconds neither clients nor mGBA used the
--- processor.
+-- Called once a second. `frames` is how many frames have run in it. `idle` is the time in each frame, in milliseconds,
+-- in which neither clients nor mGBA used the processor.
 function steering.steer(self, frames, idle)
   self.seconds = self.seconds + 1
   self.fast = frames >= FAST_RATE
@@ -68,7 +75,7 @@ function steering.steer(self, frames, idle)
   grow(self, idle)
 end
 
--- Milliseconds for clients in this frame.
+-- How many milliseconds clients get in this frame.
 function steering.allowance(self)
   if self.fast then
     return 0

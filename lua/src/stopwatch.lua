@@ -1,28 +1,35 @@
--- Measures the time spent serving clients. os.clock() is processor time: it stops while this script is blocked in select(). If
--- a wait in select() runs to its end, its length is known. If it ends early, its length is estimated: from the length of some
--- whole windows, if this machine has a clock for that.
+-- Measures how much of the serving time is used. os.clock() measures processor time, so it stands still while this
+-- script is blocked in select(). If a wait in select() runs to its end, its length is known. If it ends early, its
+-- length is estimated. If this machine has a suitable clock, the estimate is computed from the total length of several
+-- serving times.
+--
+-- `begin_window` and `end_window` are called at the beginning and the end of each serving time.
 
 local MILLISECOND = 0.001
 local SHORTEST, LONGEST = MILLISECOND / 100, MILLISECOND
-local WINDOWS = 16 -- for one estimate
+-- An estimate needs this many serving times, and this many waits that ended early.
+local SAMPLES = 16
 
 local stopwatch = {
   gap = LONGEST / 2, -- seconds that a wait is assumed to last when it ends early; fixed if there is no clock
 }
 
-local windows, early, known, whole = 0, 0, 0, 0
-local wall -- a clock that runs while this script is blocked, coarse but right on average; nil without one
-local began
+-- Since the last estimate: the number of serving times, the number of waits that ended early, the seconds in which the
+-- script worked or waited to the end, and all seconds by the clock.
+local servings, early, known, whole = 0, 0, 0, 0
+-- A clock that also runs while this script is blocked; coarse, but right on average. It is nil if there is none.
+local wall
+local began -- the time on this clock at which the serving time began
 
 -- Finds a clock that Lua can read on this machine.
 function stopwatch.find_clock()
   if package.config:sub(1, 1) == "\\" then
-    wall = os.clock -- counts all time on Windows
+    wall = os.clock -- on Windows, it measures all time
     return
   end
   local file = io.open("/proc/uptime") -- Linux
   if file then
-    file:setvbuf("no") -- or the same bytes would be read again
+    file:setvbuf("no") -- with a buffer, the same bytes would be read again
     wall = function()
       file:seek("set")
       return tonumber(file:read(12):match("^[%d.]+"))
@@ -30,7 +37,7 @@ function stopwatch.find_clock()
   end
 end
 
--- Seconds by that clock, which cannot be set; nil without one.
+-- The seconds on that clock, which is monotonic; nil if there is no such clock.
 function stopwatch.seconds()
   return wall and wall()
 end
@@ -45,13 +52,13 @@ function stopwatch.wait(socket)
   return true, stopwatch.gap
 end
 
--- Like `wait`, outside of windows: it does not count for an estimate.
-function stopwatch.wait_aside(socket)
+-- Like `wait`, but not counted in the estimate: for waits outside of the serving time.
+function stopwatch.wait_uncounted(socket)
   local ready = socket:select(1) ~= 0
   return ready, ready and stopwatch.gap or MILLISECOND
 end
 
--- Returns a function that returns the seconds since its last call; for the first call, since now. It uses the clock if there is
+-- Returns a function that returns the seconds since its last call, or at first since now. It uses the clock if there is
 -- one. Otherwise it uses its argument, the time `spent` so far.
 function stopwatch.lap()
   local before = wall and wall() or 0
@@ -67,20 +74,20 @@ function stopwatch.begin_window()
   began = wall and wall()
 end
 
--- `busy` is the processor time of this window.
+-- `busy` is the processor time that was used in this serving time.
 function stopwatch.end_window(busy)
   if not began then
     return
   end
-  windows, known, whole = windows + 1, known + busy, whole + wall() - began
-  if windows < WINDOWS then
+  servings, known, whole = servings + 1, known + busy, whole + wall() - began
+  if servings < SAMPLES then
     return
   end
-  if early >= WINDOWS then
+  if early >= SAMPLES then
     local mean = (whole - known) / early
     stopwatch.gap = (stopwatch.gap + math.max(SHORTEST, math.min(LONGEST, mean))) / 2
   end
-  windows, early, known, whole = 0, 0, 0, 0
+  servings, early, known, whole = 0, 0, 0, 0
 end
 
 return stopwatch

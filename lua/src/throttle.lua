@@ -1,9 +1,10 @@
--- How much memory requests may move in a frame. A request that reads megabytes takes longer than a frame has time for.
--- It cannot be split, because all of a batch belongs to one moment. So each frame has room for a number of bytes, and
--- a request beyond them waits for the next frame. A request that is larger than this room is performed at once, but
--- the processor time for such requests is a small share of all time: they wait until the share has grown again. They
--- never wait longer than `large_wait`, because a change keeps its place, and all later requests of its connection wait
--- with it.
+-- Limits how much memory requests may *move* (read or write) in a frame. A request that moves megabytes takes longer
+-- than a frame has time for. It cannot be split, because all operations of a batch belong to the same frame. So all
+-- requests of a frame together may move `limits.frame_bytes`; further requests wait for the next frame.
+--
+-- A *large request* by itself moves more than that. It is performed in one piece, but large requests get only a small
+-- share of all processor time. When they have used it up, the next one waits, but not longer than `large_wait`: if it
+-- changes something, all later requests of its connection wait too.
 
 local limits = require "limits"
 local lockstep = require "lockstep"
@@ -13,23 +14,24 @@ local ticks = require "ticks"
 local clock = os.clock
 
 
-local DEBT = limits.large_wait * limits.large_share -- seconds
+-- Seconds. The credit never falls below minus this, so that it recovers within `large_wait`.
+local DEBT = limits.large_wait * limits.large_share
 
 local throttle = {}
 
-local frame, moved = 0, 0 -- the bytes that were moved in this frame
-local credit = limits.large_seconds -- seconds that large requests may take
-local counted = 0 -- when that was counted, in seconds
+local frame, moved = 0, 0 -- the tick of the current frame, and how many bytes were moved in it
+local credit = limits.large_seconds -- seconds of processor time that large requests may take now
+local counted = 0 -- when the credit was last updated, in seconds
 
--- Adds what has been gained since the last time. Frames are counted where there is no clock.
+-- Adds what the credit has gained since its last update. Without a clock, the time is computed from the ticks.
 local function count_credit()
   local now = stopwatch.seconds() or ticks.now / ticks.per_second
   credit = math.min(limits.large_seconds, credit + limits.large_share * (now - counted))
   counted = now
 end
 
--- Whether a request that moves this number of bytes may be performed now. In lockstep frames wait for requests, not the
--- other way round.
+-- Whether a request that moves this number of bytes may be performed now. In lockstep, frames wait for requests, so
+-- there is no limit.
 function throttle.admits(bytes)
   if bytes == 0 or lockstep.on then
     return true

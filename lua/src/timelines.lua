@@ -1,4 +1,5 @@
--- Timelines: keys by frame, independent of the network. A timeline owns its keys as a hold does, and uses the holds' ticks.
+-- Key timelines: plans of which keys are down in which frames. The network cannot delay them. A timeline owns its keys
+-- as a hold does, and uses the ticks of `holds`.
 
 local arguments = require "arguments"
 local limits = require "limits"
@@ -7,14 +8,14 @@ local refusal = require "refusal"
 local unpack = string.unpack
 local refuse, BAD_ARGUMENT = refusal.refuse, refusal.BAD_ARGUMENT
 
-local STEP = 6 -- bytes: an offset and a mask
+local STEP = 6 -- bytes of a step: an offset, and a mask of the keys that are down from then on
 local ALL_KEYS = 0x3FF
 
 local function read_step(steps, at)
   return unpack("<I4I2", steps, at)
 end
 
--- The keys that steps name. Raises a refusal if the steps are not a timeline.
+-- Returns all keys that occur in the steps. Raises a refusal if the steps are not a valid timeline.
 local function keys_of(steps)
   if #steps % STEP ~= 0 then
     refuse(BAD_ARGUMENT, "`steps` has %d bytes; a step has %d", #steps, STEP)
@@ -42,15 +43,19 @@ local function keys_of(steps)
   return all
 end
 
--- Timelines that share the keys with `holds`. `press` and `release` move keys. `over` gets the id of each timeline that ends,
--- and whether it ended before its last step. `frame` returns the frame counter.
+-- Creates timelines that share the keys with `holds`. `press` and `release` are functions that press and release a mask
+-- of keys. `over` is called with the id of each timeline that ends, and whether it ended before its last step. `frame`
+-- returns the frame counter.
 local function new(holds, press, release, over, frame)
   local timelines = {}
-  local running = {} -- in the order they began
-  local waiting = {} -- appended ones that have not begun, in the order of their first ticks; they own no keys yet
+  local running = {} -- in the order in which they began
+  -- Timelines that were appended and have not begun, in the order of their first ticks. They own no keys yet.
+  local waiting = {}
   local last_id = 0
-  local ended, ended_order, ended_count = {}, {}, 0 -- id to how it ended, the ids in a ring, and how many there were
+  -- By id, how a timeline ended; these ids in a ring buffer; and how many timelines have ended.
+  local ended, ended_order, ended_count = {}, {}, 0
 
+  -- Presses those of `keys` that are in `mask`, and releases the others.
   local function set(keys, mask)
     if keys & mask ~= 0 then
       press(keys & mask)
@@ -75,11 +80,12 @@ local function new(holds, press, release, over, frame)
     over(timeline.id, cancelled)
   end
 
-  local function when_next(timeline)
+  -- Computes the tick of the next step.
+  local function schedule_next(timeline)
     timeline.due = timeline.start + read_step(timeline.steps, timeline.at)
   end
 
-  -- Performs the step that is due, and prepares the next one. True if it was the last.
+  -- Performs the step that is due, and schedules the next one. Returns true if it was the last.
   local function step(timeline)
     local _, mask = read_step(timeline.steps, timeline.at)
     set(holds.owned(timeline), mask)
@@ -87,7 +93,7 @@ local function new(holds, press, release, over, frame)
     if timeline.at > #timeline.steps then
       return true
     end
-    when_next(timeline)
+    schedule_next(timeline)
     return false
   end
 
@@ -99,24 +105,24 @@ local function new(holds, press, release, over, frame)
     end
   end
 
-  local function numbered(steps, keys, start)
+  local function create(steps, keys, start)
     last_id = last_id + 1
     local timeline = { id = last_id, steps = steps, keys = keys, at = 1, start = start, due = nil }
     timeline.ends = start + read_step(steps, #steps - STEP + 1) -- the first tick after its last frame
     return timeline
   end
 
-  -- Begins a timeline in the frame that comes.
+  -- Begins a timeline with the next frame.
   local function begin(timeline)
     set(holds.take(timeline.keys, timeline), 0)
-    when_next(timeline)
+    schedule_next(timeline)
     if timeline.due == holds.tick then
       step(timeline)
     end
     table.insert(running, timeline)
   end
 
-  -- Plays steps, from offset 0, the next frame, on. Returns the timeline's id.
+  -- Plays steps; the next frame has offset 0. Returns the timeline's id.
   function timelines.play(steps)
     local keys = keys_of(steps)
     for _, other in ipairs(running) do
@@ -125,11 +131,12 @@ local function new(holds, press, release, over, frame)
     for _, other in ipairs(waiting) do
       check_free(other, other.keys, keys)
     end
-    begin(numbered(steps, keys, holds.tick))
+    begin(create(steps, keys, holds.tick))
     return last_id
   end
 
-  -- Plays steps after all timelines that play or wait. Returns the timeline's id, and the frames before its first.
+  -- Plays steps after the end of all timelines that play or wait. Returns the timeline's id, and the number of frames
+  -- before its first frame.
   function timelines.append(steps)
     local keys, ends = keys_of(steps), nil
     for _, other in ipairs(running) do
@@ -143,11 +150,12 @@ local function new(holds, press, release, over, frame)
     elseif #waiting >= limits.waiting_timelines then
       refuse(refusal.BUSY, "%d timelines wait already, which is the limit; append after one has begun", #waiting)
     end
-    table.insert(waiting, numbered(steps, keys, ends))
+    table.insert(waiting, create(steps, keys, ends))
     return { tostring(last_id), tostring(ends - holds.tick) }
   end
 
-  -- Keys are set by hand; the arguments are those of `holds.let_go`. A timeline that is left without keys is over.
+  -- Called when a client sets keys directly, with the arguments of `holds.let_go`. A timeline that has lost all its
+  -- keys is over.
   function timelines.let_go(keys, up)
     holds.let_go(keys, up)
     for index = #running, 1, -1 do
@@ -157,7 +165,7 @@ local function new(holds, press, release, over, frame)
     end
   end
 
-  -- Ends the timeline with an id, or with 0 all of them and all holds. Returns whether there was any.
+  -- Ends the timeline with this id, or, if the id is 0, all timelines and all holds. Returns whether there were any.
   function timelines.cancel(id)
     local any = false
     for index = #running, 1, -1 do
@@ -177,7 +185,7 @@ local function new(holds, press, release, over, frame)
     return id == 0 and holds.cancel() or any
   end
 
-  -- Whether the timeline with an id plays, or how and in which frame it ended.
+  -- Returns whether the timeline with this id plays; if it has ended, how and in which frame.
   function timelines.describe(id)
     for _, each in ipairs { running, waiting } do
       for _, timeline in ipairs(each) do
@@ -193,7 +201,7 @@ local function new(holds, press, release, over, frame)
     return { how, at }
   end
 
-  -- A frame was run, after `holds.frame`.
+  -- Called after each frame, after `holds.advance`.
   function timelines.advance()
     for index = #running, 1, -1 do
       local timeline = running[index]

@@ -1,5 +1,5 @@
--- A connection's turn: read, perform requests, send. A connection begins with text messages. After a hello it is the
--- connection of a link, and carries binary frames.
+-- A connection's *turn*: the script reads from it, performs its requests and sends replies. A connection begins with
+-- text messages. After the message `framewire.hello`, it is the connection of a link, and carries binary frames.
 
 local connection = require "connection"
 local emulator = require "emulator"
@@ -26,14 +26,14 @@ local TRACE = frames.TRACE
 local REQUESTS, SECONDS = limits.turn.requests, limits.turn.seconds
 local END = inbox.END
 
-local LINGER = 2 * ticks.per_second -- how long a dismissed client has to read the reason
+local LINGER = 2 * ticks.per_second -- ticks in which a dismissed client can still read the reason
 
 -- Identifies this run of the script. A script that is loaded again has forgotten everything, and has another number.
 local boot = string.format("%016x", math.random(0) ~ os.time() << 32)
 
 local turn = {}
 
--- Ends a connection, but keeps it until its client had time to read the reason.
+-- Ends a connection, but keeps it open for a while, so that its client can read the reason.
 function turn.dismiss(self, reason)
   if self.binary then
     put(self, frames.encode_goodbye(reason))
@@ -48,7 +48,7 @@ function turn.dismiss(self, reason)
   self.queue, self.queue_first, self.queue_last, self.deferred, self.waiting = {}, 1, 0, {}, nil
 end
 
--- Answers a hello, and makes the connection binary.
+-- Answers the message `framewire.hello`, and makes the connection binary.
 local function greet(self, text)
   local protocol, name = text:match("^framewire%.hello,(%d+),(%x+)$")
   if not protocol or tonumber(protocol) < version.protocol or #name ~= 16 then
@@ -68,9 +68,9 @@ local function greet(self, text)
   log.info("a link connected%s", known and " again" or "")
 end
 
--- Whether a connection may continue: its first message must be a known one. Any web page can make a browser connect to this
--- machine. What the browser then sends, the head of an HTTP request or a TLS hello, can contain messages for this script
--- that the page has chosen, but it cannot begin with one.
+-- Whether a connection may continue: its first message must have a known key. The reason is that any web page can make
+-- a browser connect to this machine. The browser then sends the head of an HTTP request or a TLS hello. Its bytes can
+-- contain messages for this script that the page has chosen, but they cannot begin with a message.
 local function is_client(self)
   local bytes = inbox.beginning(self.inbox)
   local known, is_message = messages.begins_known(bytes)
@@ -124,7 +124,7 @@ local function do_messages(self, deadline)
   return done > 0
 end
 
--- Decodes the frames that have arrived; false if one is malformed.
+-- Decodes the binary frames that have arrived. Returns false if one is malformed.
 local function read_frames(self)
   local box = self.inbox
   while self.queue_last - self.queue_first + 1 < limits.queue do
@@ -165,8 +165,9 @@ local function read_frames(self)
   return true
 end
 
--- Whether a link's next request may be performed. An `advance` is answered when its frames have run; until then, the requests
--- after it wait. If the link has reconnected in the meantime, it asks for that reply again.
+-- Whether a link's next request may be performed. An `advance` gets its reply when its frames have run; until then,
+-- later requests wait. Sends that reply when it is final, but only on the connection of the request: after a
+-- reconnection, the link repeats the request.
 local function is_free(self)
   local session = self.session
   if lockstep.ahead(session) > 0 then
@@ -197,7 +198,7 @@ local function answer(self, request)
   end
 end
 
--- Whether a request has to wait: for bytes to be read ahead, or for another frame.
+-- Whether a request has to wait, because bytes are read ahead for it or because it needs another frame.
 local function has_to_wait(request)
   if request.ahead then
     return true
@@ -210,8 +211,8 @@ local function has_to_wait(request)
   return true
 end
 
--- Puts off a request that has to wait, so that those after it do not wait as well. A request that changes something is never
--- put off. True if it was put off.
+-- Puts off a request that has to wait, so that later requests do not have to wait for it. A request that changes
+-- something is never put off. Returns whether it was put off.
 local function defer(self, request)
   if request.change or #self.deferred >= limits.deferred then
     return false
@@ -228,7 +229,7 @@ local function drop_cancelled(list, cancelled)
   end
 end
 
--- Reads ahead for a request until `deadline`. True if there is nothing more to read.
+-- Reads ahead for a request until `deadline`. Returns true if there is nothing more to read ahead.
 local function read_ahead(request, deadline)
   while request.ahead do
     if readahead.go_on(request) then
@@ -240,8 +241,8 @@ local function read_ahead(request, deadline)
   return true
 end
 
--- Continues with the requests that were put off: performs the first that may be performed now, or reads ahead for it. True if
--- there was one.
+-- Continues with the requests that were put off: takes the first that may be performed now, and performs it or reads
+-- ahead for it. Returns whether there was one.
 local function do_deferred(self, deadline)
   local deferred = self.deferred
   if self.cancelled then
@@ -300,7 +301,8 @@ local function do_requests(self, deadline)
   return done > 0
 end
 
--- Whether there is enough to do without reading: never for a link, because a cancel may have arrived.
+-- Whether there is enough to do without reading. For a link, only a full queue is enough, because a cancel may have
+-- arrived.
 local function has_enough(self)
   if self.binary then
     return self.queue_last - self.queue_first + 1 >= limits.queue
@@ -308,20 +310,20 @@ local function has_enough(self)
   return self.inbox.ended or self.waiting ~= nil
 end
 
--- Whether enough was read for now.
+-- Whether there is a whole message to perform, and the inbox is too full to read more before that.
 local function has_read_enough(self)
   local box = self.inbox
   return box.size >= limits.read_ahead and (self.binary and box.size >= box.needed or not self.binary and box.ended)
 end
 
--- Reads what has arrived.
+-- Reads what has arrived. `readable` is true if it is known that there is something to read.
 local function read(self, readable)
   if self.ended or not readable and (has_enough(self) or self.socket:select(0) == 0) then
     return
   end
   connection.receive(self)
   for _ = 1, limits.turn.reads do
-    -- A read that did not fill its buffer took everything there was.
+    -- The last read did not return as much as it could, so there was nothing more.
     if self.read_size == limits.small_read or self.ended or has_read_enough(self) or self.socket:select(0) == 0 then
       return
     end
@@ -333,13 +335,13 @@ local function has_requests(self)
   return self.inbox.size > 0 or self.queue_first <= self.queue_last or self.deferred[1] ~= nil or self.session.late ~= nil
 end
 
--- Whether all requests of an ended connection have been performed.
+-- Whether an ended connection can be closed. A text client's messages are all performed first.
 local function is_over(self)
   return self.binary or self.dismissed or not self.inbox.ended and not self.waiting
 end
 
--- Gives a connection its turn: `readable` if it is known to have something to read, `now` the processor time. True if
--- a request was performed.
+-- Gives a connection its turn. `readable` is true if it is known that there is something to read; `now` is the
+-- processor time. Returns whether a request was performed.
 function turn.take(self, readable, now)
   local done = false
   if self.dismissed then

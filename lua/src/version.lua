@@ -1,3 +1,3 @@
--- The version of this script, the same as the program's, and of the binary protocol that it speaks.
+-- The version of this script, which is also the program's, and the version of its binary protocol.
 
 return { script = "0.1.0", protocol = 1 }

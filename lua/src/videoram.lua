@@ -1,10 +1,10 @@
--- The video RAM of a Game Boy as a memory domain: its banks of 8 KiB, one after the other. mGBA's own domain counts the
--- cartridge's RAM after it into each bank. For writes it counts banks from the one that the game has mapped: with the second
--- one mapped, it would write outside of its memory.
+-- The video RAM of a Game Boy as a memory domain: its banks of 8 KiB, one after the other. It replaces mGBA's own
+-- domain, in which each bank is followed by as many bytes of the cartridge's RAM. In addition, mGBA's writes count
+-- banks from the one that the game has mapped: with the second one mapped, they can go outside of mGBA's memory.
 
 local concat, unpack = table.concat, string.unpack
 
-local BANK, PAST = 0x2000, 0xA000
+local BANK, PAST = 0x2000, 0xA000 -- bytes of a bank, and the address after the video RAM on the bus
 local MGBA_BANK = 0x4000 -- bytes from one bank to the next in mGBA's domain
 local SELECT = 0xFF4F -- the register that maps a bank, in a Game Boy Color
 
@@ -57,7 +57,7 @@ function VideoRam:write8(offset, value)
   end
 end
 
--- The video RAM, given mGBA's domain of it.
+-- `new` creates the domain from mGBA's own domain.
 return {
   new = function(domain)
     return setmetatable({ domain = domain, bytes = domain:size() // 2 }, VideoRam)

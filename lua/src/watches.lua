@@ -1,4 +1,5 @@
--- Memory and keys that links watch: after each frame, links get what changed in it. A watch belongs to a connection.
+-- Watches: after each frame, links get the changes of the memory and of the keys that they watch. A watch belongs to a
+-- connection.
 
 local code = require "code"
 local connection = require "connection"
@@ -12,19 +13,19 @@ local concat, find, pack, unpack = table.concat, string.find, string.pack, strin
 local refuse, BAD_ARGUMENT, BUSY = refusal.refuse, refusal.BAD_ARGUMENT, refusal.BUSY
 
 local WATCH_KEYS, WATCH_HASHES, WATCH_CLOCK = 1, 2, 4 -- flags
-local CHANGED = 1 -- the kind of item
-local KEYS = 0xFFFF -- in place of a range's number
-local DISCONTINUITY = 0xFFFE -- likewise: this frame does not follow from the last
-local VALUE = 9 -- bytes of the value of an expression, as `evaluate` returns it
+local CHANGED = 1 -- the kind of an event item that reports changes
+local KEYS = 0xFFFF -- in place of a range's number: the change is one of the keys
+local DISCONTINUITY = 0xFFFE -- in place of a range's number: this frame does not follow from the last
+local VALUE = 9 -- bytes of the value of an expression, in the form of `evaluate`
 local NO_CHANGES = {}
 
 local watches = {}
 
-local watching = {} -- the connections that watch something, also closed ones, until the next frame
-local keys_watched = false
-local held = 0 -- the keys that were held when the last frame began, if they are watched
+local watching = {} -- connections with watches; closed ones stay in it until the next frame
+local keys_watched = false -- whether any watch reports keys
+local held = 0 -- the keys that were held when the last frame began, if keys are watched
 
--- Raises a refusal that names the range, unless the console has it.
+-- Raises a refusal with the number of the range if the console does not have its memory.
 local function check_place(number, name, address, length)
   local fine, problem
   if name == "" then
@@ -39,7 +40,7 @@ local function check_place(number, name, address, length)
   end
 end
 
--- The range at `at`, where the next one begins, and the length of its bytes.
+-- Decodes the range at `at`. Returns it, the position of the next one, and the length of its value in bytes.
 local function read_range(bytes, at, number)
   local fine, name, address, length, next_at = pcall(unpack, "<s1I4I2", bytes, at)
   local is_expression = fine and length == 0 and name == ""
@@ -70,7 +71,7 @@ local function read_ranges(bytes)
   return ranges, size
 end
 
--- The bytes of a range; nil if its domain is gone because another game was opened.
+-- Reads the value of a range; nil if its domain does not exist any more because another game was loaded.
 local function read(core, range)
   local name = range.domain
   if range.value then
@@ -83,7 +84,7 @@ local function read(core, range)
   return domain and domain:readRange(range.address, range.length) or nil
 end
 
--- Ranges, bytes and watches of a connection, except the watch with this id.
+-- How many ranges, bytes and watches a connection has, without the watch with this id.
 local function watched(client, id)
   local ranges, size, count = 0, 0, 0
   for _, watch in ipairs(client.watches) do
@@ -94,7 +95,7 @@ local function watched(client, id)
   return ranges, size, count
 end
 
--- A new watch must leave mGBA the time for its frames.
+-- Raises a refusal if there is too much to watch: mGBA must have enough time for its frames.
 local function check_room(client, id, ranges, size)
   local own_ranges, own_size, count = watched(client, id)
   if count >= limits.watches then
@@ -116,7 +117,7 @@ local function check_room(client, id, ranges, size)
   end
 end
 
--- Whether a connection watches the keys, as that of a recording does.
+-- Whether any connection watches the keys, as recordings do.
 function watches.report_keys()
   for _, client in ipairs(watching) do
     for _, watch in ipairs(client.watches) do
@@ -138,7 +139,7 @@ function watches.unwatch(client, id)
   end
 end
 
--- Begins a watch, in place of one with the same id. Returns the bytes of its ranges, joined.
+-- Begins a watch. Replaces a watch with the same id. Returns the bytes of its ranges, joined.
 function watches.watch(client, id, every, flags, bytes)
   if flags & ~(WATCH_KEYS | WATCH_HASHES | WATCH_CLOCK) ~= 0 then
     refuse(BAD_ARGUMENT, "`flags` must be from 0 to 7, not %d", flags)
@@ -163,18 +164,18 @@ function watches.watch(client, id, every, flags, bytes)
     every = every,
     ranges = ranges,
     size = size,
-    values = values, -- the values that the client knows
+    values = values, -- the values that the client got last
     keys = flags & WATCH_KEYS ~= 0,
-    mask = nil, -- the keys that the client knows
+    mask = nil, -- the keys that the client got last
     ticks = 0,
-    breaks = game.breaks, -- resets and loaded states that the client knows of
-    games = game.games, -- how many games were loaded before it began
+    breaks = game.breaks, -- resets and loaded states that were reported to the client
+    games = game.games, -- the value of `game.games` when it was last reported to the client
   })
   keys_watched = keys_watched or flags & WATCH_KEYS ~= 0
   return concat(values)
 end
 
--- What changed for a watch in a frame: an item, or nil.
+-- Returns an item with the changes of a watch in the last frame; nil if there is nothing to report.
 local function compare(core, watch)
   watch.ticks = watch.ticks + 1 & 0xFFFFFFFF
   local values, changes, count = watch.values, NO_CHANGES, 0
@@ -213,8 +214,8 @@ local function compare_all(client, core)
   end
 end
 
--- Called after each frame, before this script changes anything. Finds what changed in the frame, and puts it into `changes` of
--- each connection. Returns whether anything did.
+-- Called after each frame, before this script changes anything. Finds what has changed in the frame, and puts it into
+-- `changes` of each connection. Returns whether anything has changed.
 function watches.after_frame()
   local core = emu
   if not core or #watching == 0 then
@@ -240,8 +241,8 @@ function watches.after_frame()
   return any
 end
 
--- Called before the next frame runs. mGBA adds the keys of the keyboard later, but before the next callback; the game sees
--- them only in the frame after that.
+-- Called at the end of the frame callback, to note the keys of the next frame. mGBA adds keys of the keyboard later,
+-- but before the next callback; the game sees those only one frame later.
 function watches.before_frame()
   if keys_watched and emu then
     held = emu:getKeys() & 0x3FF

@@ -1,5 +1,6 @@
--- Stays in the frame callback, blocked in select() most of the time, and answers requests: for the time that is left of a
--- frame, in which mGBA would wait for the next one anyway, or in lockstep until a client asks for the next one.
+-- The serving time of a frame: the script stays in the frame callback, blocked in select() most of the time, and
+-- answers requests. Outside of lockstep, it uses only time in which mGBA would wait for the next frame anyway. In
+-- lockstep, it stays there until a client asks for the next frame.
 
 local clients = require "clients"
 local connection = require "connection"
@@ -11,22 +12,22 @@ local ticks = require "ticks"
 
 local clock = os.clock
 
-local TURNS_SECONDS = steering.MAX_BUDGET / 1000 -- seconds in which all clients are served in lockstep
+local TURNS_SECONDS = steering.MAX_BUDGET / 1000 -- in lockstep, a round of turns takes at most this many seconds
 
 local window = {}
 
 local function open()
   return {
-    spent = 0, -- seconds used so far; where no clock measures a wait, an estimate
-    busy = 0, -- seconds of processor time among them
-    all_served_at = 0, -- `spent` when all clients last had a turn
-    slept = false, -- whether it has slept
-    done = false, -- whether a request was performed just now, so that there may be more
+    spent = 0, -- seconds used so far; partly an estimate (stopwatch.lua)
+    busy = 0, -- processor time in these seconds
+    all_served_at = 0, -- the value of `spent` when all clients last had a turn
+    slept = false, -- whether the script has slept (connection.lua), so that long replies could be sent
+    done = false, -- whether a request was performed just now; then there may be another
   }
 end
 
--- Waits up to a millisecond, with `wait`, for the client that will most likely ask, and performs its request. All clients
--- together are served for at most `left` seconds.
+-- Calls `wait`, which waits up to a millisecond for the client that will most likely send the next request. Then
+-- performs its request, and serves other clients for at most `left` seconds.
 local function wait_and_serve(self, wait, left)
   local target, ready, slept = clients.hottest(), false, false
   if not self.done then
@@ -43,7 +44,7 @@ local function wait_and_serve(self, wait, left)
     self.slept = true
     clients.send_long_replies()
   end
-  -- After a sleep, sending has read what had arrived, so whether there is more is not known.
+  -- After a sleep, what had arrived was read when replies were sent. So it is not known whether there is more to read.
   self.done = ready and target and clients.take_turn(target, not slept, start)
   if not ready or not target or #clients.all > 1 then
     local all = not target or self.spent - self.all_served_at >= 0.001
@@ -57,7 +58,7 @@ local function wait_and_serve(self, wait, left)
   self.spent, self.busy = self.spent + used, self.busy + used
 end
 
--- Sleeps for a moment if there is a long reply to send and no time was left to sleep.
+-- If the script has a long reply to send and has not slept yet, sleeps for a moment and sends a part of the reply.
 local function sleep_for_long_replies(self, wait)
   local target = not self.slept and clients.with_long_reply()
   if target then
@@ -70,7 +71,7 @@ local function sleep_for_long_replies(self, wait)
   self.slept = false
 end
 
--- Serves for `length` seconds. Returns the seconds that it took.
+-- Serves clients for `length` seconds. Returns the seconds that it took.
 function window.serve(length)
   local self = open()
   stopwatch.begin_window()
@@ -82,17 +83,17 @@ function window.serve(length)
   return self.spent
 end
 
--- Keeps the next frame waiting as long as lockstep requires. No frame runs in that time, so
--- it calls `each_tick` about as often as frames would run.
+-- Keeps the next frame waiting as long as lockstep requires, and serves clients. No frame runs in that time, so it
+-- calls `each_tick` about as often as frames would run.
 function window.keep_waiting(each_tick)
   local self, passed, waited = open(), stopwatch.lap(), 0
-  sleep_for_long_replies(self, stopwatch.wait_aside)
+  sleep_for_long_replies(self, stopwatch.wait_uncounted)
   while lockstep.waits(passed(self.spent)) do
-    wait_and_serve(self, stopwatch.wait_aside, TURNS_SECONDS)
+    wait_and_serve(self, stopwatch.wait_uncounted, TURNS_SECONDS)
     if self.spent - waited >= 1 / ticks.per_second then
       waited, ticks.now = self.spent, ticks.now + 1
       each_tick()
-      sleep_for_long_replies(self, stopwatch.wait_aside)
+      sleep_for_long_replies(self, stopwatch.wait_uncounted)
     end
   end
   lockstep.run()

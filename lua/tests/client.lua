@@ -1,4 +1,4 @@
--- Clients of the script, without a server around it: the test gives them their turns.
+-- A client of the script, for tests without a server: the test gives the connection its turns.
 
 local connection = require "connection"
 local fake = require "fake"
@@ -7,12 +7,13 @@ local turn = require "turn"
 
 local client = {
   END = "<|END|>",
-  GAME = { getGameTitle = "GAME", currentFrame = 9, read8 = 1, getKeys = 0, readRange = "\0" }, -- what it says
+  GAME = { getGameTitle = "GAME", currentFrame = 9, read8 = 1, getKeys = 0, readRange = "\0" }, -- what mGBA returns
 }
 
 local END = client.END
 
--- A client's end and the script's, and a turn for it.
+-- Connects a client. Returns the client's socket, the script's connection, and a function that gives the connection a
+-- turn.
 function client.connect()
   emu, console = fake.emu(client.GAME), fake.console()
   local socket = fake.socket()
@@ -26,13 +27,14 @@ function client.connect()
   end
 end
 
--- The turns until nothing is done any more.
+-- Gives turns until nothing more is done.
 function client.settle(take)
   while take() do
   end
   take()
 end
 
+-- Makes the connection that of a link with session `name`. Returns the welcome.
 function client.greet(socket, take, name)
   socket:arrive(("framewire.hello,1,%016x%s"):format(name, END))
   client.settle(take)
@@ -41,11 +43,13 @@ function client.greet(socket, take, name)
   return welcome:gsub("<|END|>$", "")
 end
 
+-- Encodes a request whose batch has one operation.
 function client.request(id, batch, answered)
   return string.pack("<s4", string.pack("<I1I4I4I2", frames.REQUEST, id, answered or 1, 1) .. batch)
 end
 
--- The replies in a stream of frames: id to its first result's status, and the number of frames of each kind.
+-- Decodes a stream of binary frames. Returns the status of the first result in each reply, by id, and how many binary
+-- frames of each kind there are.
 function client.read_stream(stream)
   local replies, kinds, at = {}, {}, 1
   while at <= #stream do

@@ -1,4 +1,4 @@
--- Stand-ins for mGBA's objects, for what plain Lua can test. The real ones run the script in the end-to-end tests.
+-- Stand-ins for mGBA's objects, for tests in plain Lua. The end-to-end tests run the script with the real objects.
 
 local memory = require "memory"
 
@@ -7,7 +7,7 @@ local fake = {}
 -- What mGBA's functions return unless a test says otherwise: a Game Boy Advance with large memory domains.
 local USUAL = { platform = 0, size = 0x40000, name = "WRAM" }
 
--- An `emu` whose every function notes its call and returns the value of that name in `values`.
+-- Creates an `emu`. Each of its functions records the call, and returns the value with the function's name in `values`.
 function fake.emu(values)
   values = setmetatable(values or {}, { __index = USUAL })
   memory.forget()
@@ -32,7 +32,7 @@ function fake.emu(values)
   end })
 end
 
--- A console that keeps its lines.
+-- Creates a script console that records its lines.
 function fake.console()
   local lines = {}
   local function write(_, text)
@@ -41,8 +41,9 @@ function fake.console()
   return { log = write, warn = write, error = write, lines = lines }
 end
 
--- A socket as mGBA's behave on Linux. Its other end is in the test's hand: `arrive` sends bytes to it, `hang_up` closes
--- the other end, `room` is how many bytes it takes. What was written is in `written`.
+-- Creates a socket that behaves like mGBA's on Linux. The test controls the other end: `arrive` sends bytes to the
+-- script, `hang_up` closes the other end, and `room` is how many bytes the socket accepts. `written` is what the script
+-- has written.
 function fake.socket()
   local socket = { error = 0, incoming = "", written = "", room = math.huge, gone = false, reset = false, closed = 0,
     writes = 0, largest_write = 0 }
@@ -56,25 +57,25 @@ function fake.socket()
   end
 
   function socket:select()
-    assert(self.closed == 0, "a closed socket was looked at")
-    self.looked = true
+    assert(self.closed == 0, "select() was called for a closed socket")
+    self.was_checked = true
     return (self.incoming ~= "" or self.gone) and 1 or 0
   end
 
   function socket:recv(count)
     assert(self.closed == 0, "a closed socket was read")
-    self.looked = self.gone
+    self.was_checked = self.gone
     local data = self.incoming:sub(1, count)
     self.incoming = self.incoming:sub(count + 1)
-    self.error = data == "" and 1 or 0 -- at the end, too, an older error shows
+    self.error = data == "" and 1 or 0 -- also at the end, where mGBA shows an older error
     return data
   end
 
   function socket:send(data)
     assert(self.closed == 0, "a closed socket was written to")
     assert(not self.reset, "a second write after the other end was gone: SIGPIPE ends mGBA")
-    assert(self.looked, "a write without a look right before it")
-    self.looked = false
+    assert(self.was_checked, "a write without a check right before it")
+    self.was_checked = false
     self.writes = self.writes + 1
     self.largest_write = math.max(self.largest_write, #data)
     self.reset = self.gone
@@ -98,8 +99,8 @@ function fake.socket()
   return socket
 end
 
--- A listening socket as mGBA's. The test puts sockets of clients that wait into `waiting`; `taken` is whether the port is
--- another's.
+-- Creates a listening socket that behaves like mGBA's. The test puts the sockets of clients that connect into
+-- `waiting`. `taken` is whether another program uses the port.
 function fake.listener()
   local listener = { waiting = {}, taken = false, closed = 0 }
 

@@ -1,7 +1,8 @@
--- Mutated input for the script:  lua5.4 lua/tests/fuzz.lua [COUNT] [SEED]
+-- Sends mutated input to the script:  lua5.4 lua/tests/fuzz.lua [COUNT] [SEED]
 --
--- Garbage arrives on one connection after the other, cut anywhere; it must raise nothing and come to an end. Beside it a
--- link and a text client ask what has one right answer, byte for byte: a wrong reply, one too many or none is found.
+-- The input arrives on one connection after another, cut into pieces at random positions. It must not raise an error,
+-- and the script must finish with each piece. At the same time, a link and a text client send requests that have
+-- exactly one correct reply. The test fails if a reply is wrong or missing, or if there is an additional one.
 
 local folder = arg[0]:match("^(.*)fuzz%.lua$")
 package.path = folder .. "?.lua;" .. folder .. "../src/?.lua;" .. package.path
@@ -24,19 +25,19 @@ local END = client.END
 
 local COUNT = math.tointeger(tonumber(arg[1] or 20000))
 local SEED = math.tointeger(tonumber(arg[2] or 1))
-local TURNS = 1000 -- in which whatever has arrived must have been dealt with
-local SECONDS = 5 -- of processor time, in which too
-local STREAM = 20 -- inputs for one connection, if it lives so long
+local TURNS = 1000 -- the script must process everything that has arrived within this many turns
+local SECONDS = 5 -- and within this many seconds of processor time
+local STREAM = 20 -- inputs for one connection, unless it is closed earlier
 
 assert(COUNT and SEED, "usage: lua5.4 lua/tests/fuzz.lua [COUNT] [SEED]")
 math.randomseed(SEED)
 log.set_level("none")
 
--- Whatever paths come out of the garbage, nothing of this machine is touched.
+-- The input may contain any path, so the functions that change files or read them do nothing.
 os.remove, os.tmpname = function() end, function() return "none" end -- luacheck: ignore
 io.open = function() return nil, "no file" end -- luacheck: ignore
 
----- What is mutated ---------------------------------------------------------------------------------------------------
+---- Input ------------------------------------------------------------------------------------------------------------
 
 local function framed(kind, body)
   return string.pack("<I4I1", 1 + #body, kind) .. body
@@ -77,27 +78,27 @@ local function mutated()
   local data = SEEDS[random(#SEEDS)]
   for _ = 1, random(0, 3) do
     local at, way = random(#data + 1), random(6)
-    if way == 1 then -- another byte, often a telling one
+    if way == 1 then -- replaces a byte, often by one with a special meaning
       data = data:sub(1, at - 1) .. string.char(random(2) == 1 and BYTES[random(#BYTES)] or random(0, 255)) .. data:sub(at + 1)
-    elseif way == 2 then -- a byte more
+    elseif way == 2 then -- inserts a byte
       data = data:sub(1, at - 1) .. string.char(random(0, 255)) .. data:sub(at)
-    elseif way == 3 then -- some bytes less
+    elseif way == 3 then -- removes some bytes
       data = data:sub(1, at - 1) .. data:sub(at + random(8))
-    elseif way == 4 then -- cut off
+    elseif way == 4 then -- cuts off the rest
       data = data:sub(1, at - 1)
-    elseif way == 5 then -- a piece of another one
+    elseif way == 5 then -- replaces the rest with the end of another input
       local other = SEEDS[random(#SEEDS)]
       data = data:sub(1, at - 1) .. other:sub(random(#other))
-    else -- a piece twice
+    else -- repeats the rest
       data = data .. data:sub(at)
     end
   end
   return data
 end
 
----- Who sends it, and who else asks ------------------------------------------------------------------------------------
+---- Clients ----------------------------------------------------------------------------------------------------------
 
--- Turns until nothing is done any more.
+-- Gives turns until nothing more is done.
 local function settle(take, self)
   local start = os.clock()
   for _ = 1, TURNS do
@@ -109,7 +110,7 @@ local function settle(take, self)
   error("it does not come to an end")
 end
 
--- How often the emulator was reset.
+-- How many times the emulator was reset.
 local function resets()
   local count = 0
   for _, call in ipairs(emu.calls) do
@@ -118,44 +119,46 @@ local function resets()
   return count
 end
 
--- Another client: `message` makes a message, its reply, and how many resets it means.
-local function bystander(greet, message)
+-- Connects a client whose replies are checked. `message` returns a message, the correct reply, and how many resets the
+-- message causes.
+local function checked_client(greet, message)
   local socket, self, take = client.connect()
   if greet then
     client.greet(socket, take, 0x1234567890ABCDEF)
   end
-  local asked = {}
+  local checked = {}
 
-  -- A part of a message arrives, perhaps all of it, perhaps piece by piece.
-  function asked.begin()
-    asked.rest, asked.right, asked.resets = message()
+  -- Sends a part of a message, perhaps all of it, in one or more pieces.
+  function checked.begin()
+    checked.rest, checked.right, checked.resets = message()
     for _ = 1, random(3) do
-      local part = random(0, #asked.rest)
-      socket:arrive(asked.rest:sub(1, part))
-      asked.rest = asked.rest:sub(part + 1)
+      local part = random(0, #checked.rest)
+      socket:arrive(checked.rest:sub(1, part))
+      checked.rest = checked.rest:sub(part + 1)
       if random(2) == 1 then
         settle(take, self)
       end
     end
   end
 
-  -- The rest arrives, and the reply is held against the right one.
-  function asked.finish()
-    socket:arrive(asked.rest)
+  -- Sends the rest, and compares the reply with the correct one.
+  function checked.finish()
+    socket:arrive(checked.rest)
     emu.calls = {}
     local early = socket.written ~= ""
     settle(take, self)
-    if socket.written ~= asked.right then
-      error(("a wrong reply: %q, not %q"):format(socket.written, asked.right))
+    if socket.written ~= checked.right then
+      error(("a wrong reply: %q, not %q"):format(socket.written, checked.right))
     end
-    -- If all of it had arrived before, it was done among the garbage.
-    if not early and asked.rest ~= "" and resets() ~= asked.resets then
-      error(("%d resets instead of %d"):format(resets(), asked.resets))
+    -- If the whole message had arrived earlier, it was performed together with the mutated input, so its resets are not
+    -- counted here.
+    if not early and checked.rest ~= "" and resets() ~= checked.resets then
+      error(("%d resets instead of %d"):format(resets(), checked.resets))
     end
     socket.written = ""
   end
 
-  return asked
+  return checked
 end
 
 local id, key = 0, 0
@@ -168,18 +171,18 @@ local function request(body, keyed)
   return framed(frames.REQUEST, head .. string.pack("<I2", 1) .. body)
 end
 
-local last_change -- the request that came last if it was one that changes something, and its reply
-local last_keyed = false
+local last_change -- the last request and its reply, if it was a request that changes something
+local last_keyed = false -- whether the last such request had a key
 
 local function frame_message()
   local way = random(5)
   if way == 1 and last_change then
-    return last_change.request, last_change.reply, 0 -- a repeat, answered from memory
+    return last_change.request, last_change.reply, 0 -- a repeat, which is answered from memory
   end
   id = id + 1
   if way == 2 and last_keyed then
     last_change = nil
-    return request("\x80", true), frames.encode_reply(id, 9, 1, frames.encode.none()), 0 -- a repeat of another bridge's
+    return request("\x80", true), frames.encode_reply(id, 9, 1, frames.encode.none()), 0 -- a repeat with the same key
   elseif way <= 3 then
     last_keyed = random(2) == 1
     key = key + 1
@@ -208,7 +211,7 @@ end
 ---- The run -----------------------------------------------------------------------------------------------------------
 
 local socket, self, take
-local last = {} -- what the present connection was sent
+local last = {} -- the inputs that were sent on the current connection
 
 local function renew()
   if self and self.socket then
@@ -227,15 +230,15 @@ local function renew()
   if random(2) == 1 then
     client.greet(socket, take, random(5))
   elseif random(4) > 1 then
-    -- Without a known first message nothing that follows is looked at.
+    -- If the first message is unknown, the script ignores everything after it.
     socket:arrive("framewire.echo,x" .. END)
     settle(take, self)
   end
 end
 
-local others = { bystander(true, frame_message), bystander(false, text_message) }
+local others = { checked_client(true, frame_message), checked_client(false, text_message) }
 
--- What mGBA's next frame brings with it.
+-- Does what the script does in each frame.
 local function run_frame()
   events.send({ self }, watches.after_frame())
   emulator.advance()

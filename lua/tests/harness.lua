@@ -1,4 +1,4 @@
--- A tiny test runner: `local test, eq, fails = ...`.
+-- A small test runner.
 
 local harness = { passed = 0, failed = 0 }
 
@@ -20,14 +20,14 @@ function harness.test(name, run)
   end
 end
 
--- Fails unless both are the same.
+-- Raises an error unless both values are equal and have the same type of number.
 function harness.eq(found, wanted, what)
   if found ~= wanted or math.type(found) ~= math.type(wanted) then
     error(("%s is %s, not %s"):format(what or "the value", show(found), show(wanted)), 2)
   end
 end
 
--- The refusal that `run` raises.
+-- Returns the refusal that `run` raises. Raises an error if there is no refusal.
 function harness.refusal(run, ...)
   local fine, problem = pcall(run, ...)
   if fine then
@@ -38,7 +38,7 @@ function harness.refusal(run, ...)
   return problem
 end
 
--- The rows of a file of vectors, each a list of its columns.
+-- The rows of a file of test vectors, each as a list of its columns.
 function harness.vectors(name)
   local rows = {}
   for line in io.lines(harness.root .. "crates/protocol/vectors/" .. name) do
@@ -53,14 +53,14 @@ function harness.vectors(name)
   return rows
 end
 
--- Bytes from hexadecimal digits; spaces are ignored.
+-- Decodes hexadecimal digits to bytes; white space is ignored.
 function harness.unhex(digits)
   return (digits:gsub("%s", ""):gsub("%x%x", function(pair)
     return string.char(tonumber(pair, 16))
   end))
 end
 
--- The values of Lua literals with spaces between them, as in the files of vectors.
+-- The values of Lua literals that are separated by spaces, as in the files of test vectors.
 function harness.literals(text)
   local list = {}
   local at = 1

@@ -1,11 +1,12 @@
--- Holds and timelines, and the keys that they make.
+-- A fake keyboard, with holds and timelines that press its keys.
 
 local holds = require "holds"
 local timelines = require "timelines"
 
 local keyboard = {}
 
--- `mask` is the keys that are held; `presses` what was pressed, and `over` the timelines that ended, in order.
+-- Creates a keyboard. `mask` is the keys that are down; `presses` are all presses and `over` the timelines that have
+-- ended, in order.
 function keyboard.new()
   local self = { mask = 0, presses = {}, over = {}, frame = 0 }
   local function press(keys)
@@ -29,7 +30,7 @@ function keyboard.new()
     self.timelines.advance()
   end
 
-  -- Runs this many frames and returns the mask after each as a string of digits.
+  -- Runs this many frames. Returns the masks after them as a string of hexadecimal digits.
   function self.step(count)
     local masks = {}
     for index = 1, count do
@@ -42,7 +43,7 @@ function keyboard.new()
   return self
 end
 
--- The bytes of steps that are written as `0:1,2:0`.
+-- Encodes steps that are written as offsets and masks of keys, such as `0:1,2:0`.
 function keyboard.steps(text)
   local bytes = {}
   for offset, keys in text:gmatch "(%d+):(%d+)" do
@@ -51,7 +52,8 @@ function keyboard.steps(text)
   return table.concat(bytes)
 end
 
-local DO = {
+-- What the steps of a row can do, other than `play`, `append` and `run`.
+local ACTIONS = {
   hold = function(it, keys, frames) it.holds.hold(keys, frames) end,
   press = function(it, keys)
     it.timelines.let_go(keys, 0)
@@ -64,7 +66,8 @@ local DO = {
   cancel = function(it, id) it.timelines.cancel(id) end,
 }
 
--- The mask after each frame of a row's steps, as lengths of runs.
+-- Performs the steps of a row of test vectors. Returns the masks after all frames, in the form `MASK*FRAMES
+-- MASK*FRAMES`.
 function keyboard.play(row)
   local it = keyboard.new()
   local runs = {}
@@ -86,7 +89,7 @@ function keyboard.play(row)
         end
       end
     else
-      DO[name](it, math.tointeger(first), math.tointeger(second))
+      ACTIONS[name](it, math.tointeger(first), math.tointeger(second))
     end
   end
   for index, run in ipairs(runs) do

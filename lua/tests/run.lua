@@ -5,7 +5,7 @@ package.path = folder .. "?.lua;" .. folder .. "../src/?.lua;" .. package.path
 
 local harness = require "harness"
 harness.root = folder .. "../../"
-require "limits".log_lines = math.huge -- how many tests ran in a second is nothing to depend on
+require "limits".log_lines = math.huge -- so that no result depends on how many tests run in a second
 
 local PARTS = {
   "arguments", "messages", "frames", "keyed", "sessions", "holds", "timelines", "lockstep", "throttle", "readahead", "watches",

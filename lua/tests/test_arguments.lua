@@ -13,7 +13,7 @@ test("numbers are read as Lua's tonumber reads them", function()
   end
 end)
 
-test("a number out of range is refused by name and range", function()
+test("the refusal of a number out of range has the argument's name and the range", function()
   local problem = harness.refusal(arguments.check, { name = "value", kind = types.u8 }, 256)
   eq(problem.status, refusal.BAD_ARGUMENT)
   eq(problem.text, "`value` must be from 0 to 255, not 256")
@@ -23,12 +23,12 @@ test("a number out of range is refused by name and range", function()
   arguments.check({ name = "value", kind = types.i32 }, -0x80000000)
 end)
 
-test("a path that holds a NUL or nothing is refused", function()
+test("an empty path and a path with a NUL are refused", function()
   harness.refusal(arguments.check, { name = "path", kind = types.path }, "a\0b")
   harness.refusal(arguments.check, { name = "path", kind = types.path }, "")
 end)
 
-test("bytes go to hexadecimal pairs and back", function()
+test("bytes are converted to pairs of hexadecimal digits and back", function()
   local all = {}
   for value = 0, 255 do
     all[value + 1] = string.char(value)
@@ -42,13 +42,13 @@ test("bytes go to hexadecimal pairs and back", function()
   eq(arguments.from_hex(""), "")
 end)
 
-test("other text than a list of pairs is not read", function()
+test("text that is not a list of pairs of hexadecimal digits is not accepted", function()
   for _, text in ipairs { "zz", "d3,", ",d3", "d3,,00", "d3;00", "123", "0x12", ",", "d3,g", "-1" } do
     eq(arguments.from_hex(text), nil, text)
   end
 end)
 
-test("buttons are known by their exact names", function()
+test("the names of buttons are case-sensitive", function()
   eq(types.button.read("Start"), 8)
   eq(types.buttons.read("A;L"), 0x201)
   harness.refusal(types.button.read, "start")
@@ -56,7 +56,7 @@ test("buttons are known by their exact names", function()
   harness.refusal(types.buttons.read, ";")
 end)
 
-test("other people's text cannot break a line or UTF-8", function()
+test("text from outside becomes one line of valid UTF-8", function()
   eq(refusal.printable("ö"), "ö")
   eq(refusal.printable("\xf6"), "\\xf6")
   eq(refusal.sentence("a\nb"), "a")

@@ -4,7 +4,8 @@ local harness = require "harness"
 local memory = require "memory"
 local test, eq = harness.test, harness.eq
 
--- A console of 256 bytes, on the bus and in the domain `wram`, that each hold their own address.
+-- Creates a console with 256 bytes, on the bus and in the domain `wram`. Each byte holds its own address. Returns a
+-- function that restores `memory`.
 local function console_of_addresses()
   emu = fake.emu()
   memory.forget()
@@ -22,22 +23,23 @@ local function console_of_addresses()
   return function() memory.has_bus = has_bus end
 end
 
-test("the vectors that the embedded core keeps too", function()
+test("the test vectors that the Rust code uses too", function()
   local restore = console_of_addresses()
   local check_bus, check_domain = memory.check_bus, memory.check_domain
   memory.check_bus = function() end
-  local known = true
+  local is_compiling = true
   memory.check_domain = function(name, offset, length)
-    -- The vectors hold reads of memory that is not there, which a script refuses beforehand.
-    if not known then
+    -- Some test vectors read memory that does not exist. The script would refuse to compile them, so this check is off
+    -- during the compilation.
+    if not is_compiling then
       check_domain(name, offset, length)
     end
   end
   for _, row in ipairs(harness.vectors("code.tsv")) do
     local text, bytes, wanted = row[1], harness.unhex(row[2]), row[3]
-    known = true
+    is_compiling = true
     local value = code.compile(bytes, text)
-    known = false
+    is_compiling = false
     eq(tostring(value(77) or "none"), wanted, text)
   end
   memory.check_bus, memory.check_domain = check_bus, check_domain
@@ -54,7 +56,7 @@ test("bytes that are not an expression are refused", function()
   eq(harness.refusal(code.compile, far, "stop[1]").text:match("^stop%[1%]: address is 0x10000000, ") ~= nil, true)
 end)
 
-test("expressions are evaluated together", function()
+test("one request evaluates several expressions", function()
   emu = fake.emu()
   local frame, broken = "\1", "\x30\0" .. ("<i8"):pack(1) .. "\0" .. ("<i8"):pack(0)
   local found = code.evaluate(("<s2s2"):pack(frame, broken), 7)

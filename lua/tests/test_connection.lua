@@ -8,14 +8,14 @@ local test, eq = harness.test, harness.eq
 local connect, settle, greet = client.connect, client.settle, client.greet
 local request, read_stream, END = client.request, client.read_stream, client.END
 
-test("messages that come together are answered together and in order", function()
+test("messages that arrive together are answered together and in order", function()
   local socket, _, take = connect()
   socket:arrive("core.getGameTitle" .. END .. "nonsense" .. END .. "framewire.echo,x" .. END)
   settle(take)
   eq(socket.written, "GAME<|END|><|ERROR|><|END|>x<|END|>")
 end)
 
-test("a turn that ends with the last message leaves the next one its own", function()
+test("a turn with the most messages that are allowed does not shorten the next turn", function()
   local socket, _, take = connect()
   for _ = 1, 3 do
     socket:arrive(("coreAdapter.reset" .. END):rep(limits.turn.requests))
@@ -24,7 +24,7 @@ test("a turn that ends with the last message leaves the next one its own", funct
   eq(#emu.calls, 3 * limits.turn.requests)
 end)
 
-test("a reply that is taken in parts arrives whole", function()
+test("a reply that the client reads in parts arrives completely", function()
   local socket, self, take = connect()
   local text = ("0123456789"):rep(200000)
   socket.room = 1000
@@ -39,7 +39,7 @@ test("a reply that is taken in parts arrives whole", function()
   eq(socket.written == text .. END, true, "the reply")
 end)
 
-test("a client that closes is closed, once, and its descriptor forgotten", function()
+test("if a client closes its connection, the socket is closed once and forgets its descriptor", function()
   local socket, self, take = connect()
   socket:hang_up()
   take()
@@ -48,7 +48,7 @@ test("a client that closes is closed, once, and its descriptor forgotten", funct
   eq(self.socket, nil)
 end)
 
-test("a client that closes its sending side is served and not written to, as a reset may follow", function()
+test("if a client closes its sending side, its messages are performed but get no reply", function()
   local socket, _, take = connect()
   socket:arrive("coreAdapter.reset" .. END .. "core.getGameTitle" .. END)
   socket:hang_up()
@@ -58,7 +58,7 @@ test("a client that closes its sending side is served and not written to, as a r
   eq(socket.closed, 1)
 end)
 
-test("what is written is ready before the look that allows it, and small", function()
+test("each write is small, and its bytes are prepared before the check that allows it", function()
   local socket, self, take = connect()
   local real_select, real_send, seen = socket.select, socket.send, nil
   function socket.select(...)
@@ -66,7 +66,7 @@ test("what is written is ready before the look that allows it, and small", funct
     return real_select(...)
   end
   function socket.send(which, data)
-    assert(rawequal(data, seen), "the bytes were made after the look")
+    assert(rawequal(data, seen), "the bytes were made after the check")
     return real_send(which, data)
   end
   socket:arrive("framewire.echo," .. ("x"):rep(1000000) .. END)
@@ -78,7 +78,7 @@ test("what is written is ready before the look that allows it, and small", funct
 end)
 
 -- The fake socket fails the test at a second write after the other end has gone.
-test("no write follows one to a client that was killed", function()
+test("after a write to a client that was killed, nothing is written to it", function()
   for sent = 1, 40 do
     local socket, self, take = connect()
     for index = 1, 400 do
@@ -97,7 +97,7 @@ test("no write follows one to a client that was killed", function()
   end
 end)
 
-test("what a killed client had asked for is done", function()
+test("the requests of a client that was killed are performed", function()
   local socket, _, take = connect()
   socket:arrive("core.getGameTitle" .. END)
   take()
@@ -108,7 +108,7 @@ test("what a killed client had asked for is done", function()
   eq(steps, 2)
 end)
 
-test("a client that does not read is cut off, its requests wait before that", function()
+test("if a client does not read its replies, its requests wait, and later its connection is closed", function()
   local socket, self, take = connect()
   socket.room = 0
   local message = "framewire.echo," .. ("x"):rep(100000) .. END
@@ -129,7 +129,7 @@ test("a client that does not read is cut off, its requests wait before that", fu
   eq(self.socket, nil)
 end)
 
-test("a message that never ends is refused and the client told", function()
+test("a message that is too long gets an error, and the connection is closed", function()
   local socket, self, take = connect()
   local piece = ("x"):rep(1024 * 1024)
   socket:arrive("framewire.echo,")
@@ -147,7 +147,7 @@ test("a message that never ends is refused and the client told", function()
   eq(self.socket, nil)
 end)
 
-test("a link is welcomed and known the second time", function()
+test("a link gets a welcome, which says after a reconnection that its session is known", function()
   local socket, _, take = connect()
   local first = greet(socket, take, 77)
   eq(first:match("^framewire%.welcome,1,[%d.]+,%x+,0,9,%d+$") ~= nil, true, first)
@@ -157,7 +157,7 @@ test("a link is welcomed and known the second time", function()
   eq(greet(again, take_again, 77), (first:gsub(",0,9,", ",1,9,")))
 end)
 
-test("other messages than a hello are an error", function()
+test("a hello with wrong arguments is an error", function()
   for _, text in ipairs { "", ",1", ",1,12", ",0,0123456789abcdef", ",1,0123456789abcdeg", ",x,0123456789abcdef" } do
     local socket, self, take = connect()
     socket:arrive("framewire.hello" .. text .. END)
@@ -167,7 +167,7 @@ test("other messages than a hello are an error", function()
   end
 end)
 
-test("frames after the greeting in the same packet are read", function()
+test("binary frames in the same packet as the hello are read", function()
   local socket, _, take = connect()
   socket:arrive(("framewire.hello,1,%016x%s"):format(5, END) .. request(1, "\x10"))
   settle(take)
@@ -175,7 +175,7 @@ test("frames after the greeting in the same packet are read", function()
   eq(read_stream(socket.written:sub(stop + 1))[1], 0)
 end)
 
-test("a cancel that has arrived is heeded, one for what is done is not missed", function()
+test("a cancel prevents a request that waits, and does nothing for one that was performed", function()
   local socket, _, take = connect()
   greet(socket, take, 1)
   socket:arrive(request(1, "\x80") .. request(2, "\x80") .. string.pack("<I4I1I4", 5, frames.CANCEL, 2))
@@ -215,7 +215,7 @@ test("bytes that are not a frame end the link with a goodbye", function()
   end
 end)
 
-test("a link that comes again takes its session over", function()
+test("a link that connects again takes over its session", function()
   local socket, old, take = connect()
   greet(socket, take, 9)
   local again, new, take_again = connect()
@@ -227,7 +227,7 @@ test("a link that comes again takes its session over", function()
   eq(new.session.connection, new)
 end)
 
-test("a request that was done before the break is not done after it", function()
+test("a request that was performed before a reconnection is not performed after it", function()
   local socket, _, take = connect()
   greet(socket, take, 11)
   socket:arrive(request(1, "\x80"))
@@ -245,7 +245,7 @@ test("a request that was done before the break is not done after it", function()
   eq(count, 1, "resets after the break, after " .. resets .. " calls before")
 end)
 
-test("streams of any bytes never raise", function()
+test("no stream of bytes raises an error", function()
   math.randomseed(3)
   for _ = 1, 3000 do
     local socket, self, take = connect()

@@ -16,7 +16,7 @@ local function calls()
   return table.concat(emu.calls, "\n")
 end
 
--- Lets mGBA write these bytes to the files it is asked to write pictures to; gives the path of the last.
+-- Makes mGBA write these bytes to the files of pictures. Returns a table that gets the path of the last file.
 local function write_pictures(bytes)
   local written = {}
   rawset(emu, "screenshot", function(_, path)
@@ -30,7 +30,7 @@ local function write_pictures(bytes)
   return written
 end
 
-test("yes is what mGBA says for it, on every version", function()
+test("`yes` converts the booleans of every version of mGBA", function()
   for value, wanted in pairs { [true] = true, [false] = false, [1] = true, [0] = false } do
     eq(emulator.yes(value), wanted, tostring(value))
   end
@@ -42,14 +42,14 @@ test("without a game the frame is 0", function()
   eq(emulator.frame(), 0)
 end)
 
-test("an unknown domain is refused with those there are", function()
+test("the refusal of an unknown domain lists the domains of the console", function()
   begin()
   local problem = harness.refusal(memory.domain, "ram")
   eq(problem.status, refusal.BAD_ARGUMENT)
   eq(problem.text, "unknown memory domain \"ram\"; this console has vram, wram")
 end)
 
-test("a Game Boy's cartridge is as large as its ROM, and the GBA's as large as its part of the bus", function()
+test("`cart0` of a Game Boy is as large as the ROM, that of a GBA as large as its part of the bus", function()
   for platform, size in pairs { [0] = 0x2000000, [1] = 0x8000 } do
     begin { platform = platform, size = 0x2000000, romSize = 0x8000 }
     emu.memory.cart0 = emu.memory.wram
@@ -62,14 +62,14 @@ test("a Game Boy's cartridge is as large as its ROM, and the GBA's as large as i
   end
 end)
 
-test("a state file that is not there is not found", function()
+test("loading a state file that does not exist is refused as not found", function()
   begin { loadStateFile = false }
   local problem = harness.refusal(emulator.load_state_file, "/nowhere/at/all.ss1", 0)
   eq(problem.status, refusal.NOT_FOUND)
   eq(problem.text:find("/nowhere/at/all.ss1", 1, true) ~= nil, true, problem.text)
 end)
 
-test("a file that is not a ROM is not shown to mGBA, which would give up the running game", function()
+test("mGBA does not get a file that is not a ROM, because it would close the running game", function()
   begin { platform = 0, loadFile = true, saveStateBuffer = "before" }
   local refused = { [harness.root .. "lua/README.md"] = refusal.FAILED, ["/nowhere/at/all.gba"] = refusal.NOT_FOUND }
   for path, status in pairs(refused) do
@@ -82,25 +82,25 @@ test("a file that is not a ROM is not shown to mGBA, which would give up the run
   eq(calls():find("loadFile", 1, true), nil)
 end)
 
-test("a ROM is exchanged under the running game's state", function()
+test("after the ROM is exchanged, the state of the running game is loaded again", function()
   begin { platform = 0, loadFile = true, saveStateBuffer = "before", loadStateBuffer = true }
   eq(emulator.exchange_rom(ROM), true)
   eq(calls():gsub("platform\n", ""), ("saveStateBuffer 0\nloadFile %s\nloadStateBuffer before 0"):format(ROM))
 end)
 
-test("a ROM that does not take the state starts from the beginning", function()
+test("a new ROM that rejects the state of the running game starts from the beginning", function()
   begin { platform = 0, loadFile = true, saveStateBuffer = "before", loadStateBuffer = false }
   eq(emulator.exchange_rom(ROM), true)
   eq(emu.calls[#emu.calls], "reset")
 end)
 
-test("a ROM that mGBA cannot load is not loaded", function()
+test("if mGBA cannot load a ROM, this is an error, and the console is not reset", function()
   begin { platform = 0, loadFile = false, saveStateBuffer = "before" }
   eq(harness.refusal(emulator.exchange_rom, ROM).text:find("given up the running game", 1, true) ~= nil, true)
   eq(calls():find("reset", 1, true), nil)
 end)
 
-test("bytes that are not a state of this console are not shown to mGBA", function()
+test("mGBA does not get bytes that are not a state of this console", function()
   begin { platform = 0, loadStateBuffer = true }
   for _, data in ipairs { "", "state", ("\0"):rep(#STATE), STATE:sub(1, -2), "\x89PNG\r\n\26\nno state" } do
     eq(emulator.load_state(data, 29), false)
@@ -109,14 +109,14 @@ test("bytes that are not a state of this console are not shown to mGBA", functio
   eq(emulator.load_state(STATE, 29), true)
 end)
 
-test("a picture is read from a file, which does not stay", function()
+test("a picture is read from a file, which is then removed", function()
   begin()
   local written = write_pictures("\x89PNG picture")
   eq(emulator.screenshot(), "\x89PNG picture")
   eq(io.open(written.path, "rb"), nil, "the file")
 end)
 
-test("without a file the picture is a state's", function()
+test("if no file can be written, the picture comes from a savestate", function()
   begin { saveStateBuffer = "\x89PNG state" }
   write_pictures(nil)
   eq(emulator.screenshot(), "\x89PNG state")
@@ -139,7 +139,7 @@ test("holds end while there is no game", function()
   eq(holds.down() & key, 0)
 end)
 
--- A Game Boy whose processor is halted or not, with these registers.
+-- Creates a Game Boy with these registers, whose processor is halted or not.
 local function game_boy(halted, registers)
   local flags = string.pack("<I4", halted and 0x10 or 0)
   emu = fake.emu { platform = 1, saveStateBuffer = ("\0"):rep(0x44) .. flags .. ("\0"):rep(100) }
@@ -154,15 +154,15 @@ local function steps()
   return count
 end
 
-test("a step of a halted Game Boy that nothing wakes is refused, as it would never end", function()
+test("a step of a halted Game Boy that nothing will wake is refused, because it would never end", function()
   local operations = require "operations"
   local sleeping = {
     {},
     { [0xFFFF] = 0x10 }, -- only a key wakes it
-    { [0xFFFF] = 0x01 }, -- the picture's end, without the display
-    { [0xFFFF] = 0x02, [0xFF40] = 0x80, [0xFF41] = 0x40, [0xFF45] = 200 }, -- a line that there is not
+    { [0xFFFF] = 0x01 }, -- the end of the picture wakes it, but the display is off
+    { [0xFFFF] = 0x02, [0xFF40] = 0x80, [0xFF41] = 0x40, [0xFF45] = 200 }, -- a line that does not exist wakes it
     { [0xFFFF] = 0x04, [0xFF07] = 0x01 },
-    { [0xFFFF] = 0x08, [0xFF02] = 0x80 }, -- somebody else's clock
+    { [0xFFFF] = 0x08, [0xFF02] = 0x80 }, -- a serial transfer wakes it, but uses the other end's clock
     { [0xFF0F] = 0x1F },
   }
   for index, registers in ipairs(sleeping) do

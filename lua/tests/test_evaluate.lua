@@ -8,16 +8,16 @@ local function error_of(code)
   return evaluate(code):match('"error":"(.*)"}$')
 end
 
-test("values and output are JSON", function()
+test("values and output are returned as JSON", function()
   emu = fake.emu()
   eq(evaluate("print('a\\n', 1) return 1, 2.5, nil, true, {}, {1, 2}, {b = 1, a = {2}}, '\\xff', '\\u{e4}'"),
     '{"values":[1,2.5,null,true,[],[1,2],{"a":[2],"b":1},{"hex":"ff"},"\u{e4}"],"output":["a\\n\\t1"]}')
   eq(evaluate("return 1/0, math.mininteger"), '{"values":["inf",-9223372036854775808],"output":[]}')
   eq(evaluate("x = 1 return x"), '{"values":[1],"output":[]}')
-  eq(evaluate("return x, _G.x"), '{"values":[1,null],"output":[]}', "globals are kept apart")
+  eq(evaluate("return x, _G.x"), '{"values":[1,null],"output":[]}', "the code's globals are separate")
 end)
 
-test("an error has its line, and the output before it", function()
+test("the reply to code with an error has the error's line and the output before it", function()
   eq(evaluate("print(1)\nerror('no')"), '{"values":[],"output":["1"],"error":"script:2: no"}')
   local reply, problem = evaluate("return 1 +")
   eq(reply, nil)
@@ -25,7 +25,7 @@ test("an error has its line, and the output before it", function()
   eq(error_of("emu:reset()"), "script:1: emu:reset is not available here; use control or POST /v1/reset")
 end)
 
-test("code that does not end is stopped, and what it returns is bounded", function()
+test("code that does not end is stopped, and the size of its values and output is limited", function()
   for _, code in ipairs { "while true do end", "while true do pcall(function() while true do end end) end",
     "coroutine.wrap(function() while true do end end)()" } do
     eq(error_of(code), "the code was stopped after 5000000 instructions; do less in one request", code)
@@ -38,7 +38,7 @@ test("code that does not end is stopped, and what it returns is bounded", functi
   eq(evaluate("for i = 1, 1001 do print(i) end"):match('"cut":true') ~= nil, true)
 end)
 
-test("the operation needs its setting", function()
+test("the operation `script` is refused unless a setting allows it", function()
   emu = fake.emu()
   local script = operations.by_name.script
   eq(harness.refusal(script.run, "return 1").text:match("allow_script = true") ~= nil, true)

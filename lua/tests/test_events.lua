@@ -12,13 +12,13 @@ local END = client.END
 
 local server, listener
 
--- The game runs a frame.
+-- Runs a frame of the game.
 local function next_frame()
   emu.frame = emu.frame + 1
   server.frame()
 end
 
--- Runs with a new server that listens.
+-- Starts a new server, calls `run`, and stops the server.
 local function serve(run)
   listener = fake.listener()
   emu, console = fake.emu { getKeys = 0, read8 = 1 }, fake.console()
@@ -40,6 +40,7 @@ local function serve(run)
   assert(fine, problem)
 end
 
+-- Connects a link.
 local function link(name)
   local new = fake.socket()
   table.insert(listener.waiting, new)
@@ -49,8 +50,9 @@ local function link(name)
   return new
 end
 
--- The frames in what a link was sent since it was asked last: `reply ID STATUS` or `event ITEMS`.
-local function told(socket)
+-- Decodes the binary frames that a link has received since the last call: `reply ID STATUS`, or `event COUNT` and the
+-- bytes of the items.
+local function received(socket)
   local list, at, stream = {}, 1, socket.written
   socket.written = ""
   while at <= #stream do
@@ -78,34 +80,34 @@ end
 
 local WATCH, PLAY, CANCEL, LOCKSTEP, ADVANCE, RESUME, RESET = 0xb0, 0x56, 0x57, 0x86, 0x85, 0x83, 0x80
 
-test("a link hears of its watches and of what happens, another client of nothing", function()
+test("a link gets the changes of its watches and all other events, a text client gets nothing", function()
   serve(function()
     local new, other, texter = link(201), link(202), fake.socket()
     table.insert(listener.waiting, texter)
     ask(new, 1, "<I1I4I4I1s4", WATCH, 5, 0, 0, string.pack("<s1I4I2", "", 16, 2))
     next_frame()
-    eq(told(new), "reply 1 0")
+    eq(received(new), "reply 1 0")
     next_frame()
-    eq(told(new), "")
+    eq(received(new), "")
     emu.value, emu.frame = "\7", 0
     rawset(emu, "getGameTitle", function() return "ANOTHER" end)
     next_frame()
-    eq(told(new), "event 3 1 5 0 0 0 2 0 0 0 2 0 0 0 2 0 0 0 7 7 254 255 1 0 0 0 3 2 5")
+    eq(received(new), "event 3 1 5 0 0 0 2 0 0 0 2 0 0 0 2 0 0 0 7 7 254 255 1 0 0 0 3 2 5")
     next_frame()
-    eq(told(new), "")
-    emu.frame = 1 -- which the other has got
-    eq(told(other), "event 2 2 5")
+    eq(received(new), "")
+    emu.frame = 1 -- the frame of the event for the other link
+    eq(received(other), "event 2 2 5")
     eq(texter.written, "")
   end)
 end)
 
-test("a reset is reported, and a state of another frame", function()
+test("a reset and a loaded state of another frame are reported", function()
   serve(function()
     local new = link(211)
     local function after(frame)
       emu.frame = frame
       server.frame()
-      return told(new)
+      return received(new)
     end
     local now = emu.frame
     eq(after(now + 1), "")
@@ -128,32 +130,32 @@ test("a watch ends with its connection", function()
     local second = link(203)
     emu.frame = 0
     server.frame()
-    eq(told(second), "event 1 2")
+    eq(received(second), "event 1 2")
   end)
 end)
 
-test("a timeline's end is reported with the frame after which its keys went up", function()
+test("the end of a timeline is reported with the frame after which its keys are released", function()
   serve(function()
     local new = link(204)
     ask(new, 1, "<I1s4", PLAY, keyboard.steps "0:1,2:0")
     next_frame()
-    eq(told(new), "reply 1 0")
+    eq(received(new), "reply 1 0")
     emu.calls = {}
     next_frame()
-    eq(told(new), "")
+    eq(received(new), "")
     next_frame()
     eq(table.concat(emu.calls, ","):match "clearKeys 1" ~= nil, true)
-    eq(told(new):match "^event 1 3 %d+ 0 0 0 0$" ~= nil, true)
+    eq(received(new):match "^event 1 3 %d+ 0 0 0 0$" ~= nil, true)
     ask(new, 2, "<I1s4", PLAY, keyboard.steps "0:1,900:0")
     ask(new, 3, "<I1I4", CANCEL, 0)
     next_frame()
-    eq(told(new), "reply 2 0, reply 3 0")
+    eq(received(new), "reply 2 0, reply 3 0")
     next_frame()
-    eq(told(new):match "^event 1 3 %d+ 0 0 0 1$" ~= nil, true)
+    eq(received(new):match "^event 1 3 %d+ 0 0 0 1$" ~= nil, true)
   end)
 end)
 
-test("a client that does not take its events is cut off, and the others hear theirs", function()
+test("a link that does not read its events is disconnected, and other links get theirs", function()
   serve(function()
     local deaf, other = link(205), link(206)
     for _, each in ipairs { deaf, other } do
@@ -181,7 +183,7 @@ test("a client that does not take its events is cut off, and the others hear the
   end)
 end)
 
-test("what cannot be done through mGBA's Lua says what can", function()
+test("the refusal of an operation that mGBA's Lua cannot perform says what to do instead", function()
   serve(function()
     local new = link(207)
     local cases = { { "<I1", 0x82 }, { "<I1I4", 0x84, 1000 }, { "<I1I4", ADVANCE, 1 } }
@@ -197,11 +199,11 @@ test("what cannot be done through mGBA's Lua says what can", function()
     ask(new, 6, "<I1I4", LOCKSTEP, 60001)
     ask(new, 7, "<I1", RESUME)
     next_frame()
-    eq(told(new), "reply 4 1, reply 5 1, reply 6 1, reply 7 0")
+    eq(received(new), "reply 4 1, reply 5 1, reply 6 1, reply 7 0")
   end)
 end)
 
--- Lockstep waits in select(): here each is a moment of the test.
+-- Calls `run` each time that the script begins to wait for this socket in select(), as it does in lockstep.
 local function on_each_wait(socket, run)
   local real = socket.select
   function socket.select(self, milliseconds)
@@ -212,7 +214,7 @@ local function on_each_wait(socket, run)
   end
 end
 
-test("in lockstep a frame is run when it is asked for, and what was asked after it waits", function()
+test("in lockstep, a frame runs when a link asks for it, and later requests wait for it", function()
   serve(function()
     local new = link(208)
     local waits = 0
@@ -231,24 +233,24 @@ test("in lockstep a frame is run when it is asked for, and what was asked after 
     end)
     next_frame()
     eq(waits, 10)
-    eq(told(new), "reply 1 0, reply 2 0, kind 5", "a ping is answered at once")
+    eq(received(new), "reply 1 0, reply 2 0, kind 5", "a ping is answered at once")
     next_frame()
     eq(waits, 10, "the second frame does not wait")
-    eq(told(new), "", "`advance` is answered when its frames were run")
+    eq(received(new), "", "`advance` is answered when its frames have run")
     next_frame()
     eq(waits, 20)
-    eq(told(new), "reply 3 0, reply 4 0, reply 5 0")
+    eq(received(new), "reply 3 0, reply 4 0, reply 5 0")
   end)
 end)
 
--- The last number in the reply that a link was sent.
+-- The number at the end of the reply that a link has received.
 local function value(socket)
   local number = string.unpack("<i8", socket.written, -8)
   socket.written = ""
   return number
 end
 
-test("`advance` returns the frame that was reached, also after a reset, and again when it is asked again", function()
+test("`advance` returns the frame that was reached, also after a reset and in reply to a repeat", function()
   serve(function()
     local new = link(213)
     ask(new, 1, "<I1I4", LOCKSTEP, 60000)
@@ -272,11 +274,11 @@ test("`advance` returns the frame that was reached, also after a reset, and agai
     again:arrive(client.request(4, string.pack("<I1", RESUME), 3))
     server.frame()
     local _, _, number = again.written:find("\3\0\0\0\1\0\0\0\1\0\0\3(.)\0\0\0\0\0\0\0")
-    eq(number, "\1", "one reply, with the frame as it is")
+    eq(number, "\1", "one reply, with the frame that was reached")
   end)
 end)
 
-test("what links do by themselves keeps no frame waiting beyond the time-out", function()
+test("pings and version messages do not extend the time-out of lockstep", function()
   serve(function()
     local new, prober = link(214), fake.socket()
     table.insert(listener.waiting, prober)
@@ -292,22 +294,22 @@ test("what links do by themselves keeps no frame waiting beyond the time-out", f
     eq(os.time() - began < 5, true)
     eq(prober.written:sub(1, 12), "framewire 0.")
     next_frame()
-    eq(told(new):find("event 1 4", 1, true) ~= nil, true)
+    eq(received(new):find("event 1 4", 1, true) ~= nil, true)
   end)
 end)
 
-test("a client that asks and says no more holds mGBA up for no longer than the time-out", function()
+test("lockstep ends after its time-out if the link that began it sends nothing more", function()
   serve(function()
     local new = link(209)
     ask(new, 1, "<I1I4", LOCKSTEP, 40)
     next_frame()
-    eq(told(new), "reply 1 0")
+    eq(received(new), "reply 1 0")
     next_frame()
-    eq(told(new), "event 1 4")
+    eq(received(new), "event 1 4")
   end)
 end)
 
-test("seconds with lockstep in them do not steer the serving window", function()
+test("seconds with lockstep in them do not change the serving time", function()
   local steered = 0
   local real_steer, real_time, now = steering.steer, os.time, 1000
   steering.steer = function() steered = steered + 1 end
@@ -328,10 +330,10 @@ test("seconds with lockstep in them do not steer the serving window", function()
     eq(seconds(3), 3)
     ask(new, 1, "<I1I4", LOCKSTEP, 60000)
     ask(new, 2, "<I1I4", ADVANCE, 25)
-    eq(seconds(2), 1, "the one before it began")
+    eq(seconds(2), 1, "the second before it began")
     ask(new, 3, "<I1", RESUME)
     eq(seconds(1), 0)
-    eq(seconds(1), 0, "the one in which it ended")
+    eq(seconds(1), 0, "the second in which it ended")
     eq(seconds(3), 3)
   end)
   steering.steer, os.time = real_steer, real_time -- luacheck: ignore
@@ -342,7 +344,7 @@ local function keyed(id, key, batch)
   return string.pack("<s4", string.pack("<I1I4I4s1I2", frames.KEYED_REQUEST, id, id, key, 1) .. batch)
 end
 
-test("a keyed `advance` is busy for another bridge until its frames were run, and then gives the frame reached", function()
+test("a repeat of a keyed `advance` is busy until its frames have run, and then returns the frame reached", function()
   serve(function()
     local new, other = link(215), link(216)
     local advance = string.pack("<I1I4", ADVANCE, 3)
@@ -352,8 +354,8 @@ test("a keyed `advance` is busy for another bridge until its frames were run, an
     new:hang_up()
     other:arrive(keyed(1, "advance", advance))
     next_frame()
-    eq(told(other), "reply 1 5", "the frames are still to run")
-    emu.frame = 1 -- the console was reset meanwhile
+    eq(received(other), "reply 1 5", "the frames are still to run")
+    emu.frame = 1 -- the console was reset in the meantime
     server.frame()
     other.written = ""
     other:arrive(keyed(2, "advance", advance))
@@ -364,7 +366,7 @@ test("a keyed `advance` is busy for another bridge until its frames were run, an
   end)
 end)
 
-test("`advance` fails when lockstep is ended before its frames were run, and so does its repetition", function()
+test("`advance` and its repeat fail if lockstep ends before all of its frames have run", function()
   serve(function()
     local new, other = link(217), link(218)
     local advance = string.pack("<I1I4", ADVANCE, 5)
@@ -372,19 +374,19 @@ test("`advance` fails when lockstep is ended before its frames were run, and so 
     new:arrive(keyed(2, "cut short", advance))
     next_frame()
     next_frame()
-    eq(told(new), "reply 1 0")
+    eq(received(new), "reply 1 0")
     ask(other, 1, "<I1", RESUME)
     next_frame()
     next_frame()
     eq(new.written:find("lockstep ended after 2 of 5 frames", 1, true) ~= nil, true, new.written)
-    eq(told(new), "reply 2 4")
+    eq(received(new), "reply 2 4")
     other:arrive(keyed(2, "cut short", advance))
     next_frame()
     eq(other.written:find("lockstep ended after 2 of 5 frames", 1, true) ~= nil, true, other.written)
   end)
 end)
 
-test("an error while a long reply is sent ends its connection and no other", function()
+test("an error while a long reply is sent closes only its connection", function()
   serve(function()
     local new, other = link(219), link(220)
     local sends, send = 0, new.send
@@ -399,11 +401,11 @@ test("an error while a long reply is sent ends its connection and no other", fun
     next_frame()
     eq(sends, 2)
     eq(new.closed, 1)
-    eq(told(other), "reply 1 0")
+    eq(received(other), "reply 1 0")
   end)
 end)
 
-test("a batch with `advance` before its end was refused after its first operations were done", function()
+test("a batch with `advance` before its end is refused before any operation is performed", function()
   serve(function()
     local new = link(210)
     ask(new, 1, "<I1I4", LOCKSTEP, 20)

@@ -35,10 +35,10 @@ test("the demo game is a ROM of the Game Boy Advance", function()
   eq(files.check_rom(harness.root .. "rom/framewire-demo.gba", false), false)
 end)
 
-test("ROMs are known by what libmgba looks at", function()
+test("ROMs are recognised by the same bytes as in libmgba", function()
   eq(is_rom(GBA, true), true)
   eq(is_rom(put(GBA, 0xB2, "\0"), true), false, "a logo without the fixed byte")
-  eq(is_rom(put(BLANK, 3, "\xEA"), true), true, "neither: a ROM that was not fixed")
+  eq(is_rom(put(BLANK, 3, "\xEA"), true), true, "no logo and no fixed byte: an incomplete header")
   eq(is_rom(put(GBA, 3, "\0"), true), false, "no branch at the start")
   eq(is_rom(GBA:sub(1, 0xC0), true), true, "a header and nothing else")
   eq(is_rom(GBA:sub(1, 0xBF), true), false, "a header that is cut off")
@@ -50,7 +50,7 @@ test("ROMs are known by what libmgba looks at", function()
   eq(is_rom("", true), false)
 end)
 
-test("an executable is a ROM if it begins where a cartridge does", function()
+test("an ELF file is a ROM if its entry point is where programs of the console begin", function()
   local function elf(machine, entry)
     return "\127ELF" .. ("\0"):rep(14) .. string.pack("<I2I4I4", machine, 1, entry) .. BLANK
   end
@@ -59,7 +59,7 @@ test("an executable is a ROM if it begins where a cartridge does", function()
   eq(is_rom(elf(40, 0x400000), true), false)
 end)
 
-test("an archive is taken for what its directory names", function()
+test("a zip archive is a ROM if its directory lists one", function()
   local function zip(name)
     return "PK\3\4" .. BLANK .. "PK\1\2" .. ("\0"):rep(24) .. string.pack("<I2", #name) .. ("\0"):rep(16) .. name
   end
@@ -70,14 +70,14 @@ test("an archive is taken for what its directory names", function()
   eq(is_rom("7z\xBC\xAF\x27\x1C" .. BLANK, true), false)
 end)
 
-test("what cannot be read says why", function()
+test("a file that cannot be read is refused with the reason", function()
   local good, problem = files.check_rom("/nothing/here.gba", true)
   eq(good, nil)
   eq(problem:find("No such file", 1, true) ~= nil, true)
   eq((files.check_rom("/", true)), nil, "a folder")
 end)
 
-test("a file is written if it can be", function()
+test("writing a file, and checking a written file, report whether that worked", function()
   with_file("", function(path)
     eq(files.write(path, "\0state"), true)
     eq(files.is_written(path, "\0st"), true)
@@ -90,7 +90,7 @@ test("a file is written if it can be", function()
   eq((files.is_written("/", "")), false, "a folder")
 end)
 
-test("states are known by their magic number and size", function()
+test("states are recognised by their magic number and size", function()
   local advance = string.pack("<I4", 0x01000007) .. ("\0"):rep(0x61000 - 4)
   eq(files.is_state(advance, true), true)
   eq(files.is_state(advance, false), false)
@@ -101,7 +101,7 @@ test("states are known by their magic number and size", function()
   eq(files.is_state("", true), false)
 end)
 
--- Runs with the name of a folder of its own, which is removed.
+-- Calls `check` with the name of a new folder, and then removes the folder.
 local function with_folder(check)
   local folder = os.tmpname()
   os.remove(folder)
@@ -113,7 +113,7 @@ local function with_folder(check)
   end
 end
 
-test("mGBA is given no FIFO, device or file of the kernel", function()
+test("mGBA may not open a FIFO, a device or a file of the kernel", function()
   with_folder(function(folder)
     local names = { "/dev/null", "//dev/./full", "/tmp/../dev/random", "/dev", "/proc/self/maps", "/proc/self/mem",
       "/sys/kernel", folder .. "/fifo", folder .. "/locked fifo",
@@ -128,7 +128,7 @@ test("mGBA is given no FIFO, device or file of the kernel", function()
   end)
 end)
 
-test("mGBA is given regular files, full, empty and locked ones, and names that are not used yet", function()
+test("mGBA may open regular files, also empty and read-only ones, and paths that do not exist yet", function()
   with_folder(function(folder)
     assert(os.execute(("cd %s && printf x > full && : > empty && printf x > locked && : > 'locked empty' && "
       .. "chmod 444 locked 'locked empty' && ln -s full link && printf x > \"it's\" && "
@@ -143,7 +143,7 @@ test("mGBA is given regular files, full, empty and locked ones, and names that a
   end)
 end)
 
-test("operations on files refuse a FIFO before mGBA sees it", function()
+test("operations on files refuse a FIFO before mGBA gets its path", function()
   local fake = require "fake"
   local operations = require "operations"
   emu = fake.emu { platform = 0 }

@@ -4,7 +4,7 @@ local harness = require "harness"
 local operations = require "operations"
 local test, eq, unhex = harness.test, harness.eq, harness.unhex
 
--- A request's body from its batch.
+-- Decodes a request with this batch.
 local function decode(batch, count)
   local data = string.pack("<I4I4I2", 7, 5, count or 1) .. batch
   return frames.decode_request(data, 1, #data + 1)
@@ -94,22 +94,22 @@ test("frames.tsv", function()
   eq(rows["ping id 1"]:byte(5), frames.PING)
 end)
 
-test("a batch that changes something says so", function()
+test("a decoded request says whether it changes something", function()
   eq(decode("\x10\x50", 2).change, false)
   eq(decode("\x10\x80", 2).change, true)
 end)
 
-test("too many operations are not a request", function()
+test("a request with too many operations is not decoded", function()
   eq(decode(("\x10"):rep(4096), 4096) ~= nil, true)
   eq(decode(("\x10"):rep(4097), 4097), nil)
 end)
 
-test("text that is not UTF-8 does not reach the other end as it is", function()
+test("text that is not UTF-8 is escaped", function()
   eq(frames.encode.text "\xff", "\0" .. string.pack("<I1s4", 4, "\\xff"))
   eq(frames.encode_refusal(1, "\xff"), string.pack("<I1s4", 1, "\\xff"))
 end)
 
-test("a million mutated requests are decoded or not, but never raise", function()
+test("decoding a million mutated requests raises no error", function()
   math.randomseed(2)
   local seeds = {}
   for _, row in ipairs(harness.vectors "ops.tsv") do

@@ -11,14 +11,14 @@ for _, row in ipairs(harness.vectors "holds.tsv") do
   end)
 end
 
-test("a key that was set by hand belongs to the hand", function()
+test("a hold does not release a key that a client has set directly", function()
   local it = keyboard.new()
   it.holds.hold(3, 2)
   it.holds.let_go(1, 0)
   eq(it.step(4), "3331")
 end)
 
-test("after a long hold was cleared by hand the next begins soon", function()
+test("after a client has cleared a long hold directly, the next hold begins with the next frame", function()
   local it = keyboard.new()
   it.holds.hold(1, 6000)
   it.step(2)
@@ -29,7 +29,7 @@ test("after a long hold was cleared by hand the next begins soon", function()
   eq(it.step(5), "11100")
 end)
 
-test("too many that wait are refused as busy", function()
+test("too many waiting holds are refused as busy", function()
   local it = keyboard.new()
   for _ = 1, limits.waiting_holds + 1 do
     it.holds.hold(1, 0)

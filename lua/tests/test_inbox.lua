@@ -11,7 +11,7 @@ local function all_messages(box, found)
   end
 end
 
-test("text is found however it is cut", function()
+test("text messages are found, whatever pieces they arrive in", function()
   local stream = "core.step<|END|>framewire.echo,<|EN<|END|>\r\n a,<|END|><|END|>rest"
   local wanted = "core.step;framewire.echo,<|EN;a,;"
   for size = 1, #stream do
@@ -29,7 +29,7 @@ test("text is found however it is cut", function()
   end
 end)
 
-test("frames are found however they are cut", function()
+test("binary frames are found, whatever pieces they arrive in", function()
   local bodies = { "\4abcd", "\6", ("x"):rep(100), "\1" }
   local stream = ""
   for _, body in ipairs(bodies) do
@@ -50,7 +50,7 @@ test("frames are found however they are cut", function()
   end
 end)
 
-test("an impossible length differs from one that is not there yet", function()
+test("a frame with an impossible length is distinguished from an incomplete frame", function()
   for length, wanted in pairs { [0] = false, [limits.frame + 1] = false } do
     local box = inbox.new()
     inbox.push(box, string.pack("<I4", length))
@@ -69,8 +69,8 @@ test("a message longer than the limit is reported", function()
   eq(too_long, true)
 end)
 
--- Both would take hours if each piece were joined to all before it.
-test("a megabyte byte by byte takes no longer than it must", function()
+-- The next two tests would take hours if each piece were joined to all pieces before it.
+test("a megabyte that arrives byte by byte is read in a reasonable time", function()
   local box, start = inbox.new(), os.clock()
   for _ = 1, 1024 * 1024 do
     inbox.push(box, "x")
@@ -81,7 +81,7 @@ test("a megabyte byte by byte takes no longer than it must", function()
   eq(os.clock() - start < 20, true, "in time")
 end)
 
-test("a large frame in many pieces takes no longer than it must", function()
+test("a large frame in many pieces is read in a reasonable time", function()
   local box, start = inbox.new(), os.clock()
   inbox.push(box, string.pack("<I4", limits.frame))
   local piece = ("x"):rep(4096)

@@ -5,13 +5,13 @@ local limits = require "limits"
 local refusal = require "refusal"
 local test, eq = harness.test, harness.eq
 
-test("a key's reply is given again under the new request's id", function()
+test("a repeat with the same key gets the same reply with the new request's id", function()
   keyed.remember("a key", "a batch", frames.encode_reply(7, 100, 1, frames.encode.int(5)))
   eq(keyed.recall("a key", "a batch", 8), frames.encode_reply(8, 100, 1, frames.encode.int(5)))
   eq(keyed.recall("another", "a batch", 8), nil)
 end)
 
-test("a key that was used for another request differs from a new one", function()
+test("a key that was used for another request is refused, unlike a new key", function()
   keyed.remember("used", "a batch", frames.encode_reply(7, 100, 0, ""))
   local reply, status = keyed.recall("used", "another batch", 8)
   eq(reply, nil)
@@ -19,7 +19,7 @@ test("a key that was used for another request differs from a new one", function(
   eq(select("#", keyed.recall("new", "a batch", 8)), 1)
 end)
 
-test("large batches of one key that differ anywhere are distinguished", function()
+test("large batches with the same key are distinguished, wherever they differ", function()
   for _, length in ipairs { 65, 96, 100, 127, 128, 1000 } do
     local batch = string.rep("x", length)
     keyed.remember("large " .. length, batch, "reply to it")
@@ -32,16 +32,16 @@ test("large batches of one key that differ anywhere are distinguished", function
   end
 end)
 
--- Lets seconds pass.
+-- Sets the system's time forward. Returns a function that undoes this.
 local function later(by)
   local time = os.time
   os.time = function() return time() + by end -- luacheck: ignore
   return function() os.time = time end -- luacheck: ignore
 end
 
-test("a key is not forgotten before its time, however many come after it", function()
+test("a key is remembered for its full time, however many keys come after it", function()
   local undo = later(limits.keyed_seconds)
-  eq(keyed.recall("a key", "a batch", 1), nil, "all of the tests before")
+  eq(keyed.recall("a key", "a batch", 1), nil, "the keys of earlier tests")
   for number = 1, limits.keyed_replies do
     eq(select("#", keyed.recall("key " .. number, "", 1)), 1)
     keyed.remember("key " .. number, "", frames.encode_reply(number, 0, 0, ""))
@@ -54,7 +54,7 @@ test("a key is not forgotten before its time, however many come after it", funct
   undo()
 end)
 
-test("a key lives for its time although the system's time is set forward", function()
+test("a key is remembered for its full time even if the system's time is set forward", function()
   local stopwatch = require "stopwatch"
   local seconds = stopwatch.seconds
   local uptime = 1000000
@@ -70,7 +70,7 @@ test("a key lives for its time although the system's time is set forward", funct
   stopwatch.seconds = seconds
 end)
 
-test("large writes take no room from other keys", function()
+test("large writes with keys do not cause other keys to be forgotten", function()
   keyed.remember("tap", "press A", "reply to it")
   local write = string.rep("w", 200000)
   for number = 1, 400 do
@@ -79,7 +79,7 @@ test("large writes take no room from other keys", function()
   eq(keyed.recall("tap", "press A", 1) ~= nil, true)
 end)
 
-test("a batch whose large reply was dropped is refused and not done again", function()
+test("a batch whose large reply was dropped is refused and not performed again", function()
   local large = string.rep("r", limits.reply_bytes // 2)
   for _, key in ipairs { "a", "b", "c" } do
     keyed.remember(key, "save", large)

@@ -14,7 +14,7 @@ local function begin(seconds, owner)
   lockstep.begin(owner or session(), seconds)
 end
 
-test("a frame waits until it is asked for, and goes on waiting after those that were", function()
+test("a frame waits until a client asks for it, and after the requested frames the next one waits again", function()
   begin(1)
   eq(lockstep.waits(0), true)
   local client, other = session(), session()
@@ -33,7 +33,7 @@ test("a frame waits until it is asked for, and goes on waiting after those that 
   eq(lockstep.waits(0), false)
 end)
 
-test("frames add up, and are forgotten with lockstep", function()
+test("requested frames add up, and are forgotten when lockstep ends", function()
   begin(1)
   lockstep.advance(session(), 3)
   eq(lockstep.advance(session(), 4), 7)
@@ -43,7 +43,7 @@ test("frames add up, and are forgotten with lockstep", function()
   lockstep.stop()
 end)
 
-test("it ends when nothing was asked for its time-out, and says so", function()
+test("lockstep ends with an event if there is no request during its time-out", function()
   begin(1)
   eq(lockstep.waits(0.9), true)
   lockstep.ask()
@@ -56,7 +56,7 @@ test("it ends when nothing was asked for its time-out, and says so", function()
   eq(happenings.take(), happenings.LOCKSTEP_OVER)
 end)
 
-test("a frame that ran restarts the time-out", function()
+test("the time-out starts again with each frame that runs", function()
   begin(1)
   for _ = 1, 10 do
     eq(lockstep.waits(0.9), true)
@@ -70,7 +70,7 @@ test("a frame that ran restarts the time-out", function()
   happenings.take()
 end)
 
-test("one frame does not wait forever, however much is asked", function()
+test("no frame waits forever, however many requests come", function()
   begin(60)
   local waited = 0
   lockstep.ask()
@@ -84,7 +84,7 @@ test("one frame does not wait forever, however much is asked", function()
   eq(happenings.take(), happenings.LOCKSTEP_OVER)
 end)
 
--- The seconds that a frame waits, looked at ten times a second.
+-- How many seconds a frame waits if lockstep checks ten times a second.
 local function wait()
   local waited = 0
   while lockstep.waits(0.1) do
@@ -95,7 +95,7 @@ local function wait()
   return waited
 end
 
-test("it ends within two seconds when the connection of who began it is gone", function()
+test("lockstep ends within two seconds if the link that began it has lost its connection", function()
   local owner = session()
   begin(60, owner)
   eq(lockstep.waits(5), true)
@@ -104,7 +104,7 @@ test("it ends within two seconds when the connection of who began it is gone", f
   eq(waited > 0.7 and waited < 1.1, true, waited)
 end)
 
-test("it ends within two seconds when the heartbeat of who began it has stopped", function()
+test("lockstep ends within two seconds if the link that began it has stopped sending pings", function()
   local owner = session()
   begin(60, owner)
   owner.connection.pinged = true
@@ -113,7 +113,7 @@ test("it ends within two seconds when the heartbeat of who began it has stopped"
   eq(waited > 1.5 and waited < 2, true, waited)
 end)
 
-test("one long pause of the machine is not taken for the silence of a link", function()
+test("one long pause of the machine does not count as silence of a link", function()
   local owner = session()
   begin(60, owner)
   owner.connection.pinged = true
@@ -122,7 +122,7 @@ test("one long pause of the machine is not taken for the silence of a link", fun
   lockstep.stop()
 end)
 
-test("frames that were still owed when lockstep ended are counted once", function()
+test("if lockstep ends early, `take_cut` returns once for each session how many of its frames have run", function()
   begin(60)
   local first, second, third = session(), session(), session()
   lockstep.advance(first, 2)
@@ -141,7 +141,7 @@ test("frames that were still owed when lockstep ended are counted once", functio
   eq(lockstep.take_cut(third), 0)
 end)
 
-test("it goes on when the connection of who began it is made again", function()
+test("lockstep continues if the link that began it connects again", function()
   local owner = session()
   begin(60, owner)
   for _ = 1, 5 do

@@ -4,9 +4,9 @@ local limits = require "limits"
 local log = require "log"
 local test, eq = harness.test, harness.eq
 
-local LINES = 20 -- in a second
+local LINES = 20 -- the limit per second in these tests
 
--- Runs with a clock in the test's hand, and gives the console's lines. `run` gets a function that sets the clock.
+-- Calls `run` with a function that sets the clock. Returns the lines on the console.
 local function lines_of(level, run)
   local real_time, real_limit, now = os.time, limits.log_lines, 4000000000
   limits.log_lines = LINES
@@ -22,7 +22,7 @@ local function lines_of(level, run)
   return console.lines
 end
 
-test("a line says whose it is", function()
+test("a line begins with the name of the script", function()
   lines_of("info", function(at)
     at(1)
     log.info("the first line of a second may be about the one before")

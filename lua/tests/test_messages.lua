@@ -5,7 +5,7 @@ local test, eq = harness.test, harness.eq
 
 local SUCCESS, ERROR = "<|SUCCESS|>", "<|ERROR|>"
 
--- The reply to a message, and the calls of mGBA it led to, one a line.
+-- Returns the reply to a message, the calls of mGBA's functions (one per line), and the lines on the console.
 local function ask(message, values)
   emu, console = fake.emu(values), fake.console()
   local reply = messages.answer(message)
@@ -15,7 +15,7 @@ end
 local function calls(message, wanted, values)
   test(message, function()
     local reply, found = ask(message, values)
-    eq(found, wanted, "what mGBA was asked")
+    eq(found, wanted, "the calls of mGBA")
     eq(reply ~= ERROR, true, "success")
   end)
 end
@@ -24,12 +24,12 @@ local function refused(message, why)
   test(message .. " is refused", function()
     local reply, found, line = ask(message, { readRegister = nil })
     eq(reply, ERROR)
-    eq(found:gsub("^readRegister rx$", ""), "", "what mGBA was asked")
+    eq(found:gsub("^readRegister rx$", ""), "", "the calls of mGBA")
     eq(line:find(why, 1, true) ~= nil, true, "the reason in " .. line)
   end)
 end
 
-test("a title ended with the flag for colour", function()
+test("a flag for colour at the end of a title is removed", function()
   for _, flag in ipairs { "\x80", "\xc0" } do
     eq(ask("core.getGameTitle", { getGameTitle = "PRICK OCH SOMMA" .. flag }), "PRICK OCH SOMMA")
   end
@@ -103,10 +103,10 @@ test("a picture that mGBA did not write is an error", function()
   local reply, found = ask("core.screenshot," .. path)
   os.remove(path)
   eq(reply, ERROR)
-  eq(found, "screenshot " .. path, "what mGBA was asked")
+  eq(found, "screenshot " .. path, "the calls of mGBA")
 end)
 
-test("a state that mGBA cannot write is written for it", function()
+test("if mGBA cannot write a state to a file, the script does", function()
   local path = os.tmpname()
   local reply, found = ask("core.saveStateFile," .. path .. ",0", { saveStateFile = false, saveStateBuffer = "state" })
   local file = assert(io.open(path, "rb"))
@@ -114,7 +114,7 @@ test("a state that mGBA cannot write is written for it", function()
   file:close()
   os.remove(path)
   eq(reply, "true")
-  eq(found, "saveStateFile " .. path .. " 0\nsaveStateBuffer 0", "what mGBA was asked")
+  eq(found, "saveStateFile " .. path .. " 0\nsaveStateBuffer 0", "the calls of mGBA")
   eq(written, "state")
 end)
 
@@ -133,18 +133,18 @@ test("replies are written as mGBA-http writes them", function()
   eq(ask "framewire.version", "framewire " .. require "version".script)
 end)
 
-test("echo gives back every byte", function()
+test("echo returns every byte", function()
   for _, text in ipairs { "", "a,b,, c ", "[1,2", "\xff\0\r\n", " <|END| >" } do
     eq(ask("framewire.echo," .. text), text)
   end
 end)
 
-test("a line for the console may hold anything", function()
+test("a line for the console may contain any text", function()
   local _, _, line = ask "console.warn,hello, world, 100%s"
   eq(line, "hello, world, 100%s")
 end)
 
-test("without a game there is an error, not silence", function()
+test("without a game, the reply is an error", function()
   emu, console = nil, fake.console()
   eq(messages.answer "core.getGameTitle", ERROR)
   eq(messages.answer "framewire.echo,still here", "still here")
@@ -157,7 +157,7 @@ test("a function of mGBA that fails is an error", function()
   eq(messages.answer "core.getGameTitle", ERROR, "no title at all")
 end)
 
-test("messages of any bytes never raise", function()
+test("no message raises an error, whatever bytes it has", function()
   emu, console = fake.emu { read8 = 1 }, fake.console()
   math.randomseed(1)
   local seeds = { "core.read8,0x02000000", "core.loadStateBuffer,[d3,00],29", "mgba-http.button.holdMany,A;B,5" }

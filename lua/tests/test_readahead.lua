@@ -8,7 +8,7 @@ local connect, greet = client.connect, client.greet
 
 local MIB = 1024 * 1024
 
--- Memory in which each range holds its address and its length.
+-- Reads fake memory. The bytes of each read are its address as text, repeated.
 local function read_range(_, address, length)
   return ("%08x"):format(address):rep((length + 7) // 8):sub(1, length)
 end
@@ -17,7 +17,7 @@ local function read(address, length)
   return string.pack("<I1I4I4", 0x23, address, length)
 end
 
--- A link in a game whose memory can be read, and how long each read was.
+-- Connects a link to a game whose memory can be read. The last result is a list with the length of each read.
 local function link(name)
   local socket, self, take = connect()
   greet(socket, take, name)
@@ -33,7 +33,7 @@ local function link(name)
   return socket, self, take, reads
 end
 
--- Turns until nothing waits any more, a frame each. How many there were.
+-- Runs frames with one turn each, until nothing waits any more. Returns the number of frames.
 local function run(self, take)
   for frame = 1, 1000 do
     ticks.now = ticks.now + 1
@@ -57,7 +57,7 @@ local function result(stream, id)
   end
 end
 
-test("16 MiB of a ROM are read in small parts, and other requests are done meanwhile", function()
+test("16 MiB of a ROM are read in small parts, and other requests are performed in the meantime", function()
   local socket, self, take, reads = link(800)
   socket:arrive(client.request(1, read(0x08000000, 16 * MIB)) .. client.request(2, "\x10"))
   take()
@@ -76,7 +76,7 @@ test("16 MiB of a ROM are read in small parts, and other requests are done meanw
   eq(bytes:sub(7) == table.concat(wanted), true, "the bytes")
 end)
 
-test("other memory than a ROM is read at one moment, as is what is read with a ROM", function()
+test("memory other than a ROM is read all at once, also in a batch that reads a ROM", function()
   local socket, self, take, reads = link(801)
   socket:arrive(client.request(1, read(0x02000000, MIB)))
   run(self, take)
@@ -85,11 +85,11 @@ test("other memory than a ROM is read at one moment, as is what is read with a R
   socket:arrive(string.pack("<s4", "\1" .. batch))
   run(self, take)
   eq(reads[2], 3, "the last part first")
-  eq(reads[#reads], 100, "memory when the rest is there")
+  eq(reads[#reads], 100, "the memory after all of the ROM")
   eq(#result(socket.written, 2), 6 + 100 + 6 + MIB + 3)
 end)
 
-test("a ROM that was exchanged meanwhile is not mixed with the one before", function()
+test("if the ROM is exchanged during a read, all bytes are from the new ROM", function()
   local socket, self, take = link(802)
   socket:arrive(client.request(1, read(0x08000000, 4 * MIB)))
   take()
@@ -100,7 +100,7 @@ test("a ROM that was exchanged meanwhile is not mixed with the one before", func
   eq(result(socket.written, 1):sub(7) == ("n"):rep(4 * MIB), true, "the bytes")
 end)
 
-test("a ROM that is patched meanwhile is not read half as it was before", function()
+test("if the ROM is patched during a read, all bytes in the reply are from after the patch", function()
   local other, _, take_other = connect()
   greet(other, take_other, 805)
   local socket, self, take, reads = link(804)
@@ -118,7 +118,7 @@ test("a ROM that is patched meanwhile is not read half as it was before", functi
   eq(result(socket.written, 1):sub(7) == ("p"):rep(16 * MIB), true, "the bytes")
 end)
 
-test("a part that mGBA refuses is refused as a whole", function()
+test("if mGBA cannot read a part, the whole read is refused", function()
   local socket, self, take = link(803)
   emu.readRange = function() error("no such memory") end
   socket:arrive(client.request(1, read(0x08000000, 4 * MIB)))

@@ -25,7 +25,8 @@ local function steps(list, stop)
   return stops .. ("<I2"):pack(#list) .. table.concat(list)
 end
 
--- A connected link, a function that runs a frame, and one that gives the replies so far: id to frame and first result.
+-- Connects a link. Returns a table with these functions: `frame` runs a frame, `send` sends a request, and `replies`
+-- returns, by id, the replies so far.
 local function link(name)
   local socket, self, take = client.connect()
   local now = 9
@@ -70,7 +71,7 @@ local function ends(reply)
   return table.concat(list, "; ")
 end
 
-test("what follows a run is performed at the very frame at which its condition holds", function()
+test("the operations after a run are performed in the frame in which its condition holds", function()
   local it = link(101)
   it.send(1, 2, run_op(steps { step(100, { frame_is(12) }) }) .. "\x10")
   for _ = 1, 2 do
@@ -116,7 +117,7 @@ test("steps follow each other, and hold their keys", function()
   eq(ends(it.replies()[1]), "1 0 2 11; 0 0 2 13; 2 0 4 17; 2 0 4 21")
 end)
 
-test("a condition that holds at once takes no frame, and presses no key", function()
+test("a step whose condition holds at once takes no frame and presses no key", function()
   local it = link(104)
   local pressed = false
   emu.addKeys = function() pressed = true end
@@ -150,7 +151,7 @@ test("a request that is repeated over another connection gets the reply of the s
   eq(ends(again.replies()[1]), "0 0 3 11")
 end)
 
-test("frames of a run are run in lockstep, and then frames wait again", function()
+test("in lockstep, the frames of a run do not wait, and the next frame waits again", function()
   local it = link(107)
   lockstep.begin(it.self.session, 10)
   eq(lockstep.waits(0), true)
@@ -180,7 +181,7 @@ test("a cancelled run releases its keys and performs nothing more", function()
   eq(reply.body:byte(), 4)
 end)
 
-test("a run that no emulator can do is refused", function()
+test("a run that is not valid is refused", function()
   local it = link(109)
   local wrong = { "", "\0\0\0", steps { step(0, {}) }, steps { step(216000, {}), step(1, {}) }, steps { step(1, {}) } .. "x",
     steps { step(1, { "\3" }) }, steps { step(1, {}, ("<I4I2"):pack(0, 1)) } }

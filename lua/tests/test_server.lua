@@ -12,7 +12,7 @@ local MINUTE = 60 * ticks.per_second
 
 local server
 
--- Runs with a new server that listens at `listener`, and stops it.
+-- Starts a new server that listens at `listener`, calls `run`, and stops the server.
 local function serve(run, listener)
   listener = listener or fake.listener()
   emu, console = fake.emu { getGameTitle = "GAME", currentFrame = 9 }, fake.console()
@@ -31,7 +31,7 @@ local function serve(run, listener)
   assert(fine, problem)
 end
 
--- A client that waits to be accepted.
+-- Adds a client that waits to be accepted, and has sent `bytes`.
 local function arrives(listener, bytes)
   local new = fake.socket()
   table.insert(listener.waiting, new)
@@ -39,7 +39,7 @@ local function arrives(listener, bytes)
   return new
 end
 
--- As many clients as there may be, who have asked something each.
+-- Connects this many clients, each of which has sent a request.
 local function fill(listener, count)
   local list = {}
   for index = 1, count do
@@ -56,7 +56,7 @@ local function with_connections(count, run)
   limits.connections = real
 end
 
--- Runs this many seconds of the clock, ten frames each, doing `each_second` in each.
+-- Runs this many seconds with ten frames each. Calls `each_second` at the beginning of each second.
 local function pass(seconds, each_second)
   local real_time, now = os.time, os.time()
   os.time = function() return now end -- luacheck: ignore
@@ -72,7 +72,7 @@ end
 
 local PING = string.pack("<I4I1I4", 5, frames.PING, 1)
 
-test("a link whose heartbeat has stopped is disconnected, one that goes on or never had one is not", function()
+test("a link that has stopped sending pings is disconnected, one that sends them or never did is not", function()
   serve(function(listener)
     local links = {}
     for name = 1, 3 do
@@ -113,7 +113,7 @@ test("a client is accepted and answered within the frame", function()
   end)
 end)
 
-test("the client that was silent for longest makes way, if that is a minute", function()
+test("a new client replaces the client that was silent for longest, if that was for a minute", function()
   with_connections(3, function(listener)
     local list = fill(listener, 3)
     ticks.now = ticks.now + MINUTE
@@ -129,7 +129,7 @@ test("the client that was silent for longest makes way, if that is a minute", fu
   end)
 end)
 
-test("clients that have left hold no place, looked at or not", function()
+test("clients that have disconnected do not count, even if the script has not noticed it yet", function()
   with_connections(3, function(listener)
     for _ = 1, 3 do
       arrives(listener):hang_up()
@@ -140,7 +140,7 @@ test("clients that have left hold no place, looked at or not", function()
   end)
 end)
 
-test("with all places taken by clients that ask, a new one is turned away", function()
+test("a new client is turned away if there are too many clients that have sent requests recently", function()
   with_connections(3, function(listener)
     local list = fill(listener, 3)
     ticks.now = ticks.now + MINUTE - 2
@@ -155,7 +155,7 @@ test("with all places taken by clients that ask, a new one is turned away", func
   end)
 end)
 
-test("an error in a client's turn closes that client alone", function()
+test("an error in a client's turn closes only that connection", function()
   serve(function(listener)
     local list = fill(listener, 2)
     list[1].recv = function() error("out of luck") end
@@ -168,10 +168,10 @@ test("an error in a client's turn closes that client alone", function()
   end)
 end)
 
-test("a port that is taken is tried again each second, and said once", function()
+test("if the port is in use, the script tries again each second, and reports the problem once", function()
   local listener = fake.listener()
   listener.taken = true
-  listener.close = function() end -- each try would have a listener of its own
+  listener.close = function() end -- because the real script uses a new socket for each attempt
   serve(function()
     for _ = 1, 3 * ticks.per_second do
       server.frame()
@@ -188,7 +188,7 @@ test("a port that is taken is tried again each second, and said once", function(
   end, listener)
 end)
 
-test("stopping sends links the reason, closes all and releases keys", function()
+test("stopping sends the reason to links, closes all connections and releases keys", function()
   local link, texter, listening
   serve(function(listener)
     listening = listener
@@ -206,7 +206,7 @@ test("stopping sends links the reason, closes all and releases keys", function()
   eq(listening.closed, 1)
 end)
 
-test("a client that never lets a wait run to its end gets its long replies in the same frame", function()
+test("a client whose messages end every wait early still gets its long replies in the same frame", function()
   serve(function(listener)
     local message = "framewire.echo," .. ("x"):rep(5000) .. END
     local new, asked = arrives(listener, "framewire.echo,x" .. END), 0

@@ -25,6 +25,7 @@ local function begin(values)
   return sessions.new()
 end
 
+-- How many times the function `name` of mGBA was called.
 local function done(name)
   local count = 0
   for _, call in ipairs(emu.calls) do
@@ -37,14 +38,14 @@ local function status(reply)
   return reply:byte(16)
 end
 
-test("a repeat is answered from memory and not done again", function()
+test("a repeat is answered from memory and not performed again", function()
   local session = begin()
   local reply = sessions.answer(session, request(1, 1, RESET))
   eq(sessions.answer(session, request(1, 1, RESET)), reply)
   eq(done "reset", 1)
 end)
 
-test("a repeat of one that only looks looks again", function()
+test("a request that only reads is performed again when it is repeated", function()
   local session = begin()
   sessions.answer(session, request(1, 1, READ))
   sessions.answer(session, request(1, 1, READ))
@@ -52,7 +53,7 @@ test("a repeat of one that only looks looks again", function()
   eq(session.last, 0, "kept replies")
 end)
 
-test("what was acknowledged is forgotten, and never done again", function()
+test("a request whose reply was acknowledged is forgotten, and never performed again", function()
   local session = begin()
   for id = 1, 100 do
     sessions.answer(session, request(id, math.max(1, id - 10), RESET))
@@ -62,7 +63,7 @@ test("what was acknowledged is forgotten, and never done again", function()
   eq(done "reset", 100)
 end)
 
-test("ids go round", function()
+test("ids wrap to 0", function()
   local session = begin()
   for count = 0, 20 do
     local id = 0xFFFFFFF5 + count & 0xFFFFFFFF
@@ -72,14 +73,14 @@ test("ids go round", function()
   eq(session.last - session.first + 1, 4)
 end)
 
-test("an `answered` that goes back is an old one", function()
+test("an `answered` that is lower than before is ignored", function()
   local session = begin()
   sessions.answer(session, request(10, 10, RESET))
   sessions.answer(session, request(11, 3, RESET))
   eq(session.answered, 10)
 end)
 
-test("a link that never acknowledges has to wait", function()
+test("a link that acknowledges no replies is refused as busy", function()
   local session = begin()
   for id = 1, limits.replies do
     sessions.answer(session, request(id, 1, RESET))
@@ -88,10 +89,10 @@ test("a link that never acknowledges has to wait", function()
   eq(status(sessions.answer(session, refused)), refusal.BUSY)
   eq(done "reset", limits.replies)
   refused.answered = 2
-  eq(status(sessions.answer(session, refused)), 0, "later it is done")
+  eq(status(sessions.answer(session, refused)), 0, "performed later")
 end)
 
-test("replies too large to keep are dropped, but not done again", function()
+test("replies that are too large to keep are dropped, and their requests are not performed again", function()
   local session = begin { readRange = ("x"):rep(limits.range), currentFrame = 1 }
   local batch = string.pack("<I1I1I4I4", 0x80, 0x23, WORK_RAM, limits.range)
   for id = 1, 4 do
@@ -104,7 +105,7 @@ test("replies too large to keep are dropped, but not done again", function()
   eq(done "reset", 4)
 end)
 
-test("a batch stops at the first that fails", function()
+test("a batch stops at the first operation that fails", function()
   local session = begin()
   local data = string.pack("<I4I4I2", 1, 1, 3) .. READ .. "\x51\x0a" .. RESET
   local reply = sessions.answer(session, frames.decode_request(data, 1, #data + 1))
@@ -114,7 +115,7 @@ test("a batch stops at the first that fails", function()
   eq(done "reset", 0)
 end)
 
-test("a batch for memory that is not there is refused before anything of it is done", function()
+test("a batch that uses memory that does not exist is refused before any operation is performed", function()
   local session = begin { currentFrame = 1, platform = 1 }
   local function reply(flag)
     local data = string.pack("<I4I4I2", 1, 1, flag | 2) .. RESET .. string.pack("<I1I4", 0x20, 0x10000)
@@ -137,7 +138,7 @@ test("a reply larger than a frame is refused", function()
   eq(reply:byte(16 + 6 + limits.range), refusal.TOO_LARGE, "the second result")
 end)
 
-test("known sessions are found again, the oldest of too many are forgotten", function()
+test("sessions are found by name, and the oldest are forgotten if there are too many", function()
   begin()
   local open = sessions.named("open")
   open.connection = {}
@@ -147,10 +148,10 @@ test("known sessions are found again, the oldest of too many are forgotten", fun
   end
   eq(select(2, sessions.named "session 1"), false, "the oldest")
   eq(select(2, sessions.named("session " .. limits.sessions)), true, "the latest")
-  eq(sessions.named "open", open, "one in use")
+  eq(sessions.named "open", open, "the session with a connection")
 end)
 
-test("a key that was refused because there was no game is done with the next one", function()
+test("a keyed request that was refused without a game can be performed when there is a game", function()
   local session = begin()
   local game = emu
   emu = nil
@@ -161,7 +162,7 @@ test("a key that was refused because there was no game is done with the next one
   eq(done "reset", 1)
 end)
 
-test("a key that was used for another request is refused, and nothing is done", function()
+test("a key that was used for another request is refused, and nothing is performed", function()
   local session = begin()
   sessions.answer(session, keyed_request(1, "used", RESET))
   local write = "\x24" .. string.pack("<I4I1", 0x02000000, 1)
@@ -169,7 +170,7 @@ test("a key that was used for another request is refused, and nothing is done", 
   eq(done "write8", 0)
 end)
 
-test("a timeline that was refused because another one plays is done later under the same key", function()
+test("a timeline that was refused while another one played can be played later with the same key", function()
   local session = begin()
   local function play(keys)
     return "\x56" .. string.pack("<s4", string.pack("<I4I2I4I2", 0, keys, 5, 0))

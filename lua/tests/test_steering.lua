@@ -2,9 +2,9 @@ local harness = require "harness"
 local steering = require "steering"
 local test, eq = harness.test, harness.eq
 
--- An emulator that takes `cost` milliseconds for a frame and waits for the next frame's time, unless `fast`. Clients ask
--- all the time; `error` is how many times longer than thought they are served. Runs some seconds and gives the frames of
--- each, and the budget at the end of each.
+-- Simulates an emulator that needs `cost` milliseconds per frame, and then waits until the next frame is due, unless it
+-- is `fast`. Clients send requests all the time. Serving them takes `error` times as long as the script has planned.
+-- Runs for some seconds. Returns the number of frames in each second, and the budget at the end of each second.
 local function run(self, seconds, emulator)
   local time, next_frame, frames, budgets = 0, 0, {}, {}
   local pace = 1000 / (emulator.pace or steering.NORMAL_RATE)
@@ -14,7 +14,7 @@ local function run(self, seconds, emulator)
       local allowance = steering.allowance(self)
       time = time + emulator.cost + (emulator.error or 1) * allowance
       if not emulator.fast then
-        next_frame = math.max(next_frame + pace, time - 50) -- catches up a little, as sound does
+        next_frame = math.max(next_frame + pace, time - 50) -- catches up a little, as mGBA does for its sound
         time = math.max(time, next_frame)
       end
       count, served = count + 1, served + allowance
@@ -31,7 +31,7 @@ local function opened(busy)
   return self
 end
 
--- The lowest rate over any five seconds.
+-- The lowest average number of frames per second, over any five seconds.
 local function slowest(frames)
   local lowest = math.huge
   for first = 1, #frames - 4 do
@@ -50,7 +50,7 @@ local function at_least(found, wanted, what)
   end
 end
 
-test("a light game gives clients the most there is", function()
+test("with a game that needs little time, clients get the largest budget", function()
   local self = opened(1)
   at_least(self.budget, 10, "the first budget")
   local frames, budgets = run(self, 30, { cost = 1 })
@@ -58,7 +58,7 @@ test("a light game gives clients the most there is", function()
   at_least(slowest(frames), 59, "the rate")
 end)
 
-test("a heavy game keeps its rate, and clients get what is left", function()
+test("a game that needs much time keeps its rate, and clients get the rest", function()
   local self = opened(9)
   eq(self.budget, 0)
   local frames, budgets = run(self, 60, { cost = 9 })
@@ -70,36 +70,36 @@ test("a heavy game keeps its rate, and clients get what is left", function()
   at_least(sum / 50, 5, "the budget, of 7.7 that are left")
 end)
 
-test("time that is estimated wrongly is found out by the frames it costs", function()
+test("if the script measures its time wrongly, missing frames correct the budget", function()
   for _, error in ipairs { 0.5, 1.5, 2 } do
     local frames = run(opened(5), 60, { cost = 5, error = error })
     at_least(slowest({ table.unpack(frames, 6) }), 58.5, "the rate at an error of " .. error)
   end
 end)
 
-test("a game that becomes heavy gets its time back in seconds", function()
+test("a game that begins to need more time gets it within seconds", function()
   local self = opened(1)
   run(self, 10, { cost = 1 })
   local frames = run(self, 30, { cost = 13 })
   at_least(slowest({ table.unpack(frames, 4) }), 59, "the rate from the fourth second on")
 end)
 
-test("a machine too slow for full speed loses little more", function()
+test("a machine that is too slow for full speed loses few additional frames", function()
   local frames = run(opened(20), 60, { cost = 20 })
   at_least(slowest(frames), 49, "the rate, of 50 without clients")
 end)
 
-test("slow motion is not taken for a slow machine", function()
+test("slow motion is not mistaken for a slow machine", function()
   local _, budgets = run(opened(1), 30, { cost = 1, pace = 30 })
   at_least(budgets[30], 10, "the budget")
 end)
 
-test("slow motion that was busy when clients came gives them their time all the same", function()
+test("in slow motion, clients get their time even if mGBA was busy when they came", function()
   local _, budgets = run(opened(20), 30, { cost = 1, pace = 30 })
   at_least(budgets[30], 10, "the budget")
 end)
 
-test("a first second that was busy for once is made up for in seconds", function()
+test("if mGBA was busy only in the first second, the budget recovers within seconds", function()
   local self = opened(13)
   eq(self.budget, 0)
   local frames, budgets = run(self, 10, { cost = 1 })
@@ -107,14 +107,14 @@ test("a first second that was busy for once is made up for in seconds", function
   at_least(slowest(frames), 59, "the rate")
 end)
 
-test("after slow motion full speed is wanted again", function()
+test("after slow motion, the game gets back to full speed", function()
   local self = opened(1)
   run(self, 20, { cost = 8, pace = 30 })
   local frames = run(self, 30, { cost = 8 })
   at_least(slowest({ table.unpack(frames, 6) }), 59, "the rate")
 end)
 
-test("fast-forward is left alone", function()
+test("fast-forward is not slowed down", function()
   for cost = 1, 8 do
     local self = opened(cost)
     run(self, 20, { cost = cost })
@@ -122,11 +122,11 @@ test("fast-forward is left alone", function()
     at_least(slowest({ table.unpack(frames, 10) }), 0.99 * 1000 / cost, "the rate at " .. cost .. " ms a frame")
     eq(steering.allowance(self), 0)
     local _, budgets = run(self, 10, { cost = cost })
-    at_least(budgets[10], 3, "the budget when it is over")
+    at_least(budgets[10], 3, "the budget after fast-forward")
   end
 end)
 
-test("catching up after a stop is not fast-forward", function()
+test("catching up after a stop is not mistaken for fast-forward", function()
   local self = opened(1)
   run(self, 5, { cost = 1 })
   steering.steer(self, 20, 1)
@@ -134,7 +134,7 @@ test("catching up after a stop is not fast-forward", function()
   eq(self.fast, false)
 end)
 
-test("a rate that is low for other reasons costs clients little", function()
+test("if the rate is low for other reasons, clients lose little time", function()
   math.randomseed(1)
   local self = opened(1)
   local sum = 0
@@ -145,7 +145,7 @@ test("a rate that is low for other reasons costs clients little", function()
   at_least(sum / 100, 6, "the budget")
 end)
 
-test("the budget never leaves its bounds", function()
+test("the budget always stays within its bounds", function()
   math.randomseed(1)
   local self = opened(3)
   for _ = 1, 100000 do

@@ -4,7 +4,7 @@ local test, eq = harness.test, harness.eq
 local READY = { select = function() return 1 end }
 local SILENT = { select = function() return 0 end }
 
--- A stopwatch with a clock that the test controls, or without one, and a function that sets the clock to these seconds.
+-- Creates a stopwatch, with or without a clock. Also returns a function that sets the clock to these seconds.
 local function new(has_clock)
   local others = package.loaded.stopwatch
   package.loaded.stopwatch = nil
@@ -31,8 +31,9 @@ local function near(found, wanted, what)
   end
 end
 
--- Windows with one early wait each: the seconds that they take, and the busy ones among these.
-local function windows(stopwatch, set, count, length, busy)
+-- Uses the stopwatch for `count` serving times, each with one wait that ends early. Each takes `length` seconds, of
+-- which `busy` seconds are processor time.
+local function serve(stopwatch, set, count, length, busy)
   for index = 1, count do
     set((index - 1) * length)
     stopwatch.begin_window()
@@ -42,28 +43,28 @@ local function windows(stopwatch, set, count, length, busy)
   end
 end
 
-test("a wait that runs its full length took a millisecond", function()
+test("a wait that runs to its end takes a millisecond", function()
   local ready, seconds = new(true).wait(SILENT)
   eq(ready, false)
   eq(seconds, 0.001)
 end)
 
-test("a wait that ends early is taken to last the gap", function()
+test("a wait that ends early counts as long as the gap", function()
   local stopwatch = new(true)
   local ready, seconds = stopwatch.wait(READY)
   eq(ready, true)
   eq(seconds, stopwatch.gap)
 end)
 
-test("the gap follows the clock", function()
+test("the gap follows the measurements of the clock", function()
   local stopwatch, set = new(true)
   for _ = 1, 20 do
-    windows(stopwatch, set, 16, 0.0007, 0.0005)
+    serve(stopwatch, set, 16, 0.0007, 0.0005)
   end
   near(stopwatch.gap, 0.0002, "the gap")
 end)
 
-test("waits of full length are not counted into the gap", function()
+test("waits that run to their end do not change the gap", function()
   local stopwatch, set = new(true)
   for _ = 1, 20 do
     for index = 1, 16 do
@@ -78,41 +79,41 @@ test("waits of full length are not counted into the gap", function()
   near(stopwatch.gap, 0.0003, "the gap")
 end)
 
-test("the gap stays within its bounds, whatever the clock says", function()
+test("the gap stays within its bounds, whatever the clock shows", function()
   local stopwatch, set = new(true)
   for _ = 1, 20 do
-    windows(stopwatch, set, 16, 60, 0)
+    serve(stopwatch, set, 16, 60, 0)
   end
   near(stopwatch.gap, 0.001, "the longest gap")
   for _ = 1, 20 do
-    windows(stopwatch, set, 16, -60, 0)
+    serve(stopwatch, set, 16, -60, 0)
   end
   near(stopwatch.gap, 0.00001, "the shortest gap")
 end)
 
-test("without a clock the gap stays as it is", function()
+test("without a clock, the gap does not change", function()
   local stopwatch, set = new(false)
   local gap = stopwatch.gap
-  windows(stopwatch, set, 100, 0.0002, 0)
+  serve(stopwatch, set, 100, 0.0002, 0)
   eq(stopwatch.gap, gap)
 end)
 
-test("a wait aside of windows counts for none of them", function()
+test("a wait outside of the serving time does not change the gap", function()
   local stopwatch, set = new(true)
-  local ready, passed = stopwatch.wait_aside(SILENT)
+  local ready, passed = stopwatch.wait_uncounted(SILENT)
   eq(ready, false)
   near(passed, 0.001, "a wait")
-  windows(stopwatch, set, 640, 0.0001, 0)
+  serve(stopwatch, set, 640, 0.0001, 0)
   local gap = stopwatch.gap
   for _ = 1, 1000 do
-    eq(stopwatch.wait_aside(READY), true)
+    eq(stopwatch.wait_uncounted(READY), true)
   end
   near(stopwatch.gap, gap, "the estimate")
-  windows(stopwatch, set, 640, 0.0001, 0)
+  serve(stopwatch, set, 640, 0.0001, 0)
   near(stopwatch.gap, gap, "the estimate")
 end)
 
-test("laps are the clock's where there is one, and else what is known to be spent", function()
+test("laps are measured by the clock, or computed from the time spent if there is none", function()
   local stopwatch, set = new(true)
   set(5)
   local lap = stopwatch.lap()

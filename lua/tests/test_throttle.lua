@@ -19,12 +19,12 @@ local function calls(name)
   return count
 end
 
--- A new second, in which all time for large requests is there again.
+-- Lets a minute pass, after which large requests may use all of their time again.
 local function rest()
   ticks.now = ticks.now + 60 * ticks.per_second
 end
 
-test("large requests take a small share of the time", function()
+test("large requests get a small share of the time", function()
   rest()
   local throttle = require "throttle"
   eq(throttle.admits(limits.range), true)
@@ -33,14 +33,14 @@ test("large requests take a small share of the time", function()
     while os.clock() - start < limits.large_seconds + 0.01 do
     end
   end)
-  eq(throttle.admits(limits.range), false, "right after one that took long")
+  eq(throttle.admits(limits.range), false, "right after a request that took long")
   ticks.now = ticks.now + 1
-  eq(throttle.admits(limits.frame_bytes), true, "a smaller one in the next frame")
+  eq(throttle.admits(limits.frame_bytes), true, "a smaller request in the next frame")
   ticks.now = ticks.now + ticks.per_second
-  eq(throttle.admits(limits.range), true, "when its share has grown again")
+  eq(throttle.admits(limits.range), true, "when there is enough time again")
 end)
 
-test("a large request that took long keeps the next one waiting for a short time at most", function()
+test("after a large request that took long, the next one waits only for a short time", function()
   rest()
   local throttle = require "throttle"
   throttle.run(limits.range, function()
@@ -54,7 +54,7 @@ test("a large request that took long keeps the next one waiting for a short time
   eq(throttle.admits(limits.range), true)
 end)
 
-test("a write of more than any memory has is refused before anything is done", function()
+test("a write of more bytes than any memory has is refused before anything is written", function()
   rest()
   local socket, _, take = connect()
   greet(socket, take, 712)
@@ -64,7 +64,7 @@ test("a write of more than any memory has is refused before anything is done", f
   eq(calls("write8"), 0)
 end)
 
-test("four clients that read much get what a frame has room for, and the rest in the next", function()
+test("if four clients read too much for one frame, the rest is read in the next frames", function()
   rest()
   local list = {}
   for index = 1, 4 do
@@ -90,7 +90,7 @@ test("four clients that read much get what a frame has room for, and the rest in
   end
 end)
 
-test("a request after one that waits for a frame is done, one that changes something keeps its place", function()
+test("a read that waits for a frame does not delay later requests, but a write does", function()
   rest()
   local socket, _, take = connect()
   greet(socket, take, 710)
@@ -99,12 +99,12 @@ test("a request after one that waits for a frame is done, one that changes somet
   settle(take)
   local replies = client.read_stream(socket.written)
   eq(replies[1], 0)
-  eq(replies[2], nil, "the one that waits")
-  eq(replies[3], 0, "the one after it")
+  eq(replies[2], nil, "the read that waits")
+  eq(replies[3], 0, "the request after it")
   socket:arrive(client.request(4, string.pack("<I1I4s4", 0x27, 0x02000000, ("x"):rep(limits.frame_bytes // 64)))
     .. client.request(5, "\x10"))
   settle(take)
-  eq(client.read_stream(socket.written)[5], nil, "after a change")
+  eq(client.read_stream(socket.written)[5], nil, "the request after a write")
   ticks.now = ticks.now + 1
   settle(take)
   eq(client.read_stream(socket.written)[2], 0)
@@ -117,7 +117,7 @@ test("a request after one that waits for a frame is done, one that changes somet
   eq(replies[5], 0)
 end)
 
-test("a request that waits for a frame and is cancelled is not done", function()
+test("a request that is cancelled while it waits for a frame is not performed", function()
   rest()
   local socket, self, take = connect()
   greet(socket, take, 711)
@@ -133,7 +133,7 @@ test("a request that waits for a frame and is cancelled is not done", function()
   eq(client.read_stream(socket.written)[2], 0)
 end)
 
-test("a text message that reads much waits for a frame, and those after it in order", function()
+test("a text message that reads much waits for a frame, and later messages wait for it", function()
   rest()
   local socket, _, take = connect()
   local message = ("core.readRange,0x02000000,%d%s"):format(limits.frame_bytes // 4, END)

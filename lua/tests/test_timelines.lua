@@ -12,6 +12,7 @@ for _, row in ipairs(harness.vectors "timelines.tsv") do
   end)
 end
 
+-- The timelines that have ended since the last call.
 local function over(it)
   local list = table.concat(it.over, ", ")
   it.over = {}
@@ -42,7 +43,7 @@ test("the end of each timeline is reported once, with its cause", function()
   eq(over(it), "")
 end)
 
-test("cancelling 0 says whether there were holds", function()
+test("cancelling 0 returns whether there were holds", function()
   local it = keyboard.new()
   it.holds.hold(1, 5)
   eq(it.timelines.cancel(0), true)
@@ -51,10 +52,10 @@ test("cancelling 0 says whether there were holds", function()
   it.timelines.play(steps "0:1,5:0")
   it.holds.hold(1, 5)
   eq(it.timelines.cancel(0), true)
-  eq(it.step(10), "0000000000", "what waited is gone")
+  eq(it.step(10), "0000000000", "the waiting hold is gone")
 end)
 
-test("keys that play already are refused with the timeline to cancel", function()
+test("keys of another timeline are refused, and the refusal has that timeline's number", function()
   local it = keyboard.new()
   it.timelines.play(steps "0:1,5:0")
   it.timelines.play(steps "0:20,6:0")
@@ -62,11 +63,11 @@ test("keys that play already are refused with the timeline to cancel", function(
   eq(problem.status, refusal.BAD_ARGUMENT)
   eq(problem.text, "timeline 1 plays A; cancel it first, or wait for its end")
   eq(harness.refusal(it.timelines.play, steps "9:20,10:0").text:match "^[^;]+", "timeline 2 plays Select, Right")
-  eq(it.mask, 21, "and nothing is changed")
+  eq(it.mask, 21, "the keys are unchanged")
   eq(it.step(6), ("15"):rep(4) .. "140")
 end)
 
-test("steps that are not a timeline are refused with the reason", function()
+test("steps that are not a valid timeline are refused with the reason", function()
   local it = keyboard.new()
   local long = ("\0"):rep(6 * (limits.steps + 1))
   for bytes, says in pairs {
@@ -78,10 +79,10 @@ test("steps that are not a timeline are refused with the reason", function()
     eq(problem.status, refusal.BAD_ARGUMENT)
     eq(problem.text:find(says, 1, true) ~= nil, true, problem.text)
   end
-  eq(it.timelines.play(steps "0:1,1:0"), 1, "none of those has a number")
+  eq(it.timelines.play(steps "0:1,1:0"), 1, "a refused timeline gets no number")
 end)
 
-test("the longest timeline presses on exactly its frames", function()
+test("the longest timeline presses its keys in exactly the right frames", function()
   math.randomseed(4)
   local it = keyboard.new()
   local bytes, expected, offset = {}, {}, 0
@@ -98,7 +99,7 @@ test("the longest timeline presses on exactly its frames", function()
   eq(table.concat(it.over, ","), "1")
 end)
 
-test("how a timeline ended is remembered, of the last ones", function()
+test("the ends of the last timelines are remembered", function()
   local it = keyboard.new()
   local function how(id)
     return table.concat(it.timelines.describe(id), " ")

@@ -21,11 +21,11 @@ local function resets()
   return count
 end
 
-test("a cancel after a full queue is heeded as long as its request waits", function()
+test("a cancel that comes after more requests than fit into the queue still prevents its request", function()
   local socket, self, take = connect()
   greet(socket, take, 21)
   local count = limits.queue + 100
-  local last = count - 50 -- in the queue's second filling, its cancel after that
+  local last = count - 50 -- decoded when the queue is filled for the second time; its cancel is decoded later
   local stream = {}
   for id = 1, count do
     stream[id] = request(id, RESET)
@@ -41,7 +41,7 @@ test("a cancel after a full queue is heeded as long as its request waits", funct
   eq(replies[last + 1], 0)
 end)
 
-test("the log repeats what a request is called, at level debug", function()
+test("at level debug, log lines have the name of a request that was traced", function()
   local socket, _, take = connect()
   greet(socket, take, 23)
   local function trace(id, name)
@@ -65,7 +65,7 @@ test("the log repeats what a request is called, at level debug", function()
   eq(kinds[frames.GOODBYE], 1)
 end)
 
-test("what a dismissed link had asked for and asks for is not done", function()
+test("the waiting and later requests of a dismissed link are not performed", function()
   local socket, self, take = connect()
   greet(socket, take, 22)
   socket:arrive(request(1, RESET):rep(limits.turn.requests) .. request(2, RESET))
@@ -81,7 +81,7 @@ test("what a dismissed link had asked for and asks for is not done", function()
   eq(self.session, nil)
 end)
 
-test("a dismissed client has time to read why, and is closed then", function()
+test("a dismissed client has time to read the reason, and then its connection is closed", function()
   local socket, self, take = connect()
   greet(socket, take, 23)
   turn.dismiss(self, "no reason")
@@ -96,7 +96,7 @@ test("a dismissed client has time to read why, and is closed then", function()
   eq(socket.closed, 1)
 end)
 
-test("a dismissed client that closes is closed at once", function()
+test("if a dismissed client closes its connection, the script closes it at once", function()
   local socket, self, take = connect()
   greet(socket, take, 24)
   turn.dismiss(self, "no reason")
@@ -106,11 +106,11 @@ test("a dismissed client that closes is closed at once", function()
   eq(socket.closed, 1)
 end)
 
--- What a browser sends for a page, and a page that knows this script: text/plain needs nobody's leave.
+-- What a browser sends for a web page that tries to control this script. A page needs no permission to send text/plain.
 local HEAD = "Host: 127.0.0.1:8888\r\nContent-Type: text/plain\r\nOrigin: http://evil.example\r\n\r\n"
 local BODY = ";" .. END .. "coreAdapter.reset" .. END
 
-test("nothing in an HTTP request is done, however it arrives", function()
+test("no message in an HTTP request is performed, whatever pieces it arrives in", function()
   local requests = {
     "GET / HTTP/1.1\r\n" .. HEAD,
     "POST /core/step?x=" .. ("y"):rep(100) .. " HTTP/1.1\r\n" .. HEAD .. BODY,
@@ -154,9 +154,9 @@ test("messages that only look a little like HTTP are answered", function()
   eq(socket.written, "x<|END|><|ERROR|><|END|>y<|END|>", "later in a connection")
 end)
 
--- How each protocol that is not this script's begins, the first of them as a browser sends it: TLS 1.2 with a session's
--- number that the page's own server chose.
-test("no message is run after first bytes that are not a message, however they arrive", function()
+-- First bytes of other protocols. The first of them is a TLS 1.2 hello as a browser sends it, with a session id that
+-- the server of a web page has chosen.
+test("no message is performed after first bytes that are not a message, whatever pieces they arrive in", function()
   local beginnings = {
     "\x16\3\1\0\xC8\1\0\0\xC4\3\3" .. ("r"):rep(32) .. "\x20<|END|>core.addKey,0<|END|>pad",
     "\x16\3\1\xFF\xFF\1\0\xFF\xFB\3\3" .. ("r"):rep(32) .. "\0" .. ("t"):rep(60000),
@@ -191,7 +191,7 @@ test("no message is run after first bytes that are not a message, however they a
   end
 end)
 
-test("an unknown first message is answered with an error, and nothing after it is run", function()
+test("an unknown first message is answered with an error, and nothing after it is performed", function()
   for _, text in ipairs { "nonsense", "nonsense,1", "core.newInVersion2,0", "", ",0" } do
     local socket, self, take = connect()
     socket:arrive(text .. END .. "core.addKey,0" .. END)
@@ -204,7 +204,7 @@ test("an unknown first message is answered with an error, and nothing after it i
   end
 end)
 
-test("a known first message is run however it arrives", function()
+test("a known first message is performed, whatever pieces it arrives in", function()
   for _, text in ipairs { "framewire.echo,x", "\r\n framewire.echo,x" } do
     for size = 1, #text do
       local socket, _, take = connect()

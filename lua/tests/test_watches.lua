@@ -8,7 +8,7 @@ local refusal = require "refusal"
 local watches = require "watches"
 local test, eq = harness.test, harness.eq
 
-local memory = {} -- what the ranges hold, by domain and address; 0 if nothing else is said
+local memory = {} -- the bytes of ranges, by domain and address; zeros if there is no entry
 local reads = 0
 local keys = 0
 
@@ -20,7 +20,7 @@ local function reader(domain)
   end
 end
 
--- A link's connection in front of a game.
+-- Creates the connection of a link, and a game.
 local function link()
   emu, console = fake.emu(), fake.console()
   memory, keys = {}, 0
@@ -38,14 +38,15 @@ local function range(domain, address, length)
   return string.pack("<s1I4I2", domain, address, length)
 end
 
--- What the connection gets after a frame in which `held` were held: each item as text.
+-- Runs a frame in which the keys `held` are held. Returns the items that the connection gets, as text: `WATCH@TICKS`,
+-- and `RANGE=BYTES` for each change.
 local function frame(self, held)
   keys = held or keys
   watches.before_frame()
   self.changes = nil
   local any = watches.after_frame()
   eq(any, self.changes ~= nil)
-  local told = {}
+  local texts = {}
   for index, item in ipairs(self.changes or {}) do
     local kind, id, ticks, count, at = string.unpack("<I1I4I4I2", item)
     eq(kind, 1)
@@ -56,17 +57,18 @@ local function frame(self, held)
       table.insert(words, number .. "=" .. bytes:gsub(".", function(char) return ("%02x"):format(char:byte()) end))
     end
     eq(at, #item + 1)
-    told[index] = table.concat(words, " ")
+    texts[index] = table.concat(words, " ")
   end
-  return table.concat(told, "; ")
+  return table.concat(texts, "; ")
 end
 
+-- Ends all watches of a connection.
 local function ends(self)
   self.watches = {}
   watches.after_frame()
 end
 
-test("a watch begins with the present bytes, and reports changed ranges, whole and once", function()
+test("a watch returns the current bytes, then reports each changed range once, with all of its bytes", function()
   local self = link()
   memory["16"] = "\1\2"
   memory.wram4 = "\3"
@@ -80,19 +82,19 @@ test("a watch begins with the present bytes, and reports changed ranges, whole a
   ends(self)
 end)
 
-test("a beat comes every few frames, with changes or without", function()
+test("a watch with `every` reports every few frames, with changes or without", function()
   local self = link()
   watches.watch(self, 1, 3, 0, range("", 16, 1))
-  local told = {}
+  local texts = {}
   for tick = 1, 7 do
     memory["16"] = tick == 3 and "\1" or memory["16"]
-    told[tick] = frame(self)
+    texts[tick] = frame(self)
   end
-  eq(table.concat(told, "|"), "||1@3 0=01|||1@6|")
+  eq(table.concat(texts, "|"), "||1@3 0=01|||1@6|")
   ends(self)
 end)
 
-test("keys are those that were held in the frame, reported at first and when they change", function()
+test("the keys that were held in a frame are reported in the first frame and when they change", function()
   local self = link()
   watches.watch(self, 2, 0, 1, "")
   eq(frame(self, 1), "2@1 65535=0100")
@@ -108,7 +110,7 @@ test("keys are those that were held in the frame, reported at first and when the
   ends(self)
 end)
 
-test("a watch with the same id takes the place of the other, and an ended one is not looked at", function()
+test("a watch replaces one with the same id, and memory is not read for a watch that has ended", function()
   local self = link()
   watches.watch(self, 1, 1, 0, range("", 16, 1))
   watches.watch(self, 2, 1, 0, "")
@@ -128,7 +130,7 @@ test("a watch with the same id takes the place of the other, and an ended one is
   ends(self)
 end)
 
-test("every watch learns of another game, in its first frame", function()
+test("every watch reports another game, in the first frame of that game", function()
   local self = link()
   rawset(emu, "getGameTitle", function() return self.title end)
   game.check()
@@ -156,18 +158,18 @@ test("without a watch nothing is read", function()
   eq(reads, 0)
 end)
 
-test("a domain that is gone with its game has no changes", function()
+test("a domain that another game does not have reports no changes", function()
   local self = link()
   watches.watch(self, 1, 2, 0, range("wram", 4, 1) .. range("", 16, 1))
   emu.memory = { cart0 = emu.memory.vram }
-  require("memory").forget() -- as at the begin of each frame
+  require("memory").forget() -- as at the beginning of each frame
   memory["16"] = "\1"
   eq(frame(self), "1@1 1=01")
   eq(frame(self), "1@2")
   ends(self)
 end)
 
-test("what cannot be watched is refused by what is wrong with it, and the watches there are go on", function()
+test("a watch that is not valid is refused with the reason, and the existing watch continues", function()
   local self = link()
   watches.watch(self, 1, 1, 0, "")
   local most = limits.watch_length
@@ -195,7 +197,7 @@ test("what cannot be watched is refused by what is wrong with it, and the watche
   ends(self)
 end)
 
-test("too much is refused as busy, unless it takes the place of as much", function()
+test("watching too much is refused as busy, unless the watch replaces an equally large one", function()
   local self, other = link(), link()
   local largest = range("", 16, limits.watch_length)
   local all = limits.watched_bytes // limits.watch_length
@@ -229,7 +231,7 @@ test("too much is refused as busy, unless it takes the place of as much", functi
   ends(other)
 end)
 
-test("an error in a watch closes its connection alone", function()
+test("an error in a watch closes only its connection", function()
   local self, other = link(), connection.new(fake.socket())
   other.session = {}
   watches.watch(self, 1, 1, 0, range("", 16, 1))
@@ -244,7 +246,7 @@ test("an error in a watch closes its connection alone", function()
   ends(other)
 end)
 
-test("a watch with keys reports that a frame does not follow from the last, and one that begins after that does not", function()
+test("a watch with keys reports a frame that does not follow from the last, unless it began after that", function()
   local self = link()
   watches.watch(self, 1, 0, 1, "")
   watches.watch(self, 2, 0, 0, "")
