@@ -1,6 +1,6 @@
-/* The limit of an emulator on this machine: a loop of libmgba's runFrame over a ROM, with nothing around it.
+/* Measures how many frames libmgba can run on this machine: a loop that only calls libmgba's runFrame for a ROM.
  *
- *   bare ROM SECONDS     prints frames a second
+ *   bare ROM SECONDS     prints frames per second
  *
  * cc -O2 -o bare bare.c -lmgba
  */

@@ -1,8 +1,10 @@
 #!/bin/sh
-# How fast the load tester itself is: open loop from one core against a server that only echoes, and wrk on the same
-# server. Prints a table and writes OUT/loadtest.json (the tester's own report) and OUT/loadtest-wrk.txt.
+# Measures how many requests the load tester itself can send from one processor core, to an nginx that only echoes.
+# Measures wrk with the same server. Prints tables, and writes OUT/loadtest.json (the load tester's report) and
+# OUT/loadtest-wrk.txt.
 #
-# usage: benches/loadtest.sh [OUT]      environment: SECONDS_EACH (5), RATES, CORE (the tester's), SERVER_CORE (nginx's)
+# usage: benches/loadtest.sh [OUT]
+# environment: SECONDS_EACH (5), RATES, CORE (of the load tester), SERVER_CORE (of nginx)
 set -eu
 cd "$(dirname "$0")/.."
 out=${1:-target/bench}

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""Framewire's load tester, vegeta, oha and wrk next to a server that records its own times.
+"""Compares the figures of four load testers (Framewire's, vegeta, oha and wrk) with the times that the server records.
 
     benches/testers.py [--only http|https] [--framewire PATH] [--rate 200] [--seconds 10] [--json FILE]
 
-The server is sent a POST with a body. It answers after 20 ms; in other runs it stands still for two seconds once, or fails 1%
-of the requests. For each run, the table has the server's own figures and, for each tester, how far it is from them. With a
-stall, the figure is the arithmetic from the intended send times: request i is due at i / rate.
+Each request is a POST with a body. There are three kinds of runs: the server answers after 20 ms; it answers at once,
+but stalls once for two seconds; or it fails 1% of the requests. The table has the figures of each tester, and how far
+they are from the server's. In a run with a stall, the server's latencies are computed from the intended send times:
+request i is due at i / rate.
 
-wrk has no rate. It gets as many connections as make the rate with replies after 20 ms, and no run with a stall. Testers that
-are not in PATH are left out. For HTTPS, openssl makes a certificate. --json FILE replaces the runs of the same scheme in
-FILE. The exit code is 1 if Framewire's counts are not the server's, or a percentile is more than 2% from the server's.
+wrk cannot send at a fixed rate. It gets the number of connections that leads to the rate if replies take 20 ms, and it
+has no run with a stall. Testers that are not in PATH are skipped. For HTTPS, openssl makes a certificate. --json FILE
+replaces the runs of the same scheme in FILE. The exit code is 1 if Framewire's counts differ from the server's, or if a
+percentile differs by more than 2%.
 """
 
 import argparse
@@ -33,7 +35,7 @@ ALLOWED = 0.02
 
 
 class Server:
-    """Answers requests and records when they came and when they were answered."""
+    """Answers requests, and records when each request arrived and when it was answered."""
 
     def __init__(self, kind: str, rate: float, seconds: float, tls: ssl.SSLContext | None):
         self.kind, self.rate, self.stall_at, self.tls = kind, rate, seconds / 2, tls
@@ -81,7 +83,7 @@ class Server:
         self.times[index] = (came, time.perf_counter())
 
     def figures(self) -> dict[int, float]:
-        """Milliseconds; with a stall, from the time at which each request was due."""
+        """Percentiles of the latencies, in ms. In a run with a stall, a latency begins when the request was due."""
         times = sorted(self.times)
         first = times[0][0]
         if self.kind == "stall":
@@ -143,12 +145,13 @@ def wrk(program: str, url: str, rate: float, seconds: float, kind: str) -> tuple
 
 
 def off(measured: float, own: float) -> str:
-    # Next to a stall, replies at once are a fraction of a millisecond: as much as the way between the two clocks.
+    # In a run with a stall, other replies take less than a millisecond, so the difference between two clocks matters
+    # too much.
     return f"{100 * (measured / own - 1):+.1f}%" if own > 1 else f"server: {own:.2f}"
 
 
 def is_near(run: dict) -> bool:
-    """Whether a run has the server's counts, and its percentiles where they are above a millisecond."""
+    """Whether a run has the server's counts, and nearly its percentiles. Percentiles below 1 ms are not compared."""
     counts = run["correct"] == run["server_correct"] and run["failed"] == run["server_failed"]
     pairs = [(value, run["server"][share]) for share, value in run["measured"].items()]
     return counts and all(abs(value / own - 1) <= ALLOWED for value, own in pairs if own > 1)
@@ -215,7 +218,7 @@ def main() -> None:
         kept = json.loads(options.json.read_text()) if options.json.exists() else {}
         options.json.write_text(json.dumps(kept | runs, indent=2) + "\n")
     if not all(is_near(run) for list_of in runs.values() for run in list_of if run["tester"] == "framewire"):
-        sys.exit("Framewire's counts or percentiles are not the server's")
+        sys.exit("Framewire's counts or percentiles differ from the server's")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the client generators for the tests in tests/clients, and the dependencies of their clients, in target/clients: a
-# Python environment and node_modules. Does nothing if they are up to date.
+# Installs the client generators for the tests in tests/clients, and the dependencies of the generated clients. They go
+# into a Python environment and into node_modules in target/clients. Does nothing if they are up to date.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -12,7 +12,7 @@ wanted=$(
 )
 [ "$(cat $folder/installed 2>/dev/null)" != "$wanted" ] || exit 0
 
-echo "installing the generators of clients"
+echo "installing the client generators"
 rm -rf $folder
 mkdir -p $folder
 python3 -m venv $folder/venv

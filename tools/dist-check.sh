@@ -1,6 +1,7 @@
 #!/bin/sh
-# Tries the archive of `make dist` in small systems of Debian 11, 12 and 13, which have no more than a C library and a shell.
-# It makes them with debootstrap in target/systems, the first time, which needs root and takes a minute or two.
+# Tests the archive of `make dist` in minimal Debian 11, 12 and 13 systems, which have little more than a C library and
+# a shell. The first run installs these systems with debootstrap in target/systems, which needs root and takes a minute
+# or two.
 #
 #   tools/dist-check.sh [ARCHIVE]    the default is the archive of this version in dist
 set -eu
@@ -8,9 +9,10 @@ set -eu
 cd "$(dirname "$0")/.."
 suites="bullseye bookworm trixie"
 systems=target/systems
-# The program may need these files only: the C library and its parts.
+# The program may need only these files: the C library and its parts.
 allowed='^(linux-vdso\.so\.1|/lib64/ld-linux-x86-64\.so\.2|lib(c|m|dl|rt|pthread|gcc_s)\.so\.[0-9]+)$'
-# The program's size in bytes; the memory of `framewire --version` in KiB, and its time in microseconds, with that of `date`.
+# The limits: the program's size in bytes, the memory of `framewire --version` in KiB, and its time in microseconds,
+# which includes a run of `date`.
 largest=16000000
 most_memory=12288
 longest=5000
@@ -18,14 +20,14 @@ longest=5000
 say() { echo "dist-check: $*"; }
 die() { say "$*" >&2; exit 1; }
 
-[ "$(id -u)" = 0 ] || die "only root can make and enter such systems; run it with sudo"
+[ "$(id -u)" = 0 ] || die "only root can install and enter such systems; run this script with sudo"
 version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -n 1)
 archive=${1:-dist/framewire-$version-x86_64-linux.tar.gz}
 [ -f "$archive" ] || die "there is no $archive; make it with \`make dist\`"
 name=$(basename "$archive" .tar.gz)
 
 for tool in debootstrap time; do
-    # Not the shell's own `time`.
+    # This looks for files, because the shell may have a built-in `time`.
     [ -e "/usr/bin/$tool" ] || [ -e "/usr/sbin/$tool" ] ||
         DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $tool
 done
@@ -34,14 +36,14 @@ mkdir -p "$systems"
 systems=$(cd "$systems" && pwd)
 for suite in $suites; do
     [ ! -d "$systems/$suite" ] || continue
-    say "making a system of Debian's $suite"
+    say "installing a system of Debian $suite"
     rm -rf "$systems/$suite.new"
     debootstrap --variant=minbase "$suite" "$systems/$suite.new" "${mirror:-http://deb.debian.org/debian}" \
         >"$systems/$suite.log" 2>&1 || { tail -n 5 "$systems/$suite.log" >&2; die "debootstrap failed"; }
     mv "$systems/$suite.new" "$systems/$suite"
 done
 
-# ---- what the program needs ----
+# ---- the program's libraries, size, memory and time ----
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"; for suite in $suites; do rm -rf "$systems/$suite/try"; done' EXIT
@@ -54,7 +56,7 @@ size=$(wc -c <"$program")
 [ "$size" -lt $largest ] || die "the program has $size bytes; it must have less than $largest"
 memory=$(/usr/bin/time -f %M "$program" --version 2>&1 >/dev/null)
 [ "$memory" -lt $most_memory ] || die "framewire --version takes $memory KiB; it must take less than $most_memory"
-# The best of ten, because other programs of the machine can only make it slower.
+# The best of ten times counts, because other programs on the machine can only make it slower.
 best=$(for _ in 1 2 3 4 5 6 7 8 9 10; do
     begin=$(date +%s%N)
     "$program" --version >/dev/null
@@ -69,9 +71,9 @@ say "the program has $size bytes and needs only the C library"
 bundle=${archive%.tar.gz}.mcpb
 [ -f "$bundle" ] || die "there is no $bundle; make it with \`make dist\`"
 python3 -m zipfile -e "$bundle" "$work/bundle"
-cmp -s "$work/bundle/server/framewire" "$program" || die "the program in $bundle is not that of the archive"
+cmp -s "$work/bundle/server/framewire" "$program" || die "the program in $bundle differs from that in the archive"
 sum=$(sha256sum "$bundle" | cut -d ' ' -f 1)
-grep -q "\"fileSha256\": \"$sum\"" "$(dirname "$bundle")/server.json" || die "server.json has another SHA-256 than that of $bundle"
+grep -q "\"fileSha256\": \"$sum\"" "$(dirname "$bundle")/server.json" || die "server.json does not have the SHA-256 of $bundle"
 say "the bundle for clients of MCP has the same program"
 
 # ---- each system ----
@@ -82,7 +84,8 @@ for suite in $suites; do
     mkdir "$try"
     tar -xzf "$archive" -C "$try"
     cp rom/framewire-demo.gba "$try/demo.gba"
-    # A game is loaded, keys are pressed, memory is read and a picture is taken, over HTTP within the one process.
+    # These commands load a game, press keys, read memory and take a picture. Each command uses HTTP within its own
+    # process.
     cat >"$try/run" <<END
 set -eu
 cd /try/$name

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Tries the archive of `make dist-windows` with Wine and a stock mGBA in a window.
+"""Tests the archive of `make dist-windows` with Wine and a stock mGBA in a window.
 
-    tools/dist-windows-check.py ARCHIVE WINDOW    WINDOW is the example `window` of crates/lab, built
+    tools/dist-windows-check.py ARCHIVE WINDOW    WINDOW is the built example `window` of crates/lab
 
-It prints a line for each thing that works, and ends with exit code 1 at the first that does not.
+It prints a line for each check that passes. At the first check that fails, it ends with exit code 1.
 """
 
 import json
@@ -21,7 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LONG = 120
-"""Seconds: the first start of Wine makes a folder with its own Windows."""
+"""The time limit for a program, in seconds. Wine takes long at its first start, when it creates a Windows folder."""
 
 
 def check(what: str, good: object, found: object) -> None:

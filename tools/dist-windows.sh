@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the archive for Windows: dist/framewire-VERSION-x86_64-windows.zip, with the half of Framewire that attaches to an mGBA
-# window. It has no embedded core. The same commit, compilers and packages give the same archive, byte by byte.
+# Builds the archive for Windows: dist/framewire-VERSION-x86_64-windows.zip. Its program can attach to an mGBA window,
+# but has no embedded core. The same commit, compilers and packages give the same archive, byte by byte.
 #
 # DIST_DIR names another folder than dist.
 set -eu
@@ -25,7 +25,8 @@ export SOURCE_DATE_EPOCH
 settings=$(tools/rust-windows.sh)
 standard=""
 [ -z "$settings" ] || standard="-Zbuild-std=std,panic_unwind"
-# As in tools/dist.sh. The linker also writes a time into the program: that of SOURCE_DATE_EPOCH.
+# The paths in the program are replaced, as in tools/program.sh. The linker also writes a time into the program, which
+# is SOURCE_DATE_EPOCH.
 RUSTFLAGS="--remap-path-prefix=$top=framewire --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo"
 # shellcheck disable=SC2086
 env $settings RUSTFLAGS="$RUSTFLAGS" \
@@ -39,7 +40,7 @@ folder=$work/$name
 mkdir -p "$folder/licences"
 cp "$built/framewire.exe" LICENSE-MIT LICENSE-APACHE CHANGELOG.md "$folder/"
 cp tools/dist/windows.md "$folder/README.md"
-# The build script of crates/script has made it.
+# The build script of crates/script has written the script.
 script=$(ls -t "$built"/build/framewire-script-*/out/framewire.lua "$built"/build/framewire-script/*/out/framewire.lua 2>/dev/null | head -n 1)
 cp "$script" "$folder/framewire.lua"
 tools/licences.py "$folder/licences/crates.txt" $target -p framewire --no-default-features

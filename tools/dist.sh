@@ -1,9 +1,9 @@
 #!/bin/sh
-# Builds the archive for Linux: dist/framewire-VERSION-x86_64-linux.tar.gz. Its program needs only glibc 2.28 or newer. The same
-# commit, compilers and packages give the same archive, byte by byte, in any folder. Next to it are a bundle for clients of MCP with
-# the same program, .mcpb, and its entry for their registry, server.json.
+# Builds the archive for Linux: dist/framewire-VERSION-x86_64-linux.tar.gz. Its program needs only glibc 2.28 or newer.
+# The same commit, compilers and packages give the same archive, byte by byte, in any folder. Also builds, from the same
+# program, a bundle for MCP clients (.mcpb), and the bundle's entry for the MCP registry (server.json).
 #
-# DIST_DIR names another folder than dist. CARGO_TARGET_DIR is used as in any other build.
+# DIST_DIR can name another folder than dist. CARGO_TARGET_DIR is used as in any other build.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -56,7 +56,7 @@ tar -C "$work" --format=ustar --sort=name --owner=0 --group=0 --numeric-owner --
 (cd "$dist" && sha256sum "$name.tar.gz" >"$name.sha256")
 say "$(wc -c <"$dist/$name.tar.gz") bytes: $dist/$name.tar.gz"
 
-# ---- for clients of MCP ----
+# ---- the bundle for MCP clients ----
 
 tools/mcpb.py "$folder" "$version" "$dist/$name.mcpb"
 say "$(wc -c <"$dist/$name.mcpb") bytes: $dist/$name.mcpb"

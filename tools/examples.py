@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the Python examples of Markdown files unchanged, with the Python that runs this script. FRAMEWIRE_URL names the server.
+"""Runs the Python examples in Markdown files, with the Python that runs this script. FRAMEWIRE_URL is the server's URL.
 
 python tools/examples.py FILE...
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def main() -> int:
-    """Runs them; 1 if one fails."""
+    """Runs the examples. Returns 1 if one fails."""
     failed = 0
     for page in map(Path, sys.argv[1:]):
         blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Fetches libkqueue, kqueue for Linux, and prints the path of the library. Debian has it in `experimental`. It comes through
-# apt with a private list of sources and is only unpacked, so the machine's own packages stay as they are.
+# Downloads libkqueue, a library with kqueue for Linux, and prints its path. Debian has it only in `experimental`. The
+# script uses apt with its own list of sources and only unpacks the package, so the machine's installed packages do not
+# change.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)

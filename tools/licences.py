@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes the licences of the crates that a package of Framewire contains.
+"""Writes the licences of the Rust crates in a program or library of Framewire.
 
     tools/licences.py FILE TARGET OPTION...    writes FILE; the options choose packages and features, as for cargo build
 
-The exit code is 1 if a crate has neither the text of its licence nor one that is here.
+The exit code is 1 if a crate does not contain the text of its licence, and this script has no text for that licence.
 """
 
 import json
@@ -21,7 +21,7 @@ def output(*command: str) -> str:
 
 
 def crates(target: str, options: list[str]) -> list[dict]:
-    """The crates from outside this workspace that are linked into what the options choose."""
+    """The crates from outside this workspace that are linked into the packages that the options choose."""
     tree = output("cargo", "tree", "--locked", *options, "--edges", "normal", "--target", target, "--prefix", "none")
     linked = {tuple(line.split(" ")[:2]) for line in tree.splitlines() if line}
     metadata = json.loads(output("cargo", "metadata", "--locked", "--format-version", "1", "--filter-platform", target))
@@ -30,7 +30,7 @@ def crates(target: str, options: list[str]) -> list[dict]:
 
 
 def texts(crate: dict) -> list[str]:
-    """The texts of a crate's licences: those in its package, or the usual text of the licence that it names."""
+    """The texts of a crate's licences: the files in its package, or else the usual text of the licence it names."""
     folder = Path(crate["manifest_path"]).parent
     files = sorted(path for path in folder.iterdir() if path.name.upper().startswith(NAMES) and path.is_file())
     if files:

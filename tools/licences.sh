@@ -1,5 +1,5 @@
 #!/bin/sh
-# Collects the licences of what a package for Linux contains, in the folder LICENCES.
+# Collects the licences of all code in a program or library for Linux, in the folder LICENCES.
 #
 #     tools/licences.sh LICENCES OPTION...    the options choose packages, as for cargo build: -p framewire
 set -eu
@@ -14,7 +14,7 @@ cp tools/dist/SOURCES.md "$folder/"
 sed -n 's/^/Built /p' "$libmgba/built" >>"$folder/SOURCES.md"
 standard=$(rustc --print sysroot)/share/doc/rust/COPYRIGHT-library.html
 [ ! -f "$standard" ] || cp "$standard" "$folder/rust-standard-library.html"
-# The static libraries that are in libmgba come from Debian, which has their licences in the packages.
+# The static libraries in libmgba come from Debian's packages, which contain their licences.
 for package in liblua5.4 libpng zlib1g libminizip libinih; do
     copyright=/usr/share/doc/$package-dev/copyright
     [ -f "$copyright" ] || { echo "licences: $copyright, the licence of a library in libmgba, is missing" >&2; exit 1; }

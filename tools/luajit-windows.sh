@@ -1,8 +1,10 @@
 #!/bin/sh
-# Builds LuaJIT for Windows with MinGW-w64 and prints the path of luajit.exe. Quick when that exists.
+# Builds LuaJIT for Windows with MinGW-w64 and prints the path of luajit.exe. If that file is up to date, the script
+# builds nothing.
 #
-# The source is Debian's package luajit, which comes through apt with a private list of sources: the machine's own lists
-# stay as they are, and apt checks the signatures. Missing compilers and Wine are installed first.
+# The source is Debian's package luajit. The script downloads it through apt, which checks the signatures, with its own
+# list of sources. So the machine's own lists do not change. The script first installs Wine and the compilers, if they
+# are missing.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -36,7 +38,7 @@ if [ -f "$top/bin/luajit.exe" ] && [ "$top/bin/luajit.exe" -nt "$here/luajit-win
     exit
 fi
 
-# The address of the Debian archive in this machine's own lists.
+# The address of the Debian mirror in this machine's own lists.
 mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Component: main' | grep -v security | head -n 1)
 suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
 apt=$top/apt

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Runs the conformance suite of the Model Context Protocol for both revisions, against /mcp of two servers: the program, and the
-# example mcp_conformance, which has the tools, prompts and resources that the suite calls by name.
+# Runs the conformance suite of the Model Context Protocol for both revisions, on /mcp of two servers: the program, and
+# the example mcp_conformance, which has the tools, prompts and resources that the suite calls by name.
 #
 #   tools/mcp-conformance.sh PROGRAM FIXTURES
 #
-# The suite and its Node.js are installed in target/mcp-conformance, unless they are there. tests/mcp-conformance has one list for
-# each server and revision of what does not pass, with the reasons. The script fails if anything else fails, and if something in a
-# list passes.
+# The script first installs the suite and its Node.js in target/mcp-conformance, if necessary. For each server and
+# revision, tests/mcp-conformance has a list of the scenarios that do not pass, with the reasons. The script fails if
+# another scenario fails, and also if a listed scenario passes.
 set -eu
 
 program=$(realpath "$1")
@@ -53,7 +53,8 @@ check() {
         sed -n '/=== SUMMARY/,$p' "$folder/log" | grep -e '^✗' -e '^Total'
     done
     stop
-    # The log has no line for what clients do wrong, and the streams that they left do not delay the end.
+    # The server must log nothing: wrong requests are not logged, and streams that clients have left do not delay its
+    # end.
     if [ -s "$folder/errors" ]; then
         cat "$folder/errors" >&2
         exit 1

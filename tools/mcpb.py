@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Makes the bundle for clients of MCP, and its entry for the registry: NAME.mcpb, and server.json next to it.
+"""Makes the bundle for MCP clients, OUTPUT.mcpb, and its entry for the MCP registry, server.json in the same folder.
 
     mcpb.py FOLDER VERSION OUTPUT.mcpb
 
-FOLDER is that of the archive of `make dist`. The bundle is a ZIP file with its program, its licences and a manifest
-(https://github.com/modelcontextprotocol/mcpb). The same folder gives the same bundle, byte by byte. The entry has the bundle's
-SHA-256 (https://github.com/modelcontextprotocol/registry).
+FOLDER has the content of the archive of `make dist`. The bundle (https://github.com/modelcontextprotocol/mcpb) is a ZIP
+file with the program, its licences and a manifest. The same folder gives the same bundle, byte by byte. The entry
+(https://github.com/modelcontextprotocol/registry) has the bundle's SHA-256.
 """
 
 import hashlib
@@ -77,7 +77,7 @@ def main():
     files += [("server/framewire", (folder / "framewire").read_bytes(), 0o755)]
     with zipfile.ZipFile(bundle, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data, mode in files:
-            # Without the time and the system of the build.
+            # The entry must not depend on the time or the operating system of the build.
             entry = zipfile.ZipInfo(name)
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.create_system = 3

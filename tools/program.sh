@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the program `framewire` for Linux with glibc 2.28 or newer, and prints its path. `make dist` and `make wheel` contain it.
-# CARGO_TARGET_DIR is used as in any other build.
+# Builds the program `framewire` for Linux with glibc 2.28 or newer, and prints its path. `make dist` and `make wheel`
+# use it. CARGO_TARGET_DIR is used as in any other build.
 set -eu
 
 glibc=2.28
@@ -17,7 +17,8 @@ SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 export SOURCE_DATE_EPOCH
 PATH=$(tools/zig.sh):$PATH
 export PATH
-# The program names source files in messages about its own bugs. They begin in the same way wherever it was built.
+# The program contains paths of source files, for messages about its own bugs. These options make them independent of
+# the folder in which it is built.
 sysroot=$(rustc --print sysroot)
 RUSTFLAGS="--remap-path-prefix=$top=framewire --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo --remap-path-prefix=$sysroot=rust"
 export RUSTFLAGS

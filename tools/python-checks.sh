@@ -1,7 +1,8 @@
 #!/bin/sh
-# Tests the environments with Gymnasium 1.2.2, the version that RLlib 2.60 needs, with the checks of Stable-Baselines3 and RLlib,
-# and the metrics that Ray exports of fleets. What they need goes into target/python-checks, which takes 6 GB. `make test` has the
-# newest Gymnasium, and skips these checks because they need PyTorch and `ray[default]`.
+# Tests the environments with Gymnasium 1.2.2, the version that RLlib 2.60 needs, and with the checks of
+# Stable-Baselines3 and RLlib. Also tests the metrics that Ray exports for fleets. The necessary packages go into
+# target/python-checks and take 6 GB. `make test` uses the newest Gymnasium, and skips these checks because they need
+# PyTorch and `ray[default]`.
 #
 #     tools/python-checks.sh [ARGUMENT OF PYTEST...]
 set -eu
@@ -19,7 +20,7 @@ if [ "$(cat $folder/installed 2>/dev/null)" != "$wanted" ]; then
     python3 -m venv $folder
     $folder/bin/python -m pip --quiet --disable-pip-version-check install gymnasium==1.2.2 'ray[default,rllib]==2.60.0' \
         stable-baselines3==2.9.2 torch==2.15.0 'websockets>=15' 'pillow>=10' 'pytest>=9' 'pytest-asyncio>=1.5'
-    # The package is used as it is in the checkout.
+    # Python imports the package from the checkout, so changes take effect without another installation.
     for packages in $folder/lib/python3*/site-packages; do
         pwd | sed 's|$|/python|' >"$packages/framewire.pth"
     done

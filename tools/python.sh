@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs the Python package of python/, and what checks and tests it, in target/python. Does nothing if it is up to date.
+# Makes a Python environment in target/python for the package in python/, with the packages that it needs and the tools
+# that check and test it. Does nothing if the environment is up to date.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -11,12 +12,12 @@ wanted=$(
 )
 [ "$(cat $folder/installed 2>/dev/null)" != "$wanted" ] || exit 0
 
-echo "installing what the Python package needs"
+echo "installing the packages and tools for the Python package"
 rm -rf $folder
 python3 -m venv $folder
 pip="$folder/bin/python -m pip --quiet --disable-pip-version-check"
 $pip install --require-hashes -r python/requirements.txt
-# The package is used as it is in the checkout; `make python` builds its native part.
+# Python imports the package from the checkout. `make python` builds its native part.
 for packages in $folder/lib/python3*/site-packages; do
     pwd | sed 's|$|/python|' >"$packages/framewire.pth"
 done

@@ -1,14 +1,14 @@
 #!/bin/sh
-# Finds a Rust compiler that can build for Windows (x86_64-pc-windows-gnu), and prints the settings to build with, one a line, for
-# `env`. If the compiler of this machine has the standard library for Windows, there are none. Otherwise they name Debian's
-# compiler in target/rust-windows, with whose source cargo builds that library. It comes through apt and is only unpacked, so
-# the machine's own compiler stays as it is.
+# Finds a Rust compiler that can build for Windows (x86_64-pc-windows-gnu). Prints environment variables for the build,
+# one per line, for `env`. If this machine's compiler has the standard library for Windows, it prints nothing. Otherwise
+# it downloads Debian's Rust compiler and the source of the standard library, from which cargo builds that library.
+# These packages are only unpacked, in target/rust-windows, so the machine's own compiler does not change.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 top=$here/../target/rust-windows
 target=x86_64-pc-windows-gnu
-# Each without its version: the newest that apt has.
+# The names have no version, so apt takes the newest one that it has.
 packages="rustc-web rust-web-src libstd-rust-web-dev"
 
 say() { echo "rust-windows: $*" >&2; }
@@ -28,10 +28,10 @@ top=$(cd "$top" && pwd)
 if [ ! -f "$top/installed" ]; then
     command -v apt-get >/dev/null ||
         die "the standard library for Windows is missing; with rustup: rustup target add $target"
-    say "fetching Debian's Rust compiler and its source"
+    say "downloading Debian's Rust compiler and its source"
     rm -rf "$top/packages" "$top/unpacked"
     mkdir -p "$top/packages" "$top/unpacked"
-    # The libraries of the compiler have versions in their names, so they are looked up.
+    # The names of the compiler's libraries contain versions, so this looks them up.
     libraries=$(apt-cache depends libstd-rust-web-dev | sed -n 's/.*Depends: \(libstd-rust-web-[0-9.]*\)$/\1/p')
     newest=$(printf '%s\n' "$libraries" | sort -V | tail -n 1)
     [ -n "$newest" ] || die "apt has no rustc-web, which is in Debian 12; with rustup: rustup target add $target"
@@ -44,5 +44,5 @@ if [ ! -f "$top/installed" ]; then
 fi
 echo "RUSTC=$top/unpacked/usr/bin/rustc"
 echo "LD_LIBRARY_PATH=$top/unpacked/usr/lib/x86_64-linux-gnu"
-# For -Zbuild-std, which stable compilers do not accept otherwise.
+# With this variable, a stable compiler accepts -Zbuild-std.
 echo "RUSTC_BOOTSTRAP=1"

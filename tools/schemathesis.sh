@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs Schemathesis (https://schemathesis.io) with the OpenAPI document against a server of its own on the demo game.
-# Endless streams are left out, because Schemathesis would wait for their end.
+# Starts a server with the demo game, and tests it with Schemathesis (https://schemathesis.io), which generates requests
+# from the OpenAPI document. Routes with endless streams are excluded, because Schemathesis would wait for their end.
 #
 #   tools/schemathesis.sh PROGRAM [ARGUMENTS OF st run]
 #
@@ -28,8 +28,8 @@ until address=$(sed -n 's/^listening on //p' "$folder/address") && [ -n "$addres
     sleep 0.1
 done
 cd "$folder" # Schemathesis keeps its data in the current folder.
-# A server error is 500, or a status that the document does not list. The other statuses below report what an emulator cannot
-# do, or cannot do now.
+# Only 500, and statuses that the document does not list, are errors of the server. With 501 to 504, it reports what an
+# emulator cannot do, or cannot do now.
 cat >schemathesis.toml <<'END'
 [checks]
 not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", 501, 502, 503, 504]

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Installs missing Debian packages: `setup.sh run` those that building the program needs, `setup.sh test` also those that its
-# tests need. Safe to repeat.
+# Installs missing Debian packages. `setup.sh run` installs the packages that a build of the program needs, and
+# `setup.sh test` also those that its tests need. It can be run again at any time.
 set -eu
 
-# For tools/libmgba.sh.
+# The packages for tools/libmgba.sh.
 run="cmake dpkg-dev liblua5.4-dev libpng-dev zlib1g-dev libminizip-dev libinih-dev"
-# libmgba-dev is for the benchmark, which compares with the packaged library.
+# libmgba-dev is for the benchmark that compares Framewire's cores with the packaged library.
 test="$run libmgba-dev mgba-qt heaptrack openssl xvfb lua5.4 lua-check luajit gcc-arm-none-eabi nginx-light wrk curl python3 chromium fonts-dejavu-core faketime"
 
 case "${1:-run}" in
@@ -19,7 +19,7 @@ if ! command -v cargo >/dev/null 2>&1; then
     exit 1
 fi
 
-# A full disk ends the build with an error of the linker that does not name the cause.
+# If the disk gets full, the build fails with an error of the linker that does not name the cause.
 if [ ! -d "${CARGO_TARGET_DIR:-target}" ]; then
     free=$(df -Pk . | awk 'NR == 2 { print int($4 / 1048576) }')
     if [ "$free" -lt "$needed" ]; then
@@ -49,7 +49,7 @@ sudo=""
 [ "$(id -u)" = 0 ] || sudo="sudo"
 echo "installing:$missing"
 export DEBIAN_FRONTEND=noninteractive
-# A fresh machine has no package lists, and an older one has outdated ones. Update them only when needed.
+# The package lists of this machine can be missing or outdated. They are updated only if the first attempt fails.
 # shellcheck disable=SC2086
 $sudo apt-get install -y -qq --no-install-recommends $missing >/dev/null 2>&1 || {
     $sudo apt-get update -qq

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Checks the structure of the checkout.
 
-ARCHITECTURE.md agrees with the crates. Every file and link that is named exists. A type name has one meaning in a crate. The
-files of `crates/http` form no large cycle of imports.
+The table in ARCHITECTURE.md must have the crates and their dependencies. Every file that a text names or links to must
+exist. A type name must have one meaning in a crate. The files of `crates/http` must not form a large cycle of imports.
 
-    tools/structure.py          each finding is `FILE:LINE: what is wrong`; the exit code is 1 if there is one
-    tools/structure.py cycles   the cycles of imports between the files of each crate
+    tools/structure.py          prints each finding as `FILE:LINE: what is wrong`; the exit code is 1 if there is one
+    tools/structure.py cycles   prints the cycles of imports between the files of each crate
 """
 
 import json
@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-# A path: from the root of the checkout, or the end of one, such as `op/table.rs`.
+# A path of a file, from the root of the checkout, or the end of such a path, such as `op/table.rs`.
 NAMED = re.compile(r"(?<![\w./{}$%:~-])([\w-]+(?:/[\w.-]+)+\.(?:rs|lua|ts|toml|md|sh|tsv))(?![\w*/{(-])")
 TEXT = re.compile(r"(\.(rs|lua|ts|js|py|sh|c|h|md|toml|yml|css|html)|/Makefile|^Makefile)$")
 SKIPPED = re.compile(r"^docs/(study|performance)/|^CHANGELOG")
@@ -40,7 +40,7 @@ def missing_files() -> list[str]:
 
 
 def wrong_dependencies() -> list[str]:
-    """The column `depends on` has the workspace's crates that a crate needs, in the order of the alphabet."""
+    """Rows of ARCHITECTURE.md whose column `depends on` is not the crate's dependencies in alphabetical order."""
     command = ["cargo", "metadata", "--no-deps", "--format-version", "1", "--locked"]
     packages = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)["packages"]
     names = {package["name"]: Path(package["manifest_path"]).parent.name for package in packages}
@@ -64,14 +64,14 @@ def wrong_dependencies() -> list[str]:
     return found
 
 
-# Types that every subcommand has, or one for each kind of system.
+# The types that may have the same name in several files: every subcommand has one, or every kind of system.
 SEVERAL = {("framewire", "Args"), ("framewire", "Command"), ("framewire", "Traces"), ("loadtest", "Timer")}
-# The most files in a cycle of imports.
+# The largest number of files in a cycle of imports.
 LARGEST_CYCLE = 10
 
 
 def sources() -> Iterator[tuple[str, Path, str]]:
-    """Crate, path and code of each source file of the crates, without its tests and comments."""
+    """The crate, the path and the code of each source file in the crates, without its tests and comments."""
     for path in map(Path, tracked()):
         if path.suffix == ".rs" and path.parts[0] == "crates" and path.parts[2] == "src" and path.name != "tests.rs":
             code = path.read_text(encoding="utf-8").split("#[cfg(test)]\nmod ")[0]
@@ -79,7 +79,7 @@ def sources() -> Iterator[tuple[str, Path, str]]:
 
 
 def repeated_types() -> list[str]:
-    """Types with one name in one crate. A private alias with parameters of its own, as in an `impl`, is not counted."""
+    """Types with the same name as another type in their crate. Only types at the top level of a file are checked."""
     declared = re.compile(r"^(?:pub(?:\([\w ]+\))? )?(?:struct|enum|trait|union|type) (\w+)", re.MULTILINE)
     found, known = [], {}
     for crate, path, code in sources():
@@ -95,7 +95,7 @@ def repeated_types() -> list[str]:
 
 
 def imports(text: str) -> Iterator[list[str]]:
-    """The paths of `use` declarations and of other uses that begin with `crate`, `super` or `self`."""
+    """The paths in `use` declarations and other code that begin with `crate`, `super` or `self`."""
     for match in re.finditer(r"\b(?:crate|super|self)(?:::\w+)*(?:::\{)?", text):
         path = match[0].removesuffix("::{").split("::")
         if not match[0].endswith("{"):
@@ -119,7 +119,7 @@ def imports(text: str) -> Iterator[list[str]]:
 
 
 def cycles(crate: str) -> list[list[str]]:
-    """Groups of files that import each other, directly or through others of the group; the largest is first."""
+    """Groups of files that import each other, directly or through others of the group. The largest comes first."""
     modules = {}
     for owner, path, code in sources():
         if owner == crate:

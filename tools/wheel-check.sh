@@ -1,6 +1,7 @@
 #!/bin/sh
-# Checks a wheel with auditwheel, installs it into an empty environment of each PYTHON, and tries it there: the demo, an
-# environment, the program `framewire`, and each Python example of the README, docs/python.md and docs/environments.md.
+# Checks a wheel with auditwheel, installs it into an empty environment of each PYTHON, and tests it there: with the
+# demo, with a Gymnasium environment, with the program `framewire`, and with each Python example in the README,
+# docs/python.md and docs/environments.md.
 #
 #     tools/wheel-check.sh WHEEL PYTHON...
 set -eu
@@ -29,7 +30,7 @@ import gymnasium
 env = gymnasium.make("framewire.envs:framewire/DemoMemory-v0")
 print("observation", env.reset(seed=1)[0].shape)'
     venv/bin/framewire --version
-    # The demo game, as `framewire serve` in the README.
+    # Serves the demo game, as the examples in the README expect.
     mkfifo "$work/url"
     venv/bin/framewire serve --rom "$top/rom/framewire-demo.gba" --symbols "$top/rom/memory-map.toml" --listen 127.0.0.1:0 \
         --data "$work/data" >"$work/url" 2>"$work/log" &

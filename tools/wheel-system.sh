@@ -1,6 +1,6 @@
 #!/bin/sh
-# Tries a wheel with Python 3.13, in a small system of Debian 13: what tools/wheel-check.sh does. It makes the system with
-# debootstrap in target/systems, the first time, which needs root and takes a minute or two.
+# Runs tools/wheel-check.sh for a wheel with Python 3.13, in a minimal Debian 13 system. The first run installs that
+# system with debootstrap in target/systems, which needs root and takes a minute or two.
 #
 #     tools/wheel-system.sh WHEEL
 set -eu
@@ -11,7 +11,7 @@ suite=trixie
 version=3.13
 system=target/systems/$suite-python
 
-[ "$(id -u)" = 0 ] || { echo "wheel-system: only root can make and enter such systems; run it with sudo" >&2; exit 1; }
+[ "$(id -u)" = 0 ] || { echo "wheel-system: only root can install and enter such systems; run this script with sudo" >&2; exit 1; }
 if [ ! -d $system ]; then
     [ -e /usr/sbin/debootstrap ] || DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends debootstrap
     mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Component: main' | grep -v security | head -n 1)
@@ -31,7 +31,7 @@ cp docs/python.md docs/environments.md $try/top/docs/
 cp rom/framewire-demo.gba rom/memory-map.toml $try/top/rom/
 cp tools/wheel-check.sh tools/examples.py $try/top/tools/
 cp "$wheel" $try/
-# The system has no network: what is installed there is downloaded here, for its Python.
+# The system has no network, so this downloads the packages for its Python.
 python3 -m venv $try/pip
 platforms=$(for minor in 28 27 17 5; do echo "--platform manylinux_2_${minor}_x86_64"; done)
 # shellcheck disable=SC2086 # they are several arguments

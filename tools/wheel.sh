@@ -1,9 +1,9 @@
 #!/bin/sh
-# Builds the wheel of the Python package in target/wheels: for CPython 3.10 and newer, and Linux with glibc 2.28 or newer
-# (manylinux_2_28). It has the demo game, the program `framewire`, which pip installs next to Python, and all licences, which it
-# installs in share/doc/framewire.
+# Builds the wheel of the Python package in target/wheels, for CPython 3.10 and newer, and for Linux with glibc 2.28 or
+# newer (manylinux_2_28). It contains the demo game, the program `framewire`, which pip installs next to Python, and all
+# licences, which pip installs in share/doc/framewire.
 #
-#     tools/wheel.sh [PYTHON...]    then checks it, installs it into an empty environment of each PYTHON, and tries it there
+#     tools/wheel.sh [PYTHON...]    builds the wheel, and then runs tools/wheel-check.sh with each PYTHON
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -12,9 +12,9 @@ program=$(tools/program.sh)
 PATH=$(tools/zig.sh):$PATH
 export PATH
 rm -rf target/wheels
-# maturin takes the programs of a wheel from this folder.
+# maturin takes the programs and data files of a wheel from this folder.
 data=python/framewire._native.data
-# A library that was built for this checkout would go into the wheel too.
+# The native library that was built for this checkout is moved away for a while, because it would go into the wheel too.
 moved=python/framewire/_native.abi3.so
 restore() {
     rm -rf $data

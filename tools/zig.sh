@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs zig and cargo-zigbuild in target/zig and prints the folder of their programs. With them, what is built here also runs
-# on systems with an older C library. Does nothing if they are up to date.
+# Installs zig and cargo-zigbuild in target/zig and prints the folder of their programs. Programs that are built with
+# them also run on systems with an older C library. Installs nothing if they are up to date.
 set -eu
 cd "$(dirname "$0")/.."
 

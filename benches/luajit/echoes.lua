@@ -1,5 +1,5 @@
---- Messages to and from a WebSocket echo: COUNT connections, each with one message of 64 bytes on its way.
--- `luajit echoes.lua PORT COUNT SECONDS` prints messages a second.
+-- - Measures a WebSocket server that echoes. Each of COUNT connections sends 64 bytes, waits for the echo, and sends
+--   again. `luajit echoes.lua PORT COUNT SECONDS` prints messages per second.
 
 local here = arg[0]:match("^(.*)/") or "."
 package.path = here .. "/../../luajit/?.lua;" .. package.path
@@ -30,7 +30,7 @@ for _ = 1, count do
   ws:send(text)
 end
 local started, before
--- What happens in the first half second is not counted.
+-- Messages in the first half second are not counted.
 loop:after(0.5, function()
   started, before = time.monotonic(), messages
   loop:after(seconds, function() loop:stop() end)

@@ -1,4 +1,4 @@
---- The server for the benchmarks, which sends a small reply: `luajit hello.lua PORT WORKERS`
+--- The benchmarks' server with one small reply: `luajit hello.lua PORT WORKERS`
 
 local here = arg[0]:match("^(.*)/") or "."
 package.path = here .. "/../../luajit/?.lua;" .. package.path

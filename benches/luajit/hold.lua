@@ -1,5 +1,6 @@
---- Holds idle keep-alive connections open until its input ends: `luajit hold.lua PORT COUNT`. Each connection first
---- makes one request and gets its answer.
+-- - Holds idle connections open until the end of its standard input: `luajit hold.lua PORT COUNT`. Before it is idle,
+--   each
+--- connection sends one request and gets the reply.
 
 local here = arg[0]:match("^(.*)/") or "."
 package.path = here .. "/../../luajit/?.lua;" .. package.path
@@ -7,7 +8,7 @@ package.path = here .. "/../../luajit/?.lua;" .. package.path
 local socket = require "framewire.socket"
 
 local port, count = tonumber(arg[1]), tonumber(arg[2])
-local held = {} -- luacheck: ignore (so that they are not collected)
+local held = {} -- luacheck: ignore (this table keeps the connections from being collected as garbage)
 for number = 1, count do
   local client = assert(socket.connect("127.0.0.1", port, 5))
   assert(client:write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", 5))

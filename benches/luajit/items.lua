@@ -1,5 +1,6 @@
 -- luacheck: globals init request wrk
--- For wrk: a thousand items in turn, so that the server cannot remember the request.
+-- A script for wrk. It requests a thousand different items in turn, so that the server cannot reuse work of the last
+-- request.
 
 local all, place = {}, 0
 

@@ -1,4 +1,5 @@
---- Functions for all measurements: they start, pin and stop programs, and measure their processor time.
+-- - Functions for all benchmarks: they start and stop programs, pin them to processor cores, and measure their
+--   processor time.
 
 local process = {}
 
@@ -9,9 +10,9 @@ local worker = require "framewire.worker"
 
 local M = {}
 
-local TICKS = 100 -- a second, in /proc; the kernel's USER_HZ is the same on every machine that Linux runs on today
+local TICKS = 100 -- the ticks per second in /proc (the kernel's USER_HZ, which is the same on all common machines)
 
---- The output of a command, which must succeed.
+--- Runs a command and returns its output. If the command fails, this raises an error.
 function M.output(command)
   local pipe = assert(io.popen(command .. " 2>&1; echo \"exit $?\""))
   local text = pipe:read("*a")
@@ -21,7 +22,7 @@ function M.output(command)
   return lines
 end
 
---- Whether a program is on the path.
+--- Whether a program is in PATH.
 function M.has(program)
   return os.execute("command -v " .. program .. " >/dev/null 2>&1") == 0
 end
@@ -33,7 +34,7 @@ function M.median(list)
   return sorted[math.ceil(#sorted / 2)]
 end
 
---- Writes figures, by their names, to a file of JSON.
+--- Writes figures, a table from names to numbers, to a JSON file.
 function M.write(path, figures)
   local lines = {}
   for name, value in pairs(figures) do lines[#lines + 1] = ('  "%s": %.6g'):format(name, value) end
@@ -53,7 +54,7 @@ function M.folder()
   return M.work
 end
 
---- Builds a C program; returns its path.
+--- Builds a C program and returns its path.
 function M.build(source, flags)
   local program = M.folder() .. "/" .. source:match("([%w%-]+)%.c$")
   M.output(("cc -O2 -o '%s' '%s' %s"):format(program, source, flags or ""))
@@ -103,14 +104,14 @@ local function memory_of(pid)
   return sum
 end
 
---- Resident bytes of the process and its children.
+--- The resident memory of the process and its children, in bytes.
 function process:memory()
   return memory_of(self.worker.pid)
 end
 
 local started = {}
 
---- Starts a program, pinned to a core if one is given. It is stopped by `stop` or at the end.
+--- Starts a program, pinned to a core if one is given. `stop` or `M.clean` stops it.
 ---@param arguments string[]
 ---@param core? integer
 function M.start(arguments, core)
@@ -139,7 +140,7 @@ function M.await_port(port)
   error("nothing listens on port " .. port, 0)
 end
 
---- A port that is free.
+--- Returns a free port.
 function M.free_port()
   local listener = assert(socket.listen { port = 0 })
   local _, port = listener:name()
@@ -147,13 +148,13 @@ function M.free_port()
   return port
 end
 
---- Stops what was started and removes the folder.
+--- Stops all started programs and removes the temporary folder.
 function M.clean()
   for _, program in ipairs(started) do program:stop() end
   if M.work then os.execute("rm -rf '" .. M.work .. "'") end
 end
 
---- A name for a channel.
+--- Returns a name for a channel that no other process uses.
 function M.channel()
   return "bench-" .. ffi.C.getpid()
 end

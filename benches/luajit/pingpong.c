@@ -1,7 +1,7 @@
-/* The machine's own limits, which pingpong.lua compares with:
+/* Measures the limits of the machine, for comparison with pingpong.lua:
  *
- *   pingpong.c line CORE CORE COUNT   round trips of one cache line between two cores, in ns each
- *   pingpong.c copy CORE COUNT        copies of 64 bytes through a ring of 512 KiB, in ns each
+ *   pingpong line CORE CORE COUNT   prints the ns for a round trip of one cache line between two cores
+ *   pingpong copy CORE COUNT        prints the ns for a copy of 64 bytes into a ring of 512 KiB
  */
 #define _GNU_SOURCE
 #include <sched.h>

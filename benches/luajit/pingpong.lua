@@ -1,4 +1,4 @@
---- How fast two processes exchange messages through shared memory, next to the limit of the machine.
+--- Measures how fast two processes exchange messages through a channel, compared with the limit of the machine.
 -- `luajit pingpong.lua --help` lists the options.
 
 local here = arg[0]:match("^(.*)[/\\]") or "."
@@ -11,21 +11,22 @@ local measure = require "measure"
 local time = require "framewire.time"
 local worker = require "framewire.worker"
 
-local DIALOGUE, STREAM = 11, 64 -- bytes of a message
--- Longer than a scheduler's slice: a process that spins here has a core of its own.
+-- The sizes of a message in bytes: in round trips, and in a stream in one direction.
+local DIALOGUE, STREAM = 11, 64
+-- How long a receiver spins before it sleeps, in seconds. It is long, because each process has a core of its own here.
 local SPIN = { spin = 0.02 }
 
 local options = cli.read(arg, {
   usage = "luajit pingpong.lua [options]",
-  about = "Measures messages between two processes, each pinned to a core, and prints the medians. The machine's own\n"
-    .. "limit is measured too, by pingpong.c, in turns, if there is a C compiler.",
+  about = "Measures messages between two processes, each pinned to a core, and prints the medians. If there is a C\n"
+    .. "compiler, each round also measures the limit of the machine, with pingpong.c.",
   { "count", "N", "messages in a round", kind = "integer", low = 1000, high = 1e9, default = 1000000 },
   { "rounds", "N", "rounds, of which the median counts", kind = "integer", low = 1, high = 99, default = 5 },
   { "core", "N", "core of this process", kind = "integer", default = 0 },
   { "other", "N", "core of the other process", kind = "integer", default = 1 },
-  { "partner", "COMMAND", "program to talk to; it gets the channel's name and the core as arguments", },
+  { "partner", "COMMAND", "program for the other side; it gets the channel's name and the core as arguments", },
   { "answer", "NAME", "be the other side of channel NAME, and print nothing" },
-  { "json", "FILE", "write the figures there too" },
+  { "json", "FILE", "also write the figures to this file" },
 })
 
 local function fail(message)
@@ -33,8 +34,8 @@ local function fail(message)
   os.exit(1)
 end
 
--- The other side gets its task by a message "p COUNT" (echo) or "s COUNT" (take in), and ends with the channel.
--- Each loop is a function of its own, so that it is compiled apart.
+-- The tasks of the other side. The message "p COUNT" asks it to echo messages, and "s COUNT" to receive a stream. It
+-- ends when the channel is closed. Each loop is in a function of its own, so that LuaJIT compiles it separately.
 local tasks = {}
 
 function tasks.p(sender, receiver, count)
@@ -105,7 +106,7 @@ local function stream(mine, count)
   return (time.monotonic() - start) / count * 1e9
 end
 
--- Nanoseconds by the C program.
+-- Runs pingpong.c and returns the nanoseconds that it prints.
 local function bare(program, arguments)
   local ns = measure.output(("'%s' %s"):format(program, arguments))
   return tonumber(ns) or fail("pingpong.c failed: " .. arguments)
@@ -133,7 +134,7 @@ local function run(program)
     all.round_trip[round] = round_trips(mine, options.count)
     all.message[round] = stream(mine, options.count)
     if program then
-      -- The other side sleeps during that.
+      -- The other side sleeps while these programs run.
       all.line[round] = bare(program, ("line %d %d %d"):format(options.core, options.other, options.count))
       all.copy[round] = bare(program, ("copy %d %d"):format(options.core, options.count))
     end

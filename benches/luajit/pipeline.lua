@@ -1,5 +1,5 @@
 -- luacheck: globals init request wrk
--- For wrk: sixteen requests at once.
+-- A script for wrk. It sends sixteen requests at once on each connection (pipelining).
 
 local all
 

@@ -1,4 +1,4 @@
-"""Steps a ROM in stable-retro, in process: a frame and its picture each time. Prints frames a second.
+"""Runs a ROM in stable-retro, frame by frame, and gets the picture of each frame. Prints frames per second.
 
 retro.py ROM FRAMES     needs a Python with stable-retro: pip install stable-retro
 """

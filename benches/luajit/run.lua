@@ -1,6 +1,6 @@
---- Measures the LuaJIT library and the channel, and prints each figure with the limit of the machine. It takes seven
--- minutes. Run it on an idle machine. `luajit benches/luajit/run.lua --help` lists the options. It needs cc,
--- wrk, libmgba-dev, nginx and two release builds: `cargo build --release -p framewire` and
+--- Measures the LuaJIT library and the channel, and prints each figure with the limit of the machine.
+-- It takes seven minutes. Run it on an idle machine. `luajit benches/luajit/run.lua --help` lists the options.
+-- It needs cc, wrk, libmgba-dev, nginx and two release builds: `cargo build --release -p framewire` and
 -- `cargo build --release -p framewire-channel --example pingpong`.
 
 local here = arg[0]:match("^(.*)/") or "."
@@ -15,12 +15,12 @@ local worker = require "framewire.worker"
 
 local options = cli.read(arg, {
   usage = "luajit benches/luajit/run.lua [options]",
-  about = "Measures the channel, stepping an emulator on it, and the HTTP server, next to the machine's limits.",
+  about = "Measures the channel, an emulator on a channel, and the HTTP server, compared with the machine's limits.",
   { "rounds", "N", "rounds, of which the median counts", kind = "integer", low = 1, high = 99, default = 5 },
   { "seconds", "N", "seconds of HTTP load in a round", kind = "integer", low = 1, high = 60, default = 3 },
   { "only", "PARTS", "only these parts, with commas between: channel, steps, http, files, api, idle", default = "" },
-  { "json", "FILE", "write the figures there too" },
-  { "retro", "PYTHON", "a Python with stable-retro, to compare the steps with" },
+  { "json", "FILE", "also write the figures to this file" },
+  { "retro", "PYTHON", "a Python with stable-retro, to measure its frames too" },
 })
 
 local SERVER, CLIENT = 1, 0 -- processor cores
@@ -28,7 +28,8 @@ local target = root .. "/target/release"
 local rounds, seconds = options.rounds, options.seconds
 local figures = {}
 
--- Prints a figure, and its ratio to the figure `limit`.
+-- Prints a figure, and if `limit` names another figure, the ratio to that one. `wanted` is the ratio that it should
+-- have.
 local function show(name, value, unit, limit, wanted)
   figures[name] = value
   local line = ("%-42s %12s %s"):format(name, ("%.4g"):format(value), unit)
@@ -115,7 +116,7 @@ http {
   return path
 end
 
--- Requests a second, and processor time of the server for one in microseconds.
+-- Returns requests per second, and the server's processor time per request in microseconds.
 local function load(server, port, pinned, arguments, path)
   local before = server:cpu()
   local text = measure.output(("%s wrk -t1 -c60 -d%ds %s http://127.0.0.1:%d%s"):format(
@@ -166,7 +167,7 @@ function parts.http()
   all("16 pipelined", "piped", "/s", { LuaJIT = { "nginx", "5" } })
 end
 
--- A file of 1 KiB, which each server opens for each request.
+-- Requests a file of 1 KiB, which each server opens for each request.
 function parts.files()
   local folder = measure.folder() .. "/files"
   measure.output(("mkdir -p '%s' && head -c 1024 /dev/zero | tr '\\0' x > '%s/small.txt'"):format(folder, folder))
@@ -234,7 +235,7 @@ end
 
 local order = { "channel", "steps", "http", "files", "api", "idle" }
 
--- Which parts --only names: a set, or nil and what is wrong.
+-- Returns the set of parts that --only names, or nil and an error.
 local function wanted_parts(only)
   local wanted = {}
   if only == "" then

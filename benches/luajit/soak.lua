@@ -1,5 +1,5 @@
---- serve.lua under load for a long time: its memory must not grow, and each signal must stop it cleanly.
--- `luajit benches/luajit/soak.lua [MINUTES]`, 10 if left out. It needs wrk.
+--- Runs serve.lua under load for a long time. Its memory must not grow, and each signal must stop it cleanly.
+-- `luajit benches/luajit/soak.lua [MINUTES]`; the default is 10. It needs wrk.
 
 local root = (arg[0]:match("^(.*)/") or ".") .. "/../.."
 package.path = root .. "/luajit/?.lua;" .. root .. "/benches/luajit/?.lua;" .. package.path
@@ -9,7 +9,8 @@ local socket = require "framewire.socket"
 local time = require "framewire.time"
 
 local minutes = tonumber(arg[1] or 10)
--- What may come on top of the memory after the first tenth: a collector's breath, not a leak.
+-- The memory may grow by this share after the first tenth of the time. Normal garbage collection stays below it, a leak
+-- does not.
 local GROWTH = 0.1
 
 local function start(workers)
@@ -22,7 +23,7 @@ local function start(workers)
   return server, port
 end
 
--- Static files, echoes, and clients that connect again for each request, in turn.
+-- Sends three kinds of requests one after the other: for static files, for echoes, and each on a new connection.
 local function load(port, seconds)
   local url = "http://127.0.0.1:" .. port
   local third = math.max(1, math.floor(seconds / 3))
@@ -48,7 +49,8 @@ local function soak()
   server:stop()
 end
 
--- A signal under load: requests under way are answered, and it ends with code 0 in time.
+-- Sends each signal while the server is under load. The server must answer the open requests, and end with code 0 in
+-- time.
 local function signals()
   for _, name in ipairs { "INT", "TERM", "HUP" } do
     for _, workers in ipairs { 1, 2 } do

@@ -1,5 +1,5 @@
---- Steps an emulator on a channel: each time a frame is run, 64 bytes of memory are read and the picture is looked at.
--- `luajit steps.lua NAME FRAMES [CORE]` prints frames a second.
+-- - Runs an emulator on a channel frame by frame. After each frame, it reads 64 bytes of memory and two pixels of the
+--   picture. `luajit steps.lua NAME FRAMES [CORE]` prints frames per second.
 
 local here = arg[0]:match("^(.*)/") or "."
 package.path = here .. "/../../luajit/?.lua;" .. package.path
@@ -26,7 +26,7 @@ local before, seen = counter[0], 0
 local start = time.monotonic()
 for number = 1, frames do
   assert(game:step())
-  -- The game counts its frames itself, so a picture or memory of another frame would show.
+  -- The game counts its frames in memory, so this detects memory of another frame.
   if counter[0] ~= before + number then error("memory of another frame") end
   for word = 0, 15 do seen = seen + ffi.cast("const uint32_t *", memory)[word] % 2 end
   seen = seen + game:pixel(208, 136) % 2 + game:pixel(120, 80) % 2

@@ -1,15 +1,16 @@
-// Plays level 1 of the demo game by MCP, in two ways, and counts what each costs:
+// Plays level 1 of the demo game with MCP in two ways, and counts the calls, tokens and frames of each way:
 //
-//   act      one call of `act` is one decision: move under the ball until a condition holds, and return values
-//   press    the way of other servers: press a key, sleep, take a screenshot; three calls are one decision
+//   act      each decision is one call of `act`: move under the ball until a condition holds, and return values
+//   press    as with other servers, each decision is three calls: press a key, sleep, take a screenshot
 //
 //   npm install && node evaluate.mjs http://127.0.0.1:5000 [act|press|all] [seed] [FILE]
 //
-// The counts are also written to FILE, in JSON. docs/performance/agents.json has those of docs/agents.md.
+// The counts are also written to FILE as JSON. docs/performance/agents.json has the counts that docs/agents.md shows.
 //
-// No model is needed: two scripted players decide. The second player gets the positions that a model would see in the
-// picture. Tokens are those of the calls' arguments and results by o200k_base, and width * height / 750 for a picture. The
-// tools' descriptions, which a model reads once, are not counted.
+// No model is needed, because two scripted players make the decisions. The second player gets the positions that a
+// model would see in the picture. The tokens of the calls' arguments and results are counted with the tokenizer
+// o200k_base. A picture counts as width * height / 750 tokens. The tools' descriptions, which a model reads once, are
+// not counted.
 
 import { setMaxListeners } from "node:events";
 import { writeFileSync } from "node:fs";
@@ -17,13 +18,16 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 import { encode } from "gpt-tokenizer/encoding/o200k_base";
 
 const [url = "http://127.0.0.1:5000", only = "all", seed = "1", file] = process.argv.slice(2);
-/** Longest game, in frames: half an hour. */
+/** The longest game, in frames: half an hour. */
 const LIMIT = 108_000;
-/** The picture of a Game Boy Advance. */
+/** The tokens for a picture of a Game Boy Advance. */
 const PICTURE = Math.ceil((240 * 160) / 750);
-/** Sixteenths of a pixel: the field's ends for the middle of the ball, and the row of the paddle's top. */
+/**
+ * Where the middle of the ball can be, in sixteenths of a pixel: its leftmost and rightmost position, and its row when
+ * it meets the paddle.
+ */
 const [LEFT, RIGHT, PADDLE] = [11 * 16, 229 * 16, 101 * 16];
-/** From this distance on, the paddle moves twice as fast, by L and R. */
+/** If the paddle is at least this far from its target, it moves twice as fast, with L and R. */
 const DASH = 500;
 
 // The SDK adds a listener for each call of a connection.
@@ -32,7 +36,7 @@ const client = new Client({ name: "evaluation", version: "1" });
 await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`)));
 
 let state = Number(seed);
-/** A number from 0 to 1: the same for the same seed. */
+/** A pseudorandom number from 0 to 1. The sequence depends only on the seed. */
 function random() {
   state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
   return state / 2 ** 32;
@@ -47,7 +51,7 @@ async function call(name, args) {
   return { text, json: JSON.parse(text) };
 }
 
-/** Where a ball arrives that is on its way down, with the walls on its way. */
+/** The position at which a ball that moves down will meet the paddle's row, after bouncing off the walls. */
 function landing({ ball_x: x, ball_y: y, ball_dx: dx, ball_dy: dy }) {
   const width = RIGHT - LEFT;
   const path = x + (dx * (PADDLE - y)) / dy - LEFT;
@@ -57,7 +61,7 @@ function landing({ ball_x: x, ball_y: y, ball_dx: dx, ball_dy: dy }) {
 
 const VALUES = ["ball_x", "ball_y", "ball_dx", "ball_dy", "paddle_x", "state", "level", "lives"];
 
-/** One decision a call. */
+/** Plays with one call per decision. */
 async function playByAct(cost) {
   const count = async (args) => {
     const { text, json } = await call("act", { ...args, values: VALUES });
@@ -92,7 +96,7 @@ async function playByAct(cost) {
   return seen.level > 1;
 }
 
-/** Press, sleep, screenshot. The game goes on for 12 frames between two pictures: 0.2 s. */
+/** Plays with three calls per decision: press, sleep, screenshot. There are 12 frames (0.2 s) between two pictures. */
 async function playByPress(cost) {
   const count = (args, result) => {
     cost.calls += 1;
@@ -108,7 +112,7 @@ async function playByPress(cost) {
     if (seen.level > 1) {
       return true;
     }
-    // The direction of the ball is known from two pictures only.
+    // The direction of the ball can be found only from two pictures.
     const known = before && seen.state === 1 && before.state === 1;
     const [dx, dy] = known ? [seen.ball_x - before.ball_x, seen.ball_y - before.ball_y] : [0, 0];
     const target = dy > 0 ? landing({ ...seen, ball_dx: dx, ball_dy: dy }) + (random() - 0.5) * 200 : seen.ball_x;
@@ -141,7 +145,7 @@ for (const [way, play] of [["act", playByAct], ["press", playByPress]]) {
   await call("wait", { until: "u32[0x02000008] > 0" });
   const cost = { decisions: 0, calls: 0, tokens: 0, frames: 0 };
   const cleared = await play(cost);
-  // The console shows 16777216 / 280896 frames in a second.
+  // The console shows 16777216 / 280896 frames per second.
   const game_seconds = Math.round((cost.frames * 280896) / 16777216);
   results.ways[way] = { cleared, ...cost, game_seconds };
   const numbers = [cost.decisions, cost.calls, cost.tokens, cost.frames, game_seconds].map((number) => number.toLocaleString("en"));

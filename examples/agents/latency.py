@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Measures how long a call of `act` over stdio takes that plays 60 frames and returns values and a picture.
+"""Measures the time of a call of `act` over stdio. The call plays 60 frames, and returns values and a picture.
 
     latency.py PROGRAM ROM [--attach HOST:PORT] [--calls N]
 
-Without --attach the game runs in an embedded core, which is paused between calls and plays as fast as it can. With it, an mGBA
-window runs the game all the time at its own speed, and a call waits for 60 of its frames. Prints JSON. For a window, `max_frames` is
-how many frames passed from one reply to the next at most, and `frames_per_second` the window's speed in the same time.
+Without --attach, the game runs in an embedded core, which is paused between calls and plays as fast as it can. With
+--attach, an mGBA window runs the game all the time at its own speed, and a call waits for 60 of its frames. Prints
+JSON. For a window, `max_frames` is the largest number of frames between two replies, and `frames_per_second` is the
+window's speed during the test.
 """
 
 import argparse
@@ -17,12 +18,12 @@ import sys
 import time
 
 FRAMES = 60
-# The frames of a Game Boy Advance in a second.
+# The frames per second of a Game Boy Advance.
 RATE = 16777216 / 280896
 
 
 class Server:
-    """`framewire mcp`, with one request at a time."""
+    """A process of `framewire mcp`, which gets one request at a time."""
 
     def __init__(self, command, runs):
         self.runs = runs
@@ -56,7 +57,7 @@ class Server:
 
 
 def measure(server, calls, **picture):
-    """Milliseconds that each of the calls took, and for a game that runs all the time, frames as well."""
+    """Makes calls, and returns statistics of their times in ms. For a window, also returns figures about its frames."""
     times, frames, moments = [], [], []
     for number in range(calls):
         keys = f"{'Left' if number % 2 else 'Right'}:{FRAMES // 2} .:{FRAMES // 2}"
@@ -77,7 +78,7 @@ def measure(server, calls, **picture):
         "max_ms": round(times[-1], 2),
     }
     if server.runs:
-        # Each call begins when the one before has returned, so these are all frames that passed.
+        # Each call begins when the previous call has returned, so this counts all frames between two replies.
         result["max_frames"] = max(after - before for before, after in itertools.pairwise(frames))
         result["frames_per_second"] = round((frames[-1] - frames[0]) / (moments[-1] - moments[0]), 2)
     return result

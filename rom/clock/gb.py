@@ -3,9 +3,9 @@
 
     gb.py OUT
 
-In work RAM, for tests: C000 seconds, minutes, hours, low and high part of the days; C008 frames (16 bits); C00A a sum of
-all seconds read so far, which differs for good once one frame has read another. The shade of the screen is that of the
-seconds.
+Tests find these values in work RAM. At C000: seconds, minutes, hours, the low and the high part of the days. At C008:
+the number of frames (16 bits). At C00A: a checksum of all seconds that were read so far, so two runs that differ in one
+frame have different checksums from then on. The shade of the screen also shows the seconds.
 """
 
 import sys
@@ -44,7 +44,7 @@ def program():
     code = Code()
     put, label, jump = code.put, code.label, code.jump
     put(0xF3)  # di
-    put(0x3E, 0x0A, 0xEA, 0x00, 0x00)  # RAM and clock can be used
+    put(0x3E, 0x0A, 0xEA, 0x00, 0x00)  # enable the RAM and the clock
     put(0xAF)
     for low in range(0x10):
         put(0xEA, low, 0xC0)  # [C000..C00F] = 0
@@ -78,7 +78,7 @@ def main():
         sys.exit(__doc__)
     image = bytearray(SIZE)
     image[0x100:0x104] = bytes([0x00, 0xC3, START & 0xFF, START >> 8])
-    image[0x104:0x108] = bytes([0xCE, 0xED, 0x66, 0x66])  # by which libmgba knows a cartridge
+    image[0x104:0x108] = bytes([0xCE, 0xED, 0x66, 0x66])  # the logo's beginning: libmgba looks for it
     image[0x134:0x139] = b"CLOCK"
     image[0x147] = 0x10  # MBC3 with clock, RAM and battery
     image[0x149] = 0x02  # 8 KiB of RAM

@@ -1,4 +1,5 @@
-/* Reads the cartridge's clock in each frame, as the games do that have one: bit by bit over its four pins. */
+/* A game that reads the cartridge's clock in each frame, in the same way as other games with a clock: bit by bit over
+ * the cartridge's pins. */
 #include <stdint.h>
 
 #define REG16(address) (*(volatile uint16_t*) (address))
@@ -6,7 +7,7 @@
 #define DISPLAY_CONTROL REG16(0x04000000)
 #define DISPLAY_LINE REG16(0x04000006)
 
-/* The cartridge's pins: what is on them, which of them we drive, and whether they can be read. */
+/* The cartridge's pins: their levels, which of them the console drives, and whether they can be read. */
 #define PINS REG16(0x080000C4)
 #define DIRECTION REG16(0x080000C6)
 #define READABLE REG16(0x080000C8)
@@ -14,10 +15,11 @@ enum { CLOCK = 1, DATA = 2, SELECT = 4 };
 
 enum { READ_ALL = 0x65, FIELDS = 7, SECONDS = 6 };
 
-/* In working RAM, for tests: year, month, day, weekday, hour, minute, second, each as two decimal digits. */
+/* Tests find these values in working RAM. The fields are year, month, day, weekday, hour, minute and second, each as
+ * two decimal digits. */
 #define FIELD ((volatile uint8_t*) 0x02000000)
 #define FRAMES (*(volatile uint32_t*) 0x02000008)
-/* Of all seconds read so far: differs for good once one frame has read another. */
+/* A checksum of all seconds that were read so far. Runs that differ in one frame have different sums from then on. */
 #define SUM (*(volatile uint32_t*) 0x0200000C)
 
 static void send(unsigned command) {

@@ -7,7 +7,7 @@
 _start:
     b start
     .space 0xC0 - 4             @ header; tools/cartridge.py fills it in
-    .space 0x40                 @ mGBA looks here for what is sent over a link cable
+    .space 0x40                 @ mGBA looks here for signs of a program that is sent over a link cable
 
 start:
     ldr sp, =0x03007F00

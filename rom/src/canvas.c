@@ -21,7 +21,7 @@ static u32 own_tile(u32 x, u32 y)
     return y / 8 * CANVAS_COLUMNS + x / 8;
 }
 
-/* Video memory takes no single bytes: a pixel is written together with its neighbour. */
+/* Video memory cannot be written byte by byte, so a pixel is written together with its neighbour. */
 void canvas_tile_pixel(u32 tile, u32 x, u32 y, u8 colour)
 {
     volatile u16 *pair = pair_at(tile, x, y);
@@ -56,7 +56,7 @@ void canvas_panel(u32 x, u32 y, u32 width, u32 height, u32 corner, u8 colour)
     for (u32 row = 0; row < height; row++) {
         u32 edge = row < height - 1 - row ? row : height - 1 - row;
         u32 cut = edge < corner ? corner - edge : 0;
-        /* Two steps in on the first line, then one at a time: rounder than a straight cut. */
+        /* The first line is cut fully, and the others by about half as much, so that the corner looks round. */
         if (edge && cut)
             cut = (cut + 1) / 2;
         canvas_rectangle(x + cut, y + row, width - 2 * cut, 1, colour);

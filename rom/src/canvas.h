@@ -1,7 +1,7 @@
-/* The background seen as a picture one can paint on: 240 by 160 pixels of 256 colours.
+/* Functions that paint on the background as on a picture of 240 by 160 pixels with 256 colours.
  *
- * The console shows a map of 8 by 8 tiles. The map's first 600 entries name 600 tiles of their own, so that every pixel
- * can be set; further tiles are shared and put into the map by number, which changes 64 pixels with one write. */
+ * The console shows a map of tiles of 8 by 8 pixels. Each of the 600 places on the screen has a tile of its own, so
+ * that every pixel can be set. There are also shared tiles. Showing one at a place changes 64 pixels with one write. */
 #pragma once
 #include "gba.h"
 
@@ -12,7 +12,7 @@ enum {
     CANVAS_MAP_BLOCK = 31,
 };
 
-/* Each map place shows its own tile. */
+/* Makes each place of the map show its own tile. */
 void canvas_reset(void);
 
 /* Sets one pixel of a tile, shared or not. */
@@ -20,21 +20,21 @@ void canvas_tile_pixel(u32 tile, u32 x, u32 y, u8 colour);
 
 void canvas_pixel(u32 x, u32 y, u8 colour);
 
-/* Two neighbours at once, the left one in an even column. */
+/* Sets two neighbouring pixels at once. The left one must be in an even column. */
 void canvas_pair(u32 x, u32 y, u8 left, u8 right);
 
 void canvas_rectangle(u32 x, u32 y, u32 width, u32 height, u8 colour);
 
-/* A rectangle whose corners are cut by `corner` pixels. */
+/* Paints a rectangle with round corners of `corner` pixels. */
 void canvas_panel(u32 x, u32 y, u32 width, u32 height, u32 corner, u8 colour);
 
 void canvas_disc(u32 x, u32 y, i32 radius, u8 colour);
 
-/* Capitals and digits, 5 by 7 pixels every 6, or 3 by 5 every 4. */
+/* Paints capital letters and digits: 5 by 7 pixels, 6 pixels apart, or 3 by 5 pixels, 4 pixels apart. */
 void canvas_text(u32 x, u32 y, const char *text, u8 colour);
 void canvas_small_text(u32 x, u32 y, const char *text, u8 colour);
 
-/* Shows a tile at a place of the map, counted in tiles. */
+/* Shows a tile at a place of the map. The place is counted in tiles. */
 void canvas_show(u32 column, u32 row, u32 tile);
 
 /* Shows the place's own tile again. */

@@ -31,7 +31,7 @@ start:
     strlo r3, [r1], #4
     blo 2b
 
-    ldr r1, =0x03007FFC         @ where the BIOS looks for the handler
+    ldr r1, =0x03007FFC         @ here the BIOS looks for the handler's address
     ldr r0, =interrupt
     str r0, [r1]
     ldr r0, =main
@@ -39,7 +39,7 @@ start:
     bx r0
 3:  b 3b
 
-@ Acknowledges whatever came, to the hardware and to the BIOS's wait call.
+@ Acknowledges all raised interrupts, to the hardware and to the BIOS's wait call.
 interrupt:
     ldr r1, =0x04000200
     ldr r2, [r1]                @ enabled in the low half, raised in the high half
@@ -52,6 +52,6 @@ interrupt:
     bx lr
 
     .pool
-    @ mGBA guesses from the first instructions after the header whether a small program is meant to be sent over a link
-    @ cable: it looks for working RAM addresses there. Keep the rest of the program out of its sight.
+    @ If the first instructions after the header contain working RAM addresses, mGBA takes a small program for one that
+    @ is sent over a link cable. So the rest of the program must not be near the header.
     .align 9

@@ -7,7 +7,7 @@ enum {
     BRICKS = BRICK_COLUMNS * BRICK_ROWS,
     GEMS = 6,
     GEM_FACTOR = 5,
-    ROW_POINTS = 10, /* for the lowest row; each row above is worth that much more */
+    ROW_POINTS = 10, /* for a brick in the lowest row; in each row above, a brick is worth 10 points more */
     CLEAR_POINTS = 100,
     RALLY_PER_FACTOR = 6, /* returns that raise the factor of all points by one */
     TOP_FACTOR = 5,
@@ -16,7 +16,7 @@ enum {
     LEVEL_SPEED = 3,
     RALLY_PER_SPEED = 3, /* returns that make the ball one sixteenth faster */
     TOP_SPEED = 60,
-    LEAST_DX = 5, /* an upright ball would be dull */
+    LEAST_DX = 5, /* so that the ball does not move straight up and down */
 };
 
 __attribute__((section(".public"))) struct memory mem;
@@ -48,7 +48,7 @@ static i32 ball_speed(void)
     return clamp(BASE_SPEED + LEVEL_SPEED * (mem.level - 1) + mem.rally / RALLY_PER_SPEED, BASE_SPEED, TOP_SPEED);
 }
 
-/* Sends the ball upwards at the present speed, `dx` of it across. */
+/* Sends the ball upwards at the current speed, with the horizontal part `dx`. */
 static void send_up(i32 dx)
 {
     i32 speed = ball_speed();
@@ -135,7 +135,7 @@ static void add_points(u32 points)
         mem.high_score = mem.score;
 }
 
-/* Breaks the brick at a point in sixteenths, if one stands there. */
+/* Breaks the brick at this point, if there is one. The point is in sixteenths of a pixel. */
 static bool break_brick(i32 x, i32 y, struct events *events)
 {
     i32 left = x / SUB - BRICKS_LEFT_EDGE, top = y / SUB - BRICKS_TOP_EDGE;
@@ -155,7 +155,7 @@ static bool break_brick(i32 x, i32 y, struct events *events)
     return true;
 }
 
-/* The ball's leading edge is tried at two points, so that it cannot slip between two bricks' corners. */
+/* Checks two points on the ball's leading edge, so that the ball cannot pass between the corners of two bricks. */
 static void move_across(struct events *events)
 {
     i32 x = mem.ball_x + mem.ball_dx, y = mem.ball_y;
@@ -188,7 +188,7 @@ static void move_down(struct events *events)
     mem.ball_y = y;
 }
 
-/* Where on the paddle the ball lands decides where it goes; some of its old course and a little chance stay in. */
+/* The ball's new direction depends mainly on where it meets the paddle, but also on its old direction and on chance. */
 static void meet_paddle(struct events *events)
 {
     i32 rest = PADDLE_TOP * SUB - RADIUS, half = mem.paddle_width / 2;
@@ -219,7 +219,7 @@ static void move_paddle(void)
     mem.paddle_x = clamp(x, FIELD_LEFT * SUB + half, FIELD_RIGHT * SUB - half);
 }
 
-/* The ball leaves slanting enough to come down next to a paddle that stays where it is. */
+/* The direction is slanted so much that the ball misses a paddle that does not move. */
 static void launch(void)
 {
     u32 random = next_random();

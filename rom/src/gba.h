@@ -1,4 +1,4 @@
-/* The console: types, registers and memories, under the names of its usual documentation. */
+/* The console's registers and memory, with their usual names, and integer types. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,7 +36,7 @@ typedef int32_t i32;
 #define REG_IME REG16(0x04000208)
 #define IRQ_VBLANK 0x0001
 #define REG_WAITCNT REG16(0x04000204)
-#define WAITCNT_FAST_ROM 0x4317 /* ROM 3,1 cycles with prefetch; cartridge RAM 8 */
+#define WAITCNT_FAST_ROM 0x4317 /* ROM with 3 and 1 wait cycles and prefetch; cartridge RAM with 8 wait cycles */
 
 #define BG_PALETTE ((volatile u16 *)0x05000000)
 #define OBJ_PALETTE ((volatile u16 *)0x05000200)
@@ -46,7 +46,8 @@ typedef int32_t i32;
 
 enum { SCREEN_WIDTH = 240, SCREEN_HEIGHT = 160 };
 
-/* Halts the processor until the next vertical blank begins. What programs outside changed in memory meanwhile is seen. */
+/* Halts the processor until the next vertical blank begins. The compiler then assumes that memory has changed, because
+ * programs outside of the console may have written to it. */
 static inline void wait_for_vblank(void)
 {
     __asm__ volatile("swi 0x05" ::: "r0", "r1", "r2", "r3", "memory");

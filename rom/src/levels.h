@@ -1,4 +1,4 @@
-/* Where bricks stand: a bit for each column, the leftmost column in the highest of fourteen bits. */
+/* The bricks of each level: a number per row, with a bit for each of the fourteen columns, from left to right. */
 #pragma once
 #include "memory_map.h"
 

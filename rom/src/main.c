@@ -6,7 +6,7 @@
 #include "sprites.h"
 #include "view.h"
 
-/* Notes which keys are down, and returns those that went down since the last frame. */
+/* Reads the keys and records them in memory. Returns the keys that were pressed since the last frame. */
 static u16 look_at_keys(void)
 {
     u16 held = ~REG_KEYINPUT & ((1 << KEY_COUNT) - 1);
@@ -46,7 +46,7 @@ int main(void)
     for (u32 i = 0; i < sizeof mem.magic; i++)
         mem.magic[i] = magic[i];
 
-    /* Everything happens in the vertical blank, so the picture that follows shows the memory that it leaves. */
+    /* Everything happens in the vertical blank, so the next picture shows the state that is then in memory. */
     for (;;) {
         wait_for_vblank();
         mem.frame++;

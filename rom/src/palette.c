@@ -53,7 +53,7 @@ static const u16 sprites[16] = {
     [13] = RGB(0x100818),
 };
 
-/* Dusk, from above to below. */
+/* The colours of the sky, an evening, at its top and at its bottom. */
 static const u8 sky_above[3] = {1, 2, 7}, sky_below[3] = {9, 4, 14};
 
 static u16 sky(int shade)
@@ -80,7 +80,7 @@ void palette_load(void)
         palette_lamp(key, false);
 }
 
-/* Five eighths of a colour's brightness; the masks keep its channels apart. */
+/* Returns a colour with five eighths of its brightness. The masks keep bits of one channel out of the next. */
 static u16 dimmed(u16 colour)
 {
     return (colour >> 1 & 0x3DEF) + (colour >> 3 & 0x0C63);

@@ -1,4 +1,4 @@
-/* Names of the background's 256 colours. The sprites' sixteen are numbered in art/sprites.txt. */
+/* The names of the background's colours. The sprites' sixteen colours have only numbers, which art/sprites.txt uses. */
 #pragma once
 #include "memory_map.h"
 
@@ -35,12 +35,12 @@ enum colour {
     SKY,
     BRICK = SKY + SKY_SHADES,
     LAMP = BRICK + BRICK_ROWS * BRICK_SHADES, /* the lamps' glass, in the order of the keys */
-    GLOW = LAMP + KEY_COUNT,                  /* and the light around each */
+    GLOW = LAMP + KEY_COUNT,                  /* the light around each lamp */
     COLOURS = GLOW + KEY_COUNT,
 };
 
-/* Loads both palettes, every lamp unlit. */
+/* Loads both palettes, with all lamps unlit. */
 void palette_load(void);
 
-/* Lights a lamp or puts it out. */
+/* Switches a lamp on or off. */
 void palette_lamp(int key, bool lit);

@@ -1,10 +1,10 @@
 #include "save.h"
 #include "memory_map.h"
 
-/* How emulators and flash cartridges know which kind of memory to provide: they look for this text. */
+/* Emulators and flash cartridges look for this text to find out which kind of save memory to provide. */
 __attribute__((used, aligned(4))) static const char kind[] = "SRAM_V113";
 
-/* The memory has an 8-bit bus, so it can only be accessed byte by byte. */
+/* The save memory has an 8-bit bus, so it can only be accessed byte by byte. */
 static volatile u8 *const cells = (volatile u8 *)SAVE_ADDRESS;
 
 static u32 read_word(u32 offset)

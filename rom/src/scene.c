@@ -8,7 +8,7 @@ enum {
     FLOOR = FIELD_BOTTOM, /* the desk begins here */
 };
 
-/* Ordered dithering: thresholds in sixteenths of a shade. */
+/* The thresholds for ordered dithering, in sixteenths of a shade. */
 static const u8 dither[4][4] = {{0, 8, 2, 10}, {12, 4, 14, 6}, {3, 11, 1, 9}, {15, 7, 13, 5}};
 
 static void paint_sky(void)
@@ -57,7 +57,7 @@ static void paint_hud(void)
     canvas_text(LEVEL_COLUMN * 8 - 13, 1, "LV", HUD_LABEL);
 }
 
-/* The lamps' names and where they stand from the lamp's middle. */
+/* The lamps' names, and their positions relative to the lamp's middle. */
 static const struct {
     const char *text;
     i8 x, y;
@@ -77,7 +77,7 @@ static void paint_lamp(int key)
     canvas_small_text(x + names[key].x, y + names[key].y, names[key].text, CASE_LABEL);
 }
 
-/* A handheld seen from above, its keys where a hand would look for them. */
+/* Paints a handheld console seen from above, with a lamp at the place of each key. */
 static void paint_console(void)
 {
     enum { SIDE = 12, TOP = 118, WIDTH = 216, HEIGHT = 41, SHOULDER = 58 };
@@ -117,14 +117,14 @@ static void paint_lives(void)
     for (u32 left = 0; left < 2; left++)
         for (i32 y = 0; y < 8; y++)
             for (i32 x = 0; x < 8; x++) {
-                i32 dx = 2 * x - 7, dy = 2 * y - 9; /* in half pixels from the middle of a ball 6 wide */
+                i32 dx = 2 * x - 7, dy = 2 * y - 9; /* half pixels from the middle of a ball that is 6 pixels wide */
                 bool inside = dx * dx + dy * dy <= 36, shine = dx < 0 && dy < 0 && dx * dx + dy * dy < 16;
                 canvas_tile_pixel(LIFE_TILES + left, x, y,
                                   !inside ? HUD_PAPER : !left ? LIFE_GONE : shine ? LIFE_LIGHT : LIFE);
             }
 }
 
-/* One pixel of a brick 15 by 7 with a gap to its right and below. */
+/* The colour of one pixel of a brick. A brick has 15 by 7 pixels, with a gap to its right and below it. */
 static u8 brick_colour(u32 row, u32 x, u32 y, bool gem, u8 background)
 {
     u8 light = BRICK + row * BRICK_SHADES;

@@ -1,9 +1,9 @@
-/* What stands still on the screen, and the shared tiles that the view puts over it. */
+/* The unchanging part of the screen, and the shared tiles that the view shows on it. */
 #pragma once
 #include "canvas.h"
 
 enum {
-    SCORE_COLUMN = 5, /* where numbers stand, in tiles */
+    SCORE_COLUMN = 5, /* the positions of numbers, in tiles */
     FACTOR_COLUMN = 12,
     BEST_COLUMN = 16,
     LEVEL_COLUMN = 24,
@@ -15,8 +15,8 @@ enum {
 
     HUD_DIGITS = CANVAS_TILES, /* first of ten tiles */
     DISPLAY_DIGITS = HUD_DIGITS + 10,
-    LIFE_TILES = DISPLAY_DIGITS + 10, /* lost, left */
-    BRICK_TILES = LIFE_TILES + 2,     /* for each row: left and right half plain, left and right half gem */
+    LIFE_TILES = DISPLAY_DIGITS + 10, /* two tiles: a ball that is lost, a ball that is left */
+    BRICK_TILES = LIFE_TILES + 2,     /* four tiles per row: left and right half of a plain brick, and of a gem */
 };
 
 /* Paints everything once. */

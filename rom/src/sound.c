@@ -12,7 +12,7 @@ enum {
     TRIGGER = 0x8000,
 };
 
-/* The generator's value for a tone. */
+/* The value of the tone generator's register for a frequency. */
 #define PITCH(hertz) (2048 - 131072 / (hertz))
 
 static const u16 row_pitch[BRICK_ROWS] = {PITCH(1047), PITCH(880), PITCH(784), PITCH(659), PITCH(587)};

@@ -1,7 +1,7 @@
 #include "sprites.h"
 #include "art.h"
 
-/* Sprites in the order of their place in front of each other. */
+/* The sprites, from front to back. */
 enum {
     SLOT_MESSAGE,
     SLOT_FLASH = SLOT_MESSAGE + 4,
@@ -24,7 +24,7 @@ enum shape { SQUARE_8 = 0, WIDE_16_8 = 0x4000, WIDE_32_16 = 0x4000 };
 enum size { SIZE_SMALL = 0, SIZE_32_16 = 0x8000 };
 enum { HIDDEN = 0x0200, FLASHES = 4, FLASH_FRAMES = 8 };
 
-/* Messages are 128 pixels wide: four sprites side by side, letters twice the size of the font's. */
+/* A message is 128 pixels wide: four sprites next to each other. Its letters have twice the size of the font. */
 enum { MESSAGE_PIECES = 4, MESSAGE_TILES = 32, MESSAGE_X = 56, MESSAGE_Y = 76, INK = 12, SHADOW = 13 };
 static const char *const messages[] = {
     [STATE_SERVE] = "GET READY",
@@ -38,7 +38,7 @@ static struct {
     u8 cell, frames;
 } flashes[FLASHES];
 static u8 next_flash;
-static i16 trail_x[4], trail_y[4]; /* the ball's last places, the latest first */
+static i16 trail_x[4], trail_y[4]; /* the ball's last positions, beginning with the latest */
 
 static void place(u32 slot, i32 x, i32 y, u32 tile, enum shape shape, enum size size)
 {
@@ -59,7 +59,7 @@ static void load(u32 tile, const u32 *words, u32 count)
 }
 #define LOAD(tile, sprite) load(tile, sprite, sizeof sprite / sizeof sprite[0])
 
-/* Pieces of 32 by 16 pixels are four tiles wide and lie one after the other. */
+/* Sets a pixel of a message. Its pieces of 32 by 16 pixels are stored one after the other. Each is four tiles wide. */
 static void message_pixel(u32 first_tile, u32 x, u32 y, u32 colour)
 {
     u32 tile = first_tile + x / 32 * 8 + y / 8 * 4 + x % 32 / 8;

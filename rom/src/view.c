@@ -5,10 +5,10 @@
 
 enum {
     BRICKS = BRICK_COLUMNS * BRICK_ROWS,
-    BRICKS_A_FRAME = 5, /* a new level builds up before the eye, and no frame has much to do */
+    BRICKS_A_FRAME = 5, /* at most; a new level appears brick by brick, so that no frame takes too long */
 };
 
-/* A number on the map, and what it shows now. */
+/* A number on the screen: its position, its digits, its first tile, and the value that it shows now. */
 struct number {
     u8 column, row, digits;
     u16 tiles;

@@ -1,4 +1,4 @@
-/* Keeps the background in step with the public memory: lamps, numbers, bricks. */
+/* Shows the lamps, numbers and bricks for the state in the public memory, on the background. */
 #pragma once
 
 /* Brings the screen up to date. Writes only what has changed since the last call. */

@@ -3,16 +3,17 @@
 
     art.py OUT SPRITES FONT...
 
-A drawing is text. A sprite begins with `sprite NAME` and has a hexadecimal palette index or `.` (clear) for each pixel;
-its sides are multiples of 8. A font file has bands: a line `: A B C` naming the characters, then their rows side by
-side with one blank between cells, `#` for ink. The font's name is its file's.
+A drawing is text. A sprite begins with `sprite NAME` and has a hexadecimal palette index or `.` (transparent) for each
+pixel. Its width and height are multiples of 8. A font file has blocks. A block begins with a line such as `: A B C`,
+which names its characters. Then come the characters' rows, next to each other with one space between them. `#` is a
+set pixel. The font's name comes from the file's name.
 """
 
 import re
 import sys
 from pathlib import Path
 
-FIRST, LAST = 32, 95  # fonts hold ASCII's capitals, digits and signs
+FIRST, LAST = 32, 95  # fonts have the ASCII characters with these codes: capital letters, digits and signs
 
 
 def lines_of(path):
@@ -20,7 +21,7 @@ def lines_of(path):
 
 
 def sprites(path):
-    """Each sprite's tiles, row by row of tiles, 4 bits a pixel as the console wants them: u32 a row of 8 pixels."""
+    """C arrays with the sprites' tiles, in the console's format: 4 bits per pixel, and a u32 for a row of 8 pixels."""
     blocks = re.split(r"^sprite (\w+)$", "\n".join(lines_of(path)), flags=re.M)[1:]
     for name, body in zip(blocks[::2], blocks[1::2]):
         rows = body.split()
@@ -37,7 +38,7 @@ def sprites(path):
 
 
 def font(path):
-    """A byte a glyph row, the leftmost pixel in bit 0."""
+    """A C array with the font's glyphs: one byte per row, with the leftmost pixel in bit 0."""
     width, height = map(int, re.search(r"(\d+)x(\d+)", Path(path).stem).groups())
     glyphs, lines = {}, [line for line in lines_of(path) if line]
     while lines:
@@ -57,7 +58,7 @@ def main():
         sys.exit(__doc__)
     out, sprite_file, *fonts = sys.argv[1:]
     parts = [
-        "/* Written by tools/art.py from the drawings in art/: change those. */",
+        "/* Written by tools/art.py from the drawings in art/. Change the drawings, not this file. */",
         "#pragma once",
         '#include "gba.h"',
         f"#define FONT_FIRST {FIRST}",

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Makes a cartridge of the linked program: header fields, checksum, size.
+"""Makes a cartridge file from the linked program: writes the header's fields and checksum, and pads the file.
 
     cartridge.py MAP IN OUT
 
-The title, code, maker and version come from the map's [rom] table. The area of the console maker's logo stays empty: the
-emulators' built-in BIOS does not look at it.
+The title, code, maker and version come from the map's [rom] table. The area for the console maker's logo stays empty,
+because the BIOS that is built into emulators does not check it.
 """
 
 import sys
@@ -16,7 +16,7 @@ BRANCH_OPCODE_AT, BRANCH_OPCODE, FIXED_VALUE = 3, 0xEA, 0x96
 
 
 def put(image, offset, text, size):
-    """Writes an ASCII field, filled up with zeros."""
+    """Writes an ASCII field, padded with zeros."""
     raw = text.encode("ascii")
     if len(raw) > size:
         sys.exit(f"{text!r} is longer than the {size} bytes the header has for it")
@@ -29,7 +29,7 @@ def main():
     rom = tomllib.loads(Path(sys.argv[1]).read_text())["rom"]
     image = bytearray(Path(sys.argv[2]).read_bytes())
     if image[BRANCH_OPCODE_AT] != BRANCH_OPCODE:
-        sys.exit("the program does not begin with an ARM branch: emulators would not know it for a cartridge")
+        sys.exit("the program does not begin with an ARM branch, so emulators would not recognise it as a cartridge")
 
     put(image, TITLE, rom["title"], 12)
     put(image, CODE, rom["code"], 4)
@@ -38,7 +38,7 @@ def main():
     image[VERSION] = rom["version"]
     image[CHECKSUM] = -(0x19 + sum(image[TITLE:VERSION + 1])) & 0xFF
 
-    # Cartridges come in powers of two; unwritten cells read as ones.
+    # The size of a cartridge is a power of two. Unused bytes of a real cartridge read as 0xFF.
     size = 1 << (len(image) - 1).bit_length()
     Path(sys.argv[3]).write_bytes(image.ljust(size, b"\xff"))
 

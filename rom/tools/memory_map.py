@@ -25,7 +25,7 @@ def parse_type(text):
 
 
 def load(path):
-    """Reads the map and checks what the C compiler could not: order, overlaps, alignment, keys, colours."""
+    """Reads the map, and checks what the C compiler cannot check: order, overlaps, alignment and keys."""
     data = tomllib.loads(Path(path).read_text())
     end = data["memory"]["base"]
     for field in data["field"]:
@@ -41,7 +41,7 @@ def load(path):
 
 
 def colour(text):
-    """`#rrggbb` as the screen shows it -> the console's 15 bits. Refuses colours it cannot show exactly."""
+    """Converts `#rrggbb` to the console's 15 bits. Refuses colours that the console cannot show exactly."""
     channels = [int(text[i : i + 2], 16) for i in (1, 3, 5)]
     fives = [c >> 3 for c in channels]
     if [c << 3 | c >> 2 for c in fives] != channels:
@@ -51,7 +51,7 @@ def colour(text):
 
 
 def header(data):
-    """The C header: the struct with its offsets asserted, and every constant of the map."""
+    """The C header: a struct for the memory, assertions for its offsets, and all constants of the map."""
     base = data["memory"]["base"]
     members, asserts, end, gaps = [], [], 0, 0
     for field in data["field"]:
@@ -85,7 +85,7 @@ def header(data):
         for lamp in data["lamp"]
     ]
     parts = [
-        "/* Written by tools/memory_map.py from memory-map.toml: change that. */",
+        "/* Written by tools/memory_map.py from memory-map.toml. Change that file, not this one. */",
         "#pragma once",
         "#include <stddef.h>",
         '#include "gba.h"',

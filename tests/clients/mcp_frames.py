@@ -1,8 +1,9 @@
-"""Plays random sequences by `act`, and checks the frames of all keys by the demo game's own log, also after connections were cut.
+"""Plays random key sequences with `act`, also with calls whose connection is cut. Checks with the demo game's own log
+that each key was held in exactly its frames.
 
-    mcp_frames.py URL PROGRAM    over HTTP at URL, and over stdio by PROGRAM, which uses the server of URL
+    mcp_frames.py URL PROGRAM    over HTTP at URL, and over stdio with PROGRAM, which uses the server at URL
 
-FRAMEWIRE_MCP_CALLS is how many calls are made over each of the two.
+FRAMEWIRE_MCP_CALLS is the number of calls over each of the two.
 """
 
 import asyncio
@@ -18,16 +19,16 @@ import uuid
 from mcp import Client, StdioServerParameters
 
 CALLS = int(os.environ.get("FRAMEWIRE_MCP_CALLS", "10"))
-# Calls whose connection is cut, over each of the two.
+# The number of calls whose connection is cut, over each of the two.
 CUTS = 4
 KEYS = ["A", "B", "Select", "Start", "Right", "Left", "Up", "Down", "R", "L"]
-# The demo game's own counter of frames, and the keys that it saw in each of them.
+# The demo game's frame counter, the address of its log of the keys in each frame, and how many frames the log has.
 COUNTER, LOG, LOGGED = "u32[0x02000008]", 0x02001000, 2048
 REVISION = "2025-11-25"
 
 
 def text(result):
-    """The JSON of a result."""
+    """The JSON of a tool's result."""
     assert not result.is_error, result
     return json.loads(result.content[0].text)
 
@@ -37,7 +38,7 @@ async def call(client, tool, **arguments):
 
 
 def sequence(chooser, parts=5, longest=12):
-    """A random sequence, and the keys of each of its frames."""
+    """Returns a random key sequence, and the keys of each of its frames."""
     presses, frames = [], []
     for _ in range(chooser.randint(1, parts)):
         keys, count = chooser.sample(range(10), chooser.randint(0, 3)), chooser.randint(1, longest)
@@ -47,7 +48,7 @@ def sequence(chooser, parts=5, longest=12):
 
 
 async def begin(client):
-    """Stops the frames, and returns the counter of the demo game once it counts."""
+    """Pauses the emulator, resets the game and waits until it counts frames. Returns its frame counter."""
     await call(client, "control", action="pause")
     await call(client, "control", action="reset")
     assert (await call(client, "wait", until=f"{COUNTER} > 0"))["held"]
@@ -55,7 +56,7 @@ async def begin(client):
 
 
 async def check_log(client, before, after, expected, about):
-    """The game saw these keys in its frames after `before`, and no others."""
+    """Checks that the game saw exactly these keys in its frames after `before`."""
     assert after - before == len(expected), (about, before, after, len(expected))
     places = [LOG + 2 * ((before + 1 + index) % LOGGED) for index in range(len(expected))]
     reads = [f"u16[{place}]" for place in places]
@@ -66,7 +67,7 @@ async def check_log(client, before, after, expected, about):
 
 
 async def check_frames(client, calls, seed):
-    """Each key of random sequences is seen in exactly its frames."""
+    """Checks that the game sees each key of random sequences in exactly its frames, if it is paused between calls."""
     chooser = random.Random(seed)
     before = (await call(client, "act", keys=".:1", values=[COUNTER]))["values"][COUNTER]
     for number in range(calls):
@@ -79,7 +80,7 @@ async def check_frames(client, calls, seed):
 
 
 async def check_running(client, calls, seed):
-    """The same while frames also run between the calls, at the emulator's own speed."""
+    """Checks the same while frames also run between the calls, at the emulator's own speed."""
     chooser = random.Random(seed)
     await call(client, "control", action="resume")
     for number in range(calls):
@@ -121,13 +122,14 @@ def kill_stdio(command, arguments, delay):
 
 
 async def check_lost(client, cut, seed):
-    """A call whose connection was cut, repeated with its key, is played once; `cut` sends it and cuts its connection."""
+    """Checks that a call that is cut by `cut` and then repeated with its idempotency key is played once."""
     chooser = random.Random(seed)
     before = (await call(client, "act", keys=".:1", values=[COUNTER]))["values"][COUNTER]
-    # A window takes its time for each frame; an embedded core plays hundreds of them while a connection is cut.
+    # A window plays at its own speed, so its sequences are short. An embedded core plays hundreds of frames before the
+    # cut.
     longest = 50 if (await call(client, "observe"))["kind"] == "embedded" else 6
     for number in range(CUTS):
-        # From before its arrival to after its end.
+        # The cut comes at different times, from before the server gets the call to after its end.
         delay = chooser.choice([0, 0.001, 0.01, 0.1])
         keys, expected = sequence(chooser, 20, longest)
         arguments = {"keys": keys, "values": [COUNTER], "key": str(uuid.uuid4())}
@@ -156,7 +158,7 @@ async def main(url, program):
             await check_running(client, CALLS, seed)
             print(f"{CALLS} calls while running, {time.monotonic() - begun:.1f} s, each key in its frames")
             await check_lost(client, cut, seed)
-            print(f"{CUTS} calls whose connection was cut, and that were repeated, were played once")
+            print(f"{CUTS} calls whose connection was cut were repeated, and each was played once")
 
 
 if __name__ == "__main__":

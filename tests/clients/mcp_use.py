@@ -1,8 +1,9 @@
-"""Plays the demo game by the official Python SDK of MCP.
+"""Plays the demo game with the official Python SDK of MCP.
 
-    mcp_use.py URL PROGRAM ROOT    the server of URL, and PROGRAM over stdio, with a game and for URL; ROOT is the checkout
+    mcp_use.py URL PROGRAM ROOT    ROOT is the checkout
 
-Each of the two revisions is used over each transport.
+There are three servers: the one at URL, PROGRAM over stdio with a game of its own, and PROGRAM over stdio with the
+server at URL. Each is tested with both revisions of the protocol.
 """
 
 import asyncio
@@ -23,7 +24,7 @@ from mcp.client.subscriptions import SubscriptionLost
 from mcp_frames import CALLS, COUNTER, call, check_frames, text
 
 URL, PROGRAM, ROOT = sys.argv[1:]
-# A copy, because the game's save is written next to it.
+# This is a copy, because the game's save is written next to the ROM.
 ROM = shutil.copy(f"{ROOT}/rom/framewire-demo.gba", "demo.gba")
 SYMBOLS = f"{ROOT}/rom/memory-map.toml"
 STDIO = StdioServerParameters(command=PROGRAM, args=["mcp", ROM, "--symbols", SYMBOLS, "--data", "data"])
@@ -32,7 +33,7 @@ SCREEN = "framewire://screen"
 
 
 async def refused(client, tool, **arguments):
-    """What a call says that fails."""
+    """The error text of a call that must fail."""
     result = await client.call_tool(tool, arguments)
     assert result.is_error, result
     return result.content[0].text
@@ -49,7 +50,7 @@ async def check_tools(client):
 
 
 async def check_play(client):
-    """Conditions, changes, pictures, snapshots and errors."""
+    """Tests conditions, changes, pictures, snapshots and errors."""
     assert (await call(client, "wait", until=f"{COUNTER} > 0"))["held"]
     await call(client, "snapshot", action="save", name="begin", replace=True)
     step = {"hold": "Left", "until": "paddle_x < 1000", "frames": 120}
@@ -108,8 +109,8 @@ async def check_play(client):
 
 
 async def listen_once(client):
-    """Begins the game, and returns the resource that has changed then."""
-    # A server that runs by itself could be at the end of its game, where the picture stays.
+    """Starts a new game, and returns the resource of the first change that is reported."""
+    # Without a reset, a game that runs by itself could be over, and then the picture does not change.
     await call(client, "control", action="reset")
     async with client.listen(resource_subscriptions=[SCREEN]) as events:
         await call(client, "act", keys=".:60 Start:2 .:60")
@@ -117,7 +118,7 @@ async def listen_once(client):
 
 
 async def check_subscriptions(mode):
-    """A client hears when the picture changes, over stdio and over HTTP, where the earlier revision has sessions."""
+    """A client is notified when the picture changes, over stdio and over HTTP. The earlier revision needs a session."""
     if mode == "legacy":
         for where in [STDIO, f"{URL}/mcp"]:
             heard = asyncio.Queue()
@@ -137,7 +138,7 @@ async def check_subscriptions(mode):
 
 
 async def check_most_listeners():
-    """The 17th client that listens over HTTP gets an error, and can listen once others have closed their streams."""
+    """The 17th client that listens over HTTP gets an error. It can listen after others have closed their streams."""
     async with Client(f"{URL}/mcp", mode="2026-07-28") as client:
         async with AsyncExitStack() as streams:
             for _ in range(16):
@@ -158,8 +159,8 @@ async def check_most_listeners():
 
 
 async def check_resume(mode):
-    """A session that was killed in the middle of a call is continued by another one from what `resume` says."""
-    # Its own folder, and a shell that says which process is the server.
+    """A session is killed in the middle of a call. The next session continues with the information from `resume`."""
+    # The server has a data folder of its own. A shell starts it, and writes its process id to a file.
     begin = ["-c", 'echo $$ >server.pid; exec "$@"', "sh", PROGRAM]
     args = [*begin, "mcp", ROM, "--symbols", SYMBOLS, "--data", f"killed-{mode}"]
     server = StdioServerParameters(command="sh", args=args)
@@ -192,7 +193,7 @@ async def check_resume(mode):
 
 
 async def check_rights():
-    """A client that asks for it gets tools that change nothing."""
+    """A client that asks for read-only access gets only tools that change nothing."""
     async with Client(f"{URL}/mcp?read_only=true&toolsets=play", mode="legacy") as client:
         names = [tool.name for tool in (await client.list_tools()).tools]
         assert names == ["observe", "screenshot", "resume"], names
@@ -206,7 +207,7 @@ async def check_rights():
         for tool in ["act", "write", "control", "snapshot", "watch", "wait", "record", "load"]:
             assert "not offered" in await refused(client, tool, **arguments.get(tool, {})), tool
         assert await call(client, "observe", values=[COUNTER, "scratch[0]"]) == before
-    # A web page of another origin, and a name that somebody else gave this machine.
+    # A request from a web page of another origin is refused, and so is a request with an unknown host name.
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}})
     usual = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
     host = URL.removeprefix("http://")
@@ -217,7 +218,7 @@ async def check_rights():
 
 
 async def check_script(mode):
-    """Lua code is offered to a client that asks for it, if the server allows it."""
+    """The tool `script`, which runs Lua code, is offered to a client that asks for it, if the server allows it."""
     allowed = StdioServerParameters(command=PROGRAM, args=["mcp", ROM, "--symbols", SYMBOLS, "--allow-script"])
     async with Client(allowed, mode=mode) as client:
         tools = (await client.list_tools()).tools
@@ -235,7 +236,7 @@ async def check_script(mode):
 
 
 def post(body, **headers):
-    """The reply to a POST to /mcp, with its body read."""
+    """Sends a POST to /mcp, and returns the reply with its body as `text`."""
     connection = http.client.HTTPConnection(URL.removeprefix("http://"))
     usual = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
     connection.request("POST", "/mcp", json.dumps({"jsonrpc": "2.0", **body}), {**usual, **headers})
@@ -245,7 +246,7 @@ def post(body, **headers):
 
 
 def check_sessions():
-    """A session begins with initialize, has a bound, ends with DELETE, and is not needed."""
+    """Sessions begin with `initialize` and end with DELETE. Their number is limited, and requests work without one."""
     about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
     opened = []
     while True:
@@ -283,7 +284,7 @@ async def main():
                 await check_tools(client)
                 if where is not STDIO:
                     await call(client, "control", action="pause")
-                    # It ran by itself until now, perhaps to the end of its game.
+                    # The game has run by itself until now, and may be over.
                     await call(client, "control", action="reset")
                 await check_play(client)
                 if where is STDIO:

@@ -1,4 +1,5 @@
-// Plays the demo game by the official TypeScript SDK of MCP over streamable HTTP, and counts the tokens of the lists of tools.
+// Plays the demo game with the official TypeScript SDK of MCP over streamable HTTP, and counts the tokens of the tools'
+// descriptions.
 
 import assert from "node:assert/strict";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
@@ -21,12 +22,13 @@ type Schema = {
   additionalProperties?: boolean | Schema;
 };
 
-// All keywords that clients with strict rules accept: those of models' vendors refuse anyOf, $ref, format and the like.
+// The only keywords that strict clients accept in schemas. The clients of some model vendors refuse anyOf, $ref, format
+// and others.
 const KEYWORDS = ["type", "description", "properties", "required", "items", "enum", "additionalProperties"];
 const TYPES = ["object", "array", "string", "integer", "number", "boolean"];
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 
-// What clients with strict rules demand of each part of a schema.
+// Checks that a part of a schema follows the rules of strict clients.
 function check(place: string, schema: Schema) {
   const { type, properties = {}, required = [], items, additionalProperties } = schema;
   for (const keyword of Object.keys(schema)) {
@@ -49,7 +51,7 @@ function check(place: string, schema: Schema) {
   }
 }
 
-// Names, descriptions, schemas and annotations, as models get them.
+// Checks the list of tools as models get it, and that it takes fewer than `most` tokens.
 async function tokens(query: string, most: number) {
   const client = await connect(query, "legacy");
   const { tools } = await client.listTools();

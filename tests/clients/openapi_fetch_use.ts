@@ -1,10 +1,10 @@
-// Uses the types that openapi-typescript generated, with openapi-fetch and the server of the first argument.
+// Uses the types that openapi-typescript generated, with openapi-fetch. The first argument is the server's URL.
 
 import assert from "node:assert/strict";
 import createClient from "openapi-fetch";
 import type { paths } from "./schema.js";
 
-// Replies and problems are JSON; without this choice their types include the text and the bytes of other formats.
+// Restricts the types of replies and errors to JSON. Otherwise they include the text and the bytes of other formats.
 type Json = "application/json" | "application/problem+json";
 const client = createClient<paths, Json>({ baseUrl: process.argv[2] });
 

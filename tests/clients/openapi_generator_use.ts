@@ -1,4 +1,4 @@
-// Uses the client that openapi-generator (typescript-fetch) generated, with the server of the first argument.
+// Uses the client that openapi-generator (typescript-fetch) generated. The first argument is the server's URL.
 
 import assert from "node:assert/strict";
 import { BatchApi, Configuration, InputApi, MediaApi, MemoryApi, ResponseError } from "./client/index.js";

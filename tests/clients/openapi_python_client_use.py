@@ -1,4 +1,4 @@
-"""Uses the client that openapi-python-client generated, with the server of the first argument."""
+"""Uses the client that openapi-python-client generated. The first argument is the server's URL."""
 
 import sys
 

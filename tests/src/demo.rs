@@ -1,4 +1,5 @@
-//! The documented addresses and lamps of the demo game, from `rom/memory-map.toml`.
+//! The documented addresses and lamps of the demo game, from `rom/memory-map.toml`. A lamp is a mark in the picture
+//! that shows whether a key is held.
 
 use std::sync::LazyLock;
 
@@ -15,17 +16,17 @@ static MAP: LazyLock<Table> = LazyLock::new(|| {
 /// The position of a key's lamp in the picture, and its colours as `#rrggbb`.
 #[derive(Debug, Clone)]
 pub struct Lamp {
-    /// Column of the lamp's middle, in pixels from the left.
+    /// The column of the lamp's middle, in pixels from the left.
     pub x: usize,
-    /// Row of the lamp's middle, in pixels from the top.
+    /// The row of the lamp's middle, in pixels from the top.
     pub y: usize,
-    /// Colour while the key is held.
+    /// The colour while the key is held.
     pub lit: String,
-    /// Colour while it is not.
+    /// The colour while the key is not held.
     pub unlit: String,
 }
 
-/// The address of a field, such as `scratch`.
+/// The address of a field in the game's memory, such as `scratch`.
 ///
 /// # Panics
 ///

@@ -9,7 +9,7 @@ use framewire_protocol::{Batch, Decoder, EventFrame, Frame, Hello, Op, Outcome, 
 
 use crate::{Error, Result, TextClient};
 
-/// One connection that speaks the script's binary frames, with its own session.
+/// One connection to the script that uses binary frames. It has its own session.
 #[derive(Debug)]
 pub struct FrameClient {
     stream: TcpStream,
@@ -25,7 +25,7 @@ impl FrameClient {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] if nothing accepts in time or the peer is not our script.
+    /// [`Error::Io`] if nothing accepts the connection in time, or if the other side is not Framewire's script.
     pub fn connect(address: SocketAddr, session: u64, limit: Duration) -> Result<Self> {
         let mut text = TextClient::connect(address, limit)?;
         let hello = Hello::new(session).to_message();
@@ -49,7 +49,7 @@ impl FrameClient {
         self.outcome(id)
     }
 
-    /// Sends operations without waiting. Returns the number of the request.
+    /// Sends operations without waiting. Returns the id of the request.
     ///
     /// # Errors
     ///
@@ -63,13 +63,13 @@ impl FrameClient {
         Ok(self.last_id)
     }
 
-    /// The connection alone, for a client that uses it directly.
+    /// The connection, for a test that uses it directly.
     #[must_use]
     pub fn into_stream(self) -> TcpStream {
         self.stream
     }
 
-    /// Waits for the outcome of a request. Call it in the order of the requests.
+    /// Waits for the outcome of a request. Outcomes must be taken in the order of the requests.
     ///
     /// # Errors
     ///
@@ -88,7 +88,7 @@ impl FrameClient {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] if there is none in time.
+    /// [`Error::Io`] if no event comes in time.
     pub fn event(&mut self) -> Result<EventFrame> {
         if let Some(event) = self.events.pop_front() {
             return Ok(event);

@@ -1,8 +1,9 @@
-//! What the end-to-end tests use in addition to `framewire-lab`, which starts the program and a stock mGBA.
+//! Helpers for the end-to-end tests, in addition to those of `framewire-lab`, which starts the program and a stock
+//! mGBA.
 //!
-//! - [`demo`]: what the demo game promises;
-//! - [`SmallDisk`]: a disk that is soon full; [`sockets`]: how many sockets a process holds;
-//! - [`FrameClient`]: a blocking client of the script's binary frames.
+//! - [`demo`]: the documented addresses and lamps of the demo game;
+//! - [`SmallDisk`]: a small file system that a test can fill; [`sockets`]: how many sockets a process holds;
+//! - [`FrameClient`]: a blocking client for the script's binary frames.
 
 pub mod demo;
 mod frames;

@@ -1,4 +1,4 @@
-//! A file system that is soon full.
+//! A small file system, for tests of full disks.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -10,17 +10,18 @@ use tempfile::TempDir;
 
 use crate::{Error, Framewire, Process, Result};
 
-/// A small file system in memory, in its own mount namespace, so that nothing is left when its holder process ends.
+/// A small file system in memory. It is in the mount namespace of a process of its own, so it is gone when that process
+/// ends.
 #[derive(Debug)]
 pub struct SmallDisk {
     holder: Process,
-    /// The mount point in the namespace, and the folder of the holder's logs outside.
+    /// The folder that contains the mount point, and the logs of the holder process.
     place: TempDir,
     as_root: bool,
 }
 
 impl SmallDisk {
-    /// A disk of this many KiB; `None` if this user may not mount one.
+    /// Makes a disk of this many KiB; `None` if this user may not mount one.
     ///
     /// # Errors
     ///
@@ -49,7 +50,7 @@ impl SmallDisk {
         }
     }
 
-    /// The path of a file on it for programs that [`serve`](Self::serve) starts.
+    /// The path of a file on the disk, for programs that [`serve`](Self::serve) starts.
     #[must_use]
     pub fn inside(&self, name: &str) -> String {
         self.place.path().join("disk").join(name).display().to_string()
@@ -66,7 +67,7 @@ impl SmallDisk {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// Those of [`Framewire::serve`].
     pub fn serve(&self, args: &[&str]) -> Result<Framewire> {
         let wrapper = self.wrapper();
         Framewire::serve_by(&wrapper.iter().map(String::as_str).collect::<Vec<_>>(), args)
@@ -97,11 +98,11 @@ impl SmallDisk {
         if status.success() { Ok(()) } else { Err(failed()(std::io::Error::other(status.to_string()))) }
     }
 
-    /// Fills the disk until `left` bytes are free, rounded down to pages.
+    /// Fills the disk until only `left` bytes are free, rounded down to pages.
     ///
     /// # Errors
     ///
-    /// [`Error::Io`].
+    /// [`Error::Io`] if the file that fills the disk cannot be written.
     pub fn fill_up_to(&self, left: u64) -> Result<()> {
         let failed = |what: &str| Error::io(what.to_owned());
         let mut file = File::create(self.outside("filler")).map_err(failed("make the filler"))?;
@@ -117,7 +118,7 @@ impl SmallDisk {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`].
+    /// [`Error::Io`] if the file that fills the disk cannot be removed.
     pub fn empty(&self) -> Result<()> {
         fs::remove_file(self.outside("filler")).map_err(Error::io("remove the filler"))
     }

@@ -25,7 +25,7 @@ mod tests {
     #[test]
     fn a_socket_counts_while_it_is_held() {
         let pid = std::process::id();
-        // Other tests of this process have sockets too, but not a hundred.
+        // Other tests in this process also open sockets, but far fewer.
         let before = held_by(pid).unwrap();
         let sockets: Vec<_> = (0..100).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
         assert!(held_by(pid).unwrap() >= before + 50);

@@ -1,4 +1,4 @@
-/* bcryptprimitives.dll for Wine 8, which lacks it: Rust's standard library gets its random numbers there. */
+/* A bcryptprimitives.dll for Wine 8, which has none. Rust's standard library gets random numbers from this DLL. */
 #include <windows.h>
 
 #include <ntsecapi.h>

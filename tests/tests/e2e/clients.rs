@@ -1,5 +1,5 @@
-//! Clients from well-known generators for the OpenAPI document: each writes, reads, taps and takes a picture. And the official
-//! SDKs of MCP.
+//! Tests with clients that well-known generators make from the OpenAPI document. Each writes and reads memory, taps a
+//! key and takes a picture. Also tests with the official SDKs of MCP.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,10 +10,10 @@ use tempfile::TempDir;
 
 use super::served::Served;
 
-/// A server and a folder for a client of it.
+/// A server, and a folder for a generated client.
 struct Generation {
     framewire: Framewire,
-    /// In the folder of `tools/clients.sh`, so that Node.js finds its modules.
+    /// A folder inside that of `tools/clients.sh`, so that Node.js finds its modules.
     folder: TempDir,
 }
 
@@ -36,7 +36,7 @@ impl Generation {
         Generation { framewire, folder }
     }
 
-    /// Runs a program of the generators' environment in the folder, and returns what it printed.
+    /// Runs a program that `tools/clients.sh` has installed, in the folder. Returns its output.
     #[track_caller]
     fn run(&self, program: &str, args: &[&str]) -> String {
         let path = std::env::var("PATH").unwrap_or_default();
@@ -59,16 +59,17 @@ impl Generation {
         }
     }
 
-    /// Type-checks programs in TypeScript, with what they import, and runs them.
+    /// Type-checks TypeScript programs and their imports, and runs them.
     #[track_caller]
     fn use_typescript(&self, scripts: &[&str]) {
         self.run("tsc", &[&["--outDir", "."], OPTIONS, scripts].concat());
         for script in scripts {
-            self.run("node", &[&script.replace(".ts", ".js"), self.framewire.url()]);
+            print!("{}", self.run("node", &[&script.replace(".ts", ".js"), self.framewire.url()]));
         }
     }
 
-    /// Writes an example from docs/clients.md, given by its language and number, to a file, with the address of this server.
+    /// Copies an example from docs/clients.md to a file, with the address of this server. The example is the one with
+    /// this number among the examples in this language.
     fn write_example(&self, language: &str, number: usize, file: &str) {
         let page = fs::read_to_string(paths::root().join("docs/clients.md")).unwrap();
         let fence = format!("```{language}\n");
@@ -110,7 +111,7 @@ fn openapi_python_client_makes_a_client_with_every_route() {
 #[test]
 fn openapi_typescript_makes_types_that_openapi_fetch_uses() {
     let all = Generation::new();
-    // Otherwise fields with a default would be required.
+    // Without the last option, fields with a default value would be required.
     let args = ["openapi.json", "--output", "schema.d.ts", "--default-non-nullable", "false"];
     all.run("openapi-typescript", &args);
     all.write_example("ts", 0, "example.ts");
@@ -142,7 +143,7 @@ fn the_python_sdk_of_mcp_plays_over_stdio_and_http() {
     all.run("python", &["mcp_use.py", all.framewire.url(), &program, root.to_str().unwrap()]);
 }
 
-/// Plays random sequences by MCP over HTTP and over stdio, with connections that are cut.
+/// Plays random sequences with MCP, over HTTP and over stdio, while connections are cut.
 #[track_caller]
 fn check_mcp_frames(server: Framewire) {
     let all = Generation::of(server);
@@ -158,7 +159,7 @@ fn mcp_presses_keys_once_in_exactly_their_frames_of_an_embedded_core() {
 #[test]
 fn mcp_presses_keys_once_in_exactly_their_frames_of_a_window() {
     let served = Served::unlimited_stock();
-    // The rest of it has to live as long as the server.
+    // mGBA and its folder must exist as long as the server.
     let Served { server, mgba: _mgba, folder: _folder, .. } = served;
     check_mcp_frames(server);
 }

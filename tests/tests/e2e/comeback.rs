@@ -1,4 +1,5 @@
-//! Parts that end or stop for a while: when they are back, so is the service, and nothing is left over.
+//! Tests that end or stop mGBA, a server or a client. When the program is back, requests work again, and no socket is
+//! left open.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -8,12 +9,12 @@ use framewire_e2e::{Framewire, Signal, StockMgba, StockOptions, TextClient, path
 
 use super::served::{PATIENCE, Served, demo_copy, host};
 
-/// How soon the service is back after the part that it needs.
+/// How long the server may take to answer after the emulator is back.
 pub const SERVICE: Duration = Duration::from_secs(1);
 
 /// Checks that the logs of the server and of mGBA contain no warning.
 #[track_caller]
-pub fn said_quietly(lines: &str) {
+pub fn assert_no_warnings(lines: &str) {
     let levels = [" WARN ", " ERROR ", "panicked", "stack traceback"];
     for line in lines.lines() {
         let loud = levels.iter().any(|word| line.contains(word))
@@ -23,7 +24,7 @@ pub fn said_quietly(lines: &str) {
     }
 }
 
-/// Waits until the script answers, and checks that the server does so soon after that.
+/// Waits until the script answers, and checks that the server answers soon after that.
 fn back_in_time(served: &Served, script: SocketAddr) {
     until("the script answers", PATIENCE, || {
         let limit = Duration::from_millis(500);
@@ -34,7 +35,7 @@ fn back_in_time(served: &Served, script: SocketAddr) {
     service_in_time(served);
 }
 
-/// Checks that the server answers soon, with its emulator available.
+/// Checks that the emulator answers soon through the server.
 #[track_caller]
 fn service_in_time(served: &Served) {
     let begun = Instant::now();
@@ -43,7 +44,7 @@ fn service_in_time(served: &Served) {
 }
 
 #[test]
-fn an_mgba_that_was_killed_or_closed_is_found_when_it_is_started_again() {
+fn an_mgba_that_is_started_again_after_a_kill_or_close_is_found() {
     let port = ports::free();
     let script = SocketAddr::from(([127, 0, 0, 1], port));
     let options = StockOptions::new(&paths::rom()).script(&paths::script()).port(port);
@@ -65,13 +66,13 @@ fn an_mgba_that_was_killed_or_closed_is_found_when_it_is_started_again() {
     }
     until("no socket is left over", PATIENCE, || Ok(sockets::held_by(served.server.pid())? <= sockets))
         .unwrap();
-    said_quietly(&served.server.log());
-    said_quietly(&mgba.console());
+    assert_no_warnings(&served.server.log());
+    assert_no_warnings(&mgba.console());
     served.mgba = Some(mgba);
 }
 
 #[test]
-fn actions_in_the_window_end_no_connection_but_the_scripts_own() {
+fn only_a_reset_of_the_scripts_ends_the_connection_to_a_window() {
     let mut served = Served::stock();
     let other = other_game(&served);
     let mgba = served.mgba.as_ref().unwrap();
@@ -98,19 +99,19 @@ fn actions_in_the_window_end_no_connection_but_the_scripts_own() {
     mgba_of(&mut served).load_script(&paths::script()).unwrap();
     back_in_time(&served, script);
     until("no socket is left over", PATIENCE, || Ok(sockets::held_by(pid)? <= sockets)).unwrap();
-    said_quietly(&served.server.log());
-    said_quietly(&served.mgba.as_ref().unwrap().console());
+    assert_no_warnings(&served.server.log());
+    assert_no_warnings(&served.mgba.as_ref().unwrap().console());
 }
 
 fn mgba_of(served: &mut Served) -> &mut StockMgba {
     served.mgba.as_mut().unwrap()
 }
 
-/// The demo game under another title.
+/// Makes a copy of the demo game with another title.
 fn other_game(served: &Served) -> std::path::PathBuf {
     let mut rom = fs::read(paths::rom()).unwrap();
     rom[0xA0..0xA9].copy_from_slice(b"OTHERWIRE");
-    // The header's checksum, which a console would refuse to start without.
+    // Corrects the header's checksum. A console does not start a game with a wrong one.
     let sum = rom[0xA0..0xBD].iter().fold(0x19_u8, |sum, byte| sum.wrapping_add(*byte));
     rom[0xBD] = sum.wrapping_neg();
     let path = served.folder.path().join("other.gba");
@@ -118,17 +119,17 @@ fn other_game(served: &Served) -> std::path::PathBuf {
     path
 }
 
-/// Stops programs as a sleeping machine or a debugger does: without a message, with all connections open.
+/// Stops programs in the same way as a sleeping machine or a debugger: without notice, with all connections open.
 #[test]
-fn a_program_that_was_stopped_continues_with_the_next_request() {
+fn requests_work_again_after_mgba_or_the_server_was_stopped() {
     let mut served = Served::stock();
     served.mgba.as_mut().unwrap().signal(Signal::STOP).unwrap();
-    stands_still(served.mgba.as_ref().unwrap().pid());
+    wait_until_stopped(served.mgba.as_ref().unwrap().pid());
     served.refused("GET", "/core/currentframe", 504, "does not answer");
     served.mgba.as_mut().unwrap().signal(Signal::CONT).unwrap();
     service_in_time(&served);
 
-    // Longer than the script waits for a heartbeat.
+    // The server is stopped for longer than the script waits for a heartbeat.
     served.server.signal(Signal::STOP).unwrap();
     let console = || served.mgba.as_ref().unwrap().console();
     until("the script misses the heartbeat", PATIENCE, || Ok(console().contains("nothing was heard")))
@@ -136,19 +137,19 @@ fn a_program_that_was_stopped_continues_with_the_next_request() {
     served.server.signal(Signal::CONT).unwrap();
     service_in_time(&served);
 
-    // Both, as when the machine sleeps; the clock continues meanwhile.
+    // Both are stopped, as when the machine sleeps. The clock continues meanwhile.
     served.server.signal(Signal::STOP).unwrap();
     served.mgba.as_mut().unwrap().signal(Signal::STOP).unwrap();
     std::thread::sleep(Duration::from_secs(3));
     served.mgba.as_mut().unwrap().signal(Signal::CONT).unwrap();
     served.server.signal(Signal::CONT).unwrap();
     service_in_time(&served);
-    said_quietly(&served.mgba.as_ref().unwrap().console());
-    said_quietly(&served.server.log());
+    assert_no_warnings(&served.mgba.as_ref().unwrap().console());
+    assert_no_warnings(&served.server.log());
 }
 
 /// Waits until a process has stopped after a stop signal.
-fn stands_still(pid: u32) {
+fn wait_until_stopped(pid: u32) {
     until("the process stood still", PATIENCE, || {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         Ok(stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T')))
@@ -157,7 +158,7 @@ fn stands_still(pid: u32) {
 }
 
 #[test]
-fn clients_that_come_and_go_leave_no_socket() {
+fn clients_that_disconnect_leave_no_socket() {
     let folder = tempfile::tempdir().unwrap();
     let rom = demo_copy(&folder);
     let port = ports::free();
@@ -168,7 +169,8 @@ fn clients_that_come_and_go_leave_no_socket() {
         let mut bridge = Framewire::serve(&["--attach", &script.to_string()]).unwrap();
         let http = bridge.http();
         until("the script answers", PATIENCE, || Ok(http.get("/core/currentframe")?.status == 200)).unwrap();
-        // Clients that end in every state: before their request, within it, before the answer, after it.
+        // The clients disconnect at different times: before their request, in the middle of it, before the answer,
+        // after it.
         let ends: [&[u8]; 4] = [b"", b"core.get", b"framewire.echo,x<|END|>", b"framewire.echo,x<|END|>rest"];
         for (number, bytes) in ends.into_iter().cycle().take(40).enumerate() {
             let mut client = TextClient::connect(script, PATIENCE).unwrap();
@@ -182,5 +184,5 @@ fn clients_that_come_and_go_leave_no_socket() {
         bridge.wait_exit(PATIENCE).unwrap();
         until("no socket is left over", PATIENCE, || Ok(sockets::held_by(host.pid())? <= before)).unwrap();
     }
-    said_quietly(&host.log());
+    assert_no_warnings(&host.log());
 }

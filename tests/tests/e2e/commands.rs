@@ -1,4 +1,4 @@
-//! The one-shot commands against each kind of emulator, and their exit codes.
+//! The one-shot commands, such as `framewire read`, with each kind of emulator, and their exit codes.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::served::{PATIENCE, Served};
 
-/// What a command printed, and its exit code.
+/// A command that has ended: its exit code, its standard output and its error output.
 struct Ran {
     code: i32,
     out: String,
@@ -150,7 +150,7 @@ fn every_command_works_with_a_window() {
 }
 
 #[test]
-fn names_of_symbols_work_and_are_completed() {
+fn names_of_symbols_are_accepted_and_completed() {
     let server = Framewire::serve(&["--speed", "1"]).unwrap();
     let run = |args: &[&str]| at(server.url(), args);
     run(&["write", "score", "500"]).done();
@@ -174,12 +174,12 @@ fn names_of_symbols_work_and_are_completed() {
 }
 
 #[test]
-fn a_rom_takes_the_place_of_a_server() {
+fn commands_with_a_rom_need_no_server() {
     let folder = tempfile::tempdir().unwrap();
     let rom = paths::rom();
     let rom = rom.to_str().unwrap();
     let picture = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    // Two runs are equal, frame by frame.
+    // Two runs give the same picture in the same frame.
     for name in ["a.png", "b.png"] {
         let args = ["screenshot", "--rom", rom, "--after", "200", "--keys", "Start:2 .:60", &picture(name)];
         assert!(run(&args).done().contains("frame 262"));
@@ -187,7 +187,7 @@ fn a_rom_takes_the_place_of_a_server() {
     assert_eq!(fs::read(picture("a.png")).unwrap(), fs::read(picture("b.png")).unwrap());
     assert_eq!(run(&["read", "--rom", rom, "--after", "100", "score", "lives"]).done(), "score 100\nlives 3");
 
-    // No frame runs before the wait begins, so the frame is always the same.
+    // No frame runs before the wait begins, so the condition always holds after the same frame.
     let waited = || json(&run(&["wait", "--rom", rom, "u32[frame] == 1000", "--json"]).done());
     assert_eq!(waited(), waited());
     run(&["wait", "--rom", rom, "lives > 200", "--frames", "100"]).failed(1, "within 100 frames");
@@ -209,7 +209,7 @@ fn a_rom_takes_the_place_of_a_server() {
 }
 
 #[test]
-fn no_server_has_exit_code_3() {
+fn a_missing_server_has_exit_code_3() {
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     for args in [
         &["read", "0"][..],
@@ -223,7 +223,7 @@ fn no_server_has_exit_code_3() {
     at("http://no-such-host.invalid:5000", &["read", "0"]).failed(3, "no server at");
     at("ftp://desk", &["read", "0"]).failed(2, "ftp://");
 
-    // Another program.
+    // Another program listens at the address.
     let other = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = other.local_addr().unwrap().to_string();
     std::thread::spawn(move || {
@@ -250,7 +250,7 @@ fn the_end_of_a_server_ends_a_watch_with_exit_code_3() {
 }
 
 #[test]
-fn a_reader_that_leaves_ends_a_watch() {
+fn a_closed_pipe_ends_a_watch() {
     let server = Framewire::serve(&["--speed", "1"]).unwrap();
     let mut command = Framewire::command(&["watch", "frame", "--url", server.url()]).unwrap();
     let mut watch = command.stdout(Stdio::piped()).spawn().unwrap();
@@ -259,7 +259,7 @@ fn a_reader_that_leaves_ends_a_watch() {
 }
 
 #[test]
-fn tokens_and_certificates() {
+fn commands_use_tokens_and_certificates() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     run(&["token", &file("token")]).done();

@@ -1,4 +1,4 @@
-//! `framewire doctor`: its findings and its advice in each common case.
+//! Tests of `framewire doctor`: its findings and its advice in each common case.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -11,7 +11,7 @@ use rcgen::{CertifiedKey, generate_simple_self_signed};
 
 use super::served::{PATIENCE, host};
 
-/// Its report on the address of a script, and whether it reports success.
+/// Runs `doctor` for the address of a script. Returns whether it reports success, and its output.
 fn of(attach: &str) -> (bool, String) {
     let listen = format!("localhost:{}", ports::free());
     let (status, said, _) =
@@ -20,6 +20,7 @@ fn of(attach: &str) -> (bool, String) {
     (status.success(), said)
 }
 
+/// Checks that the output has a line with this finding, and that the next line gives this advice.
 #[track_caller]
 fn says(said: &str, finding: &str, advice: &str) {
     let mut lines = said.lines().skip_while(|line| !line.contains(finding));
@@ -28,7 +29,7 @@ fn says(said: &str, finding: &str, advice: &str) {
 }
 
 #[test]
-fn no_script() {
+fn a_missing_script_is_reported() {
     let address = format!("localhost:{}", ports::free());
     let (well, said) = of(&address);
     assert!(!well);
@@ -36,7 +37,7 @@ fn no_script() {
 }
 
 #[test]
-fn our_script_of_this_version_and_of_another() {
+fn a_script_of_another_version_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let port = ports::free();
     let _host = host(&folder, port, &paths::script(), &[]);
@@ -56,7 +57,7 @@ fn our_script_of_this_version_and_of_another() {
 }
 
 #[test]
-fn a_program_that_is_silent_and_one_that_is_something_else() {
+fn a_silent_program_and_another_program_at_the_scripts_address_are_reported() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = silent.local_addr().unwrap().to_string();
     says(&of(&address).1, &format!("{address} accepts connections and does not answer"), "paused");
@@ -74,7 +75,7 @@ fn a_program_that_is_silent_and_one_that_is_something_else() {
 }
 
 #[test]
-fn a_port_that_is_taken_and_by_whom() {
+fn a_taken_port_and_its_program_are_reported() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
     let args = ["doctor", "--speed", "1", "--listen", &format!("http://localhost:{}", address.port())];
@@ -85,7 +86,7 @@ fn a_port_that_is_taken_and_by_whom() {
 }
 
 #[test]
-fn it_looks_for_what_serve_would_use() {
+fn doctor_checks_the_emulator_that_serve_would_use() {
     let folder = tempfile::tempdir().unwrap();
     let address = format!("127.0.0.1:{}", ports::free());
     fs::write(folder.path().join("framewire.toml"), format!("attach = \"{address}\"")).unwrap();
@@ -101,13 +102,14 @@ fn it_looks_for_what_serve_would_use() {
     says(&run(&["--rom", "no-such-file.gba"]).1, "no-such-file.gba", "--rom");
 }
 
+/// Runs `doctor`. Returns whether it reports success, and its output.
 fn doctor(args: &[&str]) -> (bool, String) {
     let (status, said, _) = Framewire::run(&[&["doctor"], args].concat(), PATIENCE).unwrap();
     (status.success(), said)
 }
 
 #[test]
-fn a_running_framewire_was_a_port_that_is_taken() {
+fn a_running_framewire_is_not_reported_as_a_taken_port() {
     let framewire = Framewire::serve(&["--speed", "1"]).unwrap();
     let (well, said) = doctor(&["--listen", framewire.url()]);
     assert!(well, "{said}");
@@ -122,7 +124,7 @@ fn a_running_framewire_was_a_port_that_is_taken() {
 }
 
 #[test]
-fn a_running_framewire_whose_mgba_is_gone() {
+fn a_running_framewire_without_its_mgba_is_reported() {
     let address = format!("127.0.0.1:{}", ports::free());
     let framewire = Framewire::serve(&["--attach", &address]).unwrap();
     let (well, said) = doctor(&["--listen", framewire.url()]);
@@ -131,7 +133,7 @@ fn a_running_framewire_whose_mgba_is_gone() {
 }
 
 #[test]
-fn a_running_framewire_is_asked_with_the_token_of_the_settings() {
+fn doctor_sends_its_token_to_a_running_framewire() {
     let folder = tempfile::tempdir().unwrap();
     let token = folder.path().join("token").display().to_string();
     Framewire::run(&["token", &token], PATIENCE).unwrap();
@@ -144,7 +146,7 @@ fn a_running_framewire_is_asked_with_the_token_of_the_settings() {
 }
 
 #[test]
-fn settings_for_symbols_data_and_tokens_were_not_looked_at() {
+fn settings_for_symbols_data_and_tokens_are_checked() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file").display().to_string();
     fs::write(&file, "no folder").unwrap();
@@ -160,11 +162,11 @@ fn settings_for_symbols_data_and_tokens_were_not_looked_at() {
     let map = paths::root().join("rom/memory-map.toml").display().to_string();
     let (well, said) = doctor(&[&at[..], &["--data", &data, "--symbols", &map]].concat());
     assert!(well && said.contains("are kept in") && said.contains("contains symbols"), "{said}");
-    assert!(!folder.path().join("new").exists(), "it only looks");
+    assert!(!folder.path().join("new").exists(), "doctor creates nothing");
 }
 
 #[test]
-fn a_running_framewire_with_a_certificate_was_a_port_that_is_taken() {
+fn a_running_framewire_with_a_certificate_is_not_reported_as_a_taken_port() {
     let folder = tempfile::tempdir().unwrap();
     let CertifiedKey { cert, signing_key } = generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let file = |name: &str, text: String| {
@@ -185,7 +187,7 @@ fn a_running_framewire_with_a_certificate_was_a_port_that_is_taken() {
 }
 
 #[test]
-fn the_token_was_sent_to_a_program_that_only_speaks_of_tokens() {
+fn the_token_is_not_sent_to_another_program_that_mentions_tokens() {
     let folder = tempfile::tempdir().unwrap();
     let token = folder.path().join("token").display().to_string();
     Framewire::run(&["token", &token], PATIENCE).unwrap();

@@ -1,4 +1,4 @@
-//! How connections and programs end, seen from both sides.
+//! Tests of how programs and their connections end.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -30,7 +30,7 @@ fn requests_in_flight_are_answered_when_the_server_is_stopped() {
     }
 }
 
-/// A request that the server has started to read, and that waits for the emulator.
+/// A request that the server has started to read and that waits for the emulator.
 struct Open(TcpStream);
 
 impl Open {
@@ -64,7 +64,7 @@ fn name(client: usize) -> String {
 }
 
 #[test]
-fn the_script_of_a_stock_mgba_survives_silent_ends() {
+fn the_script_logs_no_warning_when_a_server_ends() {
     let mut served = Served::stock();
     let console = |served: &Served| served.mgba.as_ref().unwrap().console();
     for signal in [Signal::INT, Signal::KILL] {

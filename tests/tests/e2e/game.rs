@@ -1,11 +1,11 @@
-//! The picture of the demo game and its lamps.
+//! The lamps in the demo game's picture, which show the held keys.
 
 use framewire_e2e::{demo, until};
 
 use super::served::{PATIENCE, Served};
 
 #[test]
-fn a_held_key_lights_its_lamp_on_both_kinds() {
+fn a_held_key_lights_its_lamp_on_both_kinds_of_emulator() {
     let lamp = demo::lamp("A");
     for served in [Served::embedded(), Served::stock()] {
         let colour = || pixel(&served.get("/screen.png").body, lamp.x, lamp.y);

@@ -1,4 +1,4 @@
-//! A Game Boy game through the program.
+//! Tests with a Game Boy game.
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,11 +14,11 @@ fn game(folder: &TempDir) -> PathBuf {
     rom(folder, &[0x21, 0x00, 0xC0, 0x34, 0x18, 0xFD])
 }
 
-/// A ROM of 32 KiB with a program.
+/// A ROM of 32 KiB with this machine code at its entry point.
 pub fn rom(folder: &TempDir, program: &[u8]) -> PathBuf {
     let mut rom = vec![0u8; 0x8000];
     rom[0x100..0x104].copy_from_slice(&[0x00, 0xC3, 0x50, 0x01]); // nop; jp 0x150
-    rom[0x104..0x108].copy_from_slice(&[0xCE, 0xED, 0x66, 0x66]); // how the logo begins
+    rom[0x104..0x108].copy_from_slice(&[0xCE, 0xED, 0x66, 0x66]); // the beginning of the logo
     rom[0x134..0x138].copy_from_slice(b"TINY");
     rom[0x14D] = rom[0x134..0x14D].iter().fold(0u8, |sum, byte| sum.wrapping_sub(*byte).wrapping_sub(1));
     rom[0x150..0x150 + program.len()].copy_from_slice(program);
@@ -39,7 +39,7 @@ fn is_the_game(served: &Served) {
         served.number(&format!("/core/readregister?regName={register}"));
     }
     served.refused("GET", "/core/readregister?regName=r0", 400, "pc");
-    // The Game Boy has eight keys; requests for the other two are accepted and do not affect the eight.
+    // The Game Boy has eight keys. Requests for L and R are accepted, but do not affect the eight keys.
     served.post("/mgba-http/button/addmany?buttons=R&buttons=L&buttons=B");
     until("B is held", PATIENCE, || Ok(served.text("/mgba-http/button/get?button=B") == "1")).unwrap();
     assert_eq!(served.number("/core/getkeys") & 0xFF, 2);
@@ -47,7 +47,7 @@ fn is_the_game(served: &Served) {
 }
 
 #[test]
-fn a_game_boy_game_in_both_kinds() {
+fn a_game_boy_game_runs_on_both_kinds_of_emulator() {
     let folder = tempfile::tempdir().unwrap();
     let rom = game(&folder);
     let rom = rom.to_str().unwrap();
@@ -68,9 +68,9 @@ fn a_game_boy_game_in_both_kinds() {
     is_the_game(&served);
 }
 
-/// Only an embedded core can become another console: scripts in mGBA cannot do this.
+/// Only an embedded core can load a game for another console. A script in mGBA cannot.
 #[test]
-fn from_one_console_to_the_other() {
+fn an_embedded_core_can_load_a_game_for_another_console() {
     let load = |served: &Served| {
         let rom = game(&served.folder);
         served.post(&format!("/mgba-http/extension/loadfile?path={}", rom.display()))

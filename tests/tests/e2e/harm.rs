@@ -1,4 +1,4 @@
-//! Client behaviour that must neither end nor freeze a stock mGBA.
+//! Tests that no client can crash, freeze or slow down a stock mGBA.
 
 use std::io::Read;
 use std::net::Shutdown;
@@ -36,12 +36,12 @@ fn current_frame(client: &mut FrameClient) -> i64 {
     }
 }
 
-/// The number of rounds with vanishing clients.
+/// The default number of rounds with vanishing clients.
 const USUAL_ROUNDS: u32 = 20;
 
-/// A client requests much, reads a little, closes its sending side, and resets the connection while replies are being sent. A
-/// write after both would end mGBA by SIGPIPE. `FRAMEWIRE_VANISHING` sets how many clients of each kind do so; the default
-/// takes a few seconds.
+/// A client requests a lot of data and reads a little of it. Then it closes its sending side, and resets the connection
+/// while replies are being sent. If the script wrote to the socket after both, SIGPIPE would end mGBA.
+/// `FRAMEWIRE_VANISHING` sets how many clients of each kind do this; the default takes a few seconds.
 #[test]
 fn clients_that_vanish_in_a_reply_leave_mgba_running() {
     let count = std::env::var("FRAMEWIRE_VANISHING").map_or(USUAL_ROUNDS, |text| text.parse().unwrap());
@@ -58,11 +58,11 @@ fn clients_that_vanish_in_a_reply_leave_mgba_running() {
             assert!(stream.read(&mut part).unwrap() > 0);
             vanish(&stream);
         }
-        // The same for a client whose requests end before the first reply.
+        // This client closes its sending side before the first reply.
         let mut client = TextClient::connect(mgba.address(), PATIENCE).unwrap();
         client.send(format!("framewire.echo,{}<|END|>", "x".repeat(100_000)).as_bytes()).unwrap();
         vanish(&client.into_stream());
-        // The same for a client whose reset follows the end of its sending side, before the first reply.
+        // This client closes its sending side and then resets the connection, both before the first reply.
         let mut client = TextClient::connect(mgba.address(), PATIENCE).unwrap();
         client.send(b"core.getGameTitle<|END|>").unwrap();
         let stream = client.into_stream();
@@ -74,7 +74,8 @@ fn clients_that_vanish_in_a_reply_leave_mgba_running() {
     println!("{} clients vanished in {:.1} s", 5 * count, begun.elapsed().as_secs_f64());
 }
 
-/// Closes the sending side, and then, at once or a moment later, the connection: with unread bytes, that is a reset.
+/// Closes the sending side, and waits for a very short random time. The caller then closes the connection. Because
+/// there are unread bytes, this resets it.
 fn vanish(stream: &std::net::TcpStream) {
     stream.shutdown(Shutdown::Write).unwrap();
     let begun = Instant::now();
@@ -85,7 +86,7 @@ fn vanish(stream: &std::net::TcpStream) {
 }
 
 #[test]
-fn a_fifo_or_a_device_freezes_and_ends_no_mgba() {
+fn a_fifo_or_a_device_does_not_freeze_or_end_mgba() {
     for served in [Served::stock(), Served::hosted()] {
         let fifo = served.folder.path().join("fifo");
         assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
@@ -115,7 +116,7 @@ fn a_fifo_or_a_device_freezes_and_ends_no_mgba() {
 #[test]
 fn a_step_of_a_halted_game_boy_does_not_freeze_mgba() {
     let folder = tempfile::tempdir().unwrap();
-    // di; xor a; ldh [IE], a; halt; and again, if that ever ends.
+    // di; xor a; ldh [IE], a; halt; and then a jump back to `halt`, in case it ends.
     let rom = gameboy::rom(&folder, &[0xF3, 0xAF, 0xE0, 0xFF, 0x76, 0x00, 0x18, 0xFC]);
     let mgba = stock(&rom);
     let mut client = link(&mgba);
@@ -129,12 +130,12 @@ fn a_step_of_a_halted_game_boy_does_not_freeze_mgba() {
     }
     let end = Instant::now() + PATIENCE;
     while current_frame(&mut client) < before + 10 {
-        assert!(Instant::now() < end, "no frames are run any more");
+        assert!(Instant::now() < end, "no frames run any more");
     }
 }
 
 #[test]
-fn two_large_writes_keep_other_requests_waiting_for_less_than_a_deadline() {
+fn two_large_writes_delay_other_requests_by_less_than_a_deadline() {
     let folder = tempfile::tempdir().unwrap();
     let rom = demo_copy(&folder);
     let port = ports::free();
@@ -152,7 +153,7 @@ fn two_large_writes_keep_other_requests_waiting_for_less_than_a_deadline() {
         }
         let last = client.send(vec![Op::CurrentFrame {}]).unwrap();
         client.outcome(last - 2).unwrap().single().unwrap();
-        // A write takes longer while other programs run.
+        // A write takes longer if other programs are busy, so the limit depends on the length of one write.
         let one_write = begun.elapsed();
         client.outcome(last - 1).unwrap().single().unwrap();
         client.outcome(last).unwrap().single().unwrap();
@@ -165,14 +166,15 @@ fn two_large_writes_keep_other_requests_waiting_for_less_than_a_deadline() {
     }
 }
 
-/// Frames a second, over three seconds.
+/// Frames per second, measured over three seconds.
 fn frame_rate(client: &mut FrameClient) -> f64 {
     let (begun, first) = (Instant::now(), current_frame(client));
     std::thread::sleep(Duration::from_secs(3));
     (current_frame(client) - first) as f64 / begun.elapsed().as_secs_f64()
 }
 
-/// These clients took the game to a quarter of its speed and less. Other programs on this machine may spoil an attempt.
+/// These clients once slowed the game to a quarter of its speed and less. There are several attempts, because other
+/// programs on this machine may slow the game too.
 #[test]
 fn large_reads_and_unread_replies_do_not_slow_the_frames() {
     let mgba = stock(&paths::rom());
@@ -192,7 +194,7 @@ fn large_reads_and_unread_replies_do_not_slow_the_frames() {
                 reader.send(vec![read_range(address, 16 * MIB)]).unwrap();
             }
         }
-        // A client that reads its reply.
+        // Only this client reads its reply.
         let mut patient = link(&mgba);
         patient.send(vec![read_range(ROM, 16 * MIB)]).unwrap();
         let busy = frame_rate(&mut probe);
@@ -204,5 +206,5 @@ fn large_reads_and_unread_replies_do_not_slow_the_frames() {
             return;
         }
     }
-    panic!("frames a second without and with these clients: {rates:?}");
+    panic!("frames per second without and with these clients: {rates:?}");
 }

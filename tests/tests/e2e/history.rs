@@ -1,4 +1,4 @@
-//! The history of a stock mGBA in a window, and what it costs the window.
+//! The history of a stock mGBA in a window: the states from the past to which it can go back, and their cost.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::served::{PATIENCE, Served};
 
-/// The states of the first line that is kept.
+/// The frames of the states in the first line of the history.
 fn states(served: &Served) -> Vec<u64> {
     let kept: Value = serde_json::from_slice(&served.get("/v1/timeline").body).unwrap();
     let states = kept["lines"][0]["states"].as_array().cloned().unwrap_or_default();
@@ -38,7 +38,8 @@ fn a_window_goes_back_to_a_frame_of_its_history() {
     assert!(memory() == then, "the memory of frame {frame} differs");
 }
 
-/// Prints what a history costs a window that runs as fast as it can: frames per second with it and without, in turns.
+/// Prints how much a history slows down a window that runs as fast as it can: frames per second with and without it,
+/// alternately.
 #[test]
 #[ignore = "a measurement, for a quiet machine"]
 fn the_cost_of_a_history_in_a_window() {
@@ -52,7 +53,7 @@ fn the_cost_of_a_history_in_a_window() {
         served.server = Framewire::serve(&["--attach", &address, "--history", size]).unwrap();
         served.http = served.server.http();
         served.ready();
-        // States are kept from now on.
+        // The server keeps states from this request on.
         states(&served);
         std::thread::sleep(Duration::from_secs(2));
         let frame = || served.get("/core/currentframe").text().trim().parse::<f64>().unwrap();

@@ -1,4 +1,4 @@
-//! Lockstep with a stock mGBA in a window, and the events that its link receives.
+//! Lockstep with a stock mGBA in a window, and the events that its script sends.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use framewire_protocol::{KeyStep, MemoryRange, Op, OpError, Outcome, Value, time
 
 use super::served::PATIENCE;
 
-/// Another script, whose callback mGBA calls in the middle of ours when we reset.
+/// Another script. When Framewire's script resets the game, mGBA calls this callback in the middle of Framewire's code.
 const ANOTHER: &str = "callbacks:add('reset', function() console:log('reset') end)";
 
 fn window() -> (StockMgba, FrameClient) {
@@ -52,11 +52,11 @@ fn frames_wait_for_the_client_and_run_freely_after_it_falls_silent() {
     let steps = timeline::encode(&[KeyStep { offset: 4, keys: 1 }, KeyStep { offset: 9, keys: 0 }]);
     client.perform(vec![Op::PlayKeys { steps }]).unwrap().results[0].as_ref().unwrap();
     for step in 1..=20 {
-        // Operations that are sent with it and after it see the requested frame.
+        // The operation before the advance sees the old frame. Operations that are sent later see the new frame.
         client.send(vec![game_frame(), Op::Advance { frames: 1 }]).unwrap();
         let next = client.send(vec![game_frame(), Op::Read16 { address: demo::field("held") }]).unwrap();
         let before = client.outcome(next - 1).unwrap();
-        assert_eq!(before.frame, start + step, "it is answered when the frame was run");
+        assert_eq!(before.frame, start + step, "the reply comes after the frame has run");
         assert_eq!(ints(before), [game + i64::from(step) - 1, i64::from(start + step)]);
         let after = client.outcome(next).unwrap();
         assert_eq!(after.frame, start + step);
@@ -96,7 +96,7 @@ fn a_window_in_lockstep_can_be_closed_after_the_timeout() {
     assert_eq!(mgba.wait_exit(PATIENCE).unwrap().code(), Some(0));
 }
 
-/// A server whose only emulator is the window.
+/// Starts a server whose only emulator is the window.
 fn server(mgba: &StockMgba) -> Framewire {
     let server = Framewire::serve(&["--attach", &mgba.address().to_string()]).unwrap();
     until("the window is reached", PATIENCE, || {
@@ -139,7 +139,8 @@ fn lockstep_ends_within_two_seconds_of_its_servers_end() {
         let begun = Instant::now();
         until("frames run", PATIENCE, || Ok(client.perform(vec![game_frame()])?.frame > still + 3)).unwrap();
         let waited = begun.elapsed().as_secs_f64();
-        // A terminated server ends lockstep itself; the script has to detect a killed or stopped one.
+        // A server that gets SIGTERM ends lockstep itself. The script has to detect that a server was killed or
+        // stopped.
         assert!(waited < if signal == Signal::TERM { 1.0 } else { 2.2 }, "{signal:?}: {waited} s");
     }
 }
@@ -164,7 +165,7 @@ fn an_advance_of_many_frames_in_a_window_is_answered_after_the_last() {
             Ok(i64::from(client.perform(vec![game_frame()])?.frame) > from + 10)
         })
         .unwrap();
-        // This would take longer than its deadline of 3 s.
+        // This read waits for the advance, so it takes longer than its deadline of 3 s, but does not fail.
         let after = server.http().get(&read).unwrap();
         assert_eq!(number(after, "value"), game + 301);
         assert!(begun.elapsed() > Duration::from_secs(3), "{:?}", begun.elapsed());
@@ -201,7 +202,7 @@ fn a_link_receives_events_of_resets_games_and_keys() {
     mgba.reset().unwrap();
     until_happened(&mut client, |item| *item == EventItem::Reset);
 
-    // The keys in the events are those that the running game read in that frame.
+    // The keys in an event are the keys that the game read in that frame.
     begins(&mut client);
     let held = MemoryRange::new(None, demo::field("held"), 2);
     let ranges = watch::encode(&[held]);
@@ -217,7 +218,7 @@ fn a_link_receives_events_of_resets_games_and_keys() {
                 values.iter().any(|value| value.bytes == [keys, 0] && value.range == event::KEYS)
             });
             let EventItem::Changed { values, .. } = &event.items[0] else { panic!("{event:?}") };
-            assert_eq!(values.len(), 2, "the game's and the keyboard's: {event:?}");
+            assert_eq!(values.len(), 2, "the memory of the game, and the keys: {event:?}");
             assert_eq!(values[0].bytes, [keys, 0]);
         }
     }

@@ -1,4 +1,4 @@
-//! Memory access is exact in a stock mGBA too, which has its own Lua and libmgba.
+//! Memory access is also exact in a stock mGBA, which has another version of libmgba than an embedded core.
 
 #[path = "../../../crates/emulator/tests/emulator/exact/mod.rs"]
 mod exact;
@@ -14,7 +14,7 @@ use framewire_protocol::Op;
 
 use super::served::PATIENCE;
 
-/// Compares the memory of this game in a window, in lockstep.
+/// Compares memory accesses to this game in a window, in lockstep.
 fn compare_in_a_window(rom: &Path, console: Console) {
     let port = ports::free();
     let _mgba = StockMgba::start(&StockOptions::new(rom).script(&paths::script()).port(port)).unwrap();

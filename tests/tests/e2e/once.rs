@@ -1,4 +1,4 @@
-//! Every tap happens exactly once, whatever breaks: the network on both sides of the bridge, or the bridge itself.
+//! Every tap happens exactly once, even if the network on either side of the bridge fails or the bridge is killed.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -11,13 +11,15 @@ use super::served::{PATIENCE, Served, demo_copy, host};
 
 const BUTTONS: [&str; 10] = ["A", "B", "Select", "Start", "Right", "Left", "Up", "Down", "R", "L"];
 
-/// The number of cut connections and of killed bridges.
+/// How many times connections are cut.
 const CUTS: usize = 200;
+/// How many times the bridge is killed.
 const KILLS: usize = 5;
+/// The number of taps.
 const TAPS: usize = 10_000;
 
 #[test]
-fn ten_thousand_taps_through_cut_connections_and_killed_bridges() {
+fn ten_thousand_taps_arrive_once_through_cut_connections_and_killed_bridges() {
     let folder = tempfile::tempdir().unwrap();
     let rom = folder.path().join("demo.gba");
     fs::copy(paths::rom(), &rom).unwrap();
@@ -58,7 +60,7 @@ fn ten_thousand_taps_through_cut_connections_and_killed_bridges() {
         }
         let begun = Instant::now();
         for fault in 0..CUTS + KILLS {
-            // The faults are spread over the taps, so that each hits traffic.
+            // The faults are spread over all taps, so that each happens while there are requests.
             let due = TAPS * (fault + 1) / (CUTS + KILLS + 1);
             while done.load(Ordering::Relaxed) < due {
                 assert!(begun.elapsed() < Duration::from_secs(600), "no progress");
@@ -81,7 +83,7 @@ fn ten_thousand_taps_through_cut_connections_and_killed_bridges() {
     assert_eq!(total(), TAPS as u64);
 }
 
-/// Repeats a tap with one key until it is answered.
+/// Repeats a tap, with the same idempotency key, until it is answered.
 fn tap_until_answered(http: &Http, tap: usize) {
     let button = BUTTONS[tap % BUTTONS.len()];
     let target = format!("/mgba-http/button/hold?button={button}&duration=1");
@@ -97,7 +99,7 @@ fn tap_until_answered(http: &Http, tap: usize) {
     }
 }
 
-/// The number of presses of all buttons together, as the game counts them.
+/// The number of presses of all buttons together, as counted by the game; `None` if the request fails.
 fn presses(game: &Http) -> Option<u64> {
     let reply = game.get(&format!("/core/readrange?address={}&length=40", demo::field("presses"))).ok()?;
     let text = reply.text();
@@ -107,7 +109,7 @@ fn presses(game: &Http) -> Option<u64> {
     if bytes.len() == 40 { Some(words.sum()) } else { None }
 }
 
-/// The script remembers what mGBA did, even if the bridge is killed in between.
+/// The script remembers the outcomes of requests, even if the bridge is killed in between.
 #[test]
 fn a_change_repeated_after_the_bridge_was_killed_happens_once() {
     let folder = tempfile::tempdir().unwrap();
@@ -149,7 +151,7 @@ fn a_change_repeated_after_the_bridge_was_killed_happens_once() {
     assert!(frame(&http) >= seen, "the state was loaded again");
 }
 
-/// A rejection because a timeline plays is temporary, on each kind of emulator.
+/// A tap that is rejected because another one plays is not remembered under its key, with each kind of emulator.
 #[test]
 fn a_tap_rejected_while_another_plays_succeeds_later_with_its_key() {
     for served in [Served::embedded(), Served::stock()] {

@@ -1,4 +1,4 @@
-//! The program on the command line: its streams, its signals and its error messages.
+//! Tests of the program on the command line: its streams, signals and error messages.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -27,7 +27,7 @@ fn the_script_is_printed_as_it_is_in_the_checkout() {
 }
 
 #[test]
-fn an_emulator_on_the_command_line_replaces_one_of_the_environment() {
+fn an_emulator_on_the_command_line_replaces_one_from_the_environment() {
     let address = format!("127.0.0.1:{}", ports::free());
     let mut command =
         Framewire::command(&["serve", "--listen", "127.0.0.1:0", "--attach", &address]).unwrap();
@@ -90,7 +90,7 @@ fn more_http_clients_than_select_supports_do_not_end_a_program_with_scripts() {
     let mut server = host(&folder, port, &paths::script(), &[]);
     let address = server.url().strip_prefix("http://").unwrap().to_owned();
     let crowd: Vec<TcpStream> = (0..1100).map(|_| TcpStream::connect(&address).unwrap()).collect();
-    // Each is accepted, rejected as too many, or closed. After the last, all have been handled.
+    // The server accepts, rejects or closes each connection. When the last one is handled, all of them are.
     let last = crowd.last().unwrap();
     last.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut said = String::new();
@@ -110,7 +110,7 @@ fn more_http_clients_than_select_supports_do_not_end_a_program_with_scripts() {
     assert_eq!(server.wait_exit(PATIENCE).unwrap().code(), Some(0), "{}", server.log());
 }
 
-/// The program with the test's own streams. It is killed with the test.
+/// The program with streams that the test chooses. It is killed at the end of the test.
 struct Piped(Child);
 
 impl Piped {
@@ -118,7 +118,7 @@ impl Piped {
         Piped(command.stdin(Stdio::null()).spawn().unwrap())
     }
 
-    /// The address on which it says that it listens.
+    /// The address that it prints when it listens.
     fn url(&mut self) -> String {
         let mut line = String::new();
         BufReader::new(self.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -142,7 +142,7 @@ impl Drop for Piped {
     }
 }
 
-/// A stream without a reader.
+/// An output stream whose reader has closed its end.
 fn unread() -> Stdio {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
@@ -179,9 +179,9 @@ fn output_without_a_reader_does_not_end_the_program() {
     assert_eq!(Piped::start(command).wait().code(), Some(1));
 }
 
-/// A machine without a battery for its clock may start so.
+/// A machine whose clock has no battery may start with such a time.
 #[test]
-fn every_request_panicked_with_a_clock_before_1970() {
+fn no_request_panics_with_a_clock_before_1970() {
     let clock = [
         "env",
         "LD_PRELOAD=/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1",
@@ -201,7 +201,7 @@ fn a_second_interrupt_ends_it_immediately() {
     let mut server = Framewire::serve(&["--speed", "1"]).unwrap();
     let mut client = TcpStream::connect(server.url().strip_prefix("http://").unwrap()).unwrap();
     client.set_read_timeout(Some(PATIENCE)).unwrap();
-    // Its body never arrives, so the server would wait for longer than this test does.
+    // The body never arrives, so without a second signal the server would wait for longer than this test.
     let head =
         "POST /mgbaendpoint HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\nexpect: 100-continue\r\n\r\n";
     client.write_all(head.as_bytes()).unwrap();
@@ -234,7 +234,7 @@ fn each_cause_is_reported_once() {
 }
 
 #[test]
-fn a_game_needed_its_option() {
+fn a_game_needs_no_option() {
     let rom = paths::rom().display().to_string();
     let server = Framewire::serve(&[&rom, "--rom", &format!("second={rom}")]).unwrap();
     let list = server.http().get("/v1/emulators").unwrap().text();
@@ -257,7 +257,7 @@ fn an_unusable_game_is_reported_in_one_line() {
 }
 
 #[test]
-fn an_invalid_port_was_taken_for_a_part_of_the_host() {
+fn an_invalid_port_is_reported() {
     let (status, _, said) =
         Framewire::run(&["serve", "--listen", "127.0.0.1:0", "--attach", "127.0.0.1:99999"], PATIENCE)
             .unwrap();
@@ -287,7 +287,7 @@ fn truncating_the_channels_memory_leaves_the_server_running() {
     let path = Path::new("/dev/shm").join(format!("framewire.{name}"));
     let size = fs::metadata(&path).unwrap().len();
     for (round, other) in [0, 4096, size / 2, size - 4096, size + 4096].into_iter().enumerate() {
-        // Like `: > FILE` and `truncate --size SIZE FILE`.
+        // The first round is like `: > FILE`, and the others are like `truncate --size SIZE FILE`.
         let file = fs::OpenOptions::new().write(true).truncate(other == 0).open(&path).unwrap();
         file.set_len(other).unwrap();
         until("a new channel", PATIENCE, || Ok(fs::metadata(&path).is_ok_and(|data| data.len() == size)))

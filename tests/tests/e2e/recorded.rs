@@ -1,4 +1,4 @@
-//! Recordings of each kind of emulator, replayed in an embedded core.
+//! Recordings are made with each kind of emulator and replayed in an embedded core.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::served::{PATIENCE, Served};
 
-/// The least number of recorded frames.
+/// The smallest number of recorded frames.
 const FRAMES: u64 = 300;
 
 #[track_caller]
@@ -19,7 +19,8 @@ fn ask(served: &Served, method: &str, target: &str, body: &Value, status: u16) -
     serde_json::from_slice(&reply.body).unwrap()
 }
 
-/// A body; null for none. A body that a route does not read may end the connection after the reply.
+/// The bytes of a body; null means no body. The server may close the connection after the reply if a route does not
+/// read its body.
 fn bytes_of(body: &Value) -> Vec<u8> {
     if body.is_null() { Vec::new() } else { body.to_string().into_bytes() }
 }
@@ -30,7 +31,7 @@ fn record(served: &Served, start: &str, frames: u64) -> PathBuf {
     let request = json!({"name": "run", "start": start, "every": 20, "replace": true});
     ask(served, "POST", "/v1/recordings", &request, 201);
     let mut seed = 12345u32;
-    // A busy machine runs a window at a third of its speed.
+    // On a busy machine, a window runs at a third of its speed.
     let patience = PATIENCE + Duration::from_secs(frames / 20);
     until("enough frames", patience, || {
         seed = seed.wrapping_mul(1_103_515_245).wrapping_add(12345);
@@ -61,7 +62,8 @@ fn number_before(said: &str, text: &str) -> u64 {
     before.rsplit(' ').next().unwrap().parse().unwrap()
 }
 
-/// The same keys produce the same pictures and memory in an embedded core. Returns how often memory was compared.
+/// Checks that the same keys produce the same pictures and memory in an embedded core. Returns how often memory was
+/// compared.
 fn is_replayed(file: &Path, pictures: bool) -> u64 {
     let path = file.to_str().unwrap();
     let (code, said) = replay(&[path]);
@@ -72,7 +74,7 @@ fn is_replayed(file: &Path, pictures: bool) -> u64 {
     compared
 }
 
-/// A changed byte leads to exit code 1 and the frame.
+/// Checks that a changed byte leads to exit code 1, and that the output names the frame.
 fn damage_is_found(file: &Path) {
     let mut bytes = fs::read(file).unwrap();
     let near_end = bytes.len() - 60;
@@ -90,7 +92,7 @@ fn damage_is_found(file: &Path) {
 }
 
 #[test]
-fn an_embedded_core() {
+fn a_recording_of_an_embedded_core_is_replayed() {
     let served = Served::embedded();
     let file = record(&served, "power-on", FRAMES);
     is_replayed(&file, true);
@@ -99,9 +101,9 @@ fn an_embedded_core() {
     assert_eq!(played["equal"], true, "{played}");
 }
 
-/// Which model of the console it was is in the recording.
+/// The recording contains the model of the console.
 #[test]
-fn a_recording_of_another_model_is_replayed_on_that() {
+fn a_recording_is_replayed_on_the_model_of_its_console() {
     // A Game Boy game that only counts.
     let mut rom = vec![0u8; 0x8000];
     rom[0x100..0x104].copy_from_slice(&[0x00, 0xC3, 0x50, 0x01]); // nop; jp 0x150
@@ -115,12 +117,12 @@ fn a_recording_of_another_model_is_replayed_on_that() {
     assert_eq!(code, Some(0), "{said}");
 }
 
-/// The BIOS is not.
+/// The recording does not contain the BIOS.
 #[test]
-fn a_recording_with_a_bios_is_replayed_with_it() {
+fn a_recording_with_a_bios_needs_the_same_bios_for_its_replay() {
     let mut rom = fs::read(paths::rom()).unwrap();
-    // With these bytes the logo, which is empty in this game, has the checksum of the real one. libmgba leaves the BIOS out
-    // for other games.
+    // The logo of this game is empty. With these bytes, it has the checksum of the real logo. libmgba does not use the
+    // BIOS for games with another logo.
     rom[0x9C..0xA0].copy_from_slice(&0x7858_84D1u32.to_le_bytes());
     // Each vector is a branch to 0x20: mov pc, #0x08000000.
     let mut bios = [0u8; 0x4000];
@@ -142,7 +144,7 @@ fn a_recording_with_a_bios_is_replayed_with_it() {
     assert_ne!(code, Some(0), "{said}");
 }
 
-/// Records 100 frames that are run at once.
+/// Records 100 frames of a paused game, which one request runs.
 fn stepped(served: &Served, start: &str) -> PathBuf {
     ask(served, "POST", "/v1/pause", &Value::Null, 200);
     ask(served, "POST", "/v1/recordings", &json!({"name": "run", "start": start, "every": 20}), 201);
@@ -153,7 +155,7 @@ fn stepped(served: &Served, start: &str) -> PathBuf {
     file
 }
 
-/// A server that is killed during a recording, and the next one in its place.
+/// The server is killed during a recording, and the next server recovers it.
 #[test]
 fn a_recording_survives_the_kill_of_its_server() {
     let data = tempfile::tempdir().unwrap();
@@ -170,7 +172,7 @@ fn a_recording_survives_the_kill_of_its_server() {
         |http: &framewire_e2e::Http| send(http, "GET", "/v1/recording", Value::Null)["frames"].as_u64();
     until("two seconds of play", PATIENCE, || Ok(frames(&http) > Some(120))).unwrap();
     let before = frames(&http).unwrap();
-    until("a second more, in which that comes to the disk", PATIENCE, || {
+    until("a second more, so that these frames are on the disk", PATIENCE, || {
         Ok(frames(&http) > Some(before + 70))
     })
     .unwrap();
@@ -186,10 +188,10 @@ fn a_recording_survives_the_kill_of_its_server() {
 }
 
 #[test]
-fn a_stock_window() {
+fn a_recording_of_a_stock_window_is_replayed() {
     let served = Served::stock();
-    // An attached mGBA sends no pictures; its memory is hashed about as often instead. A busy machine gives fewer
-    // hashes in the same number of frames, so record for longer if there are too few.
+    // An attached mGBA sends no pictures. Instead, its memory is hashed about as often. A busy machine gives fewer
+    // hashes in the same number of frames, so this records for longer if there are too few.
     let file = [FRAMES, 3 * FRAMES, 9 * FRAMES]
         .into_iter()
         .map(|frames| record(&served, "state", frames))
@@ -197,11 +199,12 @@ fn a_stock_window() {
         .expect("at least five hashes of memory");
     damage_is_found(&file);
     let path = file.to_str().unwrap();
-    // With pictures in the recording, those are compared too.
+    // `--write` adds hashes of pictures to the recording. From then on, pictures are also compared.
     let (code, said) = replay(&[path, "--write", "--every", "10"]);
     assert_eq!(code, Some(0), "{said}");
     is_replayed(&file, true);
-    // An embedded core in a server plays it as well; the window cannot be stepped.
+    // A server with an embedded core can also replay it. A server with a window cannot, because the window cannot be
+    // paused.
     let bytes = fs::read(&file).unwrap();
     let embedded = Served::embedded();
     let kept = embedded.http.send("PUT", "/v1/recordings/window/file", "", bytes).unwrap();
@@ -212,9 +215,9 @@ fn a_stock_window() {
     assert!(refused["detail"].as_str().unwrap().contains("pause"), "{refused}");
 }
 
-/// With all frames up to it, and not only at the next hash.
+/// The recording contains all frames up to the reset or the state, not only those up to the previous hash.
 #[test]
-fn a_reset_or_a_state_ends_a_recording_of_a_stock_window_in_its_frame() {
+fn a_reset_or_a_state_ends_a_recording_of_a_stock_window_in_the_same_frame() {
     let served = Served::stock();
     until("the game runs", PATIENCE, || Ok(served.game(demo::field("frame")) > 5)).unwrap();
     let slot = json!({"op": "save_state_slot", "slot": 7, "flags": 31});
@@ -222,7 +225,7 @@ fn a_reset_or_a_state_ends_a_recording_of_a_stock_window_in_its_frame() {
     let frame = || ask(&served, "GET", "/v1/emulator", &Value::Null, 200)["frame"].as_u64().unwrap();
     let reset = (json!({"op": "reset"}), "the console was reset");
     let state = (json!({"op": "load_state_slot", "slot": 7, "flags": 29}), "a state was loaded");
-    // With hashes to compare, and without any, so that a hash does not end it.
+    // With `every` = 10, there are hashes to compare. With 3600 there are none, so no hash can detect the end.
     for (name, every, (op, what)) in [
         ("reset", 10, &reset),
         ("state", 10, &state),

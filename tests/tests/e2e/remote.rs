@@ -1,5 +1,5 @@
-//! Access from other machines: the program's checks at the start, and the responses. The machines are addresses in the test's
-//! own network namespace.
+//! Access from other machines: the program's checks at its start, and its responses. Another machine is simulated by an
+//! address in the test's own network namespace.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -28,12 +28,13 @@ fn tokens() -> (TempDir, String, String) {
     (folder, full, read)
 }
 
-fn shown(file: &str) -> String {
+/// The `Authorization` header for the token in a file.
+fn bearer(file: &str) -> String {
     format!("Bearer {}", fs::read_to_string(file).unwrap().trim())
 }
 
 #[test]
-fn other_machines_are_served_with_a_token_only() {
+fn other_machines_need_a_token() {
     let (status, _, said) = Framewire::run(&["serve", "--listen", "0.0.0.0:0"], PATIENCE).unwrap();
     assert_eq!(status.code(), Some(1));
     assert!(said.contains("framewire token") && said.contains("--token-file"), "{said}");
@@ -43,7 +44,7 @@ fn other_machines_are_served_with_a_token_only() {
     assert!(!status.success() && said.contains("already exists"), "{said}");
     let server = Framewire::serve(&["--token-file", &full, "--read-token-file", &read]).unwrap();
     let ask = |method: &str, path: &str, file: Option<&str>| {
-        let token = file.map(shown).unwrap_or_default();
+        let token = file.map(bearer).unwrap_or_default();
         let header = [("authorization", token.as_str())];
         let headers = if token.is_empty() { &[][..] } else { &header[..] };
         server.http().exchange(method, path, headers, Vec::new()).unwrap().status
@@ -52,7 +53,7 @@ fn other_machines_are_served_with_a_token_only() {
     assert_eq!(ask("GET", "/healthz", Some(&read)), 200);
     assert_eq!(ask("POST", "/core/step", Some(&read)), 403);
     assert_eq!(ask("POST", "/core/step", Some(&full)), 200);
-    assert!(!server.log().contains(&shown(&full)["Bearer ".len()..]), "the log holds the token");
+    assert!(!server.log().contains(&bearer(&full)["Bearer ".len()..]), "the log holds the token");
 }
 
 #[test]
@@ -116,12 +117,12 @@ fn the_scripts_log_uses_the_senders_request_id() {
     ] {
         until(line, PATIENCE, || Ok(host.log().contains(line))).unwrap();
     }
-    until("our own line", PATIENCE, || Ok(server.log().contains("tool-7"))).unwrap();
+    until("the server logged it too", PATIENCE, || Ok(server.log().contains("tool-7"))).unwrap();
 }
 
-/// Runs [`inside_a_network_of_its_own`] in a network with an address other than loopback.
+/// Runs [`inside_a_network_of_its_own`] in a network namespace that has an address other than loopback.
 #[test]
-fn another_address_gets_nothing_but_401() {
+fn another_machine_without_a_token_gets_only_401() {
     const PREPARE: &str = "ip address add 192.0.2.1/32 dev lo && ip link set lo up";
     let unshare = |script: &str| {
         let mut command = Command::new("unshare");
@@ -129,7 +130,7 @@ fn another_address_gets_nothing_but_401() {
         command
     };
     if !unshare(PREPARE).status().is_ok_and(|status| status.success()) {
-        eprintln!("skipped: this system lets nobody make a network of its own (unshare --net)");
+        eprintln!("skipped: this user may not make a network namespace (unshare --net)");
         return;
     }
     let program = Framewire::command(&[]).unwrap().get_program().to_owned();
@@ -176,7 +177,7 @@ fn inside_a_network_of_its_own() {
         let reply = http.send(method, path, "", Vec::new()).unwrap();
         assert_eq!(reply.status, 401, "{method} {path}: {}", reply.text());
     }
-    let token = shown(&full);
+    let token = bearer(&full);
     let headers = [("authorization", token.as_str())];
     assert_eq!(http.exchange("GET", "/healthz", &headers, Vec::new()).unwrap().status, 200);
     let picture = folder.path().join("p.png");
@@ -187,7 +188,7 @@ fn inside_a_network_of_its_own() {
     the_connections_of_one_address_are_limited(&format!("{ELSEWHERE}:{port}"));
 }
 
-/// Connections above the limit of one address are rejected; another address can still connect.
+/// Checks that connections above the limit for one address are rejected, and that another address can still connect.
 fn the_connections_of_one_address_are_limited(address: &str) {
     let mut open: Vec<TcpStream> = (0..300).map(|_| TcpStream::connect(address).unwrap()).collect();
     let mut last = open.pop().unwrap();

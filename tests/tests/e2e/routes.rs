@@ -1,5 +1,5 @@
-//! All of mGBA-http's routes on the embedded core, on the script in a core without a window, and on a stock mGBA in a window:
-//! the same requests get the same answers.
+//! All of mGBA-http's routes, with an embedded core, with the script in a core without a window, and with a stock mGBA
+//! in a window. The same requests get the same answers.
 
 use std::fs;
 
@@ -8,17 +8,17 @@ use framewire_e2e::{demo, paths, until};
 use super::served::{PATIENCE, Served};
 
 #[test]
-fn on_the_embedded_core() {
+fn every_route_works_on_the_embedded_core() {
     every_route(&Served::embedded());
 }
 
 #[test]
-fn on_the_script_without_a_window() {
+fn every_route_works_on_the_script_without_a_window() {
     every_route(&Served::hosted());
 }
 
 #[test]
-fn on_a_stock_mgba_in_its_window() {
+fn every_route_works_on_a_stock_mgba_in_its_window() {
     every_route(&Served::stock());
 }
 
@@ -73,7 +73,7 @@ fn bus(served: &Served) {
 
 fn domains(served: &Served) {
     let names = served.text("/coreadapter/memory");
-    // mGBA shows the battery memory after it has detected its kind.
+    // mGBA lists the battery memory only after it has detected the kind of that memory.
     let mut names: Vec<&str> = names.split(',').filter(|name| *name != "sram").collect();
     names.sort_unstable();
     assert_eq!(names, ["bios", "cart0", "cart1", "cart2", "io", "iwram", "oam", "palette", "vram", "wram"]);
@@ -99,7 +99,7 @@ fn registers(served: &Served) {
     assert_eq!(served.post("/core/writeregister?regName=r12&value=-1"), "");
     assert_eq!(served.post("/core/writeregister?regName=r12&value=4294967295"), "");
     assert_eq!(served.post("/core/step"), "");
-    // The game may not survive this.
+    // A changed register may crash the game, so this resets it.
     assert_eq!(served.post("/coreadapter/reset"), "");
     served.ready();
 }
@@ -143,7 +143,7 @@ fn holds(served: &Served) {
     ] {
         let before = presses(key);
         assert_eq!(served.post(target), "");
-        until("the game saw it", PATIENCE, || Ok(presses(key) == before + 1)).unwrap();
+        until("the game counted the press", PATIENCE, || Ok(presses(key) == before + 1)).unwrap();
         until("the keys are released", PATIENCE, || Ok(served.text("/core/getkeys") == "0")).unwrap();
         assert_eq!(presses(key), before + 1, "{target}");
     }

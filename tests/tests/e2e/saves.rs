@@ -1,4 +1,5 @@
-//! Saves, states and snapshots on full disks and after kills: either the old file or the new one exists, complete.
+//! Saves, states and snapshots on full disks and after kills. Afterwards, the old file or the new file is there, and
+//! complete.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,21 +15,21 @@ use super::served::PATIENCE;
 /// The size of the demo game's battery save.
 const SAVE: usize = 0x8000;
 
-/// The number of rounds: a few by default, more by an environment variable.
+/// The number of rounds: the value of an environment variable, or else a small default.
 fn runs(variable: &str, usual: u32) -> u32 {
     std::env::var(variable).ok().and_then(|count| count.parse().ok()).unwrap_or(usual)
 }
 
-/// A small disk of this many KiB. `None`, with a message, if this user may not mount one, which is common for users other
-/// than root. `FRAMEWIRE_NO_MOUNT` says that root may not either, as in most containers.
+/// A small disk of this many KiB. Prints a message and returns `None` if this user may not mount one. For root, that
+/// fails the test, unless `FRAMEWIRE_NO_MOUNT` is set: in most containers, root may not mount disks either.
 fn small_disk(kib: u32) -> Option<SmallDisk> {
     let disk = SmallDisk::new(kib).unwrap();
     if disk.is_none() {
         assert!(
             !rustix::process::geteuid().is_root() || std::env::var_os("FRAMEWIRE_NO_MOUNT").is_some(),
-            "root may not mount a small disk here; set FRAMEWIRE_NO_MOUNT to leave this test out"
+            "root may not mount a small disk here; set FRAMEWIRE_NO_MOUNT to skip this test"
         );
-        eprintln!("not done: this user may not mount a small disk");
+        eprintln!("skipped: this user may not mount a small disk");
     }
     disk
 }
@@ -37,7 +38,7 @@ fn send(http: &Http, method: &str, target: &str, body: &Value) -> framewire_e2e:
     http.send(method, target, "application/json", body.to_string().into_bytes())
 }
 
-/// Performs one operation.
+/// Performs one operation. If it fails, the error is the server's response.
 fn operation(http: &Http, op: &Value) -> Result<(), String> {
     let reply = send(http, "POST", "/v1/batch", &json!({"ops": [op]})).map_err(|error| error.to_string())?;
     let outcome: Value = serde_json::from_slice(&reply.body).map_err(|_| reply.text())?;
@@ -65,6 +66,7 @@ fn whole_save(path: &Path) -> Option<u8> {
     Some(first)
 }
 
+/// The temporary files in a folder, which exist while a file is being replaced.
 fn unfinished(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten();
     let is_unfinished =
@@ -72,9 +74,11 @@ fn unfinished(folder: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.unwrap().path()).filter(is_unfinished).collect()
 }
 
-/// The paths of a game and its files, for the server and for this process.
+/// The folder of a game and its files.
 struct Place {
+    /// The path of the folder for the server.
     inside: PathBuf,
+    /// The path of the folder for this process.
     outside: PathBuf,
 }
 
@@ -88,7 +92,7 @@ impl Place {
         self.inside.join("state").display().to_string().into()
     }
 
-    /// Checks that each file is complete: saves by their bytes, states by loading them.
+    /// Checks that each file is complete: compares the bytes of saves, and loads states and snapshots.
     #[track_caller]
     fn check(&self, http: &Http) {
         whole_save(&self.outside.join("game.sav"));
@@ -116,11 +120,11 @@ impl Place {
         }
     }
 
-    /// Writes everything once. Failures are skipped.
+    /// Writes each kind of file once. Continues after failures, and returns them.
     fn write_all(&self, http: &Http, byte: u8) -> Vec<String> {
         let picture = self.inside.join("picture.png").display().to_string();
         let ops = [
-            // Every second time, the larger of two sizes.
+            // States alternate between two sizes.
             json!({"op": "save_state_slot", "slot": 1, "flags": if byte.is_multiple_of(2) { 31 } else { 0 }}),
             json!({"op": "save_state_file", "path": self.state_file(), "flags": if byte.is_multiple_of(2) { 0 } else { 31 }}),
             json!({"op": "screenshot_file", "path": picture}),
@@ -160,7 +164,7 @@ fn a_kill_while_saving_leaves_the_old_file_or_the_new_one() {
                     while !over.load(Ordering::Relaxed) {
                         byte = byte.wrapping_add(3);
                         place.write_all(&http, byte);
-                        // Sometimes long enough to write a save.
+                        // Sometimes this pauses for long enough that the server writes the battery save.
                         if byte.is_multiple_of(4) {
                             std::thread::sleep(Duration::from_millis(510));
                         }
@@ -181,7 +185,7 @@ fn a_kill_while_saving_leaves_the_old_file_or_the_new_one() {
             place.check(&Framewire::serve(&args).unwrap().http());
         }
     }
-    eprintln!("{count} kills, {killed_within} of them in the midst of writing a file: all files whole");
+    eprintln!("{count} kills, {killed_within} of them while writing a file: all files are complete");
 }
 
 #[test]
@@ -200,7 +204,7 @@ fn a_full_disk_leaves_the_old_file_or_the_new_one() {
         assert_eq!(place.write_all(&http, old), [""; 0]);
         until("the old save is on disk", PATIENCE, || Ok(whole_save(&save) == Some(old))).unwrap();
 
-        // Room for nothing, or for a part.
+        // Leaves space for nothing, or for a part of the files.
         disk.fill_up_to(fastrand::u64(0..100) * 4096 * u64::from(!run.is_multiple_of(3))).unwrap();
         refusals += place.write_all(&http, new).len();
         let change = json!({"name": "renamed", "note": "changed"});
@@ -211,7 +215,7 @@ fn a_full_disk_leaves_the_old_file_or_the_new_one() {
             (renamed, renamed)
         );
         let state = || -> Value { serde_json::from_slice(&http.get("/v1/emulator").unwrap().body).unwrap() };
-        until("the new save is written or cannot be", PATIENCE, || {
+        until("the new save is written, or a problem is reported", PATIENCE, || {
             Ok(whole_save(&save) == Some(new) || !state()["save_problem"].is_null())
         })
         .unwrap();
@@ -238,14 +242,14 @@ fn a_full_disk_leaves_the_old_file_or_the_new_one() {
             let back = json!({"name": "kept"});
             assert_eq!(send(&server.http(), "PATCH", "/v1/snapshots/renamed", &back).unwrap().status, 200);
         }
-        // Until then, states contain the save.
+        // Until the game is reset, states contain the save.
         server.http().post("/coreadapter/reset").unwrap();
     }
-    eprintln!("{count} full disks, {kept} saves kept back, {refusals} files refused: all files whole");
+    eprintln!("{count} full disks, {kept} saves delayed, {refusals} requests failed: all files complete");
 }
 
 #[test]
-fn a_game_starts_on_a_full_disk() {
+fn a_game_starts_on_a_full_disk_and_its_save_is_written_later() {
     let Some(disk) = small_disk(64) else { return };
     fs::copy(paths::rom(), disk.outside("game.gba")).unwrap();
     disk.fill_up_to(0).unwrap();
@@ -262,7 +266,7 @@ fn a_game_starts_on_a_full_disk() {
     until("the save is on disk", PATIENCE, || Ok(save.exists() && whole_save(&save) == Some(7))).unwrap();
 }
 
-/// Why the save of the server's emulator is not written; empty if it is.
+/// The reason why the save of the server's emulator is not written; empty if it is written.
 fn save_problem(server: &Framewire) -> String {
     let state: Value = serde_json::from_slice(&server.http().get("/v1/emulator").unwrap().body).unwrap();
     state["save_problem"].as_str().unwrap_or_default().to_owned()

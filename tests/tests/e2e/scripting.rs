@@ -1,11 +1,11 @@
-//! Lua code that clients run in a window.
+//! Clients run Lua code in a window.
 
 use framewire_e2e::{Framewire, Http, Reply, StockMgba, StockOptions, paths, ports, until};
 use serde_json::{Value, json};
 
 use super::served::{PATIENCE, demo_copy};
 
-/// A window whose script has these settings, and a server with these arguments.
+/// A window and a server that is attached to it.
 struct Window {
     http: Http,
     _server: Framewire,
@@ -14,6 +14,7 @@ struct Window {
 }
 
 impl Window {
+    /// Opens a window whose script has these settings, and starts a server with these arguments.
     fn open(settings: &str, arguments: &[&str]) -> Window {
         let folder = tempfile::tempdir().unwrap();
         let rom = demo_copy(&folder);

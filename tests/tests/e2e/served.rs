@@ -1,4 +1,4 @@
-//! `framewire serve` over each kind of emulator.
+//! Starts `framewire serve` with each kind of emulator.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,22 +7,23 @@ use std::time::Duration;
 use framewire_e2e::{Framewire, Http, Reply, StockMgba, StockOptions, paths, ports, until};
 use tempfile::TempDir;
 
-/// How long a test waits for anything.
+/// The longest time that a test waits for a condition.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A server and its emulator. Both end when this is dropped.
 pub struct Served {
     pub server: Framewire,
     pub http: Http,
-    /// The stock mGBA that it serves, if any.
+    /// The stock mGBA to which the server is attached, if any.
     pub mgba: Option<StockMgba>,
-    /// The other Framewire process that runs the script without a window, if it serves one.
+    /// The other Framewire process to which the server is attached, if any. It runs the script in a core without a
+    /// window.
     pub host: Option<Framewire>,
     pub folder: TempDir,
 }
 
 impl Served {
-    /// An embedded core.
+    /// A server with an embedded core.
     pub fn embedded() -> Served {
         let folder = tempfile::tempdir().unwrap();
         let rom = demo_copy(&folder);
@@ -30,7 +31,7 @@ impl Served {
         Served { http: server.http(), server, mgba: None, host: None, folder }
     }
 
-    /// An embedded core with this game and more settings.
+    /// A server with an embedded core, this game and more settings.
     pub fn game_of(rom: &[u8], name: &str, settings: &[&str]) -> Served {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
@@ -39,7 +40,7 @@ impl Served {
         Served { http: server.http(), server, mgba: None, host: None, folder }
     }
 
-    /// A stock mGBA in a window, with our script loaded.
+    /// A server that is attached to Framewire's script in a stock mGBA.
     pub fn stock() -> Served {
         let folder = tempfile::tempdir().unwrap();
         let rom = demo_copy(&folder);
@@ -48,7 +49,7 @@ impl Served {
         Served::attached(folder, Some(mgba), None, port)
     }
 
-    /// The same, and its frames run as fast as mGBA can.
+    /// Like [`Served::stock`], but frames run as fast as mGBA can run them.
     pub fn unlimited_stock() -> Served {
         let folder = tempfile::tempdir().unwrap();
         let rom = demo_copy(&folder);
@@ -57,7 +58,7 @@ impl Served {
         Served::attached(folder, Some(StockMgba::start(&options).unwrap()), None, port)
     }
 
-    /// Our script in a core without a window.
+    /// A server that is attached to Framewire's script in a core without a window.
     pub fn hosted() -> Served {
         let folder = tempfile::tempdir().unwrap();
         let rom = demo_copy(&folder);
@@ -79,7 +80,7 @@ impl Served {
             .unwrap();
     }
 
-    /// The path of a file in the ROM's folder, as a query value.
+    /// The path of a file in the ROM's folder, encoded for a query.
     pub fn file(&self, name: &str) -> String {
         self.folder.path().join(name).to_str().unwrap().replace(' ', "%20").replace('+', "%2B")
     }
@@ -88,7 +89,7 @@ impl Served {
         self.http.get(target).unwrap()
     }
 
-    /// The text of a GET that succeeds.
+    /// The response's text of a GET request that must succeed.
     #[track_caller]
     pub fn text(&self, target: &str) -> String {
         let reply = self.get(target);
@@ -101,7 +102,7 @@ impl Served {
         self.text(target).parse().unwrap()
     }
 
-    /// The text of a POST that succeeds.
+    /// The response's text of a POST request that must succeed.
     #[track_caller]
     pub fn post(&self, target: &str) -> String {
         let reply = self.http.post(target).unwrap();
@@ -123,7 +124,7 @@ impl Served {
     }
 }
 
-/// Starts the program with a script in its core that listens on a port, and more arguments.
+/// Starts the program with more arguments and with a script in its core. The script listens on this port.
 pub fn host(folder: &TempDir, port: u16, script: &Path, args: &[&str]) -> Framewire {
     let settings = folder.path().join("settings.lua");
     fs::write(&settings, format!("framewire = {{port = {port}}}")).unwrap();
@@ -131,7 +132,7 @@ pub fn host(folder: &TempDir, port: u16, script: &Path, args: &[&str]) -> Framew
     Framewire::serve(&[&scripts[..], args].concat()).unwrap()
 }
 
-/// A copy of the demo ROM in its own folder, for saves and states.
+/// A copy of the demo ROM in a folder where saves and states can be written.
 pub fn demo_copy(folder: &TempDir) -> PathBuf {
     let rom = folder.path().join("demo game+1.gba");
     fs::copy(paths::rom(), &rom).unwrap();

@@ -1,4 +1,4 @@
-//! Networks that fall silent, and idle connections.
+//! Networks that stop forwarding data without notice, and idle connections.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 use framewire_e2e::{Framewire, Proxy, paths, ports, sockets, until};
 use tempfile::TempDir;
 
-use super::comeback::{SERVICE, said_quietly};
+use super::comeback::{SERVICE, assert_no_warnings};
 use super::served::{PATIENCE, demo_copy, host};
 
-/// A silence is noticed within the heartbeat and its timeout: 1.25 s.
+/// The longest time until a silence is noticed. The heartbeat's interval and its timeout take 1.25 s together.
 const NOTICED: Duration = Duration::from_secs(2);
 
-/// A bridge, a network, and a script at its other end.
+/// A bridge, a network, and a script at the network's other end.
 struct Chain {
     bridge: Framewire,
     network: Proxy,
@@ -46,7 +46,7 @@ impl Chain {
 }
 
 #[test]
-fn a_silent_network_is_noticed_and_replaced() {
+fn a_silent_network_is_noticed_and_the_bridge_reconnects() {
     let chain = Chain::start();
     let before = chain.sockets_of_script();
     for _ in 0..3 {
@@ -67,9 +67,9 @@ fn a_silent_network_is_noticed_and_replaced() {
         assert!(begun.elapsed() < SERVICE, "{:?}", begun.elapsed());
         assert!(chain.network.connections() > made);
     }
-    // The script closes connections that lead nowhere.
+    // The script closes connections on which nothing arrives any more.
     until("no socket is left over", PATIENCE, || Ok(chain.sockets_of_script() <= before)).unwrap();
-    said_quietly(&chain.bridge.log());
+    assert_no_warnings(&chain.bridge.log());
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn an_idle_connection_costs_little_and_answers_immediately() {
     let after = chain.network.bytes();
     for (before, after) in [(before.0, after.0), (before.1, after.1)] {
         let each_second = (after - before) / IDLE.as_secs();
-        assert!((9..200).contains(&each_second), "{each_second} bytes a second of heartbeat");
+        assert!((9..200).contains(&each_second), "{each_second} bytes per second for the heartbeat");
     }
     let begun = Instant::now();
     assert_eq!(chain.frame(), 200);

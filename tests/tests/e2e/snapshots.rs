@@ -1,4 +1,4 @@
-//! Snapshots can be saved and loaded in each kind of emulator.
+//! Snapshots and memory searches with each kind of emulator.
 
 use framewire_e2e::{demo, until};
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ fn write(served: &Served, value: u32) {
     served.post(&format!("/core/write32?address={}&value={value}", demo::field("scratch")));
 }
 
-fn goes_out_and_in_again(served: &Served) {
+fn snapshots_are_saved_and_loaded(served: &Served) {
     until("the game runs", PATIENCE, || Ok(served.game(demo::field("frame")) > 5)).unwrap();
     write(served, 0x0102_0304);
     let kept = ask(served, "POST", "/v1/snapshots", &json!({"name": "kept"}), 201);
@@ -41,7 +41,7 @@ fn goes_out_and_in_again(served: &Served) {
     assert_eq!(scratch(served), 0x0102_0304);
 }
 
-fn finds_a_number(served: &Served) {
+fn a_search_finds_a_number(served: &Served) {
     write(served, 123_456);
     let search = ask(served, "POST", "/v1/search", &json!({"type": "u32"}), 201);
     let target = format!("/v1/search/{}", search["id"]);
@@ -55,15 +55,15 @@ fn finds_a_number(served: &Served) {
 }
 
 #[test]
-fn in_an_embedded_core() {
+fn snapshots_and_searches_work_in_an_embedded_core() {
     let served = Served::embedded();
-    goes_out_and_in_again(&served);
-    finds_a_number(&served);
+    snapshots_are_saved_and_loaded(&served);
+    a_search_finds_a_number(&served);
 }
 
 #[test]
-fn in_a_stock_window() {
+fn snapshots_and_searches_work_in_a_stock_window() {
     let served = Served::stock();
-    goes_out_and_in_again(&served);
-    finds_a_number(&served);
+    snapshots_are_saved_and_loaded(&served);
+    a_search_finds_a_number(&served);
 }

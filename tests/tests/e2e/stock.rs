@@ -1,4 +1,4 @@
-//! Tests of the harness: a stock mGBA starts, is controlled, and ends without leftovers.
+//! Tests of the test helpers: a stock mGBA starts, is controlled, and leaves nothing when it ends.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use framewire_e2e::{Error, Key, Signal, StockMgba, StockOptions, TextClient, demo, paths, ports, until};
 
-/// The limit for an answer that comes with the next frame.
+/// The time limit for an answer that should come in the next frame.
 const SOON: Duration = Duration::from_secs(5);
 
-/// A script that echoes once a frame, as mGBA's own examples do.
+/// A script that echoes data once per frame, like mGBA's own examples.
 const ECHO: &str = r#"
 local server = assert(socket.bind("127.0.0.1", framewire.port))
 assert(server:listen(16))
@@ -43,7 +43,7 @@ fn start_echo() -> StockMgba {
 }
 
 fn runs(pid: u32) -> bool {
-    // A zombie does nothing any more; its parent has not collected it yet.
+    // A zombie (state Z) has ended, but its parent has not collected it yet.
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(')').next().is_some_and(|rest| !rest.trim().is_empty() && !rest.trim().starts_with('Z'))
 }
@@ -70,7 +70,7 @@ fn a_script_answers_only_while_the_game_runs() {
 }
 
 #[test]
-fn two_windows_run_side_by_side_and_leave_nothing() {
+fn two_windows_run_at_the_same_time_and_leave_nothing() {
     let (one, two) = (start_echo(), start_echo());
     let pids = [one.pid(), two.pid()];
     let folders = [one.dir().to_path_buf(), two.dir().to_path_buf()];
@@ -84,7 +84,7 @@ fn two_windows_run_side_by_side_and_leave_nothing() {
 }
 
 #[test]
-fn the_window_closes_politely_and_ends_the_program() {
+fn closing_the_window_ends_the_program() {
     let mut mgba = start_echo();
     mgba.close_window().unwrap();
     assert_eq!(mgba.wait_exit(SOON).unwrap().code(), Some(0));
@@ -100,7 +100,7 @@ fn a_signal_ends_the_program_and_the_next_call_reports_it() {
 }
 
 #[test]
-fn lua_reaches_the_game_and_its_errors_come_back() {
+fn lua_code_reaches_the_game_and_its_errors_are_returned() {
     let mut mgba = StockMgba::start(&StockOptions::new(&paths::rom())).unwrap();
     assert_eq!(mgba.lua("return 1 + 1, 'two'").unwrap(), "2\ttwo");
     assert_eq!(mgba.lua("return emu:getGameTitle()").unwrap(), "FRAMEWIRE");
@@ -139,7 +139,8 @@ fn games_are_closed_and_opened_in_the_window() {
 #[test]
 fn a_key_of_the_keyboard_reaches_the_game() {
     let mut mgba = StockMgba::start(&StockOptions::new(&paths::rom())).unwrap();
-    // The demo game's field `held`; bit 0 is A. The console's prompt would take the keyboard focus from the game.
+    // This waits for bit 0, the key A, in the demo game's field `held`. It cannot ask at the prompt repeatedly, because
+    // the prompt would take the keyboard focus from the game.
     let watch = format!(
         r#"callbacks:add("frame", function()
         if emu:read16({}) & 1 == 1 then io.open("seen", "w"):close() end

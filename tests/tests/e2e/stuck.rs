@@ -1,4 +1,4 @@
-//! A script in an embedded core that does not end.
+//! A script in an embedded core loops forever.
 
 use std::fs;
 use std::time::{Duration, Instant};

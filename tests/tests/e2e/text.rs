@@ -1,4 +1,5 @@
-//! Plain socket clients of the script in a stock mGBA, like those that mGBA-http's users have written.
+//! Clients that use the text protocol on a plain socket, with the script in a stock mGBA, like those of mGBA-http's
+//! users.
 
 use std::net::TcpStream;
 use std::sync::Barrier;
@@ -19,7 +20,7 @@ fn clients_of_a_stock_mgba() {
     messages_sent_together(&mgba);
     a_large_state_and_a_message_after_it(&mgba);
     errors_are_always_replies(&mgba);
-    values_come_back_as_they_were(&mgba);
+    values_are_read_as_they_were_written(&mgba);
     a_hundred_clients_within_100_ms(&mgba);
 }
 
@@ -29,7 +30,8 @@ fn a_message_split_in_any_way(mgba: &StockMgba) {
     for cut in 1..message.len() {
         let mut client = TextClient::connect(mgba.address(), PATIENCE).unwrap();
         client.send(&message[..cut]).unwrap();
-        // When this is answered, the script has read the first part, or it reads it in the next turn.
+        // After this reply, the script has read the first part, or reads it the next time that it serves its
+        // connections.
         for _ in 0..2 {
             assert_eq!(other.ask("core.platform").unwrap(), "0");
         }
@@ -88,7 +90,7 @@ fn errors_are_always_replies(mgba: &StockMgba) {
     assert_eq!(client.ask("core.platform").unwrap(), "0");
 }
 
-fn values_come_back_as_they_were(mgba: &StockMgba) {
+fn values_are_read_as_they_were_written(mgba: &StockMgba) {
     let scratch = demo::field("scratch");
     let mut client = TextClient::connect(mgba.address(), PATIENCE).unwrap();
     assert_eq!(client.ask(&format!("core.write32,{scratch:#x},4294967295")).unwrap(), "<|SUCCESS|>");
@@ -103,11 +105,11 @@ fn values_come_back_as_they_were(mgba: &StockMgba) {
     assert!(file.exists());
 }
 
-/// Several attempts: another load on this machine may spoil one.
+/// There are several attempts, because other programs on this machine may slow one down.
 fn a_hundred_clients_within_100_ms(mgba: &StockMgba) {
     let mut worst = Vec::new();
     for _ in 0..3 {
-        // Leftovers of clients that close immediately do not hinder the next one.
+        // These clients disconnect immediately. They must not delay the next clients.
         let gone: Vec<TcpStream> = (0..100).map(|_| TcpStream::connect(mgba.address()).unwrap()).collect();
         drop(gone);
         let barrier = Barrier::new(100);
@@ -123,7 +125,7 @@ fn a_hundred_clients_within_100_ms(mgba: &StockMgba) {
     panic!("the slowest of 100 clients took {worst:?}");
 }
 
-/// The time from connecting to the reply.
+/// Connects when all clients are ready. Returns the time until the reply.
 fn a_clients_time(mgba: &StockMgba, barrier: &Barrier) -> Duration {
     barrier.wait();
     let begun = Instant::now();

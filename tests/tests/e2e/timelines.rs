@@ -1,5 +1,5 @@
-//! Keys arrive on exactly their frames, whatever the network does. The demo game proves it: it counts presses and logs the
-//! keys of each frame.
+//! Keys are pressed in exactly their frames, even if the network is slow or fails. The demo game shows this: it counts
+//! presses and logs the keys of each frame.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -13,13 +13,14 @@ use serde_json::{Value as Json, json};
 
 use super::served::{PATIENCE, Served, demo_copy, host};
 
+/// The number of taps in a test.
 const TAPS: usize = 1000;
 /// The delay that the network adds to each message.
 const DELAY: Duration = Duration::from_millis(50);
 /// The keys that are tapped.
 const KEYS: [u16; 5] = [1, 2, 16, 32, 512];
 
-/// Taps as the demo game should see them.
+/// A timeline of taps.
 struct Taps {
     steps: Vec<KeyStep>,
     /// The keys held in each frame, starting with the first.
@@ -27,8 +28,8 @@ struct Taps {
 }
 
 impl Taps {
-    /// Taps of random keys for one to three frames at random distances, each released before the next tap of the same key: all
-    /// within the frames that the game logs.
+    /// Makes taps at random times, each for one to three frames. A key is released before its next tap. All taps fit
+    /// into the 2,048 frames of the game's log.
     fn random(seed: u64) -> Taps {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut frames = vec![0; 2000];
@@ -52,8 +53,8 @@ impl Taps {
         timeline::encode(&self.steps)
     }
 
-    /// Checks the demo game's memory: `log` and `presses` after the last tap, `before` before the first one, which is in the
-    /// frame after `frame`.
+    /// Checks the demo game's memory. `before` has its counts of presses before the first tap, and `presses` after the
+    /// last one. `log` has its log of keys after the last tap. The timeline begins in the frame after `frame`.
     #[track_caller]
     fn check(&self, frame: u32, before: &[u8], log: &[u8], presses: &[u8]) {
         for (offset, held) in self.frames.iter().enumerate() {
@@ -113,7 +114,7 @@ fn a_thousand_taps_arrive_on_their_frames_in_a_window() {
     assert!(results.next().unwrap().is_ok());
     let Some(Ok(Value::Int(id))) = results.next() else { panic!("no timeline") };
 
-    // The keys from the watch, and as the game read them, each by frames since the watch began.
+    // For each frame since the watch began: the keys that the watch reported, and the keys that the game read.
     let (mut reported, mut seen) = (vec![0], vec![0]);
     'over: loop {
         let event = client.event().unwrap();
@@ -215,9 +216,10 @@ fn reset_and_tap(http: &Http) {
 }
 
 #[test]
-fn keys_right_after_a_reset_are_awaited_to_their_end_in_a_window() {
+fn a_tap_right_after_a_reset_is_awaited_to_its_end_in_a_window() {
     let served = Served::stock();
-    // So far that a frame counter from before the reset looks like the end.
+    // The game runs for so long that its frame number before the reset is higher than that of the timeline's last
+    // frame.
     until("two seconds of the game", PATIENCE, || {
         Ok(served.http.get("/core/currentframe")?.text().trim_matches('"').parse().unwrap_or(0) > 120)
     })
@@ -226,14 +228,14 @@ fn keys_right_after_a_reset_are_awaited_to_their_end_in_a_window() {
 }
 
 #[test]
-fn keys_right_after_a_reset_are_awaited_to_their_end_in_an_embedded_core() {
+fn a_tap_right_after_a_reset_is_awaited_to_its_end_in_an_embedded_core() {
     let rom = paths::rom();
     let server = Framewire::serve(&["--rom", rom.to_str().unwrap(), "--speed", "4"]).unwrap();
     reset_and_tap(&server.http());
 }
 
 #[test]
-fn the_end_of_a_timeline_is_known_after_a_reconnection_and_to_the_next_server() {
+fn the_end_of_a_timeline_is_reported_after_a_reconnection_and_by_the_next_server() {
     let folder = tempfile::tempdir().unwrap();
     let (rom, port) = (demo_copy(&folder), ports::free());
     let host = host(&folder, port, &paths::script(), &["--rom", rom.to_str().unwrap()]);

@@ -1,7 +1,7 @@
-//! The video stream at full rate: its processor time and its bandwidth.
+//! The video stream at its full rate: its processor time and its bandwidth.
 //!
-//! `FRAMEWIRE_VIDEO_SECONDS` sets its length, and `FRAMEWIRE_BIN` another build of the program. The processor time is checked
-//! in release builds only (`cargo test --release`).
+//! `FRAMEWIRE_VIDEO_SECONDS` sets how long the tests watch the stream. `FRAMEWIRE_BIN` can name another build of the
+//! program. The processor time is checked only in release builds (`cargo test --release`).
 
 use std::fs;
 use std::net::TcpStream;
@@ -17,20 +17,20 @@ use tungstenite::{Message, WebSocket};
 const FULL: f64 = 16_777_216.0 / 280_896.0;
 /// The number of concurrent viewers.
 const VIEWERS: usize = 3;
-/// The share of one processor core that they may use, with the emulation.
+/// The largest share of one processor core for all viewers and the emulation together.
 const PROCESSOR: f64 = 0.25;
-/// The bits per second that one viewer may use.
+/// The most bits per second for one viewer.
 const BITS: f64 = 4e6;
 /// The warm-up time of the viewers.
 const SETTLING: Duration = Duration::from_secs(1);
-/// The number of attempts: the machine may be busy with something else for a while.
+/// The number of attempts. There are several, because the machine may be busy with something else for a while.
 const ATTEMPTS: usize = 4;
-/// How long anything may take before it counts as hung.
+/// The longest wait for a message or a condition.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// The bytes around a picture on the wire: its frame header, and the ping after it.
+/// The number of bytes that are sent in addition to each picture: its WebSocket header, and the ping after it.
 const AROUND: usize = 4 + 2 + 8;
 
-/// Follows the ball, so that the game continues and everything moves.
+/// A Lua script that plays the demo game: it follows the ball, so that the game continues and everything moves.
 const PLAYER: &str = r#"
 callbacks:add("frame", function()
     local ball, paddle = emu:read16(0x02000038), emu:read16(0x02000040)
@@ -45,7 +45,7 @@ struct Viewer {
     decoder: Decoder,
 }
 
-/// What a viewer received.
+/// The pictures that a viewer received: how many, from how many frames, their bytes, and the time.
 struct Got {
     pictures: u32,
     frames: u32,
@@ -74,7 +74,7 @@ impl Viewer {
         }
     }
 
-    /// Watches for this long, after earlier messages have arrived.
+    /// Receives pictures for this time, after a warm-up in which older pictures arrive.
     fn look(&mut self, time: Duration) -> Got {
         let settled = Instant::now() + SETTLING;
         let mut first = self.picture().0.tick;
@@ -107,7 +107,7 @@ impl Got {
 fn processor(pid: u32) -> Duration {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
     let fields: Vec<&str> = stat.rsplit(')').next().expect("its name").split_whitespace().collect();
-    // User and system time, after the name and the state, in hundredths of a second.
+    // The fields for user and system time, counted from the end of the process's name, are in hundredths of a second.
     let ticks: u64 = fields[11..13].iter().map(|ticks| ticks.parse::<u64>().expect("a number")).sum();
     Duration::from_millis(ticks * 10)
 }
@@ -149,7 +149,7 @@ fn three_viewers_get_every_frame_at_low_cost() {
         if whole && (share < PROCESSOR || cfg!(debug_assertions)) {
             return;
         }
-        // A busy machine must not fail the build; a stream that skips every other picture must.
+        // In debug builds, a busy machine must not fail the test, but a stream that skips every other picture must.
         let fair = cfg!(debug_assertions) && all.iter().all(|got| got.pictures * 10 > got.frames * 7);
         assert!(attempt < ATTEMPTS || fair, "{report}");
     }
@@ -176,7 +176,7 @@ fn viewers_do_not_slow_a_stock_mgba() {
     let got = viewer.look(seconds());
     let frames = f64::from(got.frames) / got.time.as_secs_f64();
     eprintln!("{:.1} pictures/s of a window with {frames:.1} frames/s", got.rate());
-    // At least the guaranteed rate; how much more depends on the machine.
+    // The stream has at least the guaranteed rate. How much more it has depends on the machine.
     assert!(got.rate() > 7.0, "{} pictures/s", got.rate());
     assert!(got.bits() < BITS);
     assert!(cfg!(debug_assertions) || frames > FULL - 1.0, "{frames} frames/s");

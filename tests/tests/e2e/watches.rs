@@ -1,4 +1,4 @@
-//! Events of a stock mGBA in its window arrive as they happen.
+//! Clients receive the events of a stock mGBA in its window.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::served::{PATIENCE, Served, demo_copy, host};
 
-/// Server-sent events over HTTP/1.0, that is without chunked encoding.
+/// A client of server-sent events over HTTP/1.0, which has no chunked encoding.
 struct Events(BufReader<TcpStream>);
 
 impl Events {
@@ -22,7 +22,7 @@ impl Events {
         Events(BufReader::new(stream))
     }
 
-    /// The next event of this name.
+    /// Waits for the next event with this name, and returns its data.
     #[track_caller]
     fn wait_for(&mut self, name: &str) -> Value {
         let mut found = false;
@@ -42,7 +42,7 @@ impl Events {
 }
 
 #[test]
-fn every_frame_of_a_window_arrives_and_its_resets_and_pauses_too() {
+fn every_frame_reset_and_pause_of_a_window_is_reported() {
     let mut served = Served::stock();
     let game_frame = format!("u32[{:#x}]", demo::field("frame"));
     let target = format!("/v1/watch?watch={}", game_frame.replace('[', "%5B").replace(']', "%5D"));
@@ -70,7 +70,7 @@ fn every_frame_of_a_window_arrives_and_its_resets_and_pauses_too() {
 }
 
 #[test]
-fn a_rom_loaded_by_an_operation_is_another_game_for_a_watch() {
+fn a_watch_reports_whether_a_loaded_rom_is_another_game() {
     let folder = tempfile::tempdir().unwrap();
     let (rom, other) = (demo_copy(&folder), folder.path().join("other.gba"));
     let mut bytes = std::fs::read(&rom).unwrap();
