@@ -1,5 +1,6 @@
-//! Lists the files that the page consists of in a Rust table, in the build folder: the page, two scripts, one style
-//! sheet, and pictures. The scripts and the sheet have a hash in their names, so that browsers can keep them.
+//! Writes the files of the console page to the build folder, and a Rust table that lists them: the page, two
+//! scripts, `code.js`, one style sheet, and pictures. The names of the two scripts and of the style sheet contain
+//! a hash of their contents, so that browsers can cache them.
 
 #[path = "build/bundle.rs"]
 mod bundle;
@@ -15,9 +16,9 @@ use flate2::write::GzEncoder;
 
 use bundle::{Scripts, Sources};
 
-/// The module that the page begins with.
+/// The module that starts the page.
 const ENTRY: &str = "main.js";
-/// The module that `/docs` uses as well, under its own name.
+/// The module that the page `/docs` also uses. It is served under its own name.
 const LIBRARY: &str = "code.js";
 
 /// A file in the form in which it is served.
@@ -26,7 +27,7 @@ struct File {
     path: String,
     content_type: &'static str,
     bytes: Vec<u8>,
-    /// Whether another version has another name.
+    /// Whether the path contains a hash of the contents. Then a new version of the file has a new path.
     immutable: bool,
 }
 
@@ -109,7 +110,7 @@ fn files(sources: &Sources) -> Result<Vec<File>, String> {
     Ok(files)
 }
 
-/// The name of the style sheet that a line of the page links.
+/// The name of the style sheet, if this line of the page links one.
 fn linked_style(line: &str) -> Option<&str> {
     line.strip_prefix("<link rel=\"stylesheet\" href=\"/console/")?.strip_suffix("\">")
 }
@@ -134,7 +135,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().expect("memory can be written")
 }
 
-/// Writes `assets.rs`, and the bytes of each file next to it.
+/// Writes `assets.rs`, and next to it the bytes of each file.
 fn write_table(files: &[File], out: &Path) {
     let mut table = String::from("&[\n");
     for (number, File { path, content_type, bytes, immutable }) in files.iter().enumerate() {

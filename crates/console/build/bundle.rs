@@ -1,32 +1,32 @@
 //! Joins the modules of the page into two scripts, and its styles into one sheet.
 //!
-//! The first script has the module that the page begins with, and what it imports. The second has the modules that `import()`
-//! loads when they are first needed. The modules keep their code. Each becomes a function that returns what the module
-//! exports, and imports become constants. Only the forms of `import` and `export` that the page uses are known; anything else
-//! is an error of the build.
+//! The first script contains the module that starts the page, and the modules that it imports. The second script
+//! contains the modules that are loaded with `import()` when they are first needed. The code of a module does not
+//! change, but each module becomes a function that returns the module's exports, and its imports become constants.
+//! Only the forms of `import` and `export` that the page uses are supported; any other form fails the build.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// A file by its name, such as `dom.js` or `style/base.css`.
+/// The text of each file, by its name, such as `dom.js` or `style/base.css`.
 pub type Sources = BTreeMap<String, String>;
 
-/// How a module names another one that is loaded when it is first needed.
+/// The start of an expression that loads another module when it is first needed.
 const LATER: &str = "import(\"./";
 
 /// The scripts of the page.
 #[derive(Debug)]
 pub struct Scripts {
-    /// The modules that the page begins with.
+    /// The modules of the first script.
     first: String,
-    /// The script with the modules that are loaded later.
+    /// The second script, with the modules that are loaded when they are first needed.
     pub later: String,
-    /// The variables of modules in the first script that the later ones import.
+    /// The variables of those modules of the first script that modules of the second script import.
     shared: Vec<String>,
 }
 
 impl Scripts {
-    /// Joins `entry` and the modules that it needs.
+    /// Joins `entry` and all modules that it imports or loads.
     pub fn join(sources: &Sources, entry: &str) -> Result<Scripts, String> {
         let mut joined = Joined::new(sources);
         joined.add(entry)?;
@@ -51,7 +51,7 @@ impl Scripts {
         Ok(Scripts { first, later, shared })
     }
 
-    /// The script that the page begins with. It loads the other one from the URL `later`, relative to its own.
+    /// The first script. It loads the second one from the URL `later`, which is relative to its own URL.
     pub fn first(&self, later: &str) -> String {
         let shared = self.shared.join(", ");
         format!(
@@ -72,7 +72,7 @@ pub fn join_library(sources: &Sources, entry: &str) -> Result<String, String> {
     Ok(format!("{}export const {{ {exports} }} = {};\n", joined.text, variable(entry)))
 }
 
-/// Joins styles in this order.
+/// Joins the styles with these names, in this order.
 pub fn join_styles<'a>(
     sources: &Sources,
     names: impl IntoIterator<Item = &'a str>,
@@ -90,9 +90,9 @@ struct Joined<'a> {
     sources: &'a Sources,
     text: String,
     done: Vec<String>,
-    /// The modules whose imports are being added, to find a circle.
+    /// The modules whose imports are being added, to detect an import cycle.
     open: Vec<String>,
-    /// The modules that `import()` names.
+    /// The modules that the joined modules load with `import()`.
     later: Vec<String>,
 }
 
@@ -128,12 +128,12 @@ impl<'a> Joined<'a> {
     }
 }
 
-/// The variable with what a module exports.
+/// The name of the variable that holds the exports of a module.
 fn variable(name: &str) -> String {
     format!("module_{}", name.trim_end_matches(".js").replace(['/', '-', '.'], "_"))
 }
 
-/// An import: a name or a pattern for what the module exports, and the module.
+/// An import. `what` is a name or a destructuring pattern for the exports of the module `from`.
 #[derive(Debug, PartialEq, Eq)]
 struct Import {
     what: String,
@@ -144,7 +144,7 @@ struct Import {
 struct Module {
     imports: Vec<Import>,
     exports: Vec<String>,
-    /// The modules that its code loads by `import()`.
+    /// The modules that its code loads with `import()`.
     later: Vec<String>,
     body: String,
 }
@@ -208,9 +208,9 @@ fn declared(declaration: &str) -> Result<&str, String> {
     Ok(&rest[..end])
 }
 
-/// Leaves out comments that have their lines to themselves, empty lines, and the space at the beginning of lines.
+/// Removes comments that have their own lines, empty lines, and indentation.
 ///
-/// A text in backquotes must not have such lines. The page has none.
+/// This would break a template literal with several lines. The page has no such literals.
 fn without_comments(source: &str) -> String {
     let mut text = String::with_capacity(source.len());
     let mut lines = source.lines();
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_module_comes_after_those_that_it_imports() {
+    fn a_module_comes_after_the_modules_that_it_imports() {
         let files = sources(&[
             (
                 "main.js",
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn modules_that_are_loaded_later_are_in_a_script_of_their_own() {
+    fn modules_that_are_loaded_later_are_in_the_second_script() {
         let files = sources(&[
             ("main.js", "import { a } from \"./a.js\";\na(async () => await import(\"./tool.js\"));\n"),
             ("a.js", "export function a() {}\n"),
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_forms_and_circles_are_errors() {
+    fn unknown_forms_and_import_cycles_are_errors() {
         for (text, says) in [
             ("import x from \"./b.js\";\n", "this import is not known"),
             ("import \"./b.js\";\n", "this import is not known"),
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_are_left_out() {
+    fn comments_are_removed() {
         assert_eq!(
             without_comments("/* a\n b */\n  x(); // c\n\n// d\n /** e */ y();\n"),
             "x(); // c\ny();\n"

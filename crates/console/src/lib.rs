@@ -1,10 +1,10 @@
-//! The console page: a web page from which people watch and drive an emulator.
+//! The console page: a web page on which people watch and control an emulator.
 //!
-//! `web` holds its files: one HTML file, styles, and JavaScript modules without a framework. Types are in JSDoc comments;
-//! `tsc` checks them in `make lint`. The build script joins the modules into two scripts, and the styles into one sheet.
-//! The second script has the code of tools that the page loads when they are first opened. The build script also removes
-//! comments and compresses the files. It is written in Rust, so `cargo build` needs no other tools. This crate serves
-//! nothing itself; the HTTP front end does.
+//! `web` holds its files: one HTML file, styles, and JavaScript modules without a framework. Types are in JSDoc
+//! comments; `tsc` checks them in `make lint`. The build script joins the modules into two scripts, and the styles
+//! into one sheet. The second script has the code of tools that the page loads when they are first opened. The build
+//! script also removes comments and compresses the files. It is written in Rust, so `cargo build` needs no other
+//! tools. This crate only contains the files; the HTTP front end serves them.
 
 #[cfg(test)]
 #[path = "../build/bundle.rs"]
@@ -13,17 +13,17 @@ mod bundle;
 /// A file of the page, as browsers get it.
 #[derive(Debug)]
 pub struct Asset {
-    /// Its name, relative to the folder `/console/`; `index.html` is the page.
+    /// Its path, relative to the folder `/console/`; `index.html` is the page.
     pub path: &'static str,
     /// The value of the header `Content-Type`.
     pub content_type: &'static str,
     /// The value of the header `ETag`, with its quotes: a hash of the bytes.
     pub etag: &'static str,
-    /// Whether its name changes with its contents, so that browsers never need to ask for it again.
+    /// Whether its path contains a hash of its contents, so that browsers can cache it forever.
     pub immutable: bool,
     /// The contents.
     pub bytes: &'static [u8],
-    /// The same, compressed with gzip.
+    /// The contents, compressed with gzip.
     pub gzip: &'static [u8],
 }
 
@@ -35,7 +35,7 @@ pub fn page() -> &'static Asset {
     find("index.html").expect("the build script checks that it exists")
 }
 
-/// The file with this name.
+/// The file with this path.
 pub fn find(path: &str) -> Option<&'static Asset> {
     ASSETS.iter().find(|asset| asset.path == path)
 }
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_names_only_files_that_are_there() {
+    fn the_page_links_only_files_that_exist() {
         let page = text(page());
         let named: Vec<&str> =
             page.split("=\"/console/").skip(1).filter_map(|rest| rest.split('"').next()).collect();
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_fetched_from_elsewhere() {
+    fn nothing_is_fetched_from_other_servers() {
         for asset in ASSETS {
             for (at, _) in text(asset).match_indices("://") {
                 let start =

@@ -1,4 +1,4 @@
-/** The actions of the page. Each is one request, the same that "copy as curl" gives. */
+/** The actions of the page. Each action is one HTTP request, so users can also copy it as a command, such as curl's. */
 
 /**
  * @import { Action } from "./curl.js"
@@ -23,7 +23,7 @@ export const advance = (frames) => ({
 });
 
 /**
- * Goes back to a frame of a line of the history.
+ * Goes back to a frame of the history. A line is a sequence of frames in the history without a gap.
  * @type {(frame: number, line: number) => Action}
  */
 export const rewind = (frame, line) => ({
@@ -34,7 +34,7 @@ export const rewind = (frame, line) => ({
 });
 
 /**
- * Each frame waits for `advance`. Lockstep ends after `timeout` milliseconds without a request.
+ * Starts lockstep, in which each frame waits for `advance`. It ends after `timeout` milliseconds without a request.
  * @type {(timeout: number) => Action}
  */
 export const lockstep = (timeout) => ({
@@ -45,7 +45,7 @@ export const lockstep = (timeout) => ({
 });
 
 /**
- * A multiple of the console's speed, or as fast as possible.
+ * Sets the speed: a multiple of the console's speed, or as fast as possible.
  * @type {(times: number | "unlimited") => Action}
  */
 export const speed = (times) => ({
@@ -72,7 +72,7 @@ export const tap = (keys, frames) => ({
 });
 
 /**
- * A sequence of presses, such as `A:2 .:10 Up+B:30`.
+ * Plays a sequence of key presses, such as `A:2 .:10 Up+B:30`.
  * @type {(sequence: string) => Action}
  */
 export const play = (sequence) => ({
@@ -100,11 +100,11 @@ export const write = (domain, address, value, type) => ({
   json: { ops: [{ op: "write", address, type, value, ...(domain === "" ? {} : { domain }) }] },
 });
 
-/** The frozen values. */
+/** Path of the frozen values. */
 export const FREEZE = "/v1/freeze";
 
 /**
- * Keeps a number at an address.
+ * Freezes the value at an address: the emulator writes this number there now, and again after each frame.
  * @type {(address: string, value: number, type: string) => Action}
  */
 export const freeze = (address, value, type) => ({
@@ -166,7 +166,7 @@ const snapshot = (name, rest = "") => `${SNAPSHOTS}/${encodeURIComponent(name)}$
 export const snapshotPicture = (name) => snapshot(name, "/picture");
 
 /**
- * Without a name, the server uses the time.
+ * Saves a snapshot. If the name is empty, the server makes one from the time.
  * @type {(name: string) => Action}
  */
 export const saveSnapshot = (name) => ({
@@ -177,7 +177,7 @@ export const saveSnapshot = (name) => ({
 });
 
 /**
- * Saves a slot: a snapshot that takes the place of the one before.
+ * Saves a slot, which is a snapshot that replaces the older snapshot with the same name.
  * @type {(name: string) => Action}
  */
 export const saveSlot = (name) => ({
@@ -247,9 +247,9 @@ export const uploadRecording = (name, file) => ({
   file,
 });
 
-/** The current recording. */
+/** Path of the current recording. */
 export const RECORDING = "/v1/recording";
-/** The current replay. */
+/** Path of the current replay. */
 export const REPLAY = "/v1/replay";
 
 /**
@@ -265,7 +265,7 @@ const recording = (name, rest = "") => `${RECORDINGS}/${encodeURIComponent(name)
 export const recordingFile = (name) => `${name}.fwr`;
 
 /**
- * With `replace`, a recording of this name is replaced.
+ * Starts a recording. With `replace`, it replaces an older recording with this name.
  * @type {(name: string, replace: boolean) => Action}
  */
 export const startRecording = (name, replace) => ({

@@ -1,4 +1,4 @@
-/** The log of the page's actions, each with its command. */
+/** The log of the page's actions. Each entry can be copied as a command. */
 
 import { attempt } from "./app.js";
 import { ENDINGS, isLanguage, LANGUAGES, language } from "./code.js";

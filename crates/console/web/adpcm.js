@@ -1,8 +1,9 @@
 /** Decodes IMA ADPCM; docs/video.md, "Sound", describes the messages. */
 
+/** Bytes of the header of a message. */
 const HEADER = 8;
 
-/** The sizes of steps. Each is about 1.1 times the one before. */
+/** The step sizes. Each one is about 1.1 times the one before it. */
 const STEPS = new Int32Array([
   7, 8, 9, 10, 11, 12, 13, 14, 16, 17, 19, 21, 23, 25, 28, 31, 34, 37, 41, 45, 50, 55, 60, 66, 73, 80, 88, 97,
   107, 118, 130, 143, 157, 173, 190, 209, 230, 253, 279, 307, 337, 371, 408, 449, 494, 544, 598, 658, 724,
@@ -11,11 +12,11 @@ const STEPS = new Int32Array([
   20350, 22385, 24623, 27086, 29794, 32767,
 ]);
 
-/** How a code changes the index of the step, by its lower three bits. */
+/** How much a code changes the index into `STEPS`. The lower three bits of the code select an entry. */
 const CHANGES = [-1, -1, -1, -1, 2, 4, 6, 8];
 
 /**
- * The samples of a message, from -1 to 1: left and right.
+ * The samples of a message for the left and the right channel, from -1 to 1.
  * @param {ArrayBuffer} message
  * @returns {[Float32Array<ArrayBuffer>, Float32Array<ArrayBuffer>]}
  */

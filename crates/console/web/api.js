@@ -1,4 +1,4 @@
-/** The server's HTTP interface: the user's actions, and what the page reads. */
+/** A client of the server's HTTP interface: it sends the user's actions and reads data for the page. */
 
 import { code, language, program } from "./code.js";
 import { target } from "./curl.js";
@@ -33,7 +33,7 @@ export class ApiError extends Error {
   }
 }
 
-/** An action that was copied as a command instead of sent. */
+/** Thrown when an action was copied as a command instead of sent. */
 export class Copied extends Error {}
 
 /**
@@ -55,7 +55,7 @@ const TIMEOUT_MS = 20_000;
 export class Api {
   /** @readonly The selected emulator; `undefined` is the server's first one. */
   emulator = new Store(/** @type {string | undefined} */ (undefined));
-  /** @readonly Whether actions are copied as commands instead of sent. */
+  /** @readonly Whether the page copies actions as commands instead of sending them. */
   copying = new Store(false);
   /** @readonly The last actions, newest first. */
   log = new Store(/** @type {readonly LogEntry[]} */ ([]));
@@ -105,7 +105,7 @@ export class Api {
   }
 
   /**
-   * Reads something for the page itself. It is not logged.
+   * Reads something for the page itself. The log does not show this request.
    * @template T
    * @param {string} path
    * @param {Action["query"]} [query]
@@ -118,8 +118,8 @@ export class Api {
   }
 
   /**
-   * Like `read`, with a body. Use it for requests that change nothing, and for the many requests of one drag; these would
-   * fill the log.
+   * Like `read`, but with a body. Use it for requests that change nothing. Use it also for the many requests that the
+   * page sends while the user drags something, because they would fill the log.
    * @template T
    * @param {string} path
    * @param {unknown} json
@@ -142,7 +142,7 @@ export class Api {
   }
 
   /**
-   * A program that does all actions of the log that succeeded, in the chosen language.
+   * A program, in the chosen language, that performs all actions of the log that succeeded.
    * @returns {string}
    */
   program() {
@@ -162,7 +162,7 @@ export class Api {
   }
 
   /**
-   * The action, addressed to the selected emulator.
+   * The action with the selected emulator in its query.
    * @param {Action} action
    * @returns {Action}
    */
@@ -194,7 +194,7 @@ export class Api {
     return url.href;
   }
 
-  /** Finds out whether programs need a token. This browser may send one in a cookie, which scripts cannot see. */
+  /** Finds out whether programs need a token. It sends no cookies, because this browser's token may be in a cookie. */
   async probe() {
     const response = await fetch("/v1/emulators", { credentials: "omit" });
     this.#tokens = response.status === 401;
@@ -256,8 +256,8 @@ async function refusal(response) {
 }
 
 /**
- * Copies through the clipboard API if there is one, else through a text selection: pages from another machine over plain
- * HTTP have no clipboard API.
+ * Copies with the clipboard API, or with a text selection if there is no such API. Pages that come from another machine
+ * over plain HTTP have no clipboard API.
  * @param {string} text
  */
 export async function copyText(text) {

@@ -17,7 +17,7 @@ import { toast } from "./toast.js";
  * @property {Api} api
  * @property {Rpc} rpc
  * @property {Controller} controller
- * @property {StatusPoller} watch
+ * @property {StatusPoller} poller
  * @property {Store<Status>} status
  * @property {Marks} marks
  */
@@ -38,7 +38,7 @@ export async function attempt(work) {
 }
 
 /**
- * The message of an error, as a sentence.
+ * The message of an error, with a capital letter at the beginning.
  * @param {unknown} error
  * @returns {string}
  */

@@ -1,4 +1,4 @@
-/** The emulator's sound: the stream `/v1/audio`, for embedded cores. */
+/** Plays the emulator's sound from the stream `/v1/audio`, which only embedded cores have. */
 
 import { decode } from "./adpcm.js";
 import { volume } from "./look.js";
@@ -7,9 +7,9 @@ import { Store } from "./store.js";
 
 /** @import { Api } from "./api.js" */
 
-/** Seconds that sound is buffered before it plays, so that small network delays cannot be heard. */
+/** For how many seconds sound is buffered before it plays, so that small network delays cannot be heard. */
 const LEAD = 0.06;
-/** Sound that would be buffered for longer than this is dropped, in seconds. */
+/** Sound that would be buffered for more seconds than this is dropped. */
 const LONGEST_LEAD = 0.25;
 
 export class Sound {
@@ -22,7 +22,7 @@ export class Sound {
   /** @type {GainNode | undefined} */
   #gain;
   #rate = 32768;
-  /** When the scheduled sound ends. */
+  /** When the scheduled sound ends, on the clock of the audio context. */
   #end = 0;
 
   /** @param {Api} api */

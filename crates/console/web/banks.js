@@ -1,13 +1,13 @@
-/** Addresses of the Game Boy, whose bus shows one bank of some memories at a time. */
+/** Addresses in banked memory of the Game Boy. Its bus shows only one bank of such a memory at a time. */
 
 import { hex } from "./hexgrid.js";
 
 /**
  * Where a memory domain is on the bus.
  * @typedef {object} Window
- * @property {number} base Of its first bank.
- * @property {number} [size] Of a bank, if it has several.
- * @property {number} [others] Where its other banks are.
+ * @property {number} base The address of its first bank.
+ * @property {number} [size] The size of a bank, if the domain has several banks.
+ * @property {number} [others] The address of its other banks.
  */
 
 /** @type {Readonly<Record<string, Window>>} */
@@ -22,7 +22,7 @@ const WINDOWS = {
 };
 
 /**
- * A byte of a domain as people write it: `3:4000`, or `fe00` in memory without banks.
+ * The usual notation for the address of a byte in a domain: `03:4000`, or `fe00` in memory without banks.
  * @param {string} domain
  * @param {number} offset
  * @returns {string}

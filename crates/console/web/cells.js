@@ -1,4 +1,4 @@
-/** A picture that consists of cells, such as tiles. The pointer and the arrow keys choose one. */
+/** A picture that consists of cells, such as tiles. Users choose a cell with the pointer or the arrow keys. */
 
 import { el, fill } from "./dom.js";
 import { placeMark } from "./marks.js";
@@ -20,7 +20,7 @@ export class CellPicture {
   #sheet;
   #chosenMark = el("div", { class: "cell-mark", hidden: true });
   #boxes = el("div", { class: "boxes" });
-  /** Pixels of a cell. */
+  /** Width and height of a cell in pixels. */
   #size;
   /** @type {(cell: Cell | undefined) => void} */
   #picked;
@@ -32,7 +32,7 @@ export class CellPicture {
   /**
    * @param {string} label
    * @param {number} size Width and height of a cell in pixels.
-   * @param {(cell: Cell | undefined) => void} picked Called when the user goes to another cell.
+   * @param {(cell: Cell | undefined) => void} picked Called when the user points at or chooses another cell.
    */
   constructor(label, size, picked) {
     this.#size = size;
@@ -56,7 +56,7 @@ export class CellPicture {
   }
 
   /**
-   * The cell under the pointer, else the chosen one.
+   * The cell under the pointer, or the chosen cell if the pointer is not over the picture.
    * @returns {Cell | undefined}
    */
   get cell() {
@@ -66,7 +66,7 @@ export class CellPicture {
   /**
    * @param {Picture} picture
    * @param {number} zoom
-   * @param {readonly Box[]} [boxes] Marked parts.
+   * @param {readonly Box[]} [boxes] The parts of the picture to mark.
    */
   show(picture, zoom, boxes = []) {
     paint(this.canvas, picture);
@@ -153,7 +153,7 @@ export class CellPicture {
 }
 
 /**
- * Draws a picture on a canvas of its size.
+ * Draws a picture on a canvas, and gives the canvas the size of the picture.
  * @param {HTMLCanvasElement} canvas
  * @param {Picture} picture
  */

@@ -1,4 +1,4 @@
-/** The pictures of the last seconds, kept as the messages of the video stream, which are small. */
+/** Keeps the pictures of the last seconds, in the form of messages of the video stream, because these are small. */
 
 import { Decoder, isKeyPicture } from "./picture.js";
 
@@ -9,7 +9,7 @@ import { Decoder, isKeyPicture } from "./picture.js";
 
 /** How many frames of the console are kept. */
 const KEPT = 35 * 60;
-/** Frames from one whole picture to the next. */
+/** After how many frames a new segment begins, with a whole picture. */
 const SEGMENT = 5 * 60;
 
 /**
@@ -31,15 +31,15 @@ export class Clip {
   }
 
   /**
-   * Keeps a message that was decoded.
+   * Keeps a message that `decoder` has just decoded.
    * @param {ArrayBuffer} message
    * @param {Decoder} decoder
    */
   add(message, decoder) {
     const { tick } = decoder;
-    // The game has gone back in its history.
+    // The emulator has gone back in its history.
     if (tick < this.#last) this.clear();
-    // A paused game sends its picture once more.
+    // When the game is paused, the server sends the last picture again.
     const again = tick === this.#last;
     this.#last = tick;
     const segment = this.#segments.at(-1);
@@ -53,7 +53,7 @@ export class Clip {
   }
 
   /**
-   * The pictures of the last seconds that have the same size. Each is valid until the next one.
+   * The pictures of the last seconds that have the size of the newest one. Each is valid until the next one.
    * @param {number} seconds
    * @param {number} step The smallest distance between pictures, in frames of the console.
    * @returns {Generator<Frame>}

@@ -1,11 +1,11 @@
-/** Requests as short programs, in the languages that a user can choose. */
+/** Writes requests as short programs, in a language that the user chooses. */
 
 import { curl, target } from "./curl.js";
 import { setting } from "./settings.js";
 
 /** @import { Action } from "./curl.js" */
 
-/** The languages and their names for people. */
+/** The languages, with the names that users see. */
 export const LANGUAGES = /** @type {const} */ ({
   curl: "curl",
   python: "Python",
@@ -27,22 +27,22 @@ export function isLanguage(value) {
 export const language = setting("language", /** @type {Language} */ ("curl"), isLanguage);
 
 /**
- * The parts of a request, as texts.
+ * The parts of a request, as strings.
  * @typedef {object} Parts
  * @property {string} url
  * @property {string} method
  * @property {string | undefined} json The body.
  * @property {boolean} file Whether the body is the contents of a file.
  * @property {Record<string, string>} headers More header fields.
- * @property {boolean} token Whether it needs a token, from the environment.
- * @property {string | undefined} output The file for the answer.
+ * @property {boolean} token Whether the program sends a token, which it gets from the environment.
+ * @property {string | undefined} output The file in which the program saves the answer.
  */
 
 /** @type {Record<Exclude<Language, "curl">, (parts: Parts) => string>} */
 const WRITERS = { python, javascript, lua };
 
 /**
- * The code for an action. With `token`, it sends a token from the environment.
+ * The code for an action. With `token`, the code sends a token from the environment.
  * @param {Language} wanted
  * @param {Action} action
  * @param {string} origin
@@ -62,11 +62,11 @@ export function code(wanted, action, origin, token) {
   });
 }
 
-/** The endings of files with programs. */
+/** The file name endings of programs. */
 export const ENDINGS = /** @type {const} */ ({ curl: "sh", python: "py", javascript: "mjs", lua: "lua" });
 
 /**
- * A program that does actions one after another. Each has its title as a comment.
+ * A program that performs actions one after another. The title of each action is in a comment.
  * @param {Language} wanted
  * @param {readonly Action[]} actions
  * @param {string} origin
@@ -92,7 +92,7 @@ export function program(wanted, actions, origin, token) {
 const COMMENTS = { curl: "#", python: "#", javascript: "//", lua: "--" };
 
 /**
- * Keeps the names of one action from the next.
+ * Puts the code of an action into a block, if the language needs that to declare the same variable for each action.
  * @type {Record<Language, (code: string) => string>}
  */
 const BLOCKS = {
@@ -111,7 +111,7 @@ function indented(code) {
 }
 
 /**
- * Python's standard library is enough.
+ * For Python, with only its standard library.
  * @param {Parts} parts
  * @returns {string}
  */
@@ -120,7 +120,7 @@ function python({ url, method, json, file, headers: more, token, output }) {
   if (json !== undefined) headers.push('"Content-Type": "application/json"');
   if (token) headers.push('"Authorization": "Bearer " + os.environ["FRAMEWIRE_TOKEN"]');
   const words = [JSON.stringify(url), `method=${JSON.stringify(method)}`];
-  // A text of JSON in double quotes is a text of Python as well.
+  // A JSON string is also a valid Python string literal.
   if (json !== undefined) words.push(`data=${JSON.stringify(json)}.encode()`);
   else if (file) words.push('data=open("FILE", "rb").read()');
   if (headers.length > 0) words.push(`headers={${headers.join(", ")}}`);

@@ -1,4 +1,4 @@
-/** Commands by key and by name: hotkeys, the list of them (`?`), and the command palette (Ctrl K). */
+/** Commands that users run with a hotkey or by name. `?` lists the hotkeys; Ctrl+K opens the command palette. */
 
 import * as actions from "./actions.js";
 import { attempt } from "./app.js";
@@ -16,11 +16,14 @@ import { FILTERS, filter, VOLUMES, volume } from "./look.js";
  * @property {() => unknown} [release] Called when the key is released.
  */
 
+/** The command that opens the command palette. */
+export const SEARCH_COMMANDS = "Search commands";
+
 /** Slots for quick saves: snapshots with these names. */
 const SLOTS = [1, 2, 3, 4];
 
 /**
- * Connects the keys, and returns the commands.
+ * Listens for the hotkeys, and returns the commands.
  * @param {App} app
  * @returns {readonly Command[]}
  */
@@ -37,7 +40,7 @@ export function commands(app) {
   /** @type {Command[]} */
   const all = [
     ...fixed,
-    { title: "Search commands", keys: "Ctrl K", run: palette },
+    { title: SEARCH_COMMANDS, keys: "Ctrl K", run: palette },
     { title: "Show the keys", keys: "?", run: help },
   ];
   /** @type {Map<string, Command>} */
@@ -71,7 +74,7 @@ export function commands(app) {
 }
 
 /**
- * Whether a key is for a command, and not for the game, a field or a button.
+ * Whether a key may run a command. It may not if it belongs to the game, to a field or to a button.
  * @param {KeyboardEvent} event
  * @returns {boolean}
  */
@@ -90,14 +93,14 @@ function mayTake(event) {
  * @returns {Command[]}
  */
 function emulation(app) {
-  const { api, watch, status } = app;
+  const { api, poller, status } = app;
   /** @param {Parameters<typeof api.act>[0]} action */
   const act = (action) =>
     attempt(async () => {
       await api.act(action);
-      await watch.refresh();
+      await poller.refresh();
     });
-  const held = () => status.value.phase === "paused" || status.value.phase === "lockstep";
+  const isPaused = () => status.value.phase === "paused" || status.value.phase === "lockstep";
   /** @type {number | "unlimited" | undefined} */
   let before;
   return [
@@ -105,7 +108,7 @@ function emulation(app) {
       title: "Pause or resume",
       keys: "Space",
       code: "Space",
-      run: () => act(held() ? actions.resume() : actions.pause()),
+      run: () => act(isPaused() ? actions.resume() : actions.pause()),
     },
     { title: "Step one frame", keys: ".", code: "Period", run: () => act(actions.advance(1)) },
     {
@@ -164,7 +167,7 @@ function looks() {
 }
 
 /**
- * Presses a button of the page by its name.
+ * Clicks the button of the page whose label begins with `name`.
  * @param {string} name
  */
 function press(name) {
@@ -179,7 +182,7 @@ function labelOf(element) {
 }
 
 /**
- * The tools and the buttons that are on the page.
+ * Commands for the tools and the buttons that the page shows now.
  * @returns {Command[]}
  */
 function onThePage() {
@@ -192,6 +195,8 @@ function onThePage() {
     title: labelOf(tab),
   }));
   return [...tabs, ...buttons].flatMap(({ tab, title }) =>
-    tab instanceof HTMLElement && !tab.hidden && title !== "" ? [{ title, run: () => tab.click() }] : [],
+    tab instanceof HTMLElement && !tab.hidden && title !== "" && title !== "Commands"
+      ? [{ title, run: () => tab.click() }]
+      : [],
   );
 }

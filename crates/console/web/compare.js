@@ -10,10 +10,11 @@ import { placeRow } from "./places.js";
  * @import { FoundPlace, PlaceUse } from "./places.js"
  */
 
-/** Ranges that are listed at most. */
+/** How many ranges are listed at most. */
 const MOST = 50;
-/** Bytes of a range that are listed. */
+/** How many bytes of a range are shown. */
 const BYTES = 8;
+/** The option for the running game. */
 const NOW = "";
 
 /** @typedef {FoundPlace & { length: number, old: string, new: string }} Range */
@@ -25,7 +26,7 @@ export class Comparison {
   #use;
   #from = el("select", {});
   #to = el("select", {});
-  #told = el("p", { class: "note", role: "status" });
+  #summary = el("p", { class: "note", role: "status" });
   #list = el("ul", { class: "found", "aria-label": "Differences" });
 
   /**
@@ -44,7 +45,7 @@ export class Comparison {
         field("with", this.#to),
         el("button", { type: "submit" }, "Compare"),
       ),
-      this.#told,
+      this.#summary,
       this.#list,
     );
   }
@@ -72,7 +73,7 @@ export class Comparison {
       });
       const differ = bytes === 1 ? "1 byte differs" : `${bytes.toLocaleString("en")} bytes differ`;
       const rest = total > ranges.length ? ` The first ${ranges.length} of ${total} places:` : "";
-      setText(this.#told, `${differ}.${rest}`);
+      setText(this.#summary, `${differ}.${rest}`);
       fill(this.#list, ...ranges.map((range) => placeRow(range, change(range), this.#use)));
     });
   }

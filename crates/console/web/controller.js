@@ -1,4 +1,4 @@
-/** The keys that the user holds on any input device, and how they get to the emulator. */
+/** Combines the keys that the user holds on all input devices, and sends the changes to the emulator. */
 
 import { keysOf, maskOf } from "./keys.js";
 import { Store } from "./store.js";
@@ -9,8 +9,8 @@ import { Store } from "./store.js";
  */
 
 /**
- * The emulator itself ends presses shorter than this, after a frame. The game reads its keys once a frame, and a tap may
- * be shorter than that; the network may also deliver a press and its release closer together.
+ * If a press is shorter than this, the page asks the emulator to release the key after one more frame. The game reads
+ * its keys only once per frame, and a tap may be shorter than a frame. The network may also make a press shorter.
  */
 const SHORT_PRESS_MS = 100;
 
@@ -19,11 +19,11 @@ const SHORT_PRESS_MS = 100;
  * @typedef {object} KeySink
  * @property {(mask: number) => void} press
  * @property {(mask: number) => void} release
- * @property {(mask: number) => void} releaseSoon Releases the keys after the game has seen them.
+ * @property {(mask: number) => void} releaseSoon Releases the keys after one frame, in which the game can read them.
  */
 
 export class Controller {
-  /** @readonly Mask of the keys that are held, all sources together. */
+  /** @readonly Mask of the keys that at least one source holds. */
   held = new Store(0);
   /** @type {Map<string, number>} */
   #sources = new Map();
@@ -32,7 +32,7 @@ export class Controller {
   /** Mask of the keys that the emulator holds, as far as this page knows. */
   #sent = 0;
   /**
-   * When each key was pressed, by bit.
+   * When each key was pressed. The index is the number of the key's bit.
    * @type {number[]}
    */
   #since = [];
@@ -79,7 +79,7 @@ export class Controller {
     this.#send();
   }
 
-  /** Sends the state of the keys again after a lost connection: the last changes may not have arrived. */
+  /** Sends the state of the keys again after a lost connection, because the last changes may not have arrived. */
   repeat() {
     const sent = this.#sent;
     this.#sent = 0;

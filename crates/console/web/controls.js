@@ -44,7 +44,8 @@ export function button(look, act) {
 }
 
 /**
- * Disables a control and shows the reason as its tooltip; enables it without a reason. It stays in the focus order.
+ * Disables a control and shows the reason as its tooltip. Without a reason, enables the control. A disabled control can
+ * still get the focus.
  * @param {HTMLElement} control
  * @param {string | undefined} reason
  */
@@ -76,7 +77,7 @@ export function field(label, input, hidden = false) {
 }
 
 /**
- * Sets the options of a list and keeps the selection. Nothing changes if the options are the same.
+ * Sets the options of a select element and keeps the selection. Does nothing if the options are the same as before.
  * @param {HTMLSelectElement} select
  * @param {readonly { value: string; label: string }[]} options
  */
@@ -89,7 +90,7 @@ export function setOptions(select, options) {
 }
 
 /**
- * A form of one line. Enter and its submit button call `submit`.
+ * A form with its fields in one line. Enter and the submit button call `submit`.
  * @param {() => unknown} submit
  * @param {...Child} children
  * @returns {HTMLFormElement}
@@ -104,8 +105,8 @@ export function lineForm(submit, ...children) {
 }
 
 /**
- * Gives the focus to the picture after a click by a pointer on a button in `root`. Otherwise the next Enter, meant as Start,
- * would press the button again.
+ * Moves the focus to the picture after a click with the pointer on a button in `root`. Otherwise Enter, which is the
+ * game's Start key, would press that button again.
  * @param {HTMLElement} root
  * @param {HTMLElement} picture
  */
@@ -117,7 +118,7 @@ export function playAfterClicks(root, picture) {
 }
 
 /**
- * The text of an empty panel.
+ * The text that an empty panel shows.
  * @param {string} text
  * @returns {HTMLElement}
  */

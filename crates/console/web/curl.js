@@ -1,18 +1,18 @@
-/** Requests as commands for a terminal. */
+/** Writes requests as commands for a terminal. */
 
 /** @typedef {"GET" | "POST" | "PUT" | "DELETE" | "PATCH"} Method */
 
 /**
  * A request that a user sends with one click.
  * @typedef {object} Action
- * @property {string} title A description for people.
+ * @property {string} title A description for the user.
  * @property {Method} method
  * @property {string} path Path without the query.
  * @property {Record<string, string | number | boolean | undefined>} [query]
- * @property {unknown} [json] The body: JSON, or else bytes of a file.
- * @property {Blob} [file]
+ * @property {unknown} [json] The body, as JSON.
+ * @property {Blob} [file] The body, as bytes. An action has at most one of `json` and `file`.
  * @property {Record<string, string>} [headers] More header fields.
- * @property {string} [output] The file name for a binary response, in the command.
+ * @property {string} [output] The name of the file in which the command saves a binary response.
  */
 
 /**
@@ -30,7 +30,7 @@ export function target(action) {
 }
 
 /**
- * The curl command for an action. With `token`, it sends a token from the environment.
+ * The curl command for an action. With `token`, the command sends a token from the environment.
  * @param {Action} action
  * @param {string} origin
  * @param {boolean} token

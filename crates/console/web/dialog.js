@@ -1,4 +1,4 @@
-/** Questions in a modal `<dialog>`, which keeps the focus inside and returns it afterwards. */
+/** Asks questions in a modal `<dialog>`, which keeps the focus inside. When it closes, the focus goes back. */
 
 import { el, freshId } from "./dom.js";
 

@@ -1,4 +1,4 @@
-/** Creates elements without markup in strings, which the page's Content-Security-Policy forbids. */
+/** Creates elements without HTML in strings, which the page's Content-Security-Policy forbids. */
 
 /** @typedef {Node | string | null | undefined | false} Child */
 
@@ -7,7 +7,8 @@
 /** @typedef {{ class?: string | undefined, on?: Listeners, [attribute: string]: unknown }} Props */
 
 /**
- * Creates an element. An attribute that is `true` is set without a value; one that is `false` or `undefined` is left out.
+ * Creates an element. An attribute that is `true` is set without a value. Attributes that are `false` or `undefined`
+ * are not set.
  * @template {keyof HTMLElementTagNameMap} K
  * @param {K} tag
  * @param {Props} [props]
@@ -28,7 +29,7 @@ export function el(tag, props = {}, ...children) {
 }
 
 /**
- * Sets an attribute, or removes it with `false` or `undefined`.
+ * Sets an attribute. The values `false`, `undefined` and `null` remove it.
  * @param {Element} element
  * @param {string} name
  * @param {unknown} value
@@ -71,14 +72,14 @@ export function freshId(prefix) {
 }
 
 /**
- * Sets the text if it differs, so that unchanged text is not painted again.
+ * Sets the text of an element if it differs, so that the browser does not paint unchanged text again.
  * @param {Element} element
  * @param {string} text
  */
 export function setText(element, text) {
   const { firstChild } = element;
   if (firstChild instanceof Text && !firstChild.nextSibling) {
-    // The node stays, which is less work for the browser than another one.
+    // It is less work for the browser to change the text node than to create another one.
     if (firstChild.data !== text) firstChild.data = text;
   } else if (element.textContent !== text) element.textContent = text;
 }

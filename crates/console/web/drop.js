@@ -1,4 +1,4 @@
-/** Files that are dropped on the page. */
+/** Handles files that the user drops on the page. */
 
 import { attempt } from "./app.js";
 

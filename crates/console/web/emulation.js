@@ -1,4 +1,4 @@
-/** Frequent and urgent requests to the emulator over JSON-RPC: keys, memory, echo. */
+/** Sends frequent and urgent requests to the emulator over JSON-RPC: keys, memory, echo. */
 
 import { ApiError } from "./api.js";
 
@@ -53,7 +53,8 @@ export class EmulatorClient {
   }
 
   /**
-   * Finds out whether this page may control the emulator. Releasing no key changes nothing, but needs the right to change.
+   * Finds out whether this page may control the emulator. It sends a request that releases no keys. The request changes
+   * nothing, but the server rejects it if this page may only read.
    * @returns {Promise<boolean | undefined>} `undefined` if there is no answer.
    */
   async mayControl() {
@@ -109,7 +110,7 @@ export class EmulatorClient {
   }
 
   /**
-   * Reads ranges of memory domains at one frame.
+   * Reads ranges of memory domains, all in the same frame.
    * @param {readonly { domain: string, address: number, length: number }[]} ranges
    * @returns {Promise<{ frame: number, parts: Uint8Array[] }>}
    */
@@ -121,7 +122,7 @@ export class EmulatorClient {
   }
 
   /**
-   * A savestate without a picture or any other addition.
+   * Gets a savestate without a picture or other extra data.
    * @returns {Promise<{ frame: number, bytes: Uint8Array }>}
    */
   async state() {
@@ -144,7 +145,7 @@ export class EmulatorClient {
   }
 
   /**
-   * Sends an operation and ignores its result. The status badge shows when there is no emulator.
+   * Sends an operation and ignores its result and errors. If there is no emulator, the status badge shows that.
    * @param {object} op
    */
   #forget(op) {

@@ -1,4 +1,4 @@
-/** The values of watched expressions as they change. */
+/** Receives the values of watched expressions when they change. */
 
 import { ApiError } from "./api.js";
 import { Subscription } from "./subscription.js";
@@ -11,9 +11,11 @@ import { Subscription } from "./subscription.js";
 
 /**
  * @typedef {object} FeedEvents
- * @property {(values: Readonly<Record<string, unknown>>, frame: number) => void} values Values that changed; at first, all values.
- * @property {(expression: string, problem: string) => void} refused The server rejected an expression. The others are watched.
- * @property {(error: unknown) => void} failed Nothing is watched.
+ * @property {(values: Readonly<Record<string, unknown>>, frame: number) => void} values
+ *   Gets all values at first, and later the values that changed.
+ * @property {(expression: string, problem: string) => void} refused
+ *   Called when the server rejects an expression. The other expressions are still watched.
+ * @property {(error: unknown) => void} failed Called when no expression can be watched.
  */
 
 export class WatchFeed {
@@ -39,13 +41,13 @@ export class WatchFeed {
     this.#events = events;
     this.#rpc = rpc;
     this.#api = api;
-    // Another game may have the symbols that this one lacks.
+    // The game of another emulator may have the symbols that this game lacks.
     api.emulator.follow(() => this.#bad.clear());
     this.#subscription = new Subscription(rpc, api, {
       wanted: () => {
         const good = this.#expressions.filter((text) => !this.#bad.has(text));
         if (good.length === 0) return undefined;
-        // The frame counter changes with each frame, so the plots of constant values move on too.
+        // The frame counter changes in each frame. So every frame has an event, and plots of constant values advance.
         return { watch: good.includes("frame") ? good : [...good, "frame"] };
       },
       received: (notice) => this.#receive(notice),
@@ -68,7 +70,7 @@ export class WatchFeed {
   }
 
   /**
-   * Why the server rejects an expression; `undefined` if it does not, or if there is no answer.
+   * The reason why the server rejects an expression; `undefined` if it accepts it, or if there is no answer.
    * @param {string} expression
    * @returns {Promise<string | undefined>}
    */

@@ -1,4 +1,4 @@
-/** Loads the user's files: games, states, battery saves and recordings. It also loads states in a way that the user can undo. */
+/** Loads the user's files: games, states, battery saves and recordings. Users can undo the loading of a state. */
 
 import * as actions from "./actions.js";
 import { ApiError } from "./api.js";
@@ -13,22 +13,22 @@ import { toast } from "./toast.js";
  * @import { Action } from "./curl.js"
  */
 
-/** Names of games end like this. */
+/** How the file names of games end. */
 const GAME = /\.(gba|agb|gb|gbc|cgb|sgb)$/i;
-/** Names of recordings end like this. */
+/** How the file names of recordings end. */
 const RECORDING = /\.fwr$/i;
-/** mGBA's own names of states, and pictures with a state inside. */
+/** How the file names of mGBA's states end, and of pictures that contain a state. */
 const STATE = /\.(ss\d?|state|png)$/i;
 
-/** A battery save. */
+/** How the file names of battery saves end. */
 const SAVE = /\.(sav|srm)$/i;
 
-/** What the dialog for files shows. */
+/** The types of files that the browser's file dialog shows. */
 const ACCEPTED =
   ".gba,.agb,.gb,.gbc,.cgb,.sgb,.fwr,.ss0,.ss1,.ss2,.ss3,.ss4,.ss5,.ss6,.ss7,.ss8,.ss9,.state,.png,.sav,.srm";
 
 /**
- * A button that opens files as if they were dropped.
+ * A button that opens files, with the same effect as dropping them on the page.
  * @param {App} app
  * @returns {HTMLElement}
  */
@@ -48,7 +48,7 @@ export function fileButton(app) {
 }
 
 /**
- * Loads a file. Its extension decides how.
+ * Loads a file. The extension of its name decides what kind of file it is.
  * @param {App} app
  * @param {File} file
  * @returns {Promise<void>}
@@ -84,7 +84,7 @@ async function takeGame(app, file) {
     await app.api.act(actions.uploadRom(name, file, true));
   }
   toast(`Playing ${name}.`);
-  await app.watch.refresh();
+  await app.poller.refresh();
 }
 
 /**
@@ -96,11 +96,11 @@ async function takeSave(app, file) {
   if (!app.api.copying.value && !(await confirm(`Load ${file.name}?`, detail, "Load"))) return;
   await app.api.act(actions.loadBatterySave(file));
   toast(`Loaded the battery save ${file.name}.`);
-  await app.watch.refresh();
+  await app.poller.refresh();
 }
 
 /**
- * A name that the server accepts.
+ * Changes a name to one that the server accepts.
  * @param {string} name
  * @returns {string}
  */
@@ -112,26 +112,26 @@ function serverName(name) {
 }
 
 /**
- * Does an action that loads a state, and offers to go back to the frame before it.
+ * Performs an action that loads a state, and offers to go back to the frame before the loading.
  * @param {App} app
  * @param {Action} action
- * @param {string} said
+ * @param {string} message
  * @returns {Promise<void>}
  */
-export async function loadState(app, action, said) {
+export async function loadState(app, action, message) {
   const before = app.api.copying.value ? undefined : await placeOf(app);
   await app.api.act(action);
   const undo = () =>
     attempt(async () => {
       if (before) await app.api.act(actions.rewind(before.frame, before.line));
-      await app.watch.refresh();
+      await app.poller.refresh();
     });
-  toast(said, "good", before && { label: "Undo", act: undo });
-  await app.watch.refresh();
+  toast(message, "good", before && { label: "Undo", act: undo });
+  await app.poller.refresh();
 }
 
 /**
- * Where the emulator is in its history; `undefined` if it has none.
+ * The emulator's current place in its history; `undefined` if it has no history.
  * @param {App} app
  * @returns {Promise<{ frame: number, line: number } | undefined>}
  */

@@ -1,4 +1,4 @@
-/** Finds a text or bytes in the console's work RAM. A place leads to its address or becomes a watch. */
+/** Finds text or bytes in the console's work RAM. Users can open each place in the memory panel, or watch it. */
 
 import { attempt } from "./app.js";
 import { field, lineForm } from "./controls.js";
@@ -10,7 +10,7 @@ import { placeRow } from "./places.js";
  * @import { FoundPlace, PlaceUse } from "./places.js"
  */
 
-/** Places that are listed at most. */
+/** How many places are listed at most. */
 const MOST = 20;
 
 /**
@@ -32,7 +32,7 @@ export function finder(app, use) {
     el("option", { value: "bytes" }, "Bytes in hex"),
   );
   const list = el("ul", { class: "found" });
-  const told = el("p", { class: "note", role: "status" });
+  const summary = el("p", { class: "note", role: "status" });
   kind.addEventListener("change", () => {
     input.placeholder = kind.value === "text" ? "text to find" : "such as 46 57 44";
   });
@@ -44,7 +44,7 @@ export function finder(app, use) {
           : { bytes: input.value.replaceAll(/\s/g, ""), encoding: "hex" };
       /** @type {{ count: number, places: FoundPlace[] }} */
       const { count, places } = await app.api.ask("/v1/find", { ...wanted, limit: MOST });
-      told.textContent =
+      summary.textContent =
         count === 0 ? "Not found in work RAM." : `${count} ${count === 1 ? "place" : "places"}.`;
       fill(list, ...places.map((place) => placeRow(place, "", use)));
     });
@@ -57,7 +57,7 @@ export function finder(app, use) {
       field("What to find", kind, true),
       el("button", { type: "submit" }, "Find"),
     ),
-    told,
+    summary,
     list,
   );
 }

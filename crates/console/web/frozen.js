@@ -1,4 +1,4 @@
-/** The values that the emulator keeps in memory, each with a button to let go of it. */
+/** The list of frozen values, each with a button that unfreezes it. */
 
 import * as actions from "./actions.js";
 import { attempt } from "./app.js";
@@ -10,12 +10,13 @@ import { el, fill } from "./dom.js";
 /**
  * An entry of `/v1/freeze`.
  * @typedef {object} FrozenValue
- * @property {string} address As it was given: a number in hex, a symbol or an expression.
- * @property {string} [type] Of a number.
+ * @property {string} address The address as the client wrote it: a number in hex, a symbol or an expression.
+ * @property {string} [type] The type, if the value is a number.
  * @property {number} [value] The number.
- * @property {string} [data] Bytes as base64.
+ * @property {string} [data] The bytes as base64, if the value is not a number.
  */
 
+/** The shortest time between two updates of the list. */
 const EVERY_MS = 1000;
 
 export class FrozenList {
@@ -44,8 +45,8 @@ export class FrozenList {
     await this.refresh();
   }
 
-  /** Shows what is frozen, if that was not just done. */
-  async look() {
+  /** Updates the list, unless it was updated a short time ago. */
+  async refreshIfOld() {
     if (performance.now() - this.#asked >= EVERY_MS) await this.refresh();
   }
 
@@ -61,7 +62,7 @@ export class FrozenList {
   }
 
   /**
-   * Asks over the WebSocket if it is open, which leaves no line in the server's log.
+   * Asks over the WebSocket if it is open, because the server does not log such requests.
    * @returns {Promise<{ frozen: FrozenValue[] }>}
    */
   #ask() {

@@ -1,11 +1,14 @@
-/** The video memory of the Game Boy and the Game Boy Color, from a savestate: the bus does not show all palettes and banks. */
+/**
+ * Reads the video memory of the Game Boy and the Game Boy Color from a savestate, because the bus does not show all
+ * palettes and banks.
+ */
 
 import { hex } from "./hexgrid.js";
 import { blank, coloursOf, drawTile, flipText, isOn, TILE } from "./tiles.js";
 
 /** @import { Graphics, Layer, Palette, Place, Sprite, Tile, TileSet } from "./tiles.js" */
 
-/** Where things are in a state: mGBA's `internal/gb/serialize.h`. */
+/** Offsets in a state, from mGBA's `internal/gb/serialize.h`. */
 const STATE_SIZE = 0x1_1800;
 const MODEL = 0x08;
 const PALETTES = 0xd4;
@@ -15,10 +18,11 @@ const VRAM = 0x400;
 
 /** The first model number of the Game Boy Color. */
 const COLOUR = 0x80;
-/** The palette of the first sprites, of those in a state. */
+/** The number of the first palette for sprites. A state contains the palettes for the background before it. */
 const SPRITE_PALETTES = 8;
+/** Bytes in a bank of video memory. */
 const BANK = 0x2000;
-/** Tiles of a bank; the maps are after them. */
+/** Tiles in a bank. The maps come after them. */
 const TILES = 384;
 const MAPS = 0x1800;
 const SPRITES = 40;
@@ -43,7 +47,7 @@ const WX = 0x4b;
 
 /**
  * @param {number} frame
- * @param {Uint8Array} state As mGBA saves it, without a picture.
+ * @param {Uint8Array} state A state of mGBA, without a picture.
  * @returns {Graphics}
  */
 export function gameBoyGraphics(frame, state) {
@@ -88,7 +92,8 @@ function palettes(state, colour) {
       ],
     };
   }
-  // These palettes are not on the bus, but under a pair of registers each.
+  // These palettes are not on the bus. Games write to them through two pairs of registers: one for the background, one
+  // for sprites.
   const eight = Array.from({ length: 8 }, (_, index) => index);
   return {
     background: eight.map((index) => at(`Background ${index}`, index, onBus(0xff68, 2))),

@@ -1,4 +1,4 @@
-/** Gamepads as controllers. */
+/** Lets gamepads control the game. */
 
 import { isMapping } from "./keyboard.js";
 import { setting } from "./settings.js";
@@ -11,8 +11,9 @@ import { Store } from "./store.js";
  */
 
 /**
- * Buttons (`b0`) and pushed sticks (`a0+`) of the standard layout, by position: the right one of the four buttons is A, the
- * bottom one is B.
+ * The default mapping, for gamepads with the standard layout. `b0` is button 0; `a0+` is axis 0 of the sticks, pushed
+ * in the positive direction. The keys have the same positions as on the console: of the four buttons, the right one is
+ * A, and the bottom one is B.
  * @type {Mapping}
  */
 export const USUAL_BUTTONS = {
@@ -36,7 +37,7 @@ export const USUAL_BUTTONS = {
   "a0+": "Right",
 };
 
-/** What the parts of a gamepad stand for. */
+/** The mapping of the parts of a gamepad to keys. Its parts are buttons, and sticks pushed in a direction. */
 export const padMapping = setting("gamepad", USUAL_BUTTONS, isMapping);
 
 /** How far a stick must be pushed to count as a direction. */
@@ -46,15 +47,16 @@ const PUSHED = 0.5;
 export const gamepads = new Store(/** @type {readonly string[]} */ ([]));
 
 /**
- * Called with the next part that is pressed, which then does not play.
+ * Called with the next part that is pressed. Meanwhile, gamepads do not control the game.
  * @type {((part: string) => void) | undefined}
  */
 let taker;
-/** Parts that do not play until they are released. */
+/** Parts that do not control the game until they are released. */
 const ignored = new Set();
 
 /**
- * Waits for a part of any gamepad. Meanwhile gamepads do not play. Returns what ends the wait.
+ * Waits until a part of any gamepad is pressed. Meanwhile, gamepads do not control the game. Returns a function that
+ * ends the wait.
  * @param {(part: string) => void} take
  * @returns {() => void}
  */
@@ -72,7 +74,7 @@ export function nextPart(take) {
 export function playByGamepad(controller) {
   /** @type {Map<number, Set<string>>} */
   const before = new Map();
-  let looking = false;
+  let polling = false;
   /** @param {Gamepad} pad */
   const read = (pad) => {
     const parts = partsHeld(pad);
@@ -86,16 +88,16 @@ export function playByGamepad(controller) {
     const playing = [...parts].filter((part) => !ignored.has(part));
     controller.hold(`gamepad ${pad.index}`, keysFor(playing, padMapping.value));
   };
-  const look = () => {
+  const poll = () => {
     const connected = navigator.getGamepads().filter((pad) => pad?.connected);
     for (const pad of connected) if (pad) read(pad);
-    looking = connected.length > 0;
-    if (looking) requestAnimationFrame(look);
+    polling = connected.length > 0;
+    if (polling) requestAnimationFrame(poll);
   };
   const changed = () => {
     const present = navigator.getGamepads().filter((pad) => pad !== null);
     gamepads.set(present.map((pad) => pad?.id ?? ""));
-    if (!looking) look();
+    if (!polling) poll();
   };
   addEventListener("gamepadconnected", changed);
   addEventListener("gamepaddisconnected", (event) => {

@@ -1,4 +1,4 @@
-/** The video memory of the Game Boy Advance. */
+/** Reads the video memory of the Game Boy Advance. */
 
 import { hex } from "./hexgrid.js";
 import { blank, colourOf, coloursOf, drawTile, flipText, halfword, isOn, TILE } from "./tiles.js";
@@ -14,7 +14,7 @@ const VRAM_END = 0x1_8000;
 const SCREEN = { width: 240, height: 160 };
 const SPRITES = 128;
 
-/** The memory domains that `gbaGraphics` needs, and how much of each. */
+/** The parts of memory domains that `gbaGraphics` needs. */
 export const GBA_MEMORY = /** @type {const} */ ([
   { domain: "io", address: 0, length: 0x60 },
   { domain: "palette", address: 0, length: 0x400 },
@@ -44,7 +44,7 @@ const SIZES = [
   [32, 64],
 ];
 
-/** The numbers of the backgrounds that each mode has, and whether they are turned and scaled. */
+/** For each mode from 0 to 2, the numbers of its backgrounds, and whether they are rotated and scaled. */
 const BACKGROUNDS = /** @type {const} */ ([
   [
     [0, false],
@@ -197,9 +197,10 @@ function sprite(memory, index) {
 }
 
 /**
- * Tiles of a sprite follow one another, or lie in a square of 32 by 32 tiles.
+ * Draws a sprite. Its tiles follow one another in memory, or are a rectangle in a square of 32 by 32 tiles. A bit of
+ * DISPCNT selects the arrangement.
  * @param {Memory} memory
- * @param {Tile} tile The first one.
+ * @param {Tile} tile The first tile.
  * @param {number} width
  * @param {number} height
  * @returns {Picture}
@@ -235,7 +236,7 @@ function layers(memory) {
 }
 
 /**
- * A background of tiles that can be flipped and have palettes of their own.
+ * A background that cannot be rotated. Each entry of its map selects a tile and its palette, and can flip the tile.
  * @param {Memory} memory
  * @param {number} number
  * @param {boolean} on
@@ -295,7 +296,7 @@ function textLayer(memory, number, on) {
 }
 
 /**
- * A background that can be turned and scaled: its entries are the numbers of tiles.
+ * A background that can be rotated and scaled. The entries of its map are only the numbers of tiles.
  * @param {Memory} memory
  * @param {number} number
  * @param {boolean} on
@@ -342,7 +343,7 @@ function drawMap(vram, columns, rows, tileAt) {
   for (let row = 0; row < rows; row += 1) {
     for (let column = 0; column < columns; column += 1) {
       const tile = tileAt(column, row);
-      // The console draws nothing from the tiles of sprites.
+      // In backgrounds, the console does not draw tiles from the part of video memory that holds the tiles of sprites.
       if (tile.offset < SPRITE_TILES) drawTile(picture, column * TILE, row * TILE, vram, tile);
     }
   }
@@ -400,7 +401,7 @@ function common(control, on, width, height) {
 }
 
 /**
- * The matrix of a background that can be turned.
+ * The matrix of a background that can be rotated.
  * @param {Uint8Array} io
  * @param {number} number
  * @returns {string}

@@ -1,10 +1,10 @@
-/** Writes animated GIF files. Each picture has only what differs from the one before. */
+/** Writes animated GIF files. Each picture contains only the pixels that differ from the picture before it. */
 
 /** @import { Picture } from "./tiles.js" */
 
-/** @typedef {Picture & { tick: number }} Frame A picture, and when it was shown: a number of the console's frames. */
+/** @typedef {Picture & { tick: number }} Frame A picture, and the number of the console's frame that showed it. */
 
-/** The console's frames in a second. */
+/** The console's frames per second. */
 const RATE = 59.7275;
 const MOST_COLOURS = 255;
 const LARGEST_CODE = 4096;
@@ -12,8 +12,8 @@ const LARGEST_CODE = 4096;
 const LAST = 50;
 
 /**
- * @param {Iterable<Frame>} frames At least one, all of one size.
- * @param {number} scale A whole number: pixels of the file for a pixel of the game.
+ * @param {Iterable<Frame>} frames At least one frame. All frames have the same size.
+ * @param {number} scale A whole number: width and height, in the file, of one pixel of the game.
  * @returns {Blob}
  */
 export function gif(frames, scale) {
@@ -43,7 +43,7 @@ export function gif(frames, scale) {
 }
 
 /**
- * Sums of delays are exact to a hundredth of a second.
+ * How long a picture is shown, in hundredths of a second. The errors of rounding do not add up.
  * @param {readonly number[]} ticks
  * @param {number} index
  * @returns {number}
@@ -65,13 +65,13 @@ function header(width, height) {
   return Uint8Array.of(
     ...[..."GIF89a"].map((letter) => letter.charCodeAt(0)),
     ...[width & 255, width >> 8, height & 255, height >> 8, 0, 0, 0],
-    // It begins again after its end.
+    // The animation repeats without end.
     ...[0x21, 0xff, 11, ...[..."NETSCAPE2.0"].map((letter) => letter.charCodeAt(0)), 3, 1, 0, 0, 0],
   );
 }
 
 /**
- * The picture stays for this many hundredths of a second, and colour 0 is what was there before.
+ * The graphic control extension. It says how long the picture is shown, and that pixels with colour 0 do not change.
  * @param {number} hundredths
  */
 function control(hundredths) {
@@ -95,7 +95,7 @@ function whole({ width, height }) {
 }
 
 /**
- * The smallest box with all differences.
+ * The smallest box that contains all differences; `undefined` if there are no differences.
  * @param {Uint32Array} before
  * @param {Picture} picture
  * @returns {Box | undefined}
@@ -144,8 +144,8 @@ function picture(picture, before, box, scale) {
 }
 
 /**
- * The pixels of a box as numbers of colours, from 1 on; 0 for a pixel that has not changed. With too many colours, near ones
- * become one.
+ * The pixels of a box as numbers of colours, which start at 1. The number 0 means that the pixel has not changed. If
+ * there are too many colours, similar colours are merged.
  * @param {Picture} picture
  * @param {Uint32Array | undefined} before
  * @param {Box} box
@@ -194,15 +194,15 @@ function enlarged(indices, width, height, scale) {
 }
 
 /**
- * LZW as GIF has it, in blocks of up to 255 bytes.
+ * Compresses indices with GIF's variant of LZW, into blocks of up to 255 bytes.
  * @param {Uint8Array} indices
- * @param {number} bits Of the smallest codes.
+ * @param {number} bits The size of an index. Codes have at least one bit more.
  * @returns {Uint8Array}
  */
 function compress(indices, bits) {
   const clear = 1 << bits;
   const out = new CodeWriter(bits);
-  /** The code of each code followed by each index, 0 if there is none yet. */
+  /** The code for each code followed by each index; 0 if there is no code for it yet. */
   const known = new Uint16Array(LARGEST_CODE << 8);
   let next = clear + 2;
   let size = bits + 1;
@@ -229,7 +229,7 @@ function compress(indices, bits) {
     }
   }
   out.put(code, size);
-  // A reader has one more code than was needed.
+  // A reader defines one more code here, and that can make the next code longer.
   if (next === 1 << size && size < 12) size += 1;
   out.put(clear + 1, size);
   return out.finish();
@@ -243,7 +243,7 @@ class CodeWriter {
   #bytes = [];
   #bits = 0;
   #held = 0;
-  /** Where the length of the current block is. */
+  /** The index of the byte with the length of the current block. */
   #block = 1;
 
   /** @param {number} smallest */
@@ -269,7 +269,7 @@ class CodeWriter {
   /** @returns {Uint8Array} */
   finish() {
     if (this.#bits > 0) this.#byte(this.#held & 255);
-    // A block without bytes ends the picture; the last one may be that already.
+    // An empty block ends the picture. The current block may already be empty.
     if (this.#bytes[this.#block] !== 0) this.#bytes.push(0);
     return Uint8Array.from(this.#bytes);
   }

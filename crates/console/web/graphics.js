@@ -1,4 +1,4 @@
-/** The graphics panel: palettes, tiles, sprites and backgrounds, read from video memory at one frame. */
+/** The graphics panel: palettes, tiles, sprites and backgrounds, all from the video memory of the same frame. */
 
 import { button } from "./controls.js";
 import { el, fill, setText } from "./dom.js";
@@ -17,9 +17,9 @@ import { saveFile } from "./transport.js";
  * @import { Graphics, Place } from "./tiles.js"
  */
 
-/** The shortest time from one reading to the next. */
+/** The shortest time from the start of a read to the start of the next one. */
 const EVERY_MS = 100;
-/** The share of the time that reading may take: one part in this number. */
+/** Reads take at most 1 / `SHARE` of the time. */
 const SHARE = 5;
 
 /** @typedef {(place: Place) => void} Reveal Shows bytes in the memory panel. */
@@ -87,7 +87,7 @@ export class GraphicsPanel {
       this.#draw();
     });
     app.api.emulator.follow(() => {
-      // What is shown belongs to the emulator before.
+      // These graphics belong to the emulator that was selected before.
       this.#graphics = undefined;
     });
   }
@@ -153,7 +153,7 @@ export class GraphicsPanel {
   }
 }
 
-/** What the user points at: its picture, its properties, and where it is in memory. */
+/** Describes the tile, sprite or colour that the user points at: its picture, its properties, its places in memory. */
 class DetailBox {
   /** @readonly */
   element = el("div", { class: "detail", hidden: true });

@@ -15,22 +15,22 @@ import { blank, drawPalettes, drawTile, drawTiles, TILE } from "./tiles.js";
  * @property {string} label
  * @property {HTMLElement} element
  * @property {(graphics: Graphics) => void} show
- * @property {(graphics: Graphics) => Detail | undefined} detail What the user points at.
- * @property {() => HTMLCanvasElement | undefined} canvas What can be saved as a file.
+ * @property {(graphics: Graphics) => Detail | undefined} detail Describes the part that the user points at.
+ * @property {() => HTMLCanvasElement | undefined} canvas The picture that the user can save as a file.
  */
 
 /**
  * @typedef {object} Detail
  * @property {string} title
  * @property {Facts} facts
- * @property {readonly { label: string, place: Place }[]} places In memory; the first is marked there.
+ * @property {readonly { label: string, place: Place }[]} places Places in memory. The memory panel marks the first one.
  * @property {Picture} [picture]
- * @property {Box} [box] Where it is on the screen.
+ * @property {Box} [box] The place on the screen.
  */
 
-/** How many tiles a row of the tiles' picture has. */
+/** How many tiles are in each row of the picture of all tiles. */
 const ACROSS = 16;
-/** Pixels of the page for a colour. */
+/** Width and height of a colour in the picture of all palettes, in pixels of the page. */
 const SWATCH = 18;
 
 /** @implements {View} */
@@ -226,7 +226,7 @@ export class SpritesView {
     return detail;
   }
 
-  /** @returns {HTMLCanvasElement | undefined} The chosen sprite, or all that are listed. */
+  /** @returns {HTMLCanvasElement | undefined} The chosen sprite, or all listed sprites if none is chosen. */
   canvas() {
     const chosen = this.#items[this.#chosen ?? -1];
     if (chosen && !chosen.item.hidden) return chosen.canvas;
@@ -344,7 +344,7 @@ export class LayersView {
   }
 }
 
-/** A list of magnifications. */
+/** A list from which the user selects a magnification. */
 function zoomList() {
   const list = el("select", {}, ...[1, 2, 3, 4].map((zoom) => el("option", { value: zoom }, `${zoom}×`)));
   list.value = "2";
@@ -352,7 +352,7 @@ function zoomList() {
 }
 
 /**
- * The options of a list, with their numbers as values.
+ * The options for a select element. The value of each option is its index.
  * @param {readonly { label: string }[]} all
  */
 function numbered(all) {
@@ -360,7 +360,7 @@ function numbered(all) {
 }
 
 /**
- * A box in a picture that wraps around at its edges.
+ * A box in a picture that wraps around at its edges. A box that crosses an edge appears at the opposite edge too.
  * @param {Box} box
  * @param {{ width: number, height: number }} picture
  * @returns {readonly Box[]}

@@ -1,6 +1,7 @@
 /** The header of the page: the selected emulator, its state, the latency, and the page's settings. */
 
 import { LANGUAGES, language } from "./code.js";
+import { SEARCH_COMMANDS } from "./commands.js";
 import { button, field, setOptions } from "./controls.js";
 import { byId, el, fill, setText } from "./dom.js";
 import { milliseconds } from "./link.js";
@@ -9,6 +10,7 @@ import { VIEW_ONLY } from "./transport.js";
 
 /**
  * @import { App } from "./app.js"
+ * @import { Command } from "./commands.js"
  * @import { Latency } from "./link.js"
  * @import { EmulatorState, Phase } from "./status.js"
  */
@@ -30,12 +32,14 @@ export const PHASES = {
 /**
  * @param {App} app
  * @param {Latency} latency
+ * @param {readonly Command[]} commands
  */
-export function header(app, latency) {
+export function header(app, latency, commands) {
   byId("chooser").append(chooser(app));
   byId("badges").append(stateBadge(app), viewOnlyBadge(app), saveBadge(app), latencyBadge(app, latency));
   byId("menu").append(
     signInButton(app),
+    commandsButton(commands),
     curlButton(app),
     el("a", { href: "/docs", class: "button quiet", title: "Documentation of the HTTP interface" }, "API"),
     themeButton(),
@@ -43,7 +47,7 @@ export function header(app, latency) {
 }
 
 /**
- * Shows and controls another emulator. The address of the page names it.
+ * Selects the emulator that the page shows and controls, and puts its name into the URL of the page.
  * @param {App} app
  * @param {string} name
  */
@@ -98,7 +102,7 @@ function stateBadge(app) {
 }
 
 /**
- * Visible only while the game's battery save cannot be written.
+ * A badge that is visible while the game's battery save cannot be written.
  * @param {App} app
  * @returns {HTMLElement}
  */
@@ -113,7 +117,7 @@ function saveBadge(app) {
 }
 
 /**
- * Visible while the token of this browser allows only reading.
+ * A badge that is visible while the token of this browser allows only reading.
  * @param {App} app
  * @returns {HTMLElement}
  */
@@ -127,7 +131,7 @@ function viewOnlyBadge(app) {
   return badge;
 }
 
-/** How long the frame rate is averaged. Single readings just after a pause or a loaded state mean nothing. */
+/** For how long the frame rate is averaged. Just after a pause or after loading a state, a single reading is wrong. */
 const MEAN_MS = 2000;
 
 /** The mean frame rate of an emulator that runs without a break. */
@@ -139,7 +143,7 @@ class MeanRate {
   #since = 0;
 
   /**
-   * Takes a reading. The text is empty until there are enough readings.
+   * Adds a reading and returns the mean as text. The text is empty until there are enough readings.
    * @param {EmulatorState | undefined} emulator The emulator, if it runs.
    * @returns {string}
    */
@@ -184,7 +188,19 @@ function latencyBadge(app, latency) {
 }
 
 /**
- * While it is on, each action is copied as a command instead of sent.
+ * A button that opens the command palette, also for users without a keyboard.
+ * @param {readonly Command[]} commands
+ * @returns {HTMLElement}
+ */
+function commandsButton(commands) {
+  const search = commands.find(({ title }) => title === SEARCH_COMMANDS);
+  return button({ icon: "search", label: "Commands", hint: `${SEARCH_COMMANDS} (Ctrl K)` }, () =>
+    search?.run(),
+  );
+}
+
+/**
+ * A switch. While it is on, the page copies each action as a command instead of sending it.
  * @param {App} app
  * @returns {HTMLElement}
  */
@@ -216,7 +232,7 @@ function curlButton(app) {
 }
 
 /**
- * Reloads the page: to a browser without a token, the server answers with the login form.
+ * A button that reloads the page. The server sends the login form to a browser without a token.
  * @param {App} app
  * @returns {HTMLElement}
  */

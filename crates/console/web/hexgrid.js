@@ -1,4 +1,4 @@
-/** A grid of numbers to navigate, select and edit. It highlights changes. It does not know where the bytes come from. */
+/** A grid of numbers to navigate, select and edit. It highlights changes. Other code supplies the bytes. */
 
 import { el, fill, setAttribute, setText } from "./dom.js";
 
@@ -18,7 +18,7 @@ const MARKED_MS = 900;
  * @property {string} name
  * @property {number} first
  * @property {number} end The address after its last byte.
- * @property {boolean} odd Alternates, so that neighbouring bands get different colours.
+ * @property {boolean} odd Alternates from band to band, so that neighbours get different colours.
  */
 
 /**
@@ -40,12 +40,12 @@ export class HexGrid {
   #texts = [];
   /** @type {HTMLElement[]} */
   #heads = [];
-  /** Above the addresses, as wide as they are. */
+  /** An empty field above the addresses, as wide as they are. */
   #corner = el("span", { class: "address" });
   /** @type {(number | undefined)[]} */
   #bytes = [];
   #across;
-  /** Bytes of a number. */
+  /** Bytes in a number. */
   #unit = 1;
   #start = 0;
   /** @type {(address: number) => string} */
@@ -62,7 +62,7 @@ export class HexGrid {
 
   /**
    * @param {string} label
-   * @param {number} across Bytes of a row.
+   * @param {number} across Bytes in a row.
    * @param {number} rows
    * @param {HexGridEvents} events
    */
@@ -137,7 +137,7 @@ export class HexGrid {
   }
 
   /**
-   * Sets the number of columns and rows.
+   * Sets the number of bytes in a row, and the number of rows.
    * @param {number} across
    * @param {number} rows
    */
@@ -193,7 +193,7 @@ export class HexGrid {
   }
 
   /**
-   * Sets how addresses are written.
+   * Sets the function that turns an address into text.
    * @param {(address: number) => string} name
    */
   setNames(name) {
@@ -202,7 +202,7 @@ export class HexGrid {
   }
 
   /**
-   * Sets what lists the named parts of a range, in order.
+   * Sets the function that lists the named parts of a range, in order.
    * @param {(first: number, end: number) => readonly Band[]} bands
    */
   setBands(bands) {
@@ -211,7 +211,7 @@ export class HexGrid {
   }
 
   /**
-   * Moves the grid to `start`. Bytes are unknown until `update`.
+   * Moves the grid to `start`. The bytes are unknown until `update` is called.
    * @param {number} start
    */
   show(start) {
@@ -281,7 +281,7 @@ export class HexGrid {
   }
 
   /**
-   * Marks a range of bytes, until the next one.
+   * Marks a range of bytes. Removes the mark from the range that was marked before.
    * @param {number} address
    * @param {number} length 0 for no bytes.
    */
@@ -291,7 +291,8 @@ export class HexGrid {
   }
 
   /**
-   * @param {number} index Of its first byte.
+   * The number whose first byte has this index; `undefined` if a byte of it is unknown.
+   * @param {number} index
    * @returns {number | undefined}
    */
   #number(index) {

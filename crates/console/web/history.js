@@ -1,4 +1,4 @@
-/** The last values of something over time. */
+/** Keeps the last values of something that changes over time. */
 
 /** The last points of a value, oldest first, up to a limit. */
 export class History {
@@ -26,7 +26,7 @@ export class History {
    * @param {number} value
    */
   add(at, value) {
-    // Time goes back when the game was reset or a state was loaded: older points no longer apply.
+    // The time goes back after a reset, and after a state was loaded. The older points are then no longer valid.
     if (at < (this.#points.at(-1)?.at ?? at)) this.#points = [];
     this.#points.push({ at, value });
     if (this.#points.length > this.#limit) this.#points.splice(0, this.#points.length - this.#limit);

@@ -1,4 +1,4 @@
-/** The input panel: sequences of keys, and the keys and gamepad buttons that play the game. */
+/** The input panel: sequences of keys, and the mapping of the keyboard and of gamepads to the game's keys. */
 
 import { el } from "./dom.js";
 import { mappingPanel } from "./mapping.js";

@@ -1,4 +1,4 @@
-/** The selected address as numbers of every type: read, write and watch them. */
+/** Shows the value at the selected address as a number of each type, and lets users write, freeze and watch it. */
 
 import { button, field } from "./controls.js";
 import { el, fill, setText } from "./dom.js";
@@ -11,7 +11,8 @@ const TYPES = /** @type {const} */ (["u8", "i8", "u16", "i16", "u32", "i32"]);
 
 /**
  * @typedef {object} MemoryAccess
- * @property {(address: number, count: number) => readonly (number | undefined)[]} bytes The bytes from an address on; `undefined` where unknown.
+ * @property {(address: number, count: number) => readonly (number | undefined)[]} bytes
+ *   Returns the bytes that start at an address; `undefined` for each byte that is unknown.
  * @property {(address: number) => SymbolInfo | undefined} symbol
  * @property {() => string} domain The memory domain of the addresses; empty for the bus.
  * @property {(address: number, value: number, type: Type) => Promise<void>} write
@@ -126,7 +127,7 @@ function problemOf(text, value, type) {
 }
 
 /**
- * The expression for the value at an address: its symbol if there is one, else the address.
+ * The expression for the value at an address: its symbol if that has this type, or else the address.
  * @param {MemoryAccess} memory
  * @param {number} address
  * @param {Type} type

@@ -1,4 +1,4 @@
-/** The keyboard as a controller. */
+/** Lets the keyboard control the game. */
 
 import { isKey } from "./keys.js";
 import { setting } from "./settings.js";
@@ -9,7 +9,8 @@ import { setting } from "./settings.js";
  */
 
 /**
- * Maps keyboard keys (by `KeyboardEvent.code`, their position) to keys of the console.
+ * Maps keys of the keyboard to keys of the console. The keyboard's keys have the names of `KeyboardEvent.code`, which
+ * depend on the positions of the keys.
  * @typedef {Readonly<Record<string, Key>>} Mapping
  */
 
@@ -93,7 +94,8 @@ export function codeName(code) {
 }
 
 /**
- * Connects the keyboard to `controller`. While `screen` has the focus, all mapped keys go to the game.
+ * Sends the mapped keys of the keyboard to `controller`, unless the focused element needs them. If `screen` has the
+ * focus, all mapped keys go to the game.
  * @param {Controller} controller
  * @param {HTMLElement} screen
  */
@@ -119,7 +121,7 @@ export function playByKeyboard(controller, screen) {
 }
 
 /**
- * Whether a key goes to the game and not to the focused element.
+ * Whether a key goes to the game, and not to the focused element.
  * @param {KeyboardEvent} event
  * @param {HTMLElement} screen
  * @returns {boolean}
@@ -132,7 +134,7 @@ function plays(event, screen) {
   if (!(target instanceof Element) || target === screen) return true;
   if (target.closest("input, select, textarea, dialog, [role=grid], [role=tablist], [data-own-keys]"))
     return false;
-  // These keys press a focused button or link.
+  // Enter and Space press a focused button or link.
   const pressable = target.closest("button, a, summary") !== null;
   return !(pressable && (event.code === "Enter" || event.code === "Space"));
 }

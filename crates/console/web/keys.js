@@ -1,6 +1,6 @@
 /** The console's keys. */
 
-/** In the order of their bits in a mask. */
+/** The keys, in the order of their bits in a mask. */
 export const KEYS = /** @type {const} */ ([
   "A",
   "B",

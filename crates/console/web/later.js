@@ -1,4 +1,4 @@
-/** Tools whose code is loaded when they are first shown. */
+/** A tool whose code is loaded when the tool is first shown. */
 
 import { textOf } from "./app.js";
 import { button } from "./controls.js";

@@ -1,14 +1,16 @@
-/** The round trip to the emulator. */
+/** Measures the round trip from this page to the emulator. */
 
 import { History } from "./history.js";
 import { Store } from "./store.js";
 
+/** The time from the end of a measurement to the next one. */
 const EVERY_MS = 500;
+/** How many measurements the history keeps. */
 const KEPT = 120;
-/** Time that the history holds. */
+/** The time that the history covers. */
 export const LATENCY_SPAN_MS = KEPT * EVERY_MS;
 
-/** Measures the round trip from this page to the emulator, in milliseconds; `undefined` while there is no answer. */
+/** Measures the round trip in milliseconds, again and again. `last` is `undefined` while there is no answer. */
 export class Latency {
   /** @readonly */
   last = new Store(/** @type {number | undefined} */ (undefined));

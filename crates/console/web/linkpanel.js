@@ -12,7 +12,7 @@ import { plot } from "./plot.js";
  */
 
 /**
- * The panel. `reconnects` returns how often this page lost a connection.
+ * The panel. `reconnects` returns how many times this page lost a connection.
  * @param {App} app
  * @param {Latency} latency
  * @param {Store<VideoRate>} rate

@@ -1,4 +1,4 @@
-/** How the picture is drawn and how loud the sound is, as the user chose. */
+/** The user's settings for the filter of the picture and for the volume. */
 
 import { setting } from "./settings.js";
 
@@ -27,7 +27,7 @@ function isVolume(value) {
 }
 
 /**
- * Shows the chosen look on the element around the picture.
+ * Applies the chosen filter to the element around the picture.
  * @param {HTMLElement} element
  */
 export function followFilter(element) {

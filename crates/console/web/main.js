@@ -1,4 +1,4 @@
-/** Puts the page together. */
+/** Starts the page: creates its parts and connects them. */
 
 import { Api } from "./api.js";
 import { commands } from "./commands.js";
@@ -40,9 +40,9 @@ api.onCopied = (command) => toast(`Copied: ${command}`, "copied");
 const rpc = new Rpc(() => api.socketUrl("/v1/ws"));
 const emulation = new EmulatorClient(rpc, api);
 const controller = new Controller(emulation, api);
-const watch = new StatusPoller(api, rpc);
+const poller = new StatusPoller(api, rpc);
 /** @type {App} */
-const app = { api, rpc, controller, watch, status: watch.status, marks: new Marks() };
+const app = { api, rpc, controller, poller, status: poller.status, marks: new Marks() };
 const latency = new Latency(() => emulation.ping());
 
 const stage = byId("stage");
@@ -173,11 +173,11 @@ followLink({
 });
 playAfterClicks(snapshots.element, picture.focus);
 playAfterClicks(recordings.element, picture.focus);
-header(app, latency);
 
 playByKeyboard(controller, picture.focus);
 playByGamepad(controller);
-commands(app);
+// `commands` listens after `playByKeyboard`, so that keys of the game come first.
+header(app, latency, commands(app));
 takeDroppedFiles(app);
 rpc.onOpen(async () => {
   controller.repeat();
@@ -186,6 +186,6 @@ rpc.onOpen(async () => {
 });
 rpc.socket.start();
 void api.probe().catch(() => {});
-watch.listen();
-watch.start();
+poller.listen();
+poller.start();
 latency.start();

@@ -13,12 +13,13 @@ import { KEYS } from "./keys.js";
  */
 
 /**
- * What a game is played with.
+ * An input device: the keyboard, or all gamepads together.
  * @typedef {object} Device
  * @property {Store<Mapping>} mapping
- * @property {(key: Key, from: Mapping) => string} nameOf What stands for a key.
+ * @property {(key: Key, from: Mapping) => string} nameOf Returns the names of the parts that stand for a key.
  * @property {string} prompt
- * @property {(take: (part: string) => void) => () => void} [listen] Waits for its next part; the keyboard needs none.
+ * @property {(take: (part: string) => void) => () => void} [listen]
+ *   Waits until a part is pressed. The keyboard does not need this, because the buttons of this panel get its events.
  */
 
 /** @type {Device} */
@@ -104,7 +105,7 @@ function row(key, device) {
   });
   control.addEventListener("blur", end);
   control.addEventListener("keydown", (event) => {
-    // Tab still moves the focus, so nobody is trapped here.
+    // Tab still moves the focus. Otherwise, users of the keyboard could not leave the button.
     if (!waiting || event.key === "Tab") return;
     event.preventDefault();
     event.stopPropagation();

@@ -1,13 +1,13 @@
-/** What a tool points at: boxes in the game's picture, and bytes in memory. */
+/** The marks for the thing that the user points at in a tool: a box in the game's picture, and bytes in memory. */
 
 import { Store } from "./store.js";
 
 /** @import { Box, Place } from "./tiles.js" */
 
 export class Marks {
-  /** @readonly In pixels of the game. */
+  /** @readonly The marked box, in pixels of the game. */
   box = new Store(/** @type {Box | undefined} */ (undefined));
-  /** @readonly */
+  /** @readonly The marked bytes. */
   place = new Store(/** @type {Place | undefined} */ (undefined));
 
   clear() {
@@ -17,7 +17,7 @@ export class Marks {
 }
 
 /**
- * Places a mark over a picture of this size.
+ * Places a mark over a box of a picture. `width` and `height` are the size of the picture.
  * @param {HTMLElement} mark
  * @param {Box} box
  * @param {number} width

@@ -22,8 +22,10 @@ import { toast } from "./toast.js";
  * @import { Place } from "./tiles.js"
  */
 
+/** The time from the start of a read to the start of the next one. */
 const EVERY_MS = 50;
-const ROWS = 16;
+/** On tall screens, the grid has twice as many rows. */
+const TALL = matchMedia("(height >= 75rem)");
 /** The address of the Game Boy Advance's working RAM. */
 const FIRST = 0x0200_0000;
 /** The address of the Game Boy's working RAM. */
@@ -32,7 +34,7 @@ const FIRST_GAME_BOY = 0xc000;
 export class MemoryPanel {
   /** @readonly @type {HTMLElement} */
   element;
-  /** @readonly What is selected, once the user has gone somewhere. */
+  /** @readonly The selected byte. */
   place = new Store(/** @type {Place | undefined} */ (undefined));
   #app;
   #frozen;
@@ -60,10 +62,10 @@ export class MemoryPanel {
   /** @type {readonly Domain[]} */
   #domains = [];
   #start = FIRST;
-  /** Where the working RAM is. */
+  /** The bus address of the console's working RAM. */
   #first = FIRST;
   /**
-   * A place to show.
+   * A place to show as soon as its domain is known.
    * @type {Place | undefined}
    */
   #wanted;
@@ -83,7 +85,7 @@ export class MemoryPanel {
     this.#frozen = new FrozenList(app);
     this.#emulation = emulation;
     this.#symbols = symbols;
-    this.#grid = new HexGrid("Memory", 16, ROWS, {
+    this.#grid = new HexGrid("Memory", 16, rows(), {
       move: (address) => this.#moved(address),
       edit: (address, value, bytes) => void this.#write(address, value, `u${bytes * 8}`),
       scroll: (rows) => this.#scroll(this.#start + rows * this.#grid.across),
@@ -99,7 +101,7 @@ export class MemoryPanel {
     symbols.all.follow((all) =>
       names.replaceChildren(...all.map(({ name }) => el("option", { value: name }))),
     );
-    symbols.all.follow(() => this.#name());
+    symbols.all.follow(() => this.#updateNames());
     const inspection = inspector({
       bytes: (address, count) =>
         Array.from({ length: count }, (_, index) => this.#grid.byte(address + index)),
@@ -134,14 +136,14 @@ export class MemoryPanel {
       searcher(app, { reveal, watch }),
     );
     this.#domain.addEventListener("change", () => {
-      this.#name();
+      this.#updateNames();
       this.goTo(this.#onBus ? this.#first : 0);
     });
     app.api.emulator.follow(() => {
-      // What is shown belongs to the emulator before.
+      // The domains and the bytes belong to the emulator that was selected before.
       this.#domains = [];
       this.#domain.value = "";
-      this.#name();
+      this.#updateNames();
       this.#grid.show(this.#start);
     });
     app.marks.place.follow((place) => {
@@ -150,6 +152,7 @@ export class MemoryPanel {
     });
     app.status.follow(({ emulator }) => this.#setConsole(isGameBoy(emulator)));
     new ResizeObserver(() => this.#fit()).observe(this.element);
+    TALL.addEventListener("change", () => this.#fit());
     this.goTo(FIRST);
   }
 
@@ -194,14 +197,14 @@ export class MemoryPanel {
   }
 
   /**
-   * Shows addresses as the console has them: a Game Boy's bus has 16 bits.
+   * Adapts the panel to the console. A Game Boy's addresses have 16 bits, and its working RAM is at another address.
    * @param {boolean} gameBoy
    */
   #setConsole(gameBoy) {
     const first = gameBoy ? FIRST_GAME_BOY : FIRST;
     if (first === this.#first) return;
     this.#first = first;
-    this.#name();
+    this.#updateNames();
     if (this.#onBus) this.goTo(first);
   }
 
@@ -209,11 +212,11 @@ export class MemoryPanel {
   #setDomain(domain) {
     if (this.#domain.value === domain) return;
     this.#domain.value = domain;
-    this.#name();
+    this.#updateNames();
   }
 
-  /** Names addresses and symbols as the console and the domain have them. */
-  #name() {
+  /** Sets the addresses and symbols that the grid shows. They depend on the console and on the domain. */
+  #updateNames() {
     const domain = this.#domain.value;
     if (this.#gameBoy && domain !== "") this.#grid.setNames((offset) => bankedName(domain, offset));
     else this.#grid.setNames((address) => hex(address, this.#gameBoy ? 4 : 8));
@@ -226,7 +229,8 @@ export class MemoryPanel {
   }
 
   /**
-   * What the scroll bar covers: the domain, or on the bus the memory around the first address.
+   * The range that the scroll bar covers: the chosen domain; on the bus, the domain that contains the first visible
+   * address, or the 16 MiB around it.
    * @returns {{ start: number, end: number }}
    */
   get #area() {
@@ -304,7 +308,7 @@ export class MemoryPanel {
   }
 
   /**
-   * The largest first address of a domain.
+   * The largest address at which the grid may start; `undefined` on the bus of the Game Boy Advance.
    * @returns {number | undefined}
    */
   get #lastStart() {
@@ -331,7 +335,7 @@ export class MemoryPanel {
       const bytes = await this.#emulation.read(this.#domain.value, start, this.#length);
       if (start === this.#start && emulator === this.#app.api.emulator.value)
         this.#grid.update(bytes, performance.now());
-      await this.#frozen.look();
+      await this.#frozen.refreshIfOld();
       setText(this.#note, "");
       this.#inspect(this.#grid.selected);
     } catch (error) {
@@ -344,7 +348,7 @@ export class MemoryPanel {
   }
 
   /**
-   * The number of visible bytes; fewer at a domain's end.
+   * The number of visible bytes. There are fewer of them at the end of a domain.
    * @returns {number}
    */
   get #length() {
@@ -353,7 +357,7 @@ export class MemoryPanel {
   }
 
   async #loadDomains() {
-    this.#domains = await this.#emulation.domains();
+    this.#domains = (await this.#emulation.domains()).filter(({ size }) => size > 0);
     setOptions(this.#domain, [
       { value: "", label: "Bus" },
       ...this.#domains.map(({ id, label, size }) => ({ value: id, label: `${label} (${sizeText(size)})` })),
@@ -386,14 +390,20 @@ export class MemoryPanel {
     await this.#frozen.freeze(`0x${hex(address, 8)}`, value, type);
   }
 
-  /** Shows eight bytes a row if there is no room for sixteen, even with less space between them. */
+  /** Fits the grid to the panel and the screen. A row has 8 bytes if 16 do not fit, not even with less space. */
   #fit() {
     const across = this.element.clientWidth < 520 ? 8 : 16;
     this.element.classList.toggle("tight", across === 16 && this.element.clientWidth < 640);
-    if (this.element.clientWidth === 0 || across === this.#grid.across) return;
-    this.#grid.resize(across, ROWS);
+    const isFitting = across === this.#grid.across && across * rows() === this.#grid.size;
+    if (this.element.clientWidth === 0 || isFitting) return;
+    this.#grid.resize(across, rows());
     this.#scroll(this.#start - (this.#start % across));
   }
+}
+
+/** @returns {number} The number of rows of the grid. */
+function rows() {
+  return TALL.matches ? 32 : 16;
 }
 
 /**

@@ -12,7 +12,7 @@ import { isGameBoy } from "./status.js";
  * @import { Store } from "./store.js"
  */
 
-/** The part of the cross's radius that is a dead zone. */
+/** The radius of the dead zone in the middle of the cross, as a part of the cross's radius. */
 const DEAD = 0.22;
 
 /**
@@ -79,7 +79,7 @@ function keyButton(key, controller) {
   mapping.follow((from) => {
     button.dataset.hint = nameOf(key, from);
   });
-  // While the button has the focus, Space and Enter press it, whatever they are mapped to.
+  // While the button has the focus, Space and Enter press it, even if they are mapped to other keys.
   const source = `button ${key}`;
   button.addEventListener("keydown", (event) => {
     if (event.key !== " " && event.key !== "Enter") return;
@@ -88,7 +88,7 @@ function keyButton(key, controller) {
   });
   button.addEventListener("keyup", () => controller.hold(source, []));
   button.addEventListener("blur", () => controller.hold(source, []));
-  // Assistive technology clicks without a pointer or a key.
+  // Assistive technology sends only a click, without events of a pointer or a keyboard.
   button.addEventListener("click", (event) => {
     if (event.detail !== 0 || event.pointerType) return;
     controller.hold(source, [key]);
@@ -128,7 +128,7 @@ function takePointers(root, cross, controller) {
     if (event.button !== 0) return;
     const keys = keysAt(event, root, cross);
     if (keys.length === 0) return;
-    // A touch must not move the focus: the keyboard would no longer go to the game.
+    // A touch must not move the focus, because then the keyboard would no longer control the game.
     event.preventDefault();
     root.setPointerCapture(event.pointerId);
     down.add(event.pointerId);
@@ -142,8 +142,9 @@ function takePointers(root, cross, controller) {
 }
 
 /**
- * The keys under a pointer. On the cross, the angle from the middle counts, so a thumb can roll over it. With a mouse on a large
- * window, the keys are a strip, and the cross is a row of it.
+ * The keys under a pointer. On the cross, the direction from its middle decides, so a thumb can roll over it. In a wide
+ * window with a mouse, all keys are in one row, including those of the cross. There, the button under the pointer
+ * decides.
  * @param {PointerEvent} event
  * @param {HTMLElement} root
  * @param {HTMLElement} cross

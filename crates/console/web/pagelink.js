@@ -1,4 +1,4 @@
-/** The address of the page names the open tool and the address in memory, so that a link opens them again. */
+/** Keeps the open tool and the selected address in the URL of the page, so that a link to the page opens them again. */
 
 /**
  * @import { Store } from "./store.js"
@@ -8,7 +8,7 @@
 /**
  * @typedef {object} Linked
  * @property {Store<string>} tool The open tool.
- * @property {Store<Place | undefined>} place What the memory panel has selected.
+ * @property {Store<Place | undefined>} place The place that is selected in the memory panel.
  * @property {(tool: string) => void} open
  * @property {(place: Place) => void} reveal Shows bytes in the memory panel.
  */
@@ -30,7 +30,7 @@ export function followLink(linked) {
   };
   tool.follow(write);
   place.follow(write);
-  // Not for what is open from the beginning.
+  // `follow` has already called `write`, but the URL must not change before the user opens something.
   begun = true;
 }
 

@@ -1,11 +1,11 @@
-/** The dialogs of the commands: the command palette (Ctrl K), and the list of keys (`?`). */
+/** The dialogs for commands: the command palette (Ctrl+K), and the list of keys (`?`). */
 
 import { el, fill, freshId } from "./dom.js";
 
 /** @import { Command } from "./commands.js" */
 
 /**
- * A dialog in which the user searches for a command.
+ * Opens a dialog in which the user searches for a command.
  * @param {readonly Command[]} all
  */
 export function openPalette(all) {
@@ -78,7 +78,7 @@ export function openPalette(all) {
 }
 
 /**
- * A dialog with the keys of all commands.
+ * Opens a dialog that lists the keys of all commands.
  * @param {readonly Command[]} all
  */
 export function openHelp(all) {
@@ -91,7 +91,7 @@ export function openHelp(all) {
   const note = el(
     "p",
     {},
-    "A key of the game (Input) comes first. Files that you drop on the page are loaded.",
+    "A key that controls the game (see Input) does nothing else. Files that you drop on the page are loaded.",
   );
   const form = el("form", { method: "dialog" }, title, el("dl", {}, ...rows, rewind), note, close);
   const dialog = el("dialog", { class: "keys", "aria-labelledby": title.id }, form);

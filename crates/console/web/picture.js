@@ -11,6 +11,7 @@ const AREA = TILE * TILE;
 export class PictureError extends Error {}
 
 /**
+ * A copy of a picture of the stream.
  * @typedef {object} Moment
  * @property {number} width
  * @property {number} height
@@ -20,7 +21,7 @@ export class PictureError extends Error {}
  */
 
 /**
- * Whether a message has a whole picture.
+ * Whether a message contains a whole picture.
  * @param {ArrayBuffer} message
  * @returns {boolean}
  */
@@ -42,7 +43,7 @@ export class Decoder {
   #begun = false;
 
   /**
-   * Applies a message. Returns true if the size of the picture changed. After an error, a key picture is needed.
+   * Applies a message. Returns true if the size of the picture changed. After an error, it accepts only a key picture.
    * @param {ArrayBuffer} message
    * @returns {boolean}
    */
@@ -56,7 +57,7 @@ export class Decoder {
   }
 
   /**
-   * The current picture, to return to.
+   * A copy of the current picture, for `restore`.
    * @returns {Moment}
    */
   moment() {
@@ -87,11 +88,11 @@ export class Decoder {
     const width = view.getUint16(2, true);
     const height = view.getUint16(4, true);
     const area = width * height;
-    if (area === 0 || area > 0xffff) throw new PictureError(`a picture of ${width} by ${height}`);
+    if (area === 0 || area > 0xffff) throw new PictureError(`a picture cannot be ${width} by ${height}`);
     const resized = width !== this.width || height !== this.height;
     const base = view.getUint32(16, true);
     if (kind === DELTA && (!this.#begun || resized || base !== this.tick)) {
-      throw new PictureError("the delta belongs to a picture that is not here");
+      throw new PictureError("the delta does not belong to the current picture");
     }
     if (resized) this.#resize(width, height);
     const tiles = new Tiles(view, this.#words, width, height);
@@ -116,7 +117,7 @@ export class Decoder {
   }
 }
 
-/** The part of a message after its header. */
+/** Draws the tiles of a message. They are in the part of the message after the header. */
 class Tiles {
   drawn = 0;
   /** @readonly @type {number} */
@@ -216,7 +217,7 @@ class Tiles {
  * @returns {number}
  */
 function bitsOf(count) {
-  if (count > 16) throw new PictureError(`a tile of ${count} colours`);
+  if (count > 16) throw new PictureError(`a tile cannot have ${count} colours`);
   if (count <= 1) return 0;
   if (count === 2) return 1;
   return count <= 4 ? 2 : 4;

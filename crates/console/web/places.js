@@ -1,4 +1,4 @@
-/** Places in memory, as lists: each leads to its bytes in the memory panel and can become a watch. */
+/** Rows for lists of places in memory. Users can open each place in the memory panel, or watch it. */
 
 import { button } from "./controls.js";
 import { el } from "./dom.js";
@@ -13,21 +13,21 @@ import { icon } from "./icons.js";
  * @property {string | null} domain
  * @property {number | null} offset
  * @property {number | null} bank
- * @property {number | null} address On the bus; null if it is not there.
+ * @property {number | null} address The address on the bus; null if the place is not on the bus.
  * @property {string | null} symbol
- * @property {string} watch The expression that reads it.
+ * @property {string} watch The expression for the value at this place.
  * @property {number} [length] In bytes.
  */
 
 /**
  * @typedef {object} PlaceUse
  * @property {(place: Place) => void} reveal Shows bytes in the memory panel.
- * @property {(expression: string) => void} watch
+ * @property {(expression: string) => void} watch Adds an expression to the watches.
  */
 
 /**
  * @param {FoundPlace} found
- * @param {string} value What is there.
+ * @param {string} value The text for the value at this place.
  * @param {PlaceUse} use
  * @returns {HTMLElement}
  */
@@ -47,7 +47,7 @@ export function placeRow(found, value, { reveal, watch }) {
 }
 
 /**
- * Memory with banks is shown by its domain, because the bus has one bank at a time.
+ * Where to show a place. Banked memory is shown in its domain, because the bus shows only one bank at a time.
  * @param {FoundPlace} found
  * @returns {Place}
  */

@@ -3,14 +3,14 @@
 /** @import { History } from "./history.js" */
 
 const SVG = "http://www.w3.org/2000/svg";
-/** The height of a plot in its own unit. */
+/** The height of a plot in its own units. */
 const HEIGHT = 100;
 /** The space above the largest value and below the smallest. */
 const MARGIN = 5;
 
 /**
- * A plot of the last `span` of a history as steps: a value lasts until the next one. It is an SVG path, so that it is sharp at
- * any zoom and takes its colours from the style sheet.
+ * A plot of the last part of a history; `span` is its length. It draws steps, because each value lasts until the next
+ * one. It is an SVG path, so that it is sharp at any zoom and takes its colours from the style sheet.
  * @param {number} span
  * @returns {{ element: SVGSVGElement, draw(history: History, now: number): void }}
  */

@@ -28,10 +28,12 @@ import { saveFile } from "./transport.js";
  * @typedef {object} ActiveRecording
  * @property {string} name
  * @property {number} frames
- * @property {string | null} ended Why it ended.
+ * @property {string | null} ended Why it ended; null while it runs.
  */
 
+/** The time between two updates of the panel. */
 const EVERY_MS = 3000;
+/** The time between two updates while a recording runs. */
 const EVERY_MS_RECORDING = 500;
 /** The console's frames per second. */
 const RATE = 59.7275;

@@ -1,6 +1,6 @@
 /** Draws changing values while they are visible. */
 
-/** Time from one drawing to the next: where the page is drawn in software, each costs about 10 ms. */
+/** The time between two calls of `draw`. Without hardware acceleration, each costs the browser about 10 ms. */
 const DRAW_MS = 200;
 
 export class Redraw {

@@ -15,8 +15,8 @@ import { el, fill } from "./dom.js";
  * @property {number} played
  * @property {boolean} over
  * @property {boolean | null} equal
- * @property {number | null} pictures
- * @property {number | null} memories
+ * @property {number | null} pictures How many pictures were compared.
+ * @property {number | null} memories How many states of memory were compared.
  * @property {{ frame: number; what: string } | null} diverged
  * @property {{ frame: number; detail: string } | null} damage
  * @property {boolean} cancelled
@@ -47,7 +47,7 @@ export class ReplayProgress {
     /** @type {Replay | undefined} */
     const begun = await attempt(() => this.#app.api.act(actions.replay(name, speed)));
     if (!begun) return;
-    await this.#app.watch.setReplaying(!begun.over);
+    await this.#app.poller.setReplaying(!begun.over);
     await this.#follow(begun);
   }
 
@@ -56,7 +56,7 @@ export class ReplayProgress {
     clearTimeout(this.#timer);
     if (replay.over) {
       fill(this.element, el("p", { class: replay.equal ? "outcome good" : "outcome bad" }, outcome(replay)));
-      await this.#app.watch.setReplaying(false);
+      await this.#app.poller.setReplaying(false);
       return;
     }
     const { recording, played, frames } = replay;
@@ -74,7 +74,7 @@ export class ReplayProgress {
       if (next) await this.#follow(next);
       else {
         fill(this.element);
-        await this.#app.watch.setReplaying(false);
+        await this.#app.poller.setReplaying(false);
       }
     }, EVERY_MS);
   }

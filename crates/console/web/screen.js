@@ -14,7 +14,7 @@ import { Video } from "./video.js";
 /**
  * @typedef {object} Screen
  * @property {HTMLElement} element
- * @property {HTMLElement} focus What has the focus while the game is played.
+ * @property {HTMLElement} focus The element that has the focus while the user plays.
  * @property {Video} video
  */
 
@@ -57,14 +57,14 @@ export function screen(app) {
     if (box) placeMark(mark, box, video.shape.value.width, video.shape.value.height);
   });
   followDevicePixels();
-  const look = () => show(veil, focus, app.status.value, video.seen.value && video.socket.connected.value);
-  app.status.follow(look);
-  video.seen.follow(look);
-  video.socket.connected.follow(look);
+  const update = () => show(veil, focus, app.status.value, video.seen.value && video.socket.connected.value);
+  app.status.follow(update);
+  video.seen.follow(update);
+  video.socket.connected.follow(update);
   return { element, focus, video };
 }
 
-/** Tells the style sheet the size of a device pixel, also after the user zooms. */
+/** Sets the style sheet's variable for the size of a device pixel, and sets it again when the user zooms. */
 function followDevicePixels() {
   document.documentElement.style.setProperty("--device-pixel", `${1 / devicePixelRatio}px`);
   matchMedia(`(resolution: ${devicePixelRatio}dppx)`).addEventListener("change", followDevicePixels, {

@@ -1,4 +1,4 @@
-/** Searches memory for a value: begins with all numbers of a type, and keeps those that pass each test. */
+/** Searches memory for a value. A search begins with all numbers of a type. Each test keeps only those that pass it. */
 
 import * as actions from "./actions.js";
 import { attempt } from "./app.js";
@@ -33,7 +33,7 @@ const TESTS = /** @type {const} */ ([
  * @typedef {object} Search
  * @property {number} id
  * @property {number} count
- * @property {number} undoable Steps that can be undone.
+ * @property {number} undoable How many steps can be undone.
  */
 
 /** @typedef {FoundPlace & { value: number, previous: number | null }} Candidate */
@@ -53,7 +53,7 @@ export function searcher(app, use) {
   );
   const is = el("select", {}, ...TESTS.map(([value, label]) => el("option", { value }, label)));
   const value = el("input", { type: "text", class: "value", placeholder: "value", autocomplete: "off" });
-  const told = el("p", { class: "note", role: "status" });
+  const summary = el("p", { class: "note", role: "status" });
   const list = el("ul", { class: "found", "aria-label": "Candidates" });
   const needsValue = () => TESTS.some(([name, , needs]) => name === is.value && needs);
 
@@ -63,12 +63,12 @@ export function searcher(app, use) {
     steps.hidden = now === undefined;
     start.hidden = now !== undefined;
     if (!now) {
-      setText(told, "");
+      setText(summary, "");
       fill(list);
       return;
     }
     const places = now.count === 1 ? "1 place is" : `${now.count.toLocaleString("en")} places are`;
-    setText(told, `${places} left.`);
+    setText(summary, `${places} left.`);
     if (now.count > MOST) {
       fill(list);
       return;
@@ -108,7 +108,7 @@ export function searcher(app, use) {
   );
   const endSearch = async () => {
     const ended = search;
-    // Even if the server no longer has the search.
+    // This comes first, because the request fails if the server no longer has the search.
     await show(undefined);
     if (ended) await app.api.act(actions.endSearch(ended.id));
   };
@@ -119,5 +119,5 @@ export function searcher(app, use) {
   is.addEventListener("change", showValue);
   value.addEventListener("input", () => value.setCustomValidity(""));
   app.api.emulator.follow(() => void show(undefined));
-  return el("div", { class: "finder" }, start, steps, told, list);
+  return el("div", { class: "finder" }, start, steps, summary, list);
 }

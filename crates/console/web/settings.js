@@ -5,7 +5,7 @@ import { Store } from "./store.js";
 const PREFIX = "framewire.";
 
 /**
- * A stored setting. A stored value that is not `valid` is ignored.
+ * A setting with the default value `usual`. A stored value that is not `valid` is ignored.
  * @template T
  * @param {string} name
  * @param {T} usual

@@ -12,7 +12,7 @@ import { saveFile } from "./transport.js";
  * @import { Clip } from "./clip.js"
  */
 
-/** Frames of the console from one picture of a GIF file to the next: 30 pictures a second. */
+/** A GIF file has a picture for every second frame of the console, that is about 30 pictures per second. */
 const GIF_STEP = 2;
 
 /**
@@ -24,7 +24,7 @@ export function sharePanel(app, clip) {
   const scale = list([1, 2, 3, 4, 5, 6, 8, 10], 4, (times) => `${times}×`);
   const length = list([5, 10, 20, 30], 10, (seconds) => `${seconds} seconds`);
   const size = list([1, 2, 3, 4], 2, (times) => `${times}×`);
-  const told = el("p", { class: "note", role: "status" });
+  const note = el("p", { class: "note", role: "status" });
 
   const savePicture = () =>
     attempt(async () => {
@@ -36,15 +36,15 @@ export function sharePanel(app, clip) {
     attempt(async () => {
       const file = gif(clip.frames(Number(length.value), GIF_STEP), Number(size.value));
       saveFile(file, "clip.gif");
-      setText(told, `Saved clip.gif: ${sizeText(file.size)}.`);
+      setText(note, `Saved clip.gif: ${sizeText(file.size)}.`);
     });
   const saveWebM = () =>
     attempt(async () => {
       const file = await webm(clip, Number(length.value), Number(size.value), (done) =>
-        setText(told, `Recording clip.webm: ${Math.round(done * 100)} %`),
+        setText(note, `Recording clip.webm: ${Math.round(done * 100)} %`),
       );
       saveFile(file, "clip.webm");
-      setText(told, `Saved clip.webm: ${sizeText(file.size)}.`);
+      setText(note, `Saved clip.webm: ${sizeText(file.size)}.`);
     });
 
   const video = button({ icon: "download", label: "WebM" }, saveWebM);
@@ -83,7 +83,7 @@ export function sharePanel(app, clip) {
         button({ icon: "download", label: "GIF" }, saveGif),
         video,
       ),
-      told,
+      note,
     ),
   );
 }
@@ -101,7 +101,7 @@ function list(values, usual, label) {
 }
 
 /**
- * A PNG file in which each pixel is a square of pixels.
+ * An enlarged copy of a PNG file. Each pixel becomes a square of `scale` by `scale` pixels.
  * @param {Blob} picture
  * @param {number} scale
  * @returns {Promise<Blob>}

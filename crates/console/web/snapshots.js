@@ -28,6 +28,7 @@ import { saveFile } from "./transport.js";
  * @property {number} size
  */
 
+/** The time between two updates of the list. */
 const EVERY_MS = 5000;
 
 export class SnapshotsPanel {
@@ -50,7 +51,7 @@ export class SnapshotsPanel {
 
   /**
    * @param {App} app
-   * @param {PlaceUse} use What differences can be used for.
+   * @param {PlaceUse} use What users can do with places in memory that differ.
    */
   constructor(app, use) {
     this.#app = app;
@@ -105,13 +106,13 @@ export class SnapshotsPanel {
 
   /**
    * @param {Parameters<App["api"]["act"]>[0]} action
-   * @param {string} said
+   * @param {string} message
    */
-  async #do(action, said) {
+  async #do(action, message) {
     await attempt(async () => {
       await this.#app.api.act(action);
-      toast(said);
-      await this.#app.watch.refresh();
+      toast(message);
+      await this.#app.poller.refresh();
     });
     await this.#refresh();
   }

@@ -13,13 +13,13 @@ const STABLE_MS = 3000;
  * @typedef {object} Handlers
  * @property {() => void} [open]
  * @property {(data: string | ArrayBuffer) => void} message
- * @property {() => void} [close] The connection was lost. The socket reconnects automatically.
+ * @property {() => void} [close] Called when the connection was lost. The socket reconnects automatically.
  */
 
 export class ReconnectingSocket {
   /** @readonly Whether it is connected. */
   connected = new Store(false);
-  /** @readonly How often the connection was lost. */
+  /** @readonly How many times the connection was lost. */
   losses = new Store(0);
   #url;
   #handlers;
@@ -63,7 +63,7 @@ export class ReconnectingSocket {
     this.start();
   }
 
-  /** Ends the pause before the next attempt. */
+  /** Connects now, if the socket waits before the next attempt. */
   reconnectNow() {
     if (this.#timer === undefined) return;
     clearTimeout(this.#timer);
@@ -109,7 +109,7 @@ export class ReconnectingSocket {
   }
 
   #reconnectLater() {
-    // Random, so that not all pages reconnect at the same moment.
+    // The pause is random, so that not all pages reconnect at the same moment.
     const pause = this.#pause * (0.75 + Math.random() / 2);
     this.#pause = Math.min(this.#pause * 2, LONGEST_PAUSE_MS);
     this.#timer = setTimeout(() => {

@@ -1,4 +1,4 @@
-/** The state of the server and its emulators: on events, and every second over the WebSocket that is open anyway. */
+/** Polls the state of the server and its emulators: regularly, and after each event that may change it. */
 
 import { ApiError } from "./api.js";
 import { Store } from "./store.js";
@@ -25,13 +25,14 @@ import { Subscription } from "./subscription.js";
  * @property {string | null} library_build
  * @property {string | null} address
  * @property {string | null} problem
- * @property {string | null} [save_problem] Why the battery save cannot be written, if so.
- * @property {number | "unlimited" | null} [speed] A multiple of the console's speed; null or absent if it cannot be set.
+ * @property {string | null} [save_problem] The reason why the battery save cannot be written, if it cannot.
+ * @property {number | "unlimited" | null} [speed]
+ *   A multiple of the console's speed; null or absent if the speed cannot be set.
  * @property {boolean} [lockstep]
  */
 
 /**
- * The state of the selected emulator or of its server.
+ * The state of the selected emulator or of its server. `unknown` means that the server has no emulator of this name.
  * @typedef {"loading" | "unreachable" | "locked" | "unknown" | "disconnected" | "stalled" | "replaying" | "paused" | "lockstep" | "running"} Phase
  */
 
@@ -56,9 +57,11 @@ const STATE_EVENTS = new Set([
   "save",
 ]);
 
+/** The time from one poll to the next. */
 const EVERY_MS = 1000;
-/** While no frames run, events report every change. */
+/** The time from one poll to the next while no frames run, when events report every change. */
 const EVERY_MS_STILL = 2000;
+/** The time from one poll to the next while the server does not answer. */
 const EVERY_MS_LOST = 500;
 
 export class StatusPoller {
@@ -66,7 +69,8 @@ export class StatusPoller {
   status = new Store(/** @type {Status} */ ({ phase: "loading", emulators: [], emulator: undefined }));
   #api;
   #rpc;
-  #looks = 0;
+  /** How many polls were started. */
+  #polls = 0;
   #replaying = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
@@ -80,13 +84,13 @@ export class StatusPoller {
     this.#rpc = rpc;
   }
 
-  /** Also refreshes when the server reports an event (resets, states, pauses, stalls, connections) or is gone. */
+  /** Also polls when the server sends one of `STATE_EVENTS`, and when the connection opens or closes. */
   listen() {
     let begun = false;
     this.#rpc.socket.connected.follow(() => {
       if (begun) void this.refresh();
     });
-    // `start` asks for the first state.
+    // `start` polls for the first time.
     begun = true;
     // If this fails, the state is still polled.
     new Subscription(this.#rpc, this.#api, {
@@ -105,7 +109,7 @@ export class StatusPoller {
   }
 
   /**
-   * Says whether a replay runs: the emulator itself reports that it is paused then.
+   * Sets whether a replay runs. During a replay, the emulator itself reports that it is paused.
    * @param {boolean} replaying
    */
   async setReplaying(replaying) {
@@ -116,11 +120,11 @@ export class StatusPoller {
   /** Polls now. */
   async refresh() {
     clearTimeout(this.#timer);
-    this.#looks += 1;
-    const look = this.#looks;
-    const status = await this.#look();
-    // A later request may have been answered first.
-    if (look !== this.#looks) return;
+    this.#polls += 1;
+    const poll = this.#polls;
+    const status = await this.#read();
+    // If a later poll has begun, its answer may already have come.
+    if (poll !== this.#polls) return;
     this.status.set(status);
     const { phase } = this.status.value;
     const still = phase === "paused" || phase === "lockstep" ? EVERY_MS_STILL : EVERY_MS;
@@ -130,7 +134,7 @@ export class StatusPoller {
   }
 
   /** @returns {Promise<Status>} */
-  async #look() {
+  async #read() {
     try {
       /** @type {{ emulators: EmulatorState[] }} */
       const { emulators } = this.#rpc.socket.connected.value

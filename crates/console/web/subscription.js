@@ -1,4 +1,4 @@
-/** A JSON-RPC subscription, renewed after reconnections and when another emulator is selected. */
+/** A JSON-RPC subscription that is renewed after reconnections, and when another emulator is selected. */
 
 /**
  * @import { Api } from "./api.js"
@@ -15,9 +15,10 @@
 
 /**
  * @typedef {object} Subscriber
- * @property {() => object | undefined} wanted The parameters, without the emulator; `undefined` for no subscription.
- * @property {(notice: Notice) => void} received A notification arrived.
- * @property {(error: unknown) => void} [refused] The server rejected the subscription.
+ * @property {() => object | undefined} wanted
+ *   Returns the parameters of the subscription, without the emulator; `undefined` for no subscription.
+ * @property {(notice: Notice) => void} received Called with each notification.
+ * @property {(error: unknown) => void} [refused] Called when the server rejects the subscription.
  */
 
 export class Subscription {
@@ -26,7 +27,7 @@ export class Subscription {
   #subscriber;
   /** @type {number | undefined} */
   #number;
-  /** Counts the renewals, to recognize the answers to old ones. */
+  /** The number of renewals so far. It shows whether an answer belongs to the newest renewal. */
   #renewal = 0;
 
   /**
@@ -49,7 +50,7 @@ export class Subscription {
     api.emulator.follow(() => void this.renew());
   }
 
-  /** Replaces the subscription with the parameters that are wanted now. */
+  /** Replaces the subscription with a new one that has the parameters that `wanted` returns now. */
   async renew() {
     this.#renewal += 1;
     const renewal = this.#renewal;

@@ -1,4 +1,4 @@
-/** The names of addresses, from the server's symbol files. */
+/** The symbols, which are names for addresses, from the server's symbol files. */
 
 import { Store } from "./store.js";
 
@@ -8,7 +8,7 @@ import { Store } from "./store.js";
  * @typedef {object} SymbolInfo
  * @property {string} name
  * @property {number} address
- * @property {string} [type] Such as `u16`; many files have no types.
+ * @property {string} [type] The type, such as `u16`. Many symbol files have no types.
  * @property {number} count The number of elements, for arrays.
  */
 
@@ -34,7 +34,7 @@ export class Symbols {
   }
 
   /**
-   * The symbol that contains an address, as far as sizes are known.
+   * The symbol that contains an address. A symbol without a type counts as one byte.
    * @param {number} address
    * @returns {SymbolInfo | undefined}
    */
@@ -48,7 +48,7 @@ export class Symbols {
   }
 
   /**
-   * The symbols of a range, in order; neighbours differ in `odd`.
+   * The symbols in a range, in order. The value of `odd` alternates from symbol to symbol.
    * @param {number} first
    * @param {number} end
    * @returns {{ name: string, first: number, end: number, odd: boolean }[]}

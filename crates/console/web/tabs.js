@@ -1,6 +1,7 @@
 /**
- * Tabs as in the ARIA Authoring Practices: one stop in the focus order, arrow keys move between tabs. Where the window is wide,
- * they are a rail at the side; where it is wider still, the panel that was opened before stays visible next to the open one.
+ * Tabs as in the ARIA Authoring Practices: all tabs are one stop in the focus order, and arrow keys move between them.
+ * In a wide window, the tabs are a rail at the side. In a very wide window, two panels are visible next to each other:
+ * the open one, and the one that was open before.
  */
 
 import { el } from "./dom.js";
@@ -13,8 +14,9 @@ import { setting } from "./settings.js";
  * @property {string} id
  * @property {string} label
  * @property {HTMLElement} panel
- * @property {Store<boolean>} [present] Whether there is such a tab now; always if left out.
- * @property {(visible: boolean) => void} [shown] Called when the panel is shown or hidden; a hidden panel must not poll.
+ * @property {Store<boolean>} [present] Whether the page has this tab now. Without this property, it always has it.
+ * @property {(visible: boolean) => void} [shown]
+ *   Called when the panel is shown or hidden. A hidden panel must not poll.
  */
 
 const RAIL = matchMedia("(width >= 88rem)");
@@ -38,7 +40,7 @@ export function tabs(label, all) {
   /** The tab that was open before. */
   const before = setting("tab-before", all[1]?.id ?? "", isTab);
   let last = open.value;
-  /** The tab that the user had opened, while it is not present. @type {string | undefined} */
+  /** A tab that the user wants to see, but that is not present. It opens when it is. @type {string | undefined} */
   let missed;
   const buttons = all.map((tab) => {
     const control = el(
@@ -87,11 +89,11 @@ export function tabs(label, all) {
     list.setAttribute("aria-multiselectable", String(TWO_PANELS.matches));
     all.forEach((tab, index) => {
       const isOpen = tab.id === open.value;
-      const isBeside = TWO_PANELS.matches && tab.id === before.value && tab.present?.value !== false;
+      const isSecond = TWO_PANELS.matches && tab.id === before.value && tab.present?.value !== false;
       const control = buttons[index];
-      control?.setAttribute("aria-selected", String(isOpen || isBeside));
+      control?.setAttribute("aria-selected", String(isOpen || isSecond));
       control?.setAttribute("tabindex", isOpen ? "0" : "-1");
-      const visible = isOpen || isBeside;
+      const visible = isOpen || isSecond;
       if (visible === !tab.panel.hidden) return;
       tab.panel.hidden = !visible;
       tab.shown?.(visible);

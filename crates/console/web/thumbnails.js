@@ -1,4 +1,4 @@
-/** The small pictures of the history. They come over the WebSocket that is open anyway. */
+/** Loads the small pictures of the history, over the JSON-RPC WebSocket if it is open. */
 
 import { el } from "./dom.js";
 
@@ -21,13 +21,13 @@ export class Thumbnails {
     this.#app = app;
   }
 
-  /** Forgets all pictures, which belong to another emulator. */
+  /** Frees all pictures. They belong to the emulator that was selected before. */
   forget() {
     this.of([]);
   }
 
   /**
-   * The pictures of these frames, and no others. Those that were there already are not loaded again.
+   * Returns the pictures of these frames, and frees all others. A picture that is there already is not loaded again.
    * @param {readonly Moment[]} moments
    * @returns {HTMLImageElement[]}
    */
@@ -72,12 +72,12 @@ export class Thumbnails {
         ...moment,
         ...(emulator === undefined ? {} : { emulator }),
       });
-      // It may have left while the picture was on its way. Nobody would free the picture then.
+      // If the image was removed while its picture was loading, nothing would free the picture.
       if (this.#images.get(key) !== image) return;
       const bytes = Uint8Array.from(atob(data), (character) => character.charCodeAt(0));
       image.src = URL.createObjectURL(new Blob([bytes], { type }));
     } catch {
-      // The server has dropped it since, or the connection is lost.
+      // The server no longer has the picture, or the connection is lost.
     }
   }
 }

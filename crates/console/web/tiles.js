@@ -1,10 +1,10 @@
-/** Pictures from video memory: colours, and the tiles of 8 by 8 pixels that backgrounds and sprites consist of. */
+/** Draws pictures from video memory: palettes, and the tiles of 8 by 8 pixels that form backgrounds and sprites. */
 
 /** The width and height of a tile. */
 export const TILE = 8;
 
 /**
- * Pixels as `ImageData` has them, each a word with red in its lowest byte. 0 is transparent.
+ * Pixels in the format of `ImageData`. Each pixel is a word with red in its lowest byte; 0 is a transparent pixel.
  * @typedef {object} Picture
  * @property {number} width
  * @property {number} height
@@ -15,16 +15,16 @@ export const TILE = 8;
  * Where bytes are in memory.
  * @typedef {object} Place
  * @property {string} domain The memory domain; empty for the bus.
- * @property {number} address In the domain.
+ * @property {number} address The bus address, or the offset in the domain.
  * @property {number} length
- * @property {string} text As people write the address.
+ * @property {string} text The address in its usual notation.
  */
 
 /**
- * A tile, as a background or a sprite shows it.
+ * A tile as it appears in a background or a sprite.
  * @typedef {object} Tile
- * @property {number} offset Where it is in video memory.
- * @property {number} bits Per pixel: 2, 4 or 8.
+ * @property {number} offset Its offset in video memory.
+ * @property {number} bits Bits per pixel: 2, 4 or 8.
  * @property {Uint32Array} colours
  * @property {boolean} [flipX]
  * @property {boolean} [flipY]
@@ -45,8 +45,8 @@ export const TILE = 8;
  * @property {string} label
  * @property {number} first The offset of the first tile in video memory.
  * @property {number} count
- * @property {number} bits Per pixel.
- * @property {readonly Palette[]} palettes Those that its tiles can be drawn with.
+ * @property {number} bits Bits per pixel.
+ * @property {readonly Palette[]} palettes The palettes with which its tiles can be drawn.
  * @property {(tile: number) => Place} place
  */
 
@@ -54,11 +54,12 @@ export const TILE = 8;
  * @typedef {object} Sprite
  * @property {number} index
  * @property {Place} place Its entry in the memory of sprites.
- * @property {boolean} shown Whether some of it can be on the screen.
- * @property {Box} box Where it is on the screen; parts may be outside.
+ * @property {boolean} shown Whether a part of it can be on the screen.
+ * @property {Box} box Its place on the screen. Parts of the box may be outside of the screen.
  * @property {Facts} facts
- * @property {Place} tilePlace Its first tile.
- * @property {() => Picture | undefined} draw Not flipped, rotated or scaled. There is none for a prohibited shape.
+ * @property {Place} tilePlace The place of its first tile.
+ * @property {() => Picture | undefined} draw
+ *   Draws the sprite without flipping, rotating or scaling it. Returns `undefined` for a prohibited shape.
  */
 
 /**
@@ -74,13 +75,14 @@ export const TILE = 8;
  * @typedef {object} Layer
  * @property {string} label
  * @property {Facts} facts
- * @property {Box} [view] The part that the screen shows, which may go over an edge to the other side.
+ * @property {Box} [view] The part that the screen shows. It may wrap around at the edges of the layer.
  * @property {() => Picture} draw
- * @property {(column: number, row: number) => { facts: Facts, place: Place }} cell What is in a square of 8 by 8 pixels.
+ * @property {(column: number, row: number) => { facts: Facts, place: Place }} cell
+ *   Describes a square of 8 by 8 pixels.
  */
 
 /**
- * What video memory holds at one frame.
+ * The contents of video memory in one frame.
  * @typedef {object} Graphics
  * @property {number} frame
  * @property {Uint8Array} vram
@@ -100,7 +102,7 @@ export function blank(width, height) {
 }
 
 /**
- * The colour of 15 bits as a pixel, with the same rounding as mGBA.
+ * Converts a 15-bit colour to a pixel, with the same rounding as mGBA.
  * @param {number} value
  * @returns {number}
  */
@@ -114,7 +116,7 @@ export function colourOf(value) {
 }
 
 /**
- * The colours of 15 bits from `first` on.
+ * Converts the 15-bit colours that start at the byte `first`.
  * @param {Uint8Array} bytes
  * @param {number} first
  * @param {number} count
@@ -153,9 +155,9 @@ export function drawTile(picture, left, top, vram, { offset, bits, colours, flip
 }
 
 /**
- * The number of the colour of a pixel.
+ * The colour number of a pixel in a line of a tile.
  * @param {Uint8Array} vram
- * @param {number} line Where the line of the tile begins.
+ * @param {number} line The offset of the line in video memory.
  * @param {number} bits
  * @param {number} x
  * @returns {number}
@@ -168,7 +170,7 @@ function indexOf(vram, line, bits, x) {
 }
 
 /**
- * All tiles of a set, with `across` of them in a row.
+ * A picture of all tiles of a set, with `across` tiles in each row.
  * @param {Uint8Array} vram
  * @param {TileSet} set
  * @param {Uint32Array} colours
@@ -186,7 +188,7 @@ export function drawTiles(vram, { first, count, bits }, colours, across) {
 }
 
 /**
- * The colours of palettes, each as one pixel and each palette as one line.
+ * A picture of palettes. Each palette is a line, and each colour is a pixel.
  * @param {readonly Palette[]} palettes
  * @returns {Picture}
  */
@@ -199,9 +201,9 @@ export function drawPalettes(palettes) {
 }
 
 /**
- * Whether any of a box is on a screen.
+ * Whether a part of a box is on the screen.
  * @param {Box} box
- * @param {number} width Of the screen.
+ * @param {number} width The width of the screen.
  * @param {number} height
  * @returns {boolean}
  */

@@ -1,4 +1,4 @@
-/** The timeline below the picture: the frames that are kept of an emulator, to go back to. */
+/** The timeline below the picture. It shows the frames of the history, and the user can go back to them. */
 
 import * as actions from "./actions.js";
 import { ApiError } from "./api.js";
@@ -12,22 +12,23 @@ import { VIEW_ONLY } from "./transport.js";
 /** @import { App } from "./app.js" */
 
 /**
- * A snapshot or a recording of a frame.
+ * A mark at a frame: a snapshot, a recording or an event.
  * @typedef {object} Mark
  * @property {string} name
  * @property {number} frame
  */
 
 /**
- * Frames that follow from one another.
+ * A line: a sequence of frames without a gap. A new line begins after going back, after a reset, and after a state or a
+ * game is loaded.
  * @typedef {object} Line
- * @property {number} line
- * @property {"game" | "reset" | "state" | "rewind"} began
- * @property {{ line: number, frame: number } | null} follows
- * @property {number[]} states
- * @property {number[]} pictures
- * @property {{ frame: number, keys: string[] }[]} keys
- * @property {number[]} changes
+ * @property {number} line Its number.
+ * @property {"game" | "reset" | "state" | "rewind"} began How it began.
+ * @property {{ line: number, frame: number } | null} follows The line and the frame after which it begins.
+ * @property {number[]} states The frames that have a state.
+ * @property {number[]} pictures The frames that have a small picture.
+ * @property {{ frame: number, keys: string[] }[]} keys The keys that are held from each of these frames on.
+ * @property {number[]} changes The frames in which a write, a frozen value or a cheat changed memory.
  * @property {Mark[]} snapshots
  * @property {Mark[]} recordings
  */
@@ -47,23 +48,23 @@ import { VIEW_ONLY } from "./transport.js";
  * @property {number} last
  */
 
-/** Shortest time between two requests for the history. */
+/** The shortest time between two requests for the history. */
 const EVERY_MS = 1500;
-/** The longest time, after several refusals one after another. */
+/** The longest time between two requests, after the server has refused several of them in a row. */
 const EVERY_MS_REFUSED = 60_000;
-/** Frames that are shown at most: two minutes. */
+/** How many frames are shown at most: two minutes. */
 const SPAN = 7200;
-/** Small pictures in the strip, at most. */
+/** How many small pictures are shown at most. */
 const PICTURES = 10;
-/** Frames from one small picture to the next that is kept. */
+/** The server keeps one small picture for this many frames. */
 const PICTURE_FRAMES = 60;
 /** While the key is held, the emulator goes back this many frames at a time: twice as fast as the game runs. */
 const STEP = 12;
-/** Time between these steps. */
+/** The time between these steps. */
 const STEP_MS = 100;
-/** Changes of memory that are this close together are one mark. */
+/** A change of memory gets no mark if it is fewer frames than this after the change before it. */
 const TOGETHER = 60;
-/** The newest marks of changes of memory that are shown. */
+/** How many marks for changes of memory are shown at most. These are the newest ones. */
 const CHANGES = 20;
 /** The keyboard keys that go back while they are held. */
 const KEYS = new Set(["Comma", "Backquote"]);
@@ -80,7 +81,7 @@ export class Timeline {
   #time = el("output", { class: "time" });
   #slider = el("input", { type: "range", class: "scrub", "aria-label": "Timeline", step: 1 });
   #back = button({ label: "Rewind", hint: "Hold to go back (keyboard: , or `)" }, ({ detail }) => {
-    // A press by keyboard is one step; a pointer holds.
+    // A click by keyboard is one step back. For a pointer, `pointerdown` begins to go back.
     if (detail > 0) return;
     this.#hold();
     this.#release();
@@ -89,11 +90,14 @@ export class Timeline {
   #history;
   /** The line that the strip shows. */
   #line = 0;
-  /** Whether the user is moving in time, and whether the game ran before. @type {{ ran: boolean } | undefined} */
+  /**
+   * Set while the user moves along the timeline. `ran` is whether the game ran before.
+   * @type {{ ran: boolean } | undefined}
+   */
   #moving;
-  /** The frame to go to next. @type {number | undefined} */
+  /** The frame to which to go next. @type {number | undefined} */
   #wanted;
-  /** The request under way. @type {Promise<void> | undefined} */
+  /** The call of `#go` that has not ended. @type {Promise<void> | undefined} */
   #going;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
@@ -102,11 +106,11 @@ export class Timeline {
   /** @type {ReturnType<typeof setInterval> | undefined} */
   #holding;
   #shown = "";
-  /** How many times the history was asked for. */
+  /** How many times the page has asked for the history. */
   #asked = 0;
-  /** How many times the server refused the history, one after another. */
+  /** How many requests for the history in a row the server has refused. */
   #refusals = 0;
-  /** When the history came. */
+  /** When the history arrived. */
   #at = 0;
 
   /**
@@ -126,7 +130,7 @@ export class Timeline {
     );
     this.#slider.addEventListener("input", () => this.#scrub(this.#slider.valueAsNumber));
     this.#slider.addEventListener("change", () => void this.#end());
-    // After a pointer, the keyboard controls the game again.
+    // After the user has moved the slider with a pointer, the keyboard controls the game again.
     this.#slider.addEventListener("pointerup", () => focus.focus({ preventScroll: true }));
     this.#back.addEventListener("pointerdown", () => this.#hold());
     for (const type of /** @type {const} */ (["pointerup", "pointercancel", "pointerleave"]))
@@ -155,7 +159,7 @@ export class Timeline {
   }
 
   /**
-   * Whether a key is for the timeline and not for an input field or the game.
+   * Whether a key is for the timeline, and not for an input field or for the game.
    * @param {KeyboardEvent} event
    * @returns {boolean}
    */
@@ -166,7 +170,7 @@ export class Timeline {
     return !(target instanceof Element) || !target.closest("input:not(.scrub), select, textarea, dialog");
   }
 
-  /** Asks for the history; if that was just done, a moment later. */
+  /** Asks for the history. If the page asked for it a short time ago, this waits first. */
   async #refresh() {
     this.#changed = true;
     if (this.#timer !== undefined || this.#moving) return;
@@ -176,7 +180,7 @@ export class Timeline {
     this.#timer = setTimeout(
       () => {
         this.#timer = undefined;
-        // An emulator that stands still sends no other status.
+        // `#refresh` was called while the timer ran.
         if (this.#changed) void this.#refresh();
       },
       Math.min(EVERY_MS * 2 ** this.#refusals, EVERY_MS_REFUSED),
@@ -188,18 +192,18 @@ export class Timeline {
       /** @type {History} */
       const history = await this.#ask(first);
       this.#refusals = 0;
-      // An answer may come after that of a later request.
+      // The answer to an earlier request may come after the answer to a later one.
       if (!this.#moving && asked === this.#asked) this.#show(history);
     } catch (error) {
       if (error instanceof ApiError && error.status === 501) this.element.hidden = true;
       else this.#changed = true;
-      // A lost connection is not a refusal: the history should be back with it.
+      // A lost connection (status 0) is not a refusal: the history should be visible soon after a reconnection.
       if (error instanceof ApiError && error.status > 0) this.#refusals += 1;
     }
   }
 
   /**
-   * Asks over the WebSocket if it is open, which leaves no line in the server's log.
+   * Asks over the WebSocket if it is open, because the server does not log such requests.
    * @param {number} first
    * @returns {Promise<History>}
    */
@@ -222,7 +226,7 @@ export class Timeline {
     const last = Math.max(end.last, history.frame);
     const first = Math.max(last - SPAN, Math.min(...parts.flatMap(({ line }) => line.states.slice(0, 1))));
     Object.assign(this.#slider, { min: first, max: last, value: history.frame });
-    this.#tell(history.frame);
+    this.#showTime(history.frame);
     const text = JSON.stringify([history.lines, first, last]);
     if (text === this.#shown) return;
     this.#shown = text;
@@ -245,7 +249,7 @@ export class Timeline {
         .filter((frame) => frame <= end && frame >= first)
         .map((frame) => ({ line: line.line, frame })),
     );
-    // At the same frames from one time to the next, so that one picture comes as another one goes.
+    // The pictures are at multiples of `step`. So the strip moves by one picture at a time as frames run.
     const step = Math.max(1, Math.ceil((last - first) / PICTURES / PICTURE_FRAMES)) * PICTURE_FRAMES;
     const from = Math.ceil(first / step);
     const count = Math.max(1, Math.floor(last / step) - from + 1);
@@ -310,7 +314,7 @@ export class Timeline {
   }
 
   /**
-   * The lines that were left.
+   * Shows a button for each of the last lines that the emulator has left, for example by going back.
    * @param {History} history
    * @param {Part[]} parts
    */
@@ -327,7 +331,7 @@ export class Timeline {
   }
 
   /** @param {number} frame */
-  #tell(frame) {
+  #showTime(frame) {
     const last = Number(this.#slider.max);
     const seconds = (last - frame) / 60;
     setText(this.#time, seconds < 0.1 ? "now" : `-${seconds.toFixed(1)} s`);
@@ -347,12 +351,12 @@ export class Timeline {
   }
 
   /**
-   * Shows a frame while the user looks for one. The game stands still meanwhile.
+   * Goes to a frame while the user moves along the timeline. Meanwhile, the game is paused if that is possible.
    * @param {number} frame
    */
   #scrub(frame) {
     this.#wanted = frame;
-    this.#tell(frame);
+    this.#showTime(frame);
     if (this.#app.api.copying.value) return;
     this.#begin();
     this.#going ??= this.#go();
@@ -360,11 +364,11 @@ export class Timeline {
 
   #begin() {
     const { phase, emulator } = this.#app.status.value;
-    // A stock mGBA cannot be paused by requests. It continues from each frame.
+    // Requests cannot pause a stock mGBA. After each step, it continues from the frame to which it went back.
     this.#moving ??= { ran: phase === "running" && emulator?.kind === "embedded" };
   }
 
-  /** Goes to the newest frame that is wanted, one request at a time. */
+  /** Goes to the wanted frame, and again as long as the user chooses other frames. There is one request at a time. */
   async #go() {
     await attempt(async () => {
       const { api } = this.#app;
@@ -379,7 +383,7 @@ export class Timeline {
     this.#going = undefined;
   }
 
-  /** The user has found the frame. If the game was running before, it continues from this frame. */
+  /** Called when the user has chosen a frame. If the game was running before, it continues from this frame. */
   async #end() {
     const moving = this.#moving;
     const frame = this.#slider.valueAsNumber;
@@ -395,12 +399,12 @@ export class Timeline {
     await this.#restart();
   }
 
-  /** Shows the history again at once. */
+  /** Refreshes the history at once. */
   async #restart() {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#shown = "";
-    await this.#app.watch.refresh();
+    await this.#app.poller.refresh();
   }
 
   /** Begins to go back step by step. */
@@ -413,7 +417,8 @@ export class Timeline {
       this.#scrub(frame);
     };
     if (phase === "running" && emulator) {
-      // Frames have run since the history came; too few is safe, because frames to come are not kept.
+      // Estimates how many frames have run since the history arrived. The estimate is low on purpose, because it is not
+      // possible to go to a frame that has not run yet.
       const since = ((performance.now() - this.#at) / 1000) * emulator.frames_per_second * 0.9;
       this.#slider.max = String(this.#history.frame + Math.floor(since));
       this.#slider.value = this.#slider.max;
@@ -431,7 +436,7 @@ export class Timeline {
 }
 
 /**
- * The line that the emulator is on, after the parts of the lines that it follows from.
+ * The emulator's current line, after the parts of the earlier lines that lead to it.
  * @param {History} history
  * @returns {Part[]}
  */
@@ -450,9 +455,9 @@ function pathOf({ lines, line: current }) {
 }
 
 /**
- * What happened on a line: how it began, and when its memory was changed.
+ * The events of a line: how it began, and when a write, a frozen value or a cheat changed memory.
  * @param {Line} line
- * @param {boolean} isFirst Whether the lines before it are not shown.
+ * @param {boolean} isFirst Whether it is the first line that is shown.
  * @returns {Mark[]}
  */
 function eventsOf(line, isFirst) {
@@ -480,7 +485,7 @@ function eventMark({ name, frame }, left) {
 }
 
 /**
- * Whether a line is a part of the path, up to its end.
+ * Whether the path contains a line up to the line's end.
  * @param {Part[]} parts
  * @param {Line} line
  * @returns {boolean}

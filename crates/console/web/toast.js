@@ -3,13 +3,15 @@
 import { byId, el } from "./dom.js";
 import { icon } from "./icons.js";
 
+/** How long a message is shown. */
 const SHOWN_MS = 6000;
+/** How many messages are shown at most. */
 const MOST = 4;
 
 /** @typedef {"good" | "bad" | "copied"} Tone */
 
 /**
- * What a message offers to do.
+ * A button in a message, for an action that the user may want next.
  * @typedef {object} Offer
  * @property {string} label
  * @property {() => unknown} act
@@ -23,7 +25,7 @@ const MOST = 4;
  */
 export function toast(text, tone = "good", offer = undefined) {
   const place = byId("toasts");
-  // Each copied command replaces the one in the clipboard, and its message the one before.
+  // A copied command replaces the last one in the clipboard, so its message replaces the last message too.
   if (tone === "copied") place.querySelector(".toast.copied")?.remove();
   const close = el(
     "button",

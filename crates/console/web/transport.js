@@ -13,7 +13,7 @@ import { icon } from "./icons.js";
  * @import { EmulatorState, Phase } from "./status.js"
  */
 
-/** Lockstep ends after this time without a step. */
+/** Lockstep ends after this much time without a step. */
 const LOCKSTEP_MS = 60_000;
 
 const UNLIMITED = "unlimited";
@@ -27,7 +27,7 @@ const NO_STEP = "Pause or use Lockstep first, to step frame by frame.";
 const NO_EMULATOR = "No emulator is connected.";
 const NO_SERVER = "The server does not answer.";
 const REPLAYING = "A replay is running. Cancel it in Recordings.";
-/** Why controls do nothing with a token that allows only reading. */
+/** The tooltip of controls that are disabled because the token allows only reading. */
 export const VIEW_ONLY = "This token allows only viewing; it cannot control the emulator.";
 const IN_A_WINDOW =
   "This mGBA runs in its own window. Pause, speed and sound are there; Lockstep works here.";
@@ -40,12 +40,12 @@ const IN_A_WINDOW =
  * @returns {HTMLElement}
  */
 export function transport(app, stage, focus) {
-  const { api, watch } = app;
+  const { api, poller } = app;
   /** @param {Parameters<typeof api.act>[0]} action */
   const act = (action) => () =>
     attempt(async () => {
       await api.act(action);
-      await watch.refresh();
+      await poller.refresh();
     });
 
   const run = button({ icon: "pause", label: "Pause", kind: "primary" }, () =>
@@ -70,7 +70,7 @@ export function transport(app, stage, focus) {
   speed.addEventListener("change", async () => {
     const value = speed.value === UNLIMITED ? UNLIMITED : Number(speed.value);
     await act(actions.speed(value))();
-    // A speed that was refused or only copied is not the emulator's.
+    // If the server refused the action, or it was only copied, the emulator still has its old speed.
     showSpeed(speed, app.status.value.emulator);
   });
   const reset = button(
@@ -152,7 +152,7 @@ function reasonIf(applies, reason) {
 }
 
 /**
- * Why nothing can be done in this phase, if so.
+ * The reason why all controls are disabled in this phase; `undefined` if they are not.
  * @param {Phase} phase
  * @returns {string | undefined}
  */

@@ -7,17 +7,17 @@ import { Store } from "./store.js";
 
 /** @import { Api } from "./api.js" */
 
-/** A picture that came this shortly before a display frame waits for the next one if there is an older picture to draw. */
+/** A picture that arrived less than this before a display frame waits for the next one if an older one can be drawn. */
 const EARLY_MS = 6;
-/** Messages that wait while the browser draws nothing, as in a window that is covered. */
+/** How many messages may wait while the browser draws nothing, for example because another window covers the page. */
 const UNDRAWN = 30;
 
 /**
  * Statistics of the stream in the last second.
  * @typedef {object} VideoRate
- * @property {number} pictures Pictures a second.
- * @property {number} bits Bits a second.
- * @property {number} missed Frames without a picture.
+ * @property {number} pictures Pictures that were drawn.
+ * @property {number} bits Bits that arrived.
+ * @property {number} missed Frames whose pictures were not drawn.
  */
 
 export class Video {
@@ -27,15 +27,18 @@ export class Video {
   rate = new Store({ pictures: 0, bits: 0, missed: 0 });
   /** @readonly Whether the canvas has a picture. */
   seen = new Store(false);
-  /** @readonly Width over height. */
+  /** @readonly The size of the picture in pixels. */
   shape = new Store({ width: 240, height: 160 });
-  /** @readonly The last seconds. */
+  /** @readonly The pictures of the last seconds. */
   clip = new Clip();
   #canvas;
   /** @type {CanvasRenderingContext2D} */
   #context;
   #decoder = new Decoder();
-  /** Messages that are not decoded yet, oldest first, and when they came. @type {{ message: ArrayBuffer, at: number }[]} */
+  /**
+   * Messages that are not decoded yet, oldest first, with the times at which they arrived.
+   * @type {{ message: ArrayBuffer, at: number }[]}
+   */
   #waiting = [];
   #drawing = false;
   /** @type {ImageData | undefined} */
@@ -59,7 +62,7 @@ export class Video {
       },
     });
     setInterval(() => this.#count(), 1000);
-    // A hidden page needs no pictures, which would cost the server and the emulator time.
+    // A hidden page needs no pictures. They would only cost the server and the emulator time.
     document.addEventListener("visibilitychange", () => {
       if (document.hidden) this.socket.stop();
       else this.socket.start();
@@ -74,7 +77,7 @@ export class Video {
     return this.#decoder.frame;
   }
 
-  /** Clears the picture, which belongs to another emulator. */
+  /** Clears the picture. It belongs to the emulator that was selected before. */
   forget() {
     this.#decoder = new Decoder();
     this.#waiting = [];
@@ -95,8 +98,10 @@ export class Video {
   }
 
   /**
-   * Draws the newest picture, once in each display frame. The pictures come in a rhythm of their own. Where it meets that of the
-   * display, one would come too late for its display frame and the next one just in time; so the newest one may wait.
+   * Draws the newest picture, at most once in each display frame. Pictures do not arrive in step with the display. If
+   * they arrive at about the same time as display frames, some arrive just before one and some just after. Then two
+   * pictures can fall into the same display frame, and users see only one of them. To avoid that, a picture that has
+   * only just arrived may wait for the next display frame.
    */
   #draw() {
     const newest = this.#waiting.at(-1);
@@ -115,7 +120,7 @@ export class Video {
   }
 
   /**
-   * Decodes the oldest message that waits. Returns whether there is a picture.
+   * Decodes the oldest waiting message. Returns whether that gave a picture.
    * @returns {boolean}
    */
   #decodeNext() {

@@ -1,4 +1,4 @@
-/** All emulators of the server as live pictures. A click on one selects it. */
+/** Shows live pictures of all emulators of the server. A click on a picture selects its emulator. */
 
 import { paint } from "./cells.js";
 import { button } from "./controls.js";
@@ -13,14 +13,14 @@ import { phaseOf } from "./status.js";
  * @import { EmulatorState } from "./status.js"
  */
 
-/** Pictures of an emulator in a second. */
+/** Pictures per second for each emulator. */
 const RATE = 15;
 
 /**
  * @typedef {object} Tile
  * @property {HTMLElement} element
  * @property {(emulator: EmulatorState, selected: boolean) => void} show
- * @property {(visible: boolean) => void} play Starts or stops its pictures.
+ * @property {(visible: boolean) => void} play Starts or stops the stream of its pictures.
  */
 
 export class Wall {

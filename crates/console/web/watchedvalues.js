@@ -1,4 +1,4 @@
-/** The values of all watches in short, below tools that do not show them. */
+/** A short list of the values of all watches. It is visible below each tool except the watches panel. */
 
 import { el, setText } from "./dom.js";
 import { WatchFeed } from "./feed.js";

@@ -14,9 +14,9 @@ import { watched, watchExpression } from "./watchlist.js";
  * @import { Symbols } from "./symbols.js"
  */
 
-/** Points that a plot keeps, one per frame: ten seconds. */
+/** How many points a plot keeps. There is one per frame, so these are ten seconds. */
 const KEPT = 600;
-/** Frames that a plot shows. */
+/** How many frames a plot shows. */
 const SPAN = 600;
 
 /**
@@ -98,7 +98,7 @@ export class WatchesPanel {
     watched.follow((texts) => this.#sync(texts));
   }
 
-  /** Adds the expression in the field. A wrong one stays there, to be corrected. */
+  /** Adds the expression in the field. If it is wrong, it stays in the field, and the user can correct it. */
   async #submit() {
     const text = this.#input.value.trim();
     if (text === "") return;

@@ -13,7 +13,7 @@ function isTexts(value) {
 export const watched = setting("watches", /** @type {readonly string[]} */ ([]), isTexts);
 
 /**
- * Adds an expression.
+ * Adds an expression to the watches.
  * @param {string} expression
  */
 export function watchExpression(expression) {
