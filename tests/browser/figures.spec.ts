@@ -1,5 +1,6 @@
 /**
- * Measures what the console page costs: the first load, an idle page, sound, its pacing, six watches, and going back. Prints JSON.
+ * Measures the cost of the console page and prints it as JSON: the first load, an idle page, sound, pictures that are
+ * not drawn on time, the processor time with six watches, and going back.
  *
  *     FRAMEWIRE_BIN=../../target/release/framewire npx playwright test --config figures.config.ts
  */
@@ -9,14 +10,14 @@ import { cpus } from "node:os";
 import { type Browser, type BrowserContext, type Page, test } from "@playwright/test";
 import { PROGRAM, Server } from "./support/server.ts";
 
-/** How long an idle page is watched. */
+/** For how long the requests of an idle page are counted. */
 const IDLE_MS = 20_000;
 const LOADS = 9;
 /** How long pacing and processor time are measured. */
 const RUN_MS = 15_000;
 const WATCHES = ["frame", "ball_x", "ball_y", "paddle_x", "score", "bricks_left"];
 
-/** What went over the network. */
+/** The network traffic of a page. */
 interface Traffic {
   requests: number;
   bytes: number;
@@ -24,7 +25,7 @@ interface Traffic {
   sockets: Record<string, number>;
 }
 
-/** Counts the bytes as they are on the wire, headers of replies included. */
+/** Counts the bytes as they go over the network, including the headers of replies. */
 async function count(page: Page): Promise<Traffic> {
   const session = await page.context().newCDPSession(page);
   await session.send("Network.enable");
@@ -64,7 +65,7 @@ async function open(context: BrowserContext, server: Server, tool: string): Prom
       localStorage.setItem("framewire.tab", JSON.stringify(tab));
       localStorage.setItem("framewire.watches", JSON.stringify(watches));
     },
-    // All other tools show the values of watches, too.
+    // Other tools also show the values of watches, so they are measured without watches.
     [tool, tool === "watches" ? WATCHES : []] as const,
   );
   await load(page, server);
@@ -95,7 +96,7 @@ async function firstLoad(browser: Browser, server: Server): Promise<Load> {
   return { requests, bytes, milliseconds };
 }
 
-/** Requests in a second of a page that nobody uses. */
+/** Requests per second of a page that nobody uses. */
 async function idleRequests(browser: Browser, server: Server): Promise<number> {
   const context = await browser.newContext();
   const page = await open(context, server, "memory");
@@ -106,7 +107,7 @@ async function idleRequests(browser: Browser, server: Server): Promise<number> {
   return traffic.requests / (IDLE_MS / 1000);
 }
 
-/** Bytes of sound in a second. */
+/** Bytes of sound per second. */
 async function soundBytes(browser: Browser, server: Server): Promise<number> {
   const context = await browser.newContext();
   const page = await context.newPage();
@@ -125,11 +126,11 @@ async function soundBytes(browser: Browser, server: Server): Promise<number> {
 interface Pacing {
   display_frames: number;
   without_picture: number;
-  /** Pictures that were drawn in the display frame of another one, or not at all. */
+  /** Pictures that nobody could see: they were not drawn, or a newer one was drawn in the same display frame. */
   unseen: number;
 }
 
-/** What the page shows in each display frame of `RUN_MS`. */
+/** Counts, for `RUN_MS`, the display frames without a new picture, and the pictures that nobody could see. */
 async function pacing(browser: Browser, server: Server): Promise<Pacing> {
   const context = await browser.newContext();
   const page = await context.newPage();
@@ -158,7 +159,8 @@ async function pacing(browser: Browser, server: Server): Promise<Pacing> {
   const measured = await page.evaluate(async (duration) => {
     const { seen } = window as unknown as { seen: { draws: number; messages: number } };
     const frame = (): Promise<number> => new Promise(requestAnimationFrame);
-    // The page draws in a frame of its own, before or after this one; the number of draws between two frames is the same.
+    // In each display frame, the page draws before or after this callback. The number of draws between two callbacks is
+    // the same in both cases.
     const begun = await frame();
     const first = { ...seen };
     let [drawn, frames, without] = [seen.draws, 0, 0];
@@ -199,12 +201,12 @@ async function processorTime(browser: Browser, server: Server, tool: string): Pr
   return Math.round(share * 10) / 10;
 }
 
-/** How often the game goes back. */
+/** How many times the game goes back. */
 const REWINDS = 20;
-/** How far it goes back: 20 seconds. */
+/** How many frames it goes back: 20 seconds. */
 const REWIND_FRAMES = 1200;
 
-/** The time from the request to go back until the page shows another picture, in milliseconds, median of `REWINDS`. */
+/** The median time from a request to go back until the page shows another picture, in milliseconds. */
 async function rewindTime(browser: Browser, server: Server): Promise<number> {
   const context = await browser.newContext();
   const page = await context.newPage();

@@ -1,6 +1,6 @@
 import { defineConfig } from "@playwright/test";
 
-// Debian's browser; Playwright's own would be a download.
+// Debian's browser. Playwright's own browser would need a download.
 const executablePath = process.env.FRAMEWIRE_CHROMIUM ?? "/usr/bin/chromium";
 
 export default defineConfig({
@@ -28,7 +28,8 @@ export default defineConfig({
       // The sandbox does not work for root, the usual user in containers.
       args: [
         ...(process.getuid?.() === 0 ? ["--no-sandbox"] : []),
-        // A page that the tests themselves fill in is not local, so it could not connect to the server.
+        // If the tests themselves supply the files of the page, Chromium does not regard it as a local page. Without
+        // this argument, it could not connect to the server.
         ...(process.env.FRAMEWIRE_CONSOLE_FILES ? ["--disable-features=LocalNetworkAccessChecks"] : []),
       ],
     },

@@ -36,7 +36,7 @@ export class Console {
       });
     });
     await this.page.goto(this.server.url + path);
-    // An overlay that does not exist yet, or has no size yet, counts as hidden.
+    // `toBeHidden` would also accept an overlay that does not exist yet, or has no size yet.
     await expect(this.page.locator(".veil")).toHaveAttribute("hidden");
     await answered;
   }

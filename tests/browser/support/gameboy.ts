@@ -1,12 +1,12 @@
-/** A game for the Game Boy (Color), written out by hand: it fills video memory once and does nothing else. */
+/** Makes a game for the Game Boy or the Game Boy Color. The game fills video memory once and does nothing else. */
 
-/** What it fills video memory with. */
+/** What the game writes to video memory and to registers. */
 export interface Scene {
   colour: boolean;
   /** Both banks; the Game Boy has only the first. */
   vram: Uint8Array;
   oam: Uint8Array;
-  /** Sixteen palettes of four colours of 15 bits, of the Game Boy Color. */
+  /** Sixteen palettes of four 15-bit colours, for the Game Boy Color. */
   palettes: Uint8Array;
   /** Registers, in the order in which they are written. */
   registers: readonly (readonly [register: number, value: number])[];
@@ -22,7 +22,7 @@ const PALETTES = 0x5100;
 export function gameBoyRom({ colour, vram, oam, palettes, registers }: Scene): Uint8Array {
   const rom = new Uint8Array(SIZE);
   rom.set([0x00, 0xc3, CODE & 0xff, CODE >> 8], 0x100);
-  // The beginning of the logo, by which libmgba knows a cartridge.
+  // The beginning of the logo, by which libmgba recognizes a cartridge.
   rom.set([0xce, 0xed, 0x66, 0x66], 0x104);
   rom.set(Buffer.from("GRAPHICS"), 0x134);
   if (colour) rom[0x143] = 0x80;
@@ -42,20 +42,20 @@ function program(colour: boolean, registers: Scene["registers"]): number[] {
     ...[0x21, ...word(from), 0x11, ...word(to), 0x01, ...word(length)],
     ...[0x2a, 0x12, 0x13, 0x0b, 0x78, 0xb1, 0x20, 0xf8],
   ];
-  // Eight palettes through a pair of registers: the index counts by itself.
+  // Writes eight palettes through a pair of registers. The register with the index counts up by itself.
   const palettesTo = (from: number, index: number): number[] => [
     ...set(index, 0x80),
     ...[0x21, ...word(from), 0x0e, 0x40, 0x2a, 0xe0, index + 1, 0x0d, 0x20, 0xfa],
   ];
   return [
     0xf3, // di
-    ...[0xf0, 0x44, 0xfe, 0x90, 0x20, 0xfa], // until line 144
-    ...set(0x40, 0), // no picture, so that all of it can be written
+    ...[0xf0, 0x44, 0xfe, 0x90, 0x20, 0xfa], // wait for line 144
+    ...set(0x40, 0), // the screen is off, so that all of video memory can be written
     ...copy(VRAM, 0x8000, BANK),
     ...(colour ? [...set(0x4f, 1), ...copy(VRAM + BANK, 0x8000, BANK), ...set(0x4f, 0)] : []),
     ...copy(OAM, 0xfe00, 160),
     ...(colour ? [...palettesTo(PALETTES, 0x68), ...palettesTo(PALETTES + 0x40, 0x6a)] : []),
     ...registers.flatMap(([register, value]) => set(register, value)),
-    ...[0x18, 0xfe], // for ever
+    ...[0x18, 0xfe], // loop forever
   ];
 }

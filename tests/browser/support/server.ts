@@ -8,7 +8,7 @@ import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 
 const ROOT = join(__dirname, "../../..");
-/** Absolute, because the program runs in a folder of its own. */
+/** The program. The path is absolute, because the program runs in a folder of its own. */
 export const PROGRAM = resolve(process.env.FRAMEWIRE_BIN ?? join(ROOT, "target/debug/framewire"));
 
 /** How long the start may take, including the wait for an emulator. */
@@ -26,7 +26,7 @@ export class Server {
     this.#process = process;
   }
 
-  /** Starts `framewire serve` with more arguments, by default on a free port, and waits until it is ready. */
+  /** Starts `framewire serve` with these arguments, by default on a free port, and waits until it is ready. */
   static async start(args: readonly string[] = ["--speed", "1"], listen = "127.0.0.1:0"): Promise<Server> {
     const folder = mkdtempSync(join(tmpdir(), "framewire-browser-"));
     const all = ["serve", "--listen", listen, "--quiet", ...args];
@@ -58,7 +58,7 @@ export class Server {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  /** Requests JSON, as a program does. */
+  /** Sends a request without a browser, and returns the JSON of the reply. */
   async json<T>(path: string, body?: unknown): Promise<T> {
     const init = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
     const response = await fetch(this.url + path, init);
@@ -72,7 +72,7 @@ export class Server {
     return results.map(({ value }) => value);
   }
 
-  /** Resets the demo game and holds it in this frame, in which it is always the same. */
+  /** Resets the demo game and pauses it in this frame, so that its state is always the same. */
   async holdAt(frame: number): Promise<void> {
     await this.batch({ op: "pause" }, { op: "reset" }, { op: "advance", frames: frame });
   }
@@ -94,7 +94,7 @@ async function firstMatch(child: ChildProcess, pattern: RegExp): Promise<string>
   });
 }
 
-/** A file of the repository. */
+/** The path of a file of the repository. */
 export function repository(path: string): string {
   return join(ROOT, path);
 }

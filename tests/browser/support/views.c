@@ -1,9 +1,10 @@
-/* The pictures of mGBA's own tile, sprite and map views, for a state of a game. They come from libmgba's caches, which mGBA's
- * Qt program draws those views from; this program puts the tiles of a sprite together as ObjView.cpp does there.
+/* Writes the pictures of mGBA's own tile, sprite and map views for a state of a game. They come from libmgba's caches,
+ * from which mGBA's Qt program also draws these views. The tiles of a sprite are put together as in its ObjView.cpp.
  *
  *   views ROM STATE FOLDER
  *
- * Writes FOLDER/NAME.rgba for each picture, and prints its name, width and height. A pixel is red, green, blue and alpha.
+ * For each picture, writes FOLDER/NAME.rgba and prints NAME, the width and the height. The bytes of a pixel are red,
+ * green, blue and alpha.
  */
 #include <mgba/flags.h>
 
@@ -62,7 +63,7 @@ static void copy_tile(color_t *picture, int stride, int left, int top, const col
         memcpy(&picture[(top + y) * stride + left], &tile[y * 8], 8 * sizeof *tile);
 }
 
-/* The tiles of a cache from `first` on, sixteen in a row. */
+/* Writes a picture of the tiles of a cache from `first` on, with ACROSS tiles in each row. */
 static void put_tiles(struct mCacheSet *caches, int cache, int first, int count, int palette, const char *name)
 {
     struct mTileCache *tiles = mTileCacheSetGetPointer(&caches->tiles, cache);
@@ -90,7 +91,7 @@ static void put_map(struct mCacheSet *caches, int index)
     free(entries);
 }
 
-/* A bitmap has no transparent pixels, so mGBA's view leaves out their alpha. */
+/* A bitmap has no transparent pixels, so mGBA's view ignores their alpha. */
 static void put_bitmap(struct mCacheSet *caches, int index)
 {
     struct mBitmapCache *bitmap = mBitmapCacheSetGetPointer(&caches->bitmaps, index);
@@ -176,7 +177,7 @@ static void put_gb(struct GB *gb)
     for (int i = 0; i < 64; i++)
         colours[i] = mColorFrom555(gb->video.palette[i]) | 0xFF000000;
     put(colours, 4, 16, "palettes");
-    /* The rest of a bank has the maps. */
+    /* A bank begins with 384 tiles. The maps are in the rest of the bank. */
     for (int palette = 0; palette < 16; palette++) {
         put_tiles(&caches, 0, 0, 384, palette, "0");
         if (colour)

@@ -1,4 +1,4 @@
-/** The pictures of mGBA's own views of tiles, sprites and maps: `views.c`, compiled with the libmgba of the program. */
+/** Gets the pictures of mGBA's own views of tiles, sprites and maps, which `views.c` writes. */
 
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
@@ -8,11 +8,11 @@ import { repository, type Server } from "./server.ts";
 export interface View {
   width: number;
   height: number;
-  /** Red, green, blue and alpha of each pixel. Transparent pixels have no colour. */
+  /** Red, green, blue and alpha of each pixel. All four are 0 in transparent pixels. */
   pixels: Buffer;
 }
 
-/** All views of what the server's emulator runs now. */
+/** All views of the current state of the server's emulator. */
 export async function viewsOf(server: Server, rom: string): Promise<Map<string, View>> {
   const folder = mkdtempSync(join(server.folder, "views-"));
   const program = join(folder, "views");

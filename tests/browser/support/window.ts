@@ -9,7 +9,7 @@ import { repository } from "./server.ts";
 const PROGRAM = process.env.FRAMEWIRE_WINDOW ?? repository("target/debug/examples/window");
 
 export class Window {
-  /** Where its script listens. */
+  /** The address at which its script listens. */
   address = "";
   readonly #process: ChildProcessByStdio<Writable, Readable, null>;
   readonly #lines: AsyncIterator<string>;
@@ -25,8 +25,8 @@ export class Window {
     return window;
   }
 
-  /** Pauses or resumes it, as its user would. */
-  async tell(command: "pause" | "resume"): Promise<void> {
+  /** Pauses or resumes it in its window, as a user would. */
+  async send(command: "pause" | "resume"): Promise<void> {
     this.#process.stdin.write(`${command}\n`);
     await this.#line();
   }

@@ -1,4 +1,4 @@
-/** The page with a stock mGBA in its window that runs our script. */
+/** The page with a stock mGBA in a window that runs our script. */
 
 import { Console } from "../support/console.ts";
 import { expect, test } from "../support/test.ts";
@@ -34,7 +34,7 @@ test("a stock mGBA is shown and played, and the page says what it cannot do", as
   const link = await opened.tab("Link");
   await expect(link.locator("dl")).toContainText(`mGBA at ${window.address}`);
 
-  // Single steps, which the window itself cannot be asked for.
+  // Lockstep allows single steps, although requests cannot pause this mGBA.
   await opened.button("Lockstep").click();
   await expect(page.locator(".badge").first()).toContainText("Lockstep");
   const frame = async (): Promise<number> => Number((await server.batch({ op: "current_frame" }))[0]);
@@ -44,9 +44,9 @@ test("a stock mGBA is shown and played, and the page says what it cannot do", as
   await opened.button("Lockstep").click();
   await expect(page.locator(".badge").first()).toContainText("Running");
 
-  await window.tell("pause");
+  await window.send("pause");
   await expect(page.locator(".veil")).toContainText("The emulator does not run");
-  await window.tell("resume");
+  await window.send("resume");
   await expect(page.locator(".veil")).toBeHidden();
 });
 

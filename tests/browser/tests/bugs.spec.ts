@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Console } from "../support/console.ts";
+import { gameBoyRom } from "../support/gameboy.ts";
 import { repository } from "../support/server.ts";
 import { expect, test } from "../support/test.ts";
 
@@ -60,6 +61,20 @@ test("Enter after a click on Load plays, and does not load again", async ({ cons
   await page.tab("Snapshots");
   await panel.getByRole("button", { name: "Save now" }).click();
   await expect(panel.getByRole("listitem").filter({ hasText: "snapshot-1" })).toBeVisible();
+});
+
+test("a snapshot may have spaces in its name, and has a short name if none is given", async ({
+  console: page,
+}) => {
+  const panel = await page.tab("Snapshots");
+  await panel.getByLabel("Name of the snapshot").fill("before the boss");
+  await panel.getByRole("button", { name: "Save now" }).click();
+  const names = panel.locator(".card strong");
+  await expect(names).toHaveText(["before-the-boss"]);
+  await panel.getByRole("button", { name: "Save now" }).click();
+  await expect(names).toHaveText(["before-the-boss", "snapshot-1"]);
+  const lines = await names.evaluateAll((all) => all.map((name) => name.getClientRects().length));
+  expect(lines, "each name is one line").toEqual([1, 1]);
 });
 
 test("a second recording gets a name of its own, and a used name is replaced after a question", async ({
@@ -146,6 +161,11 @@ test("copy mode does not move the page, and has one message", async ({ console: 
   await page.button("Reset").click();
   await expect(page.page.locator(".toast.copied")).toContainText("/v1/reset");
   await expect(page.page.locator(".toast.copied")).toHaveCount(1);
+});
+
+test("a speed that was only copied is not shown as set", async ({ console: page, context }) => {
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  await page.button("curl").click();
   const speed = page.page.getByLabel("Speed", { exact: true });
   await speed.selectOption("4");
   await expect(page.page.locator(".toast.copied")).toContainText("/v1/speed");
@@ -164,4 +184,83 @@ test("without a server, each control gives that as the reason", async ({ console
   await server.kill();
   for (const name of ["Pause", "Save the picture"])
     await expect(page.button(name)).toHaveAttribute("title", /server does not answer/);
+});
+
+test("a Game Boy has no L and R, and no memory domain without bytes", async ({ page, serve }, info) => {
+  const path = info.outputPath("plain.gb");
+  const nothing = new Uint8Array(160);
+  writeFileSync(
+    path,
+    gameBoyRom({ colour: false, vram: nothing, oam: nothing, palettes: nothing, registers: [] }),
+  );
+  const opened = new Console(page, await serve(["--speed", "1", path]));
+  await opened.open();
+  await expect(page.locator(".pad [data-key=A]")).toBeVisible();
+  for (const key of ["L", "R"]) await expect(page.locator(`.pad [data-key=${key}]`)).toBeHidden();
+  const panel = await opened.tab("Memory");
+  await expect(panel.getByRole("rowheader").first()).toHaveText("c000");
+  const domains = await panel.getByLabel("Memory domain").locator("option").allTextContents();
+  expect(domains.length).toBeGreaterThan(3);
+  expect(domains.filter((domain) => /\b0 (bytes|KiB)/.test(domain))).toEqual([]);
+});
+
+test("the frame rate is a mean, and is not shown before there is one", async ({ page, server }) => {
+  // The readings of a rate that jumps, as just after a pause.
+  let readings = 0;
+  await page.routeWebSocket(/\/v1\/ws/, (socket) => {
+    const onward = socket.connectToServer();
+    onward.onMessage((message) => {
+      const jumping = () => {
+        readings += 1;
+        return `"frames_per_second":${readings % 2 === 1 ? 90 : 30}`;
+      };
+      socket.send(
+        typeof message === "string" ? message.replace(/"frames_per_second":[\d.]+/, jumping) : message,
+      );
+    });
+  });
+  const opened = new Console(page, server);
+  await opened.open();
+  await opened.button("Pause").click();
+  await expect(opened.button("Resume")).toBeVisible();
+  await page
+    .locator("#badges .badge .number")
+    .first()
+    .evaluate((rate) => {
+      const shown: string[] = [];
+      Object.assign(window, { shown });
+      new MutationObserver(() => shown.push(rate.textContent ?? "")).observe(rate, {
+        characterData: true,
+        childList: true,
+        subtree: true,
+      });
+    });
+  const before = readings;
+  await opened.button("Resume").click();
+  const shown = () => page.evaluate(() => (window as unknown as { shown: string[] }).shown);
+  await expect.poll(() => readings, { timeout: 20_000 }).toBeGreaterThan(before + 6);
+  await expect.poll(async () => (await shown()).length, { timeout: 20_000 }).toBeGreaterThan(0);
+  const rates = (await shown()).map((text) => Number.parseFloat(text));
+  expect(readings - before, "the first readings are not shown").toBeGreaterThan(rates.length + 1);
+  for (const rate of rates) {
+    expect(rate).toBeGreaterThan(30);
+    expect(rate).toBeLessThan(90);
+  }
+});
+
+test.describe("on a phone", () => {
+  test.use({ viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true });
+
+  test("the names of the keys are in the middle of their buttons", async ({ page, console: opened }) => {
+    await expect(opened.screen).toBeVisible();
+    for (const key of ["Select", "Start", "A", "L"]) {
+      const offset = await page.locator(`.pad [data-key=${key}]`).evaluate((button) => {
+        const text = document.createRange();
+        text.selectNodeContents(button.querySelector(".cap") ?? button);
+        const [inner, outer] = [text.getBoundingClientRect(), button.getBoundingClientRect()];
+        return inner.y + inner.height / 2 - (outer.y + outer.height / 2);
+      });
+      expect(Math.abs(offset), key).toBeLessThan(1.5);
+    }
+  });
 });

@@ -1,4 +1,4 @@
-/** Commands by key and by name, files that are dropped, and loads that are undone. */
+/** Hotkeys, the command palette, dropped files, and undoing the loading of a state. */
 
 import { readFileSync } from "node:fs";
 import type { Page } from "@playwright/test";
@@ -45,7 +45,7 @@ test("hotkeys pause, step and fast-forward while they are held", async ({ consol
   await expect.poll(async () => (await state(server)).speed).toBe(1);
 });
 
-test("a key of the game and a field come before hotkeys", async ({ console: page, server }) => {
+test("keys for the game or for a field are not hotkeys", async ({ console: page, server }) => {
   await page.page.getByLabel("Frames to step").focus();
   await page.page.keyboard.press("2");
   await page.tab("Input");
@@ -77,7 +77,7 @@ test("the keys are listed, and the palette finds commands by name", async ({ con
   await expect.poll(async () => (await state(server)).run).toBe("paused");
 });
 
-test("the picture is drawn as the user chose, also after a reload", async ({ console: page }) => {
+test("the picture is drawn with the chosen filter, also after a reload", async ({ console: page }) => {
   const choose = async (name: string): Promise<void> => {
     await page.page.keyboard.press("Control+k");
     await page.page.getByRole("combobox", { name: "Search commands" }).fill(`picture: ${name}`);
@@ -94,7 +94,20 @@ test("the picture is drawn as the user chose, also after a reload", async ({ con
   await expect(page.canvas).toHaveCSS("filter", "none");
 });
 
-test("slots are saved and loaded by key, and a load is undone", async ({ console: page, server }) => {
+test.describe("on a phone", () => {
+  test.use({ viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true });
+
+  test("the palette opens without a keyboard", async ({ console: page }) => {
+    await page.button("Commands").tap();
+    const palette = page.page.getByRole("dialog", { name: "Commands" });
+    await palette.getByRole("combobox").fill("picture");
+    await palette.getByRole("option", { name: "Picture: smooth" }).tap();
+    await expect(palette).toHaveCount(0);
+    await expect(page.canvas).toHaveCSS("image-rendering", "auto");
+  });
+});
+
+test("slots are saved and loaded by key, and loading can be undone", async ({ console: page, server }) => {
   await server.holdAt(200);
   await server.batch({ op: "write32", address: SCORE, value: 111 });
   await page.screen.focus();
@@ -139,7 +152,7 @@ test("a dropped game, state and recording are loaded", async ({ console: page, s
   await expect(page.page.locator(".toast.bad")).toContainText("use a game");
 });
 
-test("the battery save is downloaded, and a file with one is opened", async ({ console: page, server }) => {
+test("the battery save can be downloaded, and loaded from a file", async ({ console: page, server }) => {
   await server.holdAt(60);
   const panel = await page.tab("Snapshots");
   const waiting = page.page.waitForEvent("download");
@@ -158,16 +171,16 @@ test("the battery save is downloaded, and a file with one is opened", async ({ c
   expect(await server.batch({ op: "read8", address: 0x0e00_0064 })).toEqual([0x5a]);
 });
 
-test("an open page sends no request each second", async ({ console: page, server }) => {
+test("an open page sends no HTTP requests while nobody uses it", async ({ console: page, server }) => {
   await page.page.waitForTimeout(3000);
   const requests: string[] = [];
   page.page.on("request", (request) => {
-    // Small pictures of the strip come over the WebSocket.
+    // The small pictures of the timeline come over the WebSocket.
     if (!request.url().startsWith("blob:")) requests.push(request.url());
   });
   await page.page.waitForTimeout(5000);
   expect(requests).toEqual([]);
-  // It knows all the same what the emulator does.
+  // Even so, the page shows what the emulator does.
   await server.json("/v1/pause", {});
   await expect(page.button("Resume")).toBeVisible();
   expect(requests).toEqual([]);

@@ -17,7 +17,7 @@ test("the side bar leads to a group, and an operation shows its fields and repli
   await operation.locator("> summary").click();
   await operation.getByText("Replies").click();
   await expect(operation.getByText("undoable", { exact: true })).toBeVisible();
-  // The words of nested parts are found, and only operations without them are hidden.
+  // The search also finds words in nested parts. It hides only operations that do not contain the words.
   await page.getByLabel("Find").fill("undoable");
   await expect(operation).toBeVisible();
   await expect(page.locator("#pause")).toBeHidden();

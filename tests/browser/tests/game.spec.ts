@@ -1,16 +1,17 @@
-/** The picture, and keys from each input device. */
+/** The picture, and the keys from each input device. */
 
 import { type Lamp, LAMPS } from "../support/console.ts";
 import { expect, test } from "../support/test.ts";
 
-/** The limit from a key press to its lamp in the picture, in milliseconds. */
+/** The longest allowed time from a key press to its lamp in the picture, in milliseconds. */
 const LATENCY_GOAL = 50;
+/** The longest allowed time until the page is loaded and shows the game, in milliseconds. */
 const LOAD_GOAL = 1000;
-/** The number of attempts: a busy machine may be slow once. */
+/** The number of attempts to reach a goal, because a busy machine may be slow once. */
 const ROUNDS = 3;
 const PRESSES = 15;
 
-test("the picture is live, pixel by pixel the game's", async ({ console: page, server }) => {
+test("the picture is live, and has exactly the game's pixels", async ({ console: page, server }) => {
   const frame = (): Promise<string> =>
     page.canvas.evaluate((canvas: HTMLCanvasElement) => canvas.toDataURL());
   const before = await frame();
@@ -111,10 +112,10 @@ test("a gamepad presses keys, and its buttons can be mapped", async ({ page, con
   await expect(row).toContainText("press a button");
   await press(5, true);
   await expect(row).toContainText(/^A 5$/);
-  // The press that was mapped does not play until it is released.
+  // The button that was just mapped does not control the game until it is released.
   await opened.expectLit();
   await press(5, false);
-  // The page looks at gamepads once in a display frame.
+  // The page polls gamepads once in each display frame.
   await page.evaluate(async () => {
     for (let frame = 0; frame < 2; frame += 1) await new Promise(requestAnimationFrame);
   });

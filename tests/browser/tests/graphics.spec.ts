@@ -12,7 +12,7 @@ import { type View, viewsOf } from "../support/views.ts";
 const DEMO = repository("rom/framewire-demo.gba");
 const IO = 0x0400_0000;
 
-/** Bytes without a pattern, the same each time. */
+/** Pseudo-random bytes. They are the same each time. */
 function noise(length: number, seed: number): Uint8Array {
   let state = seed;
   return Uint8Array.from({ length }, () => {
@@ -32,7 +32,7 @@ async function pixelsOf(canvas: Locator): Promise<View> {
   return { width, height, pixels: Buffer.from(data, "base64") };
 }
 
-/** Says where two pictures differ; an empty text if they are equal. */
+/** Describes the first difference between two pictures; an empty string if they are equal. */
 function difference(seen: View, wanted: View | undefined): string {
   if (!wanted) return "mGBA has no such picture";
   if (seen.width !== wanted.width || seen.height !== wanted.height)
@@ -46,7 +46,7 @@ function difference(seen: View, wanted: View | undefined): string {
   return "";
 }
 
-/** Compares all that the panel can show with mGBA's views. Returns the number of pictures. */
+/** Compares all that the panel can show with mGBA's views. Returns the number of compared pictures. */
 async function compare(page: Page, panel: Locator, views: Map<string, View>): Promise<number> {
   let compared = 0;
   const same = async (name: string, canvas: Locator, wanted = views.get(name)): Promise<void> => {
@@ -63,7 +63,7 @@ async function compare(page: Page, panel: Locator, views: Map<string, View>): Pr
   const palettes = await view("Palettes");
   const shown = await pixelsOf(palettes.locator("canvas"));
   const all = views.get("palettes");
-  // The Game Boy has no palettes at the places of those of the Game Boy Color.
+  // The Game Boy has only three palettes. In mGBA's list, they are at these places.
   const rows = shown.height === 3 ? [0, 8, 9] : [...Array(shown.height).keys()];
   const length = shown.width * 4;
   expect(shown.pixels).toEqual(
@@ -110,11 +110,11 @@ async function open(opened: Console, server: Server): Promise<Locator> {
   return panel;
 }
 
-test("the demo game's graphics are those of mGBA's own views", async ({ page, server, console: opened }) => {
+test("the demo game's graphics equal mGBA's own views", async ({ page, server, console: opened }) => {
   test.setTimeout(90_000);
   await server.holdAt(300);
   const views = await viewsOf(server, DEMO);
-  // 16 palettes for tiles of two kinds, 2 for those of 256 colours, 4 maps, 128 sprites
+  // 34 pictures of tiles: two sets, each with 16 palettes, and two sets of 256 colours. Then 4 maps and 128 sprites.
   expect(await compare(page, await open(opened, server), views)).toBe(34 + 4 + 128);
 });
 
@@ -129,16 +129,16 @@ for (const [mode, layers] of [
   test(`noise in mode ${mode} looks as in mGBA's own views`, async ({ page, server, console: opened }) => {
     test.setTimeout(90_000);
     await server.holdAt(60);
-    // Sprites in a square of tiles, the second bitmap.
+    // All layers are on, the tiles of sprites are in a square, and the second bitmap is visible.
     const control = mode | 0x1f10;
     const registers = [0, 2, 4, 6].map((at, number) => ({
       op: "write16",
       address: IO + 8 + at,
-      // Tiles that do not go over the end; maps of each size, at different places; 16 and 256 colours
+      // Tiles that all lie in video memory; maps of each size, at different places; 16 and 256 colours
       value: (number << 14) | ((number * 7 + 1) << 8) | (number % 2 === 0 || mode > 0 ? 0x80 : 0),
     }));
     const oam = noise(0x400, 3);
-    // No prohibited shape, which mGBA's views draw as nothing.
+    // No sprite has the prohibited shape, because mGBA's views do not draw it.
     for (let at = 1; at < oam.length; at += 8) if ((oam[at] ?? 0) >= 0xc0) oam[at] = (oam[at] ?? 0) & 0x3f;
     const write = (address: number, bytes: Uint8Array): object => ({
       op: "write_range",
@@ -168,7 +168,7 @@ for (const [name, colour, control] of [
   test(`a game for the ${name} looks as in mGBA's own views`, async ({ page, serve }) => {
     test.setTimeout(90_000);
     const oam = noise(160, 6);
-    // The tiles of tall sprites are pairs.
+    // Tall sprites consist of pairs of tiles, and a pair begins with an even number.
     if (control & 4) for (let at = 2; at < oam.length; at += 4) oam[at] = (oam[at] ?? 0) & 0xfe;
     const rom = gameBoyRom({
       colour,
@@ -199,7 +199,7 @@ for (const [name, colour, control] of [
   });
 }
 
-test("the graphics of a stock mGBA are those of its own views", async ({ page, serve, openWindow }) => {
+test("the graphics of a stock mGBA equal its own views", async ({ page, serve, openWindow }) => {
   test.setTimeout(120_000);
   const window = await openWindow();
   const server = await serve(["--attach", window.address]);
@@ -218,7 +218,7 @@ test("a sprite is marked in the picture, and its bytes in memory", async ({
   await server.holdAt(300);
   const panel = await open(opened, server);
   await panel.getByRole("button", { name: "Sprites", exact: true }).click();
-  // The ball; its place is in the game's own memory, too.
+  // Sprite 8 is the ball. The game also keeps the ball's place in its memory.
   const ball = panel.getByRole("button", { name: "Sprite 8", exact: true });
   const mark = page.locator(".marks .box");
   await expect(mark).toBeHidden();
@@ -245,7 +245,7 @@ test("a sprite is marked in the picture, and its bytes in memory", async ({
     .toBe(Buffer.from(String(oam), "base64").toString("hex"));
 });
 
-test("what is shown is saved as a PNG file, and the arrow keys choose a tile", async ({
+test("the visible picture can be saved as a PNG file, and the arrow keys choose a tile", async ({
   page,
   server,
   console: opened,

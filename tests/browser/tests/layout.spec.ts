@@ -10,7 +10,7 @@ test("the page never scrolls sideways", async ({ console: page }) => {
   }
 });
 
-test("on wide screens, the picture has whole pixels", async ({ console: page }) => {
+test("on wide screens, each game pixel has whole screen pixels", async ({ console: page }) => {
   for (const [width, height, scale] of [
     [1280, 720, 3],
     [1440, 900, 3],
@@ -23,7 +23,7 @@ test("on wide screens, the picture has whole pixels", async ({ console: page }) 
   }
 });
 
-test("tools are a rail, and two of them are open on a wide screen", async ({ console: page }) => {
+test("wide windows have a rail of tabs, and very wide ones two open tools", async ({ console: page }) => {
   const list = page.page.getByRole("tablist", { name: "Tools" });
   await page.page.setViewportSize({ width: 1280, height: 720 });
   await expect(list).toHaveAttribute("aria-orientation", "horizontal");
@@ -43,7 +43,7 @@ test("tools are a rail, and two of them are open on a wide screen", async ({ con
   await expect(panels).toHaveCount(2);
 });
 
-test("with a mouse, the keys are a strip that can be clicked", async ({ console: page }) => {
+test("with a mouse, the keys are in one row and can be clicked", async ({ console: page }) => {
   const pad = await page.page.locator(".pad").boundingBox();
   expect(pad?.height).toBeLessThan(80);
   expect((pad?.y ?? 900) + (pad?.height ?? 0)).toBeLessThanOrEqual(900);

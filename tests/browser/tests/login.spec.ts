@@ -1,4 +1,4 @@
-/** A server that requires a token: a browser logs in, the console works by its cookie, and no other page can use the cookie. */
+/** A server that requires a token. After a login, the console works with its cookie, but other pages cannot use it. */
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";

@@ -1,4 +1,4 @@
-/** The look of the page, compared with reviewed pictures. The game is held in a frame that is always the same. */
+/** The look of the page, compared with reviewed pictures. The game is paused in the same frame each time. */
 
 import type { Page } from "@playwright/test";
 import type { Console } from "../support/console.ts";
@@ -7,10 +7,10 @@ import { expect, test } from "../support/test.ts";
 
 /** Content that differs every time. */
 const MOVING = ".badge .number, .strip .pictures";
-/** It is there only if the game ran for a while before it was held. */
+/** Content that exists only if the game ran for a while before it was paused. */
 const SOMETIMES = ".timeline .branches";
 
-/** Holds the game, and waits until the page shows only that. */
+/** Pauses the game, waits until the page shows that, and hides the content that differs. */
 async function hold(page: Page, server: Server, opened: Console): Promise<void> {
   await server.holdAt(300);
   await expect(opened.button("Resume")).toBeVisible();
@@ -24,14 +24,15 @@ async function hold(page: Page, server: Server, opened: Console): Promise<void> 
   });
 }
 
-// All of the desktop's page is visible: in a picture of more than the window, Chromium sometimes moves what is sticky.
+// On the desktop, the whole page fits into the window. In pictures of more than the window, Chromium sometimes moves
+// elements with `position: sticky`.
 for (const [name, colorScheme, width, height] of [
   ["desktop-light", "light", 1440, 1000],
   ["desktop-dark", "dark", 1440, 1000],
   ["phone-light", "light", 360, 740],
   ["phone-dark", "dark", 360, 740],
 ] as const) {
-  test(`looks as it did: ${name}`, async ({ page, server, console: opened }) => {
+  test(`looks as reviewed: ${name}`, async ({ page, server, console: opened }) => {
     await page.setViewportSize({ width, height });
     await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
     await hold(page, server, opened);
@@ -43,7 +44,7 @@ for (const [name, colorScheme, width, height] of [
 }
 
 for (const tool of ["Memory", "Graphics", "Input"]) {
-  test(`looks as it did in forced colours: ${tool}`, async ({ page, server, console: opened }) => {
+  test(`looks as reviewed in forced colours: ${tool}`, async ({ page, server, console: opened }) => {
     await page.emulateMedia({ forcedColors: "active", reducedMotion: "reduce" });
     const panel = await opened.tab(tool);
     await hold(page, server, opened);
@@ -53,10 +54,10 @@ for (const tool of ["Memory", "Graphics", "Input"]) {
   });
 
   test.describe("at 200 % zoom", () => {
-    // What the browser makes of 1440 x 900.
+    // At 200 % zoom, a window of 1440 x 900 has this size.
     test.use({ viewport: { width: 720, height: 450 }, deviceScaleFactor: 2 });
 
-    test(`looks as it did at 200 % zoom: ${tool}`, async ({ page, server, console: opened }) => {
+    test(`looks as reviewed at 200 % zoom: ${tool}`, async ({ page, server, console: opened }) => {
       await page.emulateMedia({ reducedMotion: "reduce" });
       const panel = await opened.tab(tool);
       await hold(page, server, opened);

@@ -23,7 +23,7 @@ test("the wheel and the scroll bar move through memory", async ({ page, console:
   await expect(head).toHaveText("02000030");
   await page.mouse.wheel(0, -100);
   await expect(head).toHaveText("02000000");
-  // The bar covers the work RAM, of 256 KiB.
+  // The scroll bar covers the work RAM, which has 256 KiB.
   const bar = panel.getByLabel("Position in memory");
   await expect(bar).toHaveAttribute("max", String((0x4_0000 - 0x100) / 16));
   await bar.focus();
@@ -34,6 +34,17 @@ test("the wheel and the scroll bar move through memory", async ({ page, console:
   await panel.getByRole("gridcell").first().hover();
   await page.mouse.wheel(0, -100);
   await expect(head).toHaveText("00000000");
+});
+
+test("a tall screen shows twice as many rows", async ({ page, console: opened }) => {
+  const panel = await opened.tab("Memory");
+  const rows = panel.getByRole("rowheader");
+  await expect(rows).toHaveCount(16);
+  await page.setViewportSize({ width: 2560, height: 1440 });
+  await expect(rows).toHaveCount(32);
+  await expect(rows.last()).toHaveText("020001f0");
+  await page.setViewportSize({ width: 1440, height: 900 });
+  await expect(rows).toHaveCount(16);
 });
 
 test("bytes are selected and copied", async ({ page, context, server, console: opened }) => {
@@ -53,7 +64,7 @@ test("bytes are selected and copied", async ({ page, context, server, console: o
   await page.keyboard.press("Shift+ArrowRight");
   await panel.getByRole("button", { name: "Copy the selected bytes" }).click();
   await expect.poll(clipboard).toBe("22 33 44 55 66");
-  // The pointer selects, too.
+  // Dragging with the pointer also selects bytes.
   await cells.nth(8).hover();
   await page.mouse.down();
   await cells.nth(9).hover();
@@ -81,7 +92,7 @@ test("columns of 16 and 32 bits are shown and written", async ({ page, server, c
   await expect(panel.locator(".inspector h2")).toContainText("02000108");
 });
 
-test("symbols are bands with their names", async ({ console: opened }) => {
+test("symbols are coloured bands with their names", async ({ console: opened }) => {
   const panel = await opened.tab("Memory");
   const cells = panel.getByRole("gridcell");
   // `magic` has 8 bytes; `frame` follows.
@@ -93,7 +104,7 @@ test("symbols are bands with their names", async ({ console: opened }) => {
   expect(await colour(7)).not.toBe(await colour(8));
 });
 
-test("a Game Boy's memory has its addresses and banks", async ({ page, serve }) => {
+test("a Game Boy's memory is shown with the console's addresses and banks", async ({ page, serve }) => {
   const rom = gameBoyRom({
     colour: true,
     vram: Uint8Array.from({ length: 0x4000 }, (_, at) => (at < 0x2000 ? 0xa0 : 0xb1)),
@@ -118,7 +129,7 @@ test("a Game Boy's memory has its addresses and banks", async ({ page, serve }) 
   await expect(panel.getByRole("gridcell").first()).toHaveText("b1");
 });
 
-test("a value is found by its changes and becomes a watch", async ({ server, console: opened }) => {
+test("a value is found by its changes and can be watched", async ({ server, console: opened }) => {
   const panel = await opened.tab("Memory");
   await server.batch({ op: "pause" }, { op: "write32", address: SCRATCH, value: 123_456_789 });
   await panel.getByLabel("Search for a number").selectOption("u32");

@@ -1,4 +1,4 @@
-/** Parts of the page that need no browser. */
+/** Tests of parts of the page that need no browser. */
 
 import { curl } from "../../../crates/console/web/curl.js";
 import { keysFor, partNames, partsHeld, USUAL_BUTTONS } from "../../../crates/console/web/gamepad.js";
@@ -23,7 +23,7 @@ test("the cross has eight directions and a dead zone in the middle", () => {
   expect(new Set(direction(-0.7, 0.7))).toEqual(new Set(["Down", "Left"]));
 });
 
-test("gamepads map their buttons by position, and their stick", () => {
+test("a gamepad's buttons are mapped by position, and its stick by direction", () => {
   const buttons = (...down: number[]): GamepadButton[] =>
     Array.from({ length: 17 }, (_, index) => ({ pressed: down.includes(index), touched: false, value: 0 }));
   const keysHeld = (pad: Pick<Gamepad, "buttons" | "axes">): Set<string> =>

@@ -1,4 +1,4 @@
-/** What a person does in one visit: on a desktop, and on a phone. */
+/** One visit to the page, in which a person uses many of its parts: on a desktop, and on a phone. */
 
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -50,7 +50,7 @@ for (const [name, viewport, hasTouch] of [
         await panel.getByLabel("Search for a number").selectOption("u32");
         await panel.getByRole("button", { name: "Search", exact: true }).click();
         const left = panel.getByText(/place(s are| is) left\./);
-        /** Keeps the places with the score that the picture shows at this moment. */
+        /** Keeps the places that contain the current score. */
         const keep = async (): Promise<void> => {
           const before = await left.innerText();
           await panel.getByLabel("Keep the places whose number").selectOption("equal");
@@ -85,11 +85,11 @@ for (const [name, viewport, hasTouch] of [
         await panel.getByRole("button", { name: "Freeze", exact: true }).click();
         await expect(panel.getByRole("list", { name: "Frozen values" })).toContainText("99999");
         await expect.poll(score).toBe(99999);
-        // A recording has keys only, so nothing may be frozen while it runs.
+        // A recording contains only keys, so no value may be frozen while it runs.
         await panel.getByRole("button", { name: /^Unfreeze/ }).click();
       });
 
-      await test.step("copy as Python and run that", async () => {
+      await test.step("copy an action as Python, and run it", async () => {
         await page.button("Pause").click();
         const log = await page.tab("Log");
         await log.getByLabel("Copy as").selectOption("Python");

@@ -1,4 +1,4 @@
-/** The decoder of the video stream, with the same vectors as the encoder's tests. */
+/** The decoder of the video stream, with the same test vectors as the encoder. */
 
 import { readFileSync } from "node:fs";
 import { Decoder, PictureError } from "../../../crates/console/web/picture.js";

@@ -1,4 +1,4 @@
-/** Pages of other origins, and pages whose name was rebound to this machine, can read and change nothing. */
+/** Pages of other origins, and pages whose host name was rebound to this machine, cannot read or change anything. */
 
 import { createServer, type Server as Http } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -7,16 +7,19 @@ import type { Server } from "../support/server.ts";
 import { expect, test, troublesOf } from "../support/test.ts";
 
 const SCRATCH = 0x0200_0100;
-/** A name that does not exist; the browser resolves it to this machine. */
+/** A host name that does not exist. A browser option maps it to this machine. */
 const FOREIGN = "evil.test";
 
-/** The attempts of a hostile page, each with its outcome. */
+/** An attempt of a hostile page to read or change something, with its outcome. */
 interface Attempt {
   name: string;
   outcome: string;
 }
 
-/** Runs in the hostile page: tries everything against the server at `url`. Only outcomes with "got" are breaches. */
+/**
+ * Runs in the hostile page. It tries to read and change something on the server at `url` in many ways. Only outcomes
+ * that begin with "got" are breaches.
+ */
 async function attack(url: string): Promise<Attempt[]> {
   const socketUrl = url.replace("http", "ws");
   const write = JSON.stringify({ ops: [{ op: "write32", address: 0x0200_0100, value: 666 }] });
@@ -29,7 +32,7 @@ async function attack(url: string): Promise<Attempt[]> {
   };
   const read = async (path: string, init?: RequestInit): Promise<string> => {
     const response = await fetch(url + path, init);
-    // Only a successful response discloses or changes something.
+    // Only a successful response that the page can see discloses something.
     return response.ok && response.type !== "opaque"
       ? `got ${(await response.text()).slice(0, 60)}`
       : `status ${response.status}`;
@@ -89,7 +92,7 @@ async function attack(url: string): Promise<Attempt[]> {
   return Promise.all([
     settle("read the state", () => read("/v1/emulators")),
     settle("read the page", () => read("/")),
-    settle("read memory the old way", () => read("/core/read32?address=0x02000000")),
+    settle("read memory with a route of mGBA-http", () => read("/core/read32?address=0x02000000")),
     settle("read with no-cors", () => read("/v1/emulators", { mode: "no-cors" })),
     settle("write by JSON", () => read("/v1/batch", { ...post, headers: json })),
     settle("write by plain text", () => read("/v1/batch", { ...post, headers: plain })),
@@ -97,7 +100,7 @@ async function attack(url: string): Promise<Attempt[]> {
     settle("write with cookies", () =>
       read("/v1/batch", { ...post, headers: plain, mode: "no-cors", credentials: "include" }),
     ),
-    settle("write the old way", () =>
+    settle("write with a route of mGBA-http", () =>
       read("/core/write32?address=0x02000100&value=666", { method: "POST", mode: "no-cors" }),
     ),
     settle("pause", () => read("/v1/pause", { method: "POST", mode: "no-cors" })),
@@ -132,7 +135,7 @@ async function attack(url: string): Promise<Attempt[]> {
         "text/plain",
       ),
     ),
-    settle("form of the old routes", () =>
+    settle("form for a route of mGBA-http", () =>
       form("/core/write32?address=0x02000100&value=666", {}, "application/x-www-form-urlencoded"),
     ),
     settle("log in", () => form("/v1/login", { token: "guess" }, "application/x-www-form-urlencoded")),
@@ -155,15 +158,16 @@ async function expectNothing(page: Page, server: Server, url: string): Promise<v
   const attempts = await page.evaluate(attack, url);
   expect(attempts.length).toBeGreaterThan(20);
   expect(attempts.filter(({ outcome }) => outcome.startsWith("got"))).toEqual([]);
-  // Requests whose answers the page cannot see may still arrive. After this one, the server has handled all earlier ones.
+  // Requests whose answers the page cannot see may still reach the server. After this request, the server has handled
+  // all earlier ones.
   await server.json("/v1/emulator");
   expect(await server.batch({ op: "read32", address: SCRATCH }, { op: "get_keys" })).toEqual([1, 0]);
   const after = await server.json<{ frame: number; run: string }>("/v1/emulator");
   expect(after.run).toBe("running");
-  expect(after.frame, "it was not reset").toBeGreaterThanOrEqual(before.frame);
+  expect(after.frame, "the game was not reset").toBeGreaterThanOrEqual(before.frame);
 }
 
-test("a page of another origin can read and change nothing", async ({ page, server }) => {
+test("a page of another origin cannot read or change anything", async ({ page, server }) => {
   const { site, port } = await foreignSite();
   for (const origin of [`http://127.0.0.1:${port}`, `http://localhost:${port}`]) {
     await page.goto(origin);
@@ -172,7 +176,7 @@ test("a page of another origin can read and change nothing", async ({ page, serv
   site.close();
 });
 
-test("a page under a rebound name can read and change nothing", async ({ server }) => {
+test("a page under a rebound host name cannot read or change anything", async ({ server }) => {
   const { executablePath, args = [] } = test.info().project.use.launchOptions ?? {};
   const browser = await chromium.launch({
     ...(executablePath === undefined ? {} : { executablePath }),
@@ -180,7 +184,7 @@ test("a page under a rebound name can read and change nothing", async ({ server 
   });
   const page = await browser.newPage();
   const url = `http://${FOREIGN}:${server.port}`;
-  // The page was loaded from the foreign server; now its name resolves to this machine.
+  // The page seems to come from a foreign server. Later, requests to the same name reach this machine.
   await page.route(`${url}/`, (route) =>
     route.fulfill({ contentType: "text/html", body: "<!doctype html><body></body>" }),
   );
@@ -192,7 +196,7 @@ test("a page under a rebound name can read and change nothing", async ({ server 
   await browser.close();
 });
 
-test("the page sends requests only to its own server, and keeps its policy", async ({
+test("the page sends requests only to its own server, and does not violate its policy", async ({
   page,
   server,
   console: opened,
@@ -202,18 +206,28 @@ test("the page sends requests only to its own server, and keeps its policy", asy
   page.on("request", (request) => asked.push(request.url()));
   page.on("websocket", (socket) => asked.push(socket.url()));
   await page.reload();
-  for (const name of ["Memory", "Watches", "Snapshots", "Recordings", "Input", "Link", "Log"])
+  for (const name of [
+    "Memory",
+    "Graphics",
+    "Watches",
+    "Snapshots",
+    "Recordings",
+    "Input",
+    "Share",
+    "Link",
+    "Log",
+  ])
     await opened.tab(name);
   await expect(page.locator(".veil")).toBeHidden();
   expect(asked.some((url) => url.startsWith("ws://"))).toBe(true);
   expect(asked.some((url) => url.startsWith("http://"))).toBe(true);
   const own = new URL(server.url).host;
-  // The address of a picture that the page has received and keeps begins with `blob:` and names the page that made it.
+  // The URL of a picture that the page keeps in memory begins with `blob:` and contains the origin of the page.
   expect(asked.filter((url) => new URL(url.replace(/^blob:/, "")).host !== own)).toEqual([]);
   expect(troubles).toEqual([]);
 });
 
-test("the browser refuses code and markup made from text", async ({ page, server }) => {
+test("the page's policy blocks code and markup made from strings", async ({ page, server }) => {
   await page.goto(server.url);
   const ran = await page.evaluate(() => {
     const attempts = [
@@ -229,7 +243,7 @@ test("the browser refuses code and markup made from text", async ({ page, server
       try {
         attempt();
       } catch {
-        // The policy works.
+        // The policy has blocked the attempt.
       }
     }
     document.body.click();

@@ -1,4 +1,4 @@
-/** What a browser sends for a web page has no effect in the script, even inside TLS. */
+/** Data that a browser sends for a web page has no effect on the script, not even inside TLS. */
 
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { createHash, X509Certificate } from "node:crypto";
@@ -42,7 +42,7 @@ function startSite(folder: string, port: number): { site: ChildProcess; pin: str
   return { site, pin };
 }
 
-test("a TLS session that contains a message presses no key", async ({ serve }, info) => {
+test("a message in the id of a TLS session presses no key", async ({ serve }, info) => {
   test.setTimeout(90_000);
   const folder = mkdtempSync(join(tmpdir(), "framewire-tls-"));
   const [scriptPort, sitePort] = [await freePort(), await freePort()];
@@ -54,7 +54,7 @@ test("a TLS session that contains a message presses no key", async ({ serve }, i
   const server = await serve(["--rom", join(folder, "demo.gba"), ...scripts]);
   const { site, pin } = startSite(folder, sitePort);
 
-  // The same name and port, first of the site, then of the script, like a rebound name.
+  // One host name and port that lead first to the site and then to the script, as after DNS rebinding.
   let target = sitePort;
   const resumed = { [sitePort]: 0, [scriptPort]: 0 };
   let replied = 0;

@@ -43,14 +43,14 @@ test("the page shows and controls the selected emulator", async ({ page, serve }
     (await server.json<{ run: string }>(`/v1/emulator?emulator=${name}`)).run;
   expect([await run("left"), await run("right")]).toEqual(["running", "paused"]);
 
-  // The address names the selected emulator.
+  // The URL contains the name of the selected emulator.
   await page.reload();
   await expect(page.getByLabel("Emulator", { exact: true })).toHaveValue("right");
   await expect(opened.button("Resume")).toBeVisible();
   rmSync(folder, { recursive: true });
 });
 
-test("a wall shows all emulators live, and a click selects one", async ({ page, serve }) => {
+test("the tool Emulators shows all emulators live, and a click selects one", async ({ page, serve }) => {
   const folder = test.info().outputPath();
   const args = ["one", "two", "three"].flatMap((name) => {
     const rom = join(folder, `${name}.gba`);
@@ -83,13 +83,13 @@ test("a wall shows all emulators live, and a click selects one", async ({ page, 
   await expect(page).toHaveURL(/\?emulator=two#tool=emulators$/);
   await opened.button("Pause").click();
   await expect(two).toContainText("Paused");
-  // The tool is still open after a reload, once the page knows that there are several emulators.
+  // After a reload, the tool opens again as soon as the page has learned that there are several emulators.
   await page.reload();
   await expect(wall.getByRole("listitem")).toHaveCount(3);
   await expect(page.getByRole("tab", { name: "Emulators" })).toHaveAttribute("aria-selected", "true");
 });
 
-test("one emulator has no wall", async ({ console: opened, page }) => {
+test("with one emulator, the tool Emulators is hidden", async ({ console: opened, page }) => {
   await expect(opened.button("Pause")).toBeVisible();
   await expect(page.getByRole("tab", { name: "Emulators" })).toBeHidden();
 });

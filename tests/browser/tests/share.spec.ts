@@ -1,4 +1,4 @@
-/** What is shared: pictures, clips, links and programs. */
+/** Pictures, clips, links and programs that users can share. */
 
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -7,7 +7,7 @@ import type { Console } from "../support/console.ts";
 import type { Server } from "../support/server.ts";
 import { expect, test } from "../support/test.ts";
 
-/** The file that a click saves. */
+/** Clicks a button, and returns the file that the browser saves. */
 async function saved(page: Page, button: Locator): Promise<{ name: string; bytes: number[] }> {
   const waiting = page.waitForEvent("download");
   await button.click();
@@ -15,7 +15,7 @@ async function saved(page: Page, button: Locator): Promise<{ name: string; bytes
   return { name: file.suggestedFilename(), bytes: [...readFileSync(await file.path())] };
 }
 
-/** Runs the game until the page has got this many pictures. */
+/** Opens the page, runs the game until the page has received this many pictures, and pauses the game. */
 async function play(opened: Console, server: Server, pictures: number): Promise<void> {
   let got = 0;
   opened.page.on("websocket", (socket) => {
@@ -69,13 +69,13 @@ test("the last seconds are saved as a GIF file with exactly their pixels", async
     return { count, milliseconds, last: [...(context?.getImageData(0, 0, 240, 160).data ?? [])] };
   }, bytes);
   expect(decoded.count).toBeGreaterThan(20);
-  // Half a second for the last picture, and all that was shown before.
+  // The last picture is shown for half a second. The rest is the time of the pictures before it.
   expect(decoded.milliseconds).toBeGreaterThan(1500);
   const shown = await opened.canvas.evaluate((canvas: HTMLCanvasElement) => [
     ...(canvas.getContext("2d")?.getImageData(0, 0, 240, 160).data ?? []),
   ]);
   const different = decoded.last.filter((part, at) => part !== shown[at]).length;
-  // The clip has every second picture, so its last one may be the one before: little moves in a frame.
+  // The clip has only every second picture, so its last picture may be one frame older. Little moves in one frame.
   expect(different / shown.length).toBeLessThan(0.02);
 });
 
@@ -98,7 +98,7 @@ test("a link opens the same tool and address", async ({ page, server, console: o
   const link = page.url();
   await opened.tab("Graphics");
   await expect(page).toHaveURL(/#tool=graphics$/);
-  // A browser that remembers nothing.
+  // The link must also work in a browser that has not stored anything about the page.
   await page.evaluate(() => localStorage.clear());
   await page.goto("about:blank");
   await page.goto(link);
@@ -109,7 +109,7 @@ test("a link opens the same tool and address", async ({ page, server, console: o
   await expect(page.locator(".inspector h2")).toContainText("00000100");
 });
 
-test("the log is saved as a program that does all of it again", async ({ page, server, console: opened }) => {
+test("the log is saved as a program that repeats all actions", async ({ page, server, console: opened }) => {
   await opened.button("Pause").click();
   for (let step = 0; step < 2; step += 1) {
     await opened.button("Step").click();

@@ -13,14 +13,14 @@ interface State {
 
 const state = async (server: Server): Promise<State> => server.json("/v1/emulator");
 
-/** A point of the strip, as a part of its width. */
+/** The point of the strip at this part of its width. */
 async function at(page: Page, part: number): Promise<[number, number]> {
   const box = await page.locator(".strip").boundingBox();
   if (!box) throw new Error("no strip");
   return [box.x + box.width * part, box.y + box.height / 2];
 }
 
-test("dragging goes back to a frame, and the game goes on from there", async ({ console: page, server }) => {
+test("dragging goes back to a frame, and the game continues there", async ({ console: page, server }) => {
   await server.holdAt(1200);
   await expect(page.button("Resume")).toBeVisible();
   const slider = page.page.getByRole("slider", { name: "Timeline" });
@@ -40,7 +40,7 @@ test("dragging goes back to a frame, and the game goes on from there", async ({ 
   await page.button("Step").click();
   await expect.poll(async () => (await state(server)).frame).toBe(frame + 1);
   expect((await server.batch({ op: "read32", address: FRAME_OF_GAME }))[0]).toBe(seen + 1);
-  // The frames that were left are a branch, and it leads back to them.
+  // The later frames are now a branch, and its button goes to its last frame.
   await page.button(/^Branch \d+, frame 1,200$/).click();
   await expect.poll(async () => (await state(server)).frame).toBe(1200);
 });
@@ -70,7 +70,7 @@ test("snapshots and held keys are on the timeline", async ({ console: page, serv
   await expect.poll(async () => (await state(server)).frame).toBe(300);
 });
 
-test("a change just after the history was shown is shown too", async ({ console: page, server }) => {
+test("a change just after an update of the timeline is shown too", async ({ console: page, server }) => {
   await server.holdAt(300);
   const slider = page.page.getByRole("slider", { name: "Timeline" });
   await expect(slider).toHaveValue("300");
@@ -78,7 +78,7 @@ test("a change just after the history was shown is shown too", async ({ console:
   await expect(slider).toHaveValue("310");
 });
 
-test("a refusal is shown, and the game goes on", async ({ console: page, server }) => {
+test("a refused request to go back is shown, and the game continues", async ({ console: page, server }) => {
   await expect.poll(async () => (await state(server)).frame).toBeGreaterThan(60);
   await expect(page.page.locator(".timeline")).toBeVisible();
   await server.json("/v1/recordings", { name: "run" });
@@ -87,7 +87,7 @@ test("a refusal is shown, and the game goes on", async ({ console: page, server 
   await expect.poll(async () => (await state(server)).run).toBe("running");
 });
 
-test("a server that refuses the history is asked less and less", async ({ page, server }) => {
+test("a server that refuses the history is asked less and less often", async ({ page, server }) => {
   let asked = 0;
   await page.routeWebSocket(/\/v1\/ws/, (socket) => {
     const there = socket.connectToServer();
@@ -104,7 +104,8 @@ test("a server that refuses the history is asked less and less", async ({ page, 
   });
   await page.goto(server.url);
   await expect.poll(() => asked).toBe(1);
-  // At the usual pace, it would be asked five times: after 1.5, 3, 4.5 and 6 seconds. Now: after 1.5 and 4.5 seconds.
+  // Without refusals, the page would ask five times: at once, and after 1.5, 3, 4.5 and 6 seconds. With refusals, it
+  // asks at once, and after 1.5 and 4.5 seconds.
   await page.waitForTimeout(6500);
   expect(asked).toBeGreaterThanOrEqual(2);
   expect(asked).toBeLessThanOrEqual(3);
@@ -113,7 +114,7 @@ test("a server that refuses the history is asked less and less", async ({ page, 
 test.describe("on a phone", () => {
   test.use({ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
 
-  test("a finger on the strip goes back", async ({ console: page, server }) => {
+  test("a tap on the strip goes back", async ({ console: page, server }) => {
     await server.holdAt(1200);
     await expect(page.page.getByRole("slider", { name: "Timeline" })).toHaveValue("1200");
     await page.page.locator(".strip").scrollIntoViewIfNeeded();

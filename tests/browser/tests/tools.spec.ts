@@ -103,7 +103,7 @@ test("memory is shown, edited, highlighted where it changes, and found by symbol
   await expect.poll(() => shown(panel, 8)).toBe(Buffer.from("FWDEMO01").toString("hex"));
 });
 
-test("a value is frozen, listed, and let go", async ({ console: page, server }) => {
+test("a value is frozen, listed, and unfrozen", async ({ console: page, server }) => {
   const panel = await page.tab("Memory");
   const read = async (): Promise<unknown> => (await server.batch({ op: "read16", address: SCRATCH }))[0];
   await panel.getByLabel("Address or symbol").fill("02000100");
@@ -153,7 +153,7 @@ test("watches show values, and errors in expressions", async ({ console: page, s
   await expect(row.locator(".plot path")).toHaveAttribute("d", /^M\S+ 200V95H\S+V5H1200V200$/);
   await input.fill("u32[");
   await input.press("Enter");
-  // It is refused and stays in the field, to be corrected.
+  // The invalid expression is rejected and stays in the field, so that the user can correct it.
   await expect(panel.getByRole("alert")).not.toBeEmpty();
   await expect(input).toHaveValue("u32[");
   await server.batch({ op: "write32", address: SCRATCH, value: 6 });
@@ -283,7 +283,7 @@ test("each action can be copied as a command that has the same effect", async ({
   await expect.poll(clipboard).toContain("/v1/pause");
 });
 
-test("what was done is copied as a program that does it again", async ({
+test("each action in the log can be copied as a program that repeats it", async ({
   console: page,
   context,
   server,

@@ -1,4 +1,4 @@
-/** What the page shows and does when something is missing, does not run or goes away. */
+/** The page when the server or the emulator is missing, stops, or does not answer. */
 
 import { connect, createServer } from "node:net";
 import { Console } from "../support/console.ts";
@@ -79,7 +79,7 @@ test("a hidden page requests no pictures, and a page that is shown again does", 
     }, hidden);
   const frame = (): Promise<string> =>
     page.canvas.evaluate((canvas: HTMLCanvasElement) => canvas.toDataURL());
-  const closed = page.page.waitForEvent("websocket", {
+  const reopened = page.page.waitForEvent("websocket", {
     predicate: (socket) => socket.url().includes("/v1/video"),
   });
   await hide(true);
@@ -87,6 +87,6 @@ test("a hidden page requests no pictures, and a page that is shown again does", 
   await page.page.waitForFunction(() => document.hidden);
   expect(await frame()).toBe(still);
   await hide(false);
-  await closed;
+  await reopened;
   await expect.poll(frame).not.toBe(still);
 });
