@@ -48,6 +48,8 @@ fi
 sudo=""
 [ "$(id -u)" = 0 ] || sudo="sudo"
 echo "installing:$missing"
+# At the same time, Cargo downloads the packages for the build. If it cannot, the build reports it.
+cargo fetch --locked --quiet 2>/dev/null &
 export DEBIAN_FRONTEND=noninteractive
 # The package lists of this machine can be missing or outdated. They are updated only if the first attempt fails.
 # shellcheck disable=SC2086
@@ -55,3 +57,4 @@ $sudo apt-get install -y -qq --no-install-recommends $missing >/dev/null 2>&1 ||
     $sudo apt-get update -qq
     $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
 }
+wait
