@@ -1,5 +1,5 @@
--- - Measures a WebSocket server that echoes. Each of COUNT connections sends 64 bytes, waits for the echo, and sends
---   again. `luajit echoes.lua PORT COUNT SECONDS` prints messages per second.
+--- Measures a WebSocket server that echoes. Each of COUNT connections sends 64 bytes, waits for the echo, and sends
+-- again. `luajit echoes.lua PORT COUNT SECONDS` prints messages per second.
 
 local here = arg[0]:match("^(.*)/") or "."
 package.path = here .. "/../../luajit/?.lua;" .. package.path

@@ -1,5 +1,5 @@
--- - Functions for all benchmarks: they start and stop programs, pin them to processor cores, and measure their
---   processor time.
+--- Functions for all benchmarks: they start and stop programs, pin them to processor cores, and measure their
+-- processor time.
 
 local process = {}
 

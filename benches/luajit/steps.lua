@@ -1,5 +1,5 @@
--- - Runs an emulator on a channel frame by frame. After each frame, it reads 64 bytes of memory and two pixels of the
---   picture. `luajit steps.lua NAME FRAMES [CORE]` prints frames per second.
+--- Runs an emulator on a channel frame by frame. After each frame, it reads 64 bytes of memory and two pixels of the
+-- picture. `luajit steps.lua NAME FRAMES [CORE]` prints frames per second.
 
 local here = arg[0]:match("^(.*)/") or "."
 package.path = here .. "/../../luajit/?.lua;" .. package.path

@@ -59,7 +59,7 @@ function CartridgeRam:read32(offset)
   return (unpack("<I4", self:readRange(offset, 4)))
 end
 
--- Writes a byte. If mGBA changes another byte instead, restores that byte and returns false.
+-- Writes a byte. Returns whether that worked. If mGBA changes another byte instead, restores that byte.
 local function write_byte(self, offset, value)
   local mapped = BASE + offset % BANK
   local before = emu:read8(mapped)
@@ -72,7 +72,7 @@ local function write_byte(self, offset, value)
   return false
 end
 
--- Writes a number of `count` bytes, either all of them or none.
+-- Writes `value` as `count` bytes: all of them or none.
 function CartridgeRam:write(offset, count, value)
   local before = self:readRange(offset, count)
   local after = pack("<I" .. count, value)

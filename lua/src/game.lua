@@ -46,7 +46,7 @@ function game.check()
   return other
 end
 
--- Like `check`, but for use after a reset: if another game was loaded, it becomes the kind of the last break.
+-- Like `check`, but for use after a reset: if another game was loaded, the kind of the last break becomes `GAME`.
 function game.check_break()
   if game.check() then
     game.broken_by = game.GAME

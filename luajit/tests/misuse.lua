@@ -34,7 +34,7 @@ local LEFT_OUT = {
   ["framewire.worker.group"] = "starts processes; has a test below",
 }
 
--- Functions that may wait. Their calls may run for a short time; a call that still waits then counts as successful.
+-- Functions that may wait. Their calls get a short time; a call that is still waiting at its end counts as successful.
 local WAITS = {
   ["Endpoint.accept"] = true, ["Endpoint.receive"] = true, ["Endpoint.send"] = true,
   ["Receiver.await"] = true, ["Receiver.receive"] = true, ["Sender.reserve"] = true, ["Sender.send"] = true,
@@ -276,7 +276,7 @@ end
 
 ffi.cdef [[ int fw_setitimer(int, const long *, void *) __asm__("setitimer"); ]]
 
--- Makes the kernel end this process with ALRM after a time, unless this is called again before.
+-- Makes the kernel end this process with ALRM after a time, unless this function is called again before then.
 local function set_alarm(seconds)
   ffi.C.fw_setitimer(0, ffi.new("long[4]", 0, 0, math.floor(seconds), seconds % 1 * 1e6), nil)
 end
@@ -466,7 +466,7 @@ check.test("time-outs can be left out", function()
   for _, one in ipairs { server, client, listener } do one:close() end
 end)
 
-check.test("the error about an argument that makes no sense contains the value", function()
+check.test("the error about an argument that makes no sense says what is wrong with it", function()
   local server, client, listener = tcp_pair()
   for wanted, f in pairs {
     ["sends strings, not a number"] = function() client:send(5) end,

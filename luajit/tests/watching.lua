@@ -59,7 +59,7 @@ local function with_tree(body)
   if not ok then error(message, 0) end
 end
 
-check.test("with recursive, existing and new folders in a folder report changes", function()
+check.test("with the option `recursive`, folders in a folder report changes, both existing and new ones", function()
   with_tree(function(folder, changes)
     for _, place in ipairs { "/top", "/a/one", "/a/b/two", "/.hidden/three" } do
       process.write(folder .. place, "1")
@@ -97,7 +97,7 @@ check.test("everything in a new folder is reported once", function()
   end)
 end)
 
-check.test("with recursive, moved and deleted folders are tracked", function()
+check.test("with the option `recursive`, moved and deleted folders are tracked", function()
   with_tree(function(folder, changes)
     os.rename(folder .. "/a", folder .. "/moved")
     expect(changes, "created", folder .. "/moved/b")

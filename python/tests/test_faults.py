@@ -1,4 +1,4 @@
-"""Broken connections: no request is lost or performed twice. If its outcome cannot be known, the error says so."""
+"""Broken connections: no request is lost or performed twice. If the outcome of a request cannot be known, the error says so."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_no_request_is_lost_if_connections_break_after_any_byte(emulator: Client
 async def test_concurrent_changes_are_done_once(client: aio.AsyncClient, emulator: Client, proxy: Proxy) -> None:
     emulator.pause()
     proxy.cut()
-    proxy.budget = (30_000, 60_000)  # all requests of a turn have 25,000 bytes, and are sent again together
+    proxy.budget = (30_000, 60_000)  # the 200 requests of a turn take 25,000 bytes in all, and are sent again together
     start = emulator.frame()
     for turn in range(5):
         frames = await asyncio.gather(*(client.advance() for _ in range(200)))
@@ -153,7 +153,7 @@ def test_a_server_that_starts_again_is_found(folder: Path, kill: bool) -> None:
             first.process.kill()
     with serve(folder, port=port):
         assert client.info().title == "FRAMEWIRE"
-        while not next(changes).gap:  # it is not known what happened until the new server started
+        while not next(changes).gap:  # what happened before the new server started is not known
             pass
         assert next(changes).gap is False
         client.close()
@@ -181,7 +181,7 @@ def test_an_idle_connection_is_kept(emulator: Client, proxy: Proxy) -> None:
     assert proxy.cuts == 0
 
 
-def test_changes_without_a_key_are_not_repeated(emulator: Client, proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_without_an_idempotency_key_is_not_repeated(emulator: Client, proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("framewire._session.KEYED", 2)
     emulator.pause()
     with framewire.connect(proxy.url) as client:

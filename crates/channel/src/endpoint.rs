@@ -11,7 +11,7 @@ use crate::{Error, Receiver, Reserved, Sender, wait};
 pub struct Options {
     /// How many messages can wait in each direction: a power of two from 8 to 65,536.
     pub slots: usize,
-    /// Bytes for long messages in each direction: a multiple of 4,096 that holds the longest message.
+    /// Bytes for long messages in each direction: a multiple of 4,096, from twice the longest message (2 MiB) to 1 GiB.
     pub bulk: usize,
     /// Bytes in addition to the rings, a multiple of 4,096; see [`Extra`].
     pub extra: usize,
@@ -55,7 +55,7 @@ impl Endpoint {
         Ok(Endpoint::new(Block::create(name, options.slots, options.bulk, options.extra)?, options.spin))
     }
 
-    /// Attaches to a channel that another process has created. Waits until it exists and no other process is attached.
+    /// Attaches to a channel that another process has created. Waits until there is a channel with this name to which no process has attached yet.
     ///
     /// # Errors
     /// [`Error::Missing`], [`Error::Attached`] and [`Error::Damaged`] after `timeout`; other errors at once.
@@ -146,8 +146,8 @@ pub struct Waker {
 }
 
 impl Waker {
-    /// Makes a [`Receiver::wait`] that sleeps, or is about to sleep, check its `stop` condition again. Change what
-    /// `stop` reads before this call.
+    /// Makes a [`Receiver::wait`] that sleeps, or is about to sleep, check its `stop` condition again. Before this
+    /// call, change the value that `stop` reads.
     pub fn wake(&self) {
         // SYNC POINT (sleep): pairs with the barrier in `wait::sleep`. A full fence costs more than `light_fence`, but
         // this call is rare.

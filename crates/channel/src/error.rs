@@ -9,13 +9,13 @@ pub enum Error {
     /// The other side has closed the channel.
     #[error("the other side has closed the channel")]
     Closed,
-    /// The other side's process has ended, or lost its endpoint, without closing.
+    /// The other side's process has ended, or no longer holds its lock on the channel, but has not closed the channel.
     #[error("the other side has ended without closing")]
     Died,
     /// A message of this many bytes cannot be sent.
     #[error("a message has 1 to {MAX_MESSAGE} bytes, not {0}")]
     Length(usize),
-    /// The memory has contents that no side of this version writes, or the size of its file has changed.
+    /// The memory has contents that this version of the library never writes, or the size of its file has changed.
     #[error("the channel is damaged: {0}")]
     Damaged(&'static str),
     /// The name cannot be used.

@@ -1,4 +1,4 @@
-//! Models for loom, which runs the two sides of a small channel in every interleaving that Rust's memory model allows.
+//! Models for loom, which runs the two sides of a small channel in every interleaving with at most two or three preemptions.
 //!
 //! Run them with `RUSTFLAGS="--cfg loom" cargo test --release -p framewire-channel --lib model` and a separate target
 //! folder.
@@ -17,7 +17,7 @@ use crate::sync::{AtomicU32, Ordering, Shadow, fence};
 
 const BULK: usize = 384;
 
-/// The memory of a channel on loom's heap.
+/// The memory of a channel, with loom's atomics instead of memory that two processes share.
 struct Model {
     halves: [Half; 2],
     slots: Vec<Slot>,
@@ -117,7 +117,7 @@ fn check(bound: usize, body: impl Fn() + Send + Sync + 'static) {
     builder.check(body);
 }
 
-/// Sends messages of these lengths through this many slots; the bytes of each are its number.
+/// Sends messages of these lengths through this many slots. Each byte of a message is its number, from 1.
 fn exchange(bound: usize, slots: usize, lengths: &'static [usize]) {
     check(bound, move || {
         let model = Model::new(slots);
@@ -187,7 +187,7 @@ fn model_replies_report_what_was_read() {
 }
 
 #[test]
-fn model_a_reply_acknowledges_two_messages_in_one_slot() {
+fn model_a_reply_wakes_a_writer_that_waits_for_room() {
     check(3, || {
         let model = Model::new(1);
         let (mut sender, mut receiver) = model.endpoint(Side::Creator);

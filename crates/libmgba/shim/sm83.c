@@ -1,8 +1,8 @@
 /* Runs a Game Boy's processor in whole instructions.
  *
  * libmgba runs it in steps of four clocks, each with two calls through function pointers, because an event can fall
- * into any step. Most instructions end before the next event and do not depend on the exact time. This file runs such
- * an instruction at once, with the same results as libmgba: the registers, the values on the buses, and the time.
+ * into any step. Most instructions end before the next event and do not depend on the exact time. This file runs
+ * such an instruction in one step, with the same results as libmgba: the registers, the values on the buses, and the time.
  * libmgba runs all other instructions. If a loop only waits for the next event, its repetitions are skipped. */
 #include "internal.h"
 
@@ -149,7 +149,7 @@ static inline void test_bit(struct SM83Core* cpu, uint8_t operation, uint8_t val
 	set_flags(cpu, CARRY, zero(value & (1 << (operation >> 3 & 7))) | HALF);
 }
 
-/* The register that the last three bits of an instruction name; NULL for memory at HL. */
+/* The register in the last three bits of an instruction; NULL for memory at HL. */
 static inline uint8_t* named_register(struct SM83Core* cpu, uint8_t instruction) {
 	switch (instruction & 7) {
 	case 0:
@@ -173,7 +173,7 @@ static inline uint8_t* named_register(struct SM83Core* cpu, uint8_t instruction)
 
 /* ---- memory ---- */
 
-/* The place of a byte of memory, or NULL if it cannot be read and written at any time. */
+/* The place of a byte of memory, or NULL if it cannot be read and written directly. */
 static inline uint8_t* find_ram(struct GB* gb, uint16_t address) {
 	struct GBMemory* memory = &gb->memory;
 	if (address < GB_BASE_VRAM) {
@@ -192,7 +192,7 @@ static inline uint8_t* find_ram(struct GB* gb, uint16_t address) {
 	return NULL;
 }
 
-/* Reads a byte that is not in the ROM. Returns false if the byte cannot be read at any time. */
+/* Reads a byte that is not in the ROM. Returns false if the byte cannot be read directly. */
 static inline bool load(struct GB* gb, uint16_t address, uint8_t* value) {
 	const uint8_t* ram = find_ram(gb, address);
 	if (ram) {

@@ -159,7 +159,8 @@ pub struct Point {
 }
 
 impl Summary {
-    /// Summarises the latencies of the correct replies. `requests` is the number of all requests, with or without one.
+    /// Summarises latencies. `requests` is the number of all requests, including those without a correct reply; 0 if the
+    /// plot needs no points for them.
     pub fn of(latencies: &Latencies, requests: u64) -> Self {
         Summary {
             count: latencies.count(),
@@ -177,7 +178,8 @@ impl Summary {
 }
 
 /// The points of a plot of percentiles. The percentages come closer and closer to 100, as far as there are enough
-/// latencies to distinguish them. The percentiles of all `requests` are among the points.
+/// latencies to distinguish them. There is also a point for each of the `PERCENTILES`, counted
+/// among all `requests`.
 fn curve(latencies: &Latencies, requests: u64) -> Vec<(f64, f64)> {
     if latencies.count() == 0 {
         return Vec::new();
@@ -187,7 +189,7 @@ fn curve(latencies: &Latencies, requests: u64) -> Vec<(f64, f64)> {
     let even = (0..=steps).map(|step| 100.0 * (1.0 - 10f64.powf(-f64::from(step) / 10.0)));
     let of_all = PERCENTILES.map(|percent| place_among(percent, latencies.count(), requests));
     let of_all = of_all.into_iter().filter(|percent| requests > latencies.count() && *percent < 100.0);
-    // The percentages have few digits, so that they are the same after they were written as text and read again.
+    // The percentages have few digits, so that they stay the same when they are written as text and read again.
     let mut percents: Vec<_> = even.chain(of_all).map(|percent| (percent * 1e7).round() / 1e7).collect();
     percents.sort_by(f64::total_cmp);
     let mut curve: Vec<_> =
@@ -297,27 +299,27 @@ fn warnings(row: &Row, connections: usize) -> Vec<String> {
     }
     if row.tester_late() {
         warnings.push(format!(
-            "the tester, not the target, was the limit for some requests: it began 1 % of them {:.1} ms or more after \
-             they were due, which the figures from the intended send time include; ask for less, or give it a \
-             processor of its own",
+            "the tester, not the target, was the limit for some requests: it began 1 % of all requests {:.1} ms late or \
+             more, and the figures from the intended send time include this delay; use a lower rate, or give the tester \
+             a processor of its own",
             row.late.p99
         ));
     }
     if let Some(busy) = row.tester_busy.filter(|busy| *busy > BUSY) {
         warnings.push(format!(
-            "the tester, not the target, was the limit: its thread was busy for {:.0} % of the processor time it could \
-             get; give it a processor of its own, or more threads with --workers",
+            "the tester, not the target, was the limit: its busiest thread used {:.0} % of the processor time that it \
+             could get; give it a processor of its own, or more threads with --workers",
             100.0 * busy
         ));
     }
     if row.waited_share() > 100.0 * WAITED {
         warnings.push(format!(
-            "{:.0} % of the requests waited for one of {connections} connections, clock running: {}",
+            "{:.0} % of the requests had to wait for one of the {connections} connections, and this counts as latency: {}",
             row.waited_share(),
             if row.tester_limited() {
                 "the tester was too slow for this rate"
             } else {
-                "the target was too slow for this rate, or give it more with --connections"
+                "either the target was too slow for this rate, or the tester needs more connections (--connections)"
             }
         ));
     }

@@ -153,8 +153,8 @@ fn replace(address: usize) -> bool {
     let start = address & !(before.page - 1);
     let access = libc::PROT_READ | libc::PROT_WRITE;
     let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
-    // SAFETY: these pages belong to one mapping. It stays mapped, because this thread is using it. Its old contents are
-    // gone.
+    // SAFETY: these pages belong to one mapping. It stays mapped, because this thread is using it. The old contents
+    // of these pages are gone.
     let placed = unsafe { libc::mmap(start as *mut libc::c_void, end - start, access, kind, -1, 0) };
     placed != libc::MAP_FAILED
 }
@@ -170,7 +170,7 @@ fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::
         return;
     }
     if handler == libc::SIG_DFL || handler == libc::SIG_IGN {
-        // SAFETY: all zero is the default action. `raise` waits until this handler has returned.
+        // SAFETY: all zero is the default action. The signal from `raise` stays pending until this handler has returned.
         unsafe {
             let default: libc::sigaction = MaybeUninit::zeroed().assume_init();
             libc::sigaction(signal, &default, ptr::null_mut());

@@ -44,8 +44,8 @@ impl<M: Memory> Receiver<M> {
     /// Waits for the next message, forever without a `timeout`.
     ///
     /// # Errors
-    /// [`Error::Timeout`]; [`Error::Damaged`]; [`Error::Closed`] and [`Error::Died`], after all messages that the other
-    /// side has sent were read.
+    /// [`Error::Timeout`]; [`Error::Damaged`]; [`Error::Closed`] and [`Error::Died`], once every message from the
+    /// other side has been read.
     #[inline(always)]
     pub fn receive(&mut self, timeout: Option<Duration>) -> Result<Message<'_, M>, Error> {
         let place = match self.find_soon() {
@@ -63,7 +63,7 @@ impl<M: Memory> Receiver<M> {
             return place;
         }
         if self.mailbox_unreported {
-            // A message to the other side would have reported this read too, but none was sent since then.
+            // A message to the other side would also have reported that the mailbox was read, but none has been sent since.
             self.publish();
         }
         for _ in 0..SOON {
@@ -119,7 +119,7 @@ impl<M: Memory> Receiver<M> {
         stop: impl Fn() -> bool,
     ) -> Result<Option<Found>, Error> {
         if self.mailbox_unreported {
-            // A message to the other side would have reported this read too, but none was sent since then.
+            // A message to the other side would also have reported that the mailbox was read, but none has been sent since.
             self.publish();
         }
         let mut place = None;

@@ -7,7 +7,7 @@ use crate::support::{LONG, NAME, ROLE, SECOND, check, fill, kills, length, name,
 
 /// The process that a test kills. It sends messages until then.
 #[test]
-#[ignore = "run by the tests below in a process of its own"]
+#[ignore = "run by the test below and by lua.rs, in a process of its own"]
 fn victim() {
     let Ok(role) = env::var(ROLE) else { return };
     let name = env::var(NAME).expect("the channel's name");
@@ -49,7 +49,7 @@ fn a_killed_side_is_noticed_and_the_next_start_works() {
                 killed = Some(Instant::now());
             }
         }
-        // This includes the time for reading the messages before the kill. The next test has a tighter limit.
+        // This includes the time to read the messages that were sent before the kill. The next test has a tighter limit.
         assert!(killed.expect("it was killed").elapsed() < Duration::from_secs(5));
         child.wait().expect("its end");
     }

@@ -24,7 +24,8 @@ use crate::transport::incoming::OutOfMemory;
 /// How long the other end may take to answer a close frame.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The extractor with which a handler opens a WebSocket. Other requests get a [`Problem`].
+/// The extractor with which a handler opens a WebSocket. A request that does not ask for a
+/// WebSocket gets a [`Problem`].
 pub(crate) struct Upgrade(pub(crate) WebSocketUpgrade);
 
 impl<S: Send + Sync> FromRequestParts<S> for Upgrade {
@@ -45,8 +46,8 @@ impl<S: Send + Sync> FromRequestParts<S> for Upgrade {
 /// What a close frame says: a code of RFC 6455, 7.4.1, and a text.
 pub(crate) type CloseReason = (u16, String);
 
-/// The close frame for a client whose message cannot be received; `None` if the client is gone. A message may have `largest`
-/// bytes.
+/// The close frame for a client whose message cannot be received; `None` if the client is gone. A message may have
+/// at most `largest` bytes.
 pub(crate) fn fault(error: &axum::Error, largest: usize) -> Option<CloseReason> {
     match error.source()?.downcast_ref()? {
         WsError::Capacity(_) => {

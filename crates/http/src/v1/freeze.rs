@@ -23,7 +23,7 @@ pub(super) const ALL: &str = "*";
 /// A frozen value.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct FrozenValue {
-    /// The address, as it was given.
+    /// The address. A number is written as `0x` and eight hex digits; any other address is as it was given.
     address: String,
     /// The type of the number. Absent for bytes.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]

@@ -61,7 +61,7 @@ fn parse(file: &str, text: &str) -> Result<Vec<Cheat>, Error> {
                 "PARv3 raw" => kind = CheatKind::ActionReplayRaw,
                 _ => {
                     return Err(refused(
-                        "accepted after ! is disabled, reset, GSAv1, GSAv1 raw, PARv3 and PARv3 raw"
+                        "after !, only these words are accepted: disabled, reset, GSAv1, GSAv1 raw, PARv3, PARv3 raw"
                             .to_owned(),
                     ));
                 }
@@ -69,7 +69,7 @@ fn parse(file: &str, text: &str) -> Result<Vec<Cheat>, Error> {
         } else if !line.is_empty() {
             if cheats.is_empty() && (line.starts_with("cheats =") || line.starts_with('[')) {
                 return Err(refused(
-                    "this is a cheat file of libretro or EZ-Flash; accepted are files of mGBA, with lines such as `# Name` and \
+                    "this is a cheat file for libretro or EZ-Flash; only mGBA's cheat files are accepted, with lines such as `# Name` and \
                      `02000100 0063`"
                         .to_owned(),
                 ));
@@ -117,7 +117,7 @@ mod tests {
         let error = parse("a.cheats", "# X\n!PARv9\n").unwrap_err().to_string();
         assert_eq!(
             error,
-            "a.cheats line 2 (\"!PARv9\"): accepted after ! is disabled, reset, GSAv1, GSAv1 raw, PARv3 and PARv3 raw"
+            "a.cheats line 2 (\"!PARv9\"): after !, only these words are accepted: disabled, reset, GSAv1, GSAv1 raw, PARv3, PARv3 raw"
         );
         assert!(parse("a.cht", "cheats = 1\n").unwrap_err().to_string().contains("libretro"));
         assert!(parse("empty", "").unwrap_err().to_string().contains("no cheat"));

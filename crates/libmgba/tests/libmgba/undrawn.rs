@@ -19,7 +19,7 @@ fn pairs() -> Vec<[Core; 2]> {
     vec![open(DEMO), open(&program(BITMAP, 0x400)), open(&scroll), open(&color)]
 }
 
-/// Changes the keys that are held in every seventh frame.
+/// In every seventh frame, changes which keys are held.
 fn press(core: &mut Core, frame: u32) {
     if frame.is_multiple_of(7) {
         core.set_keys((frame.wrapping_mul(2_654_435_761) >> 22) as u16);

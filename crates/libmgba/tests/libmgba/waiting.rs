@@ -1,4 +1,5 @@
-//! Compares Game Boy programs that wait for events with libmgba: loops that the shim skips, timers, and interrupts.
+//! Runs Game Boy programs that wait for events, and checks that they run as in plain libmgba: loops that the shim
+//! skips, timers, and interrupts.
 
 use framewire_libmgba::Core;
 
@@ -23,7 +24,7 @@ fn part(random: &mut Random) -> Vec<u8> {
         2 => vec![0xFA, 0x00, 0xC0, 0xB7, 0x28, 0xFA, 0xAF, 0xEA, 0x00, 0xC0], // until a handler sets the flag; clear it
         3 => vec![0x21, 0x00, 0xC0, 0xCB, 0x46, 0x28, 0xFC, 0xCB, 0x86],       // the same with bit 0, (hl)
         4 => vec![0x76],                                                       // halt
-        5 => vec![0xF5, 0xCD, 0x30, 0x01, 0xFE, byte & 1, 0x28, 0xF9, 0xF1], // the same with a call of FUNCTION
+        5 => vec![0xF5, 0xCD, 0x30, 0x01, 0xFE, byte & 1, 0x28, 0xF9, 0xF1], // while FUNCTION returns byte & 1 (0 or 1)
         6 => vec![0xF0, 0x04, 0xFE, byte, jump, 0xFA],                       // DIV
         7 => vec![0xF0, 0x05, 0xFE, byte, jump, 0xFA],                       // TIMA
         8 => vec![0xF0, 0x0F, 0xE6, byte & 0x1F, 0x28, 0xFA],                // requested interrupts

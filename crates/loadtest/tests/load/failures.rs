@@ -88,7 +88,7 @@ fn not_sent_when_no_connection_became_free() {
     assert_eq!(row.correct, 0);
     assert!(row.failures["not sent"] >= 30 && row.failures["timed out"] >= 4, "{row:?}");
     assert_eq!(row.waited, 38, "those that were never sent waited too: {row:?}");
-    assert!(row.warnings.iter().any(|warning| warning.contains("waited for one of 2 connections")));
+    assert!(row.warnings.iter().any(|warning| warning.contains("had to wait for one of the 2 connections")));
 }
 
 #[test]

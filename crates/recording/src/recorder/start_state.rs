@@ -17,7 +17,7 @@ pub(super) async fn begin(
     watch: &Watch,
     start: Start,
 ) -> Result<Outcome, EmulatorError> {
-    // The watch comes first, because it may be refused. Then the other operations are not performed.
+    // The watch comes first: if it is refused, the other operations are not performed.
     let mut ops = vec![watch.op()];
     if start == Start::PowerOn {
         ops.push(Op::Reset {});
@@ -50,7 +50,7 @@ pub(super) struct StartState {
 impl StartState {
     pub fn read(outcome: Outcome) -> Result<StartState, OpError> {
         let mut values = outcome.results.into_iter().collect::<Result<Vec<Value>, OpError>>()?;
-        // The last six results; those before them are of the watch and the reset.
+        // The last six results. The ones before them come from the watch and, if there was one, the reset.
         let last = values.split_off(values.len().saturating_sub(6));
         match <[Value; 6]>::try_from(last) {
             Ok(

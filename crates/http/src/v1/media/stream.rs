@@ -25,7 +25,7 @@ use crate::transport::streams::StreamKind;
 /// The text message with which a viewer asks for a whole picture.
 const KEY: &str = "key";
 /// The reason for closing the connection of a viewer that sends anything else.
-const TAKES: &str = "this stream accepts only the text message key, which asks for a whole picture";
+const TAKES: &str = "this stream accepts only the text message \"key\", which asks for a whole picture";
 /// The number of channels: left and right.
 const CHANNELS: usize = 2;
 

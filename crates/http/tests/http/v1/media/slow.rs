@@ -30,8 +30,8 @@ fn a_viewer_that_stops_reading_disturbs_no_other_and_gets_the_newest_picture_whe
     }
     assert!(pictures >= 160, "the reader got {pictures} pictures of 240 frames");
 
-    // When that viewer reads again, it first gets the pictures that were already sent, about a tenth of a second, and
-    // then new ones.
+    // When that viewer reads again, it first gets the pictures that were already sent, which cover about a tenth of
+    // a second, and then new ones.
     let mut old = 0;
     while sleeper.picture().tick < asleep + 200 {
         old += 1;
