@@ -1,4 +1,4 @@
-"""Broken connections: no request is lost or performed twice. If the outcome of a request cannot be known, the error says so."""
+"""Broken connections: no request is lost or performed twice. If an outcome cannot be known, the error says so."""
 
 from __future__ import annotations
 
@@ -181,7 +181,9 @@ def test_an_idle_connection_is_kept(emulator: Client, proxy: Proxy) -> None:
     assert proxy.cuts == 0
 
 
-def test_a_request_without_an_idempotency_key_is_not_repeated(emulator: Client, proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_without_an_idempotency_key_is_not_repeated(
+    emulator: Client, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("framewire._session.KEYED", 2)
     emulator.pause()
     with framewire.connect(proxy.url) as client:
