@@ -27,7 +27,9 @@ local known = {
 }
 
 local function check_prefix(name, options)
-  if name:find("^__Secure%-") and not options.secure then return "a cookie whose name begins with __Secure- needs secure = true" end
+  if name:find("^__Secure%-") and not options.secure then
+    return "a cookie whose name begins with __Secure- needs secure = true"
+  end
   if name:find("^__Host%-") and (not options.secure or options.domain or options.path ~= "/") then
     return 'a cookie whose name begins with __Host- needs secure = true and path = "/", and no domain'
   end
