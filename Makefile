@@ -6,13 +6,13 @@ LUAJIT ?= luajit
 
 .PHONY: run dist dist-check dist-windows dist-windows-check test python python-native test-python-checks wheel wheel-check bench-python bench-fleet lint-python browser browser-baselines loom bench bench-cores lab bench-luajit soak soak-luajit test-windows test-kqueue fuzz schemathesis mcp-conformance study generate rom setup setup-test fmt lint lint-page build
 
-run: setup
-	$(CARGO) build --release --locked -p framewire
+run:
+	@tools/setup.sh run $(CARGO) build --release --locked -p framewire
 	exec target/release/framewire serve $(ARGS)
 
 # Builds the program and the script for a stock mGBA: target/release/framewire and target/framewire.lua.
-build: setup
-	$(CARGO) build --release --locked -p framewire
+build:
+	@tools/setup.sh run $(CARGO) build --release --locked -p framewire
 	target/release/framewire script --output target/framewire.lua
 
 # Builds the archive for Linux, dist/framewire-VERSION-x86_64-linux.tar.gz. Its program needs only glibc 2.28 or newer.

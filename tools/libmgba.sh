@@ -49,7 +49,8 @@ if [ -f "$out/built" ]; then
     exit
 fi
 
-# Only one build runs at a time. A build that waited for another one then finds the result and ends.
+# Only one build runs at a time. A build that waited for another one then finds the result and ends. tools/setup.sh has the
+# lock while it installs the packages.
 if [ -z "${FRAMEWIRE_LIBMGBA_LOCKED:-}" ] && command -v flock >/dev/null; then
     export FRAMEWIRE_LIBMGBA_LOCKED=1
     exec flock "$top/lock" "$0" "$@"
@@ -181,11 +182,7 @@ if [ $tuned = yes ]; then
     "$build/train" "$here/../rom/framewire-demo.gba" "$programs"/*.hex
     names="$build/names.all"
     nm --defined-only --format=posix "$build/libmgba.a" 2>/dev/null >"$names"
-    find "$build" -name '*.o' | while read -r object; do
-        if nm "$object" 2>/dev/null | grep -q __gcov_init; then
-            rm "$object"
-        fi
-    done
+    grep -rlZ --include='*.o' __gcov_init "$build" | xargs -0 rm
     compile "-flto -fprofile-use -fprofile-partial-training"
 else
     compile ""

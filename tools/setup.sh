@@ -1,6 +1,9 @@
 #!/bin/sh
 # Installs missing Debian packages. `setup.sh run` installs the packages that a build of the program needs, and
 # `setup.sh test` also those that its tests need. It can be run again at any time.
+#
+# `setup.sh run COMMAND...` runs a build of the program at the same time. Its part that needs the packages, which is
+# tools/libmgba.sh, waits until they are installed.
 set -eu
 
 # The packages for tools/libmgba.sh.
@@ -8,11 +11,13 @@ run="cmake dpkg-dev liblua5.4-dev libpng-dev zlib1g-dev libminizip-dev libinih-d
 # libmgba-dev is for the benchmark that compares Framewire's cores with the packaged library.
 test="$run libmgba-dev mgba-qt heaptrack openssl xvfb lua5.4 lua-check luajit gcc-arm-none-eabi nginx-light wrk curl python3 chromium fonts-dejavu-core faketime"
 
+# `needed` is the disk space that the build takes, in GiB.
 case "${1:-run}" in
     run) wanted=$run needed=2 ;;
     test) wanted=$test needed=12 ;;
-    *) echo "usage: $0 [run|test]" >&2; exit 2 ;;
+    *) echo "usage: $0 [run|test] [COMMAND...]" >&2; exit 2 ;;
 esac
+[ $# = 0 ] || shift
 
 if ! command -v cargo >/dev/null 2>&1; then
     echo "cargo is missing: install a stable Rust toolchain (1.88 or newer) from https://rustup.rs and try again" >&2
@@ -39,22 +44,45 @@ for package in $wanted; do
     status=$(dpkg-query -W -f '${Status}' "$package" 2>/dev/null || true)
     [ "$status" = "install ok installed" ] || missing="$missing $package"
 done
-[ -n "$missing" ] || exit 0
+if [ -z "$missing" ]; then
+    [ $# = 0 ] || exec "$@"
+    exit
+fi
 
 if ! command -v apt-get >/dev/null 2>&1; then
     echo "this system has no apt-get; install the equivalents of:$missing" >&2
     exit 1
 fi
 sudo=""
-[ "$(id -u)" = 0 ] || sudo="sudo"
-echo "installing:$missing"
-# At the same time, Cargo downloads the packages for the build. If it cannot, the build reports it.
-cargo fetch --locked --quiet 2>/dev/null &
-export DEBIAN_FRONTEND=noninteractive
+if [ "$(id -u)" != 0 ]; then
+    sudo="sudo"
+    # Asks for the password now, before the output of the command follows.
+    sudo --validate
+fi
+
 # The package lists of this machine can be missing or outdated. They are updated only if the first attempt fails.
-# shellcheck disable=SC2086
-$sudo apt-get install -y -qq --no-install-recommends $missing >/dev/null 2>&1 || {
-    $sudo apt-get update -qq
-    $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
+install_missing() {
+    # shellcheck disable=SC2086
+    set -- $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing
+    "$@" >/dev/null 2>&1 || {
+        $sudo apt-get update -qq
+        "$@" >/dev/null
+    }
 }
-wait
+
+echo "installing:$missing"
+# tools/libmgba.sh waits for this lock. The packages are installed in the background, so that an interrupt ends the
+# command, but not dpkg.
+libmgba=${FRAMEWIRE_LIBMGBA_DIR:-target/libmgba}
+mkdir -p "$libmgba"
+exec 9>"$libmgba/lock"
+flock 9
+(install_missing 9>&-) &
+exec 9>&-
+status=0
+"$@" || status=$?
+wait $! || {
+    echo "the packages could not be installed; see the error of apt-get above" >&2
+    exit 1
+}
+exit "$status"
