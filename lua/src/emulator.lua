@@ -2,7 +2,7 @@
 
 local files = require "files"
 local game = require "game"
-local happenings = require "happenings"
+local eventqueue = require "eventqueue"
 local holds = require "holds"
 local log = require "log"
 local memory = require "memory"
@@ -38,7 +38,7 @@ end
 -- The holds and the timelines, which press this emulator's keys.
 emulator.holds = holds.new(press, release)
 emulator.timelines = timelines.new(emulator.holds, press, release, function(id, cancelled)
-  happenings.add(happenings.timeline_over(id, cancelled))
+  eventqueue.add(eventqueue.timeline_over(id, cancelled))
 end, emulator.frame)
 
 -- Called after each frame: advances holds and timelines.

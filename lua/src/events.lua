@@ -3,14 +3,14 @@
 local connection = require "connection"
 local emulator = require "emulator"
 local frames = require "frames"
-local happenings = require "happenings"
+local eventqueue = require "eventqueue"
 
 local events = {}
 
 -- Sends events to those of `clients` that are links. `any_changed` is true if any of their watches has changes to
 -- report.
 function events.send(clients, any_changed)
-  local happened, count = happenings.take()
+  local queued, count = eventqueue.take()
   if count == 0 and not any_changed then
     return
   end
@@ -20,7 +20,7 @@ function events.send(clients, any_changed)
     client.changes = nil
     if client.socket and client.session and (changes or count > 0) then
       changes = changes or {}
-      local items = table.concat(changes) .. happened
+      local items = table.concat(changes) .. queued
       connection.put(client, frames.encode_event(frame, #changes + count, items))
     end
   end

@@ -5,7 +5,7 @@
 -- After a reset or a loaded state, the next frame does not follow from the frame before. This is called a *break* in
 -- the order of frames.
 
-local happenings = require "happenings"
+local eventqueue = require "eventqueue"
 
 local game = {
   RESET = 1, -- kinds of breaks; watches report these numbers
@@ -25,9 +25,9 @@ local noted = false -- whether an operation has reported a break since the last 
 local function add_break(by)
   game.breaks, game.broken_by = game.breaks + 1, by
   if by == game.RESET then
-    happenings.add(happenings.RESET)
+    eventqueue.add(eventqueue.RESET)
   elseif by == game.STATE then
-    happenings.add(happenings.STATE)
+    eventqueue.add(eventqueue.STATE)
   end
 end
 
@@ -40,7 +40,7 @@ function game.check()
   identity = table.concat({ emu:getGameTitle() or "", emu:getGameCode() or "", emu:checksum() or "" }, "\0")
   local other = before ~= nil and identity ~= before
   if other then
-    happenings.add(happenings.GAME)
+    eventqueue.add(eventqueue.GAME)
     game.games = game.games + 1
   end
   return other

@@ -2,7 +2,7 @@
 -- running the next one. So the script counts the frames that clients have asked for. When all of them have run, it
 -- stays in its frame callback until a client asks for more.
 
-local happenings = require "happenings"
+local eventqueue = require "eventqueue"
 local log = require "log"
 
 local lockstep = {
@@ -92,7 +92,7 @@ end
 
 local function finish(reason)
   lockstep.stop()
-  happenings.add(happenings.LOCKSTEP_OVER)
+  eventqueue.add(eventqueue.LOCKSTEP_OVER)
   log.warn("lockstep is over: %s; a frame has waited for %.1f s", reason, waited)
   return false
 end

@@ -4,7 +4,7 @@
 local connection = require "connection"
 local emulator = require "emulator"
 local frames = require "frames"
-local happenings = require "happenings"
+local eventqueue = require "eventqueue"
 local inbox = require "inbox"
 local limits = require "limits"
 local lockstep = require "lockstep"
@@ -63,7 +63,7 @@ local function greet(self, text)
   end
   session.connection, self.session, self.binary = self, session, true
   local fields = { "framewire.welcome", version.protocol, version.script, boot, known and 1 or 0, emulator.frame(),
-    happenings.sent }
+    eventqueue.sent }
   put(self, table.concat(fields, ",") .. END)
   log.info("a link connected%s", known and " again" or "")
 end

@@ -1,5 +1,5 @@
 local frames = require "frames"
-local happenings = require "happenings"
+local eventqueue = require "eventqueue"
 local harness = require "harness"
 local operations = require "operations"
 local test, eq, unhex = harness.test, harness.eq, harness.unhex
@@ -82,9 +82,9 @@ test("frames.tsv", function()
   eq(frames.encode_pong(1, 59), rows["pong id 1, frame 59"])
   for what, items in pairs {
     ['frame 60, watch 3 tick 7: range 1 "\\xd3\\x00", keys 1; reset'] =
-      { 60, "\1\3\0\0\0\7\0\0\0\2\0" .. "\1\0\2\0\0\0\xd3\0" .. "\xff\xff\2\0\0\0\1\0", happenings.RESET },
+      { 60, "\1\3\0\0\0\7\0\0\0\2\0" .. "\1\0\2\0\0\0\xd3\0" .. "\xff\xff\2\0\0\0\1\0", eventqueue.RESET },
     ["frame 61, timeline 4 cancelled, timeline 5 over, lockstep over, game"] =
-      { 61, happenings.timeline_over(4, true), happenings.timeline_over(5, false), happenings.LOCKSTEP_OVER, happenings.GAME },
+      { 61, eventqueue.timeline_over(4, true), eventqueue.timeline_over(5, false), eventqueue.LOCKSTEP_OVER, eventqueue.GAME },
     ["frame 62, watch 3 tick 9"] = { 62, "\1\3\0\0\0\9\0\0\0\0\0" },
   } do
     eq(frames.encode_event(items[1], #items - 1, table.concat(items, "", 2)), rows["event " .. what], what)

@@ -1,5 +1,5 @@
 local harness = require "harness"
-local happenings = require "happenings"
+local eventqueue = require "eventqueue"
 local lockstep = require "lockstep"
 local test, eq = harness.test, harness.eq
 
@@ -8,7 +8,7 @@ local function session()
 end
 
 local function begin(seconds, owner)
-  happenings.take()
+  eventqueue.take()
   lockstep.stop()
   lockstep.run()
   lockstep.begin(owner or session(), seconds)
@@ -50,10 +50,10 @@ test("lockstep ends with an event if there is no request during its time-out", f
   eq(lockstep.waits(0.05), true)
   eq(lockstep.waits(0.9), true)
   eq(lockstep.on, true)
-  eq(happenings.take(), "")
+  eq(eventqueue.take(), "")
   eq(lockstep.waits(0.1), false)
   eq(lockstep.on, false)
-  eq(happenings.take(), happenings.LOCKSTEP_OVER)
+  eq(eventqueue.take(), eventqueue.LOCKSTEP_OVER)
 end)
 
 test("the time-out starts again with each frame that runs", function()
@@ -67,7 +67,7 @@ test("the time-out starts again with each frame that runs", function()
   end
   lockstep.begin(session(), 0.5)
   eq(lockstep.waits(0.6), false)
-  happenings.take()
+  eventqueue.take()
 end)
 
 test("no frame waits forever, however many requests come", function()
@@ -81,7 +81,7 @@ test("no frame waits forever, however many requests come", function()
   end
   lockstep.run()
   eq(waited > lockstep.LONGEST - 1, true)
-  eq(happenings.take(), happenings.LOCKSTEP_OVER)
+  eq(eventqueue.take(), eventqueue.LOCKSTEP_OVER)
 end)
 
 -- How many seconds a frame waits if lockstep checks ten times a second.
@@ -91,7 +91,7 @@ local function wait()
     waited = waited + 0.1
   end
   lockstep.run()
-  eq(happenings.take(), happenings.LOCKSTEP_OVER)
+  eq(eventqueue.take(), eventqueue.LOCKSTEP_OVER)
   return waited
 end
 

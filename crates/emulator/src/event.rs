@@ -9,12 +9,12 @@ pub struct Event {
     /// The last known frame counter of the emulator.
     pub frame: u32,
     /// What happened.
-    pub what: Happening,
+    pub kind: EventKind,
 }
 
 /// What happened in an emulator.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Happening {
+pub enum EventKind {
     /// The console was reset, by an operation or in another way, such as mGBA's menu.
     Reset,
     /// A state was loaded, by an operation or in another way. Other ways are noticed only if the frame counter changes.
@@ -77,8 +77,8 @@ impl EventSender {
     }
 
     /// Sends an event; never blocks.
-    pub fn send(&self, frame: u32, what: Happening) {
-        let _ = self.0.send(Event { frame, what });
+    pub fn send(&self, frame: u32, kind: EventKind) {
+        let _ = self.0.send(Event { frame, kind });
     }
 
     pub fn subscribe(&self) -> broadcast::Receiver<Event> {

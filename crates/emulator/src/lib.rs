@@ -29,7 +29,7 @@ pub use clock::{Clock, ClockError, ClockTime};
 #[cfg(feature = "embedded")]
 pub use embedded::Embedded;
 pub use error::EmulatorError;
-pub use event::{Event, Happening};
+pub use event::{Event, EventKind};
 pub use history::History;
 pub use media::{Audio, FramePassed, PendingPicture, Picture, Sound, Video};
 pub use pending::{Pending, Responder};

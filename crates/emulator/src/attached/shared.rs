@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 
 use super::history::StateFetcher;
 use super::watches::AttachedWatches;
-use crate::Happening;
+use crate::EventKind;
 use crate::event::EventSender;
 use crate::history::Beginning;
 
@@ -149,18 +149,18 @@ impl AttachedState {
                 self.timelines.lock().clear();
                 self.fetcher.discontinue(Beginning::State);
                 self.game_changed.notify_one();
-                self.events.send(frame, Happening::Connected);
+                self.events.send(frame, EventKind::Connected);
             }
-            Notice::Disconnected(problem) => self.events.send(frame, Happening::Disconnected { problem }),
+            Notice::Disconnected(problem) => self.events.send(frame, EventKind::Disconnected { problem }),
             Notice::Missed(count) => {
                 // The end of lockstep may be among the lost events.
                 self.lockstep.store(false, Relaxed);
                 self.timelines.lock().clear();
                 self.fetcher.discontinue(Beginning::State);
-                self.events.send(frame, Happening::Missed { count });
+                self.events.send(frame, EventKind::Missed { count });
             }
-            Notice::Stalled => self.events.send(frame, Happening::Stalled),
-            Notice::Running => self.events.send(frame, Happening::Running),
+            Notice::Stalled => self.events.send(frame, EventKind::Stalled),
+            Notice::Running => self.events.send(frame, EventKind::Running),
             Notice::Events(events) => self.handle_events(events),
         }
     }
@@ -173,19 +173,19 @@ impl AttachedState {
                 }
                 EventItem::Reset => {
                     self.fetcher.discontinue(Beginning::Reset);
-                    self.events.send(frame, Happening::Reset);
+                    self.events.send(frame, EventKind::Reset);
                 }
                 EventItem::State => {
                     self.fetcher.note_state(frame);
-                    self.events.send(frame, Happening::State);
+                    self.events.send(frame, EventKind::State);
                 }
                 EventItem::TimelineOver { id, cancelled } => {
                     self.timelines.lock().remove(&id);
-                    self.events.send(frame, Happening::TimelineOver { id, cancelled });
+                    self.events.send(frame, EventKind::TimelineOver { id, cancelled });
                 }
                 EventItem::LockstepOver => {
                     self.lockstep.store(false, Relaxed);
-                    self.events.send(frame, Happening::LockstepOver);
+                    self.events.send(frame, EventKind::LockstepOver);
                 }
                 EventItem::Game => {
                     self.fetcher.discontinue(Beginning::Game);
@@ -206,7 +206,7 @@ impl AttachedState {
         if before != game {
             self.fetcher.clear();
             let Game { title, code, checksum } = game;
-            self.events.send(frame, Happening::Game { title, code, checksum });
+            self.events.send(frame, EventKind::Game { title, code, checksum });
         }
     }
 }

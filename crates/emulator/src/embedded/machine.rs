@@ -19,7 +19,7 @@ use super::saves::Saves;
 use super::scripting::Scripting;
 use super::shared::EmbeddedState;
 use super::watches::Watches;
-use crate::{Clock, ClockTime, Discontinuity, Happening, Responder};
+use crate::{Clock, ClockTime, Discontinuity, EventKind, Responder};
 
 /// The largest number of frames that a batch may run.
 const MAX_ADVANCE: u32 = 3600;
@@ -102,8 +102,8 @@ impl Machine {
     }
 
     /// Sends an event of this emulator.
-    pub fn send_event(&self, what: Happening) {
-        self.shared.events.send(self.core.frame_counter(), what);
+    pub fn send_event(&self, kind: EventKind) {
+        self.shared.events.send(self.core.frame_counter(), kind);
     }
 
     /// Reports that the next frame does not follow from the last one.
@@ -111,8 +111,8 @@ impl Machine {
         self.watches.discontinue(self.core.frame_counter(), discontinuity);
         self.keeper.discontinue(discontinuity);
         match discontinuity {
-            Discontinuity::Reset => self.send_event(Happening::Reset),
-            Discontinuity::State => self.send_event(Happening::State),
+            Discontinuity::Reset => self.send_event(EventKind::Reset),
+            Discontinuity::State => self.send_event(EventKind::State),
             // The worker sends the event for this, with the game's title.
             Discontinuity::Game => {}
         }
@@ -150,7 +150,7 @@ impl Machine {
         let rumbles = self.core.take_rumble();
         if rumbles != self.rumbles {
             self.rumbles = rumbles;
-            self.send_event(Happening::Rumble { on: rumbles });
+            self.send_event(EventKind::Rumble { on: rumbles });
         }
         self.frozen.keep(&mut self.core);
         let change = self.keypad.advance();
@@ -267,7 +267,7 @@ impl Machine {
     /// Sends an event for each timeline that has ended.
     fn report_ended(&mut self) {
         for (id, cancelled) in self.keypad.take_ended(self.core.frame_counter()).into_iter().flatten() {
-            self.send_event(Happening::TimelineOver { id, cancelled });
+            self.send_event(EventKind::TimelineOver { id, cancelled });
         }
     }
 }

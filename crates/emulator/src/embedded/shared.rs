@@ -10,7 +10,7 @@ use super::media::MediaOutputs;
 use super::run::RunState;
 use super::saves::SaveProblems;
 use super::watches::WatchFeeds;
-use crate::Happening;
+use crate::EventKind;
 use crate::event::EventSender;
 use crate::history::History;
 
@@ -108,9 +108,9 @@ pub(super) fn watch_over(shared: &Arc<EmbeddedState>, ended: &Receiver<()>) {
         }
         stuck = silent;
         let what = match (stuck, stopped) {
-            (true, _) => Happening::Stalled,
-            (false, true) => Happening::Paused,
-            (false, false) => Happening::Running,
+            (true, _) => EventKind::Stalled,
+            (false, true) => EventKind::Paused,
+            (false, false) => EventKind::Running,
         };
         shared.events.send(frame, what);
     }

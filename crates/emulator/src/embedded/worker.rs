@@ -13,7 +13,7 @@ use super::pace::{Next, Pace, Speed};
 use super::perform::needs_picture;
 use super::run::RunState;
 use super::shared::EmbeddedState;
-use crate::{EmulatorError, Happening};
+use crate::{EmulatorError, EventKind};
 
 /// Time between two updates of the report: the state that other threads see.
 const REPORT: Duration = Duration::from_millis(50);
@@ -87,7 +87,7 @@ impl Worker {
             }
         }
         if self.machine.run.expire(now) {
-            self.machine.send_event(Happening::LockstepOver);
+            self.machine.send_event(EventKind::LockstepOver);
             self.settle(now);
         }
         let clock =
@@ -266,9 +266,9 @@ impl Worker {
         match (run_state.stopped, before.stopped) {
             (true, false) => {
                 self.machine.settle_picture();
-                self.machine.send_event(Happening::Paused);
+                self.machine.send_event(EventKind::Paused);
             }
-            (false, true) => self.machine.send_event(Happening::Running),
+            (false, true) => self.machine.send_event(EventKind::Running),
             _ => {}
         }
     }
@@ -292,7 +292,7 @@ impl Worker {
         cheats.follow(core);
         let named = |name: String| if name.is_empty() { None } else { Some(name) };
         let (title, code) = (named(title), named(code));
-        self.machine.send_event(Happening::Game { title, code, checksum: Some(checksum) });
+        self.machine.send_event(EventKind::Game { title, code, checksum: Some(checksum) });
     }
 
     /// Updates the report, and checks the saves.

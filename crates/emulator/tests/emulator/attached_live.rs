@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use framewire_emulator::embedded::{Embedded, Speed};
-use framewire_emulator::{Attached, Discontinuity, Emulator, Event, Happening, Run, WatchEnd, WatchRequest};
+use framewire_emulator::{Attached, Discontinuity, Emulator, Event, EventKind, Run, WatchEnd, WatchRequest};
 use framewire_protocol::{KeyStep, Op, Status, Value, timeline};
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
@@ -22,10 +22,10 @@ use super::timelines::{assert_as_played, assert_how_it_ended, log, play, taps};
 use super::watches::{begin, range, request};
 
 /// Waits for the next event that is `wanted`, and skips the events before it.
-fn next(events: &mut Receiver<Event>, wanted: impl Fn(&Happening) -> bool) -> Event {
+fn next(events: &mut Receiver<Event>, wanted: impl Fn(&EventKind) -> bool) -> Event {
     loop {
         let event = soon(async { events.recv().await.ok() });
-        if wanted(&event.what) {
+        if wanted(&event.kind) {
             return event;
         }
     }
@@ -56,8 +56,8 @@ fn the_game_sees_a_thousand_taps_in_exactly_their_frames() {
         std::thread::sleep(Duration::from_millis(20));
     }
     assert_as_played(&steps, first, &seen);
-    let over = next(&mut events, |what| matches!(what, Happening::TimelineOver { .. }));
-    assert_eq!(over.what, Happening::TimelineOver { id: 1, cancelled: false });
+    let over = next(&mut events, |kind| matches!(kind, EventKind::TimelineOver { .. }));
+    assert_eq!(over.kind, EventKind::TimelineOver { id: 1, cancelled: false });
     assert_how_it_ended(&emulator, 1, "over", over.frame);
 }
 
@@ -120,10 +120,10 @@ fn a_watch_continues_after_a_gap() {
     };
     assert_eq!(event.changes[0].new, 1u32.to_le_bytes());
     forwarder.abort();
-    next(&mut events, |what| matches!(what, Happening::Disconnected { .. }));
+    next(&mut events, |kind| matches!(kind, EventKind::Disconnected { .. }));
     call(&host, Op::Write32 { address: UNUSED, value: 2 });
     forward(proxy_port, port, &runtime);
-    next(&mut events, |what| *what == Happening::Connected);
+    next(&mut events, |kind| *kind == EventKind::Connected);
     let gap = loop {
         let event = soon(watch.next());
         if event.gap {
@@ -158,13 +158,13 @@ fn the_number_of_events_lost_while_disconnected_is_reported() {
     ready(&direct);
     wait_for("the game", || read32(&direct, GAME_FRAME) > 60);
     let (mut events, mut others) = (emulator.events(), direct.events());
-    let ended = |what: &Happening| matches!(what, Happening::TimelineOver { .. });
+    let ended = |kind: &EventKind| matches!(kind, EventKind::TimelineOver { .. });
     let tap = || timeline::encode(&[KeyStep { offset: 0, keys: 1 }, KeyStep { offset: 2, keys: 0 }]);
     call(&direct, Op::PlayKeys { steps: tap() });
     next(&mut events, ended);
     next(&mut others, ended);
     forwarder.abort();
-    next(&mut events, |what| matches!(what, Happening::Disconnected { .. }));
+    next(&mut events, |kind| matches!(kind, EventKind::Disconnected { .. }));
     let lost = 3;
     for _ in 0..lost {
         call(&direct, Op::PlayKeys { steps: tap() });
@@ -172,12 +172,12 @@ fn the_number_of_events_lost_while_disconnected_is_reported() {
     }
     let frame = number(call(&direct, Op::CurrentFrame {})) as u32;
     forward(proxy_port, port, &runtime);
-    let connected = next(&mut events, |what| *what == Happening::Connected);
+    let connected = next(&mut events, |kind| *kind == EventKind::Connected);
     assert!(connected.frame >= frame, "{connected:?} in frame {frame}");
     let missed = next(&mut events, |_| true);
-    assert_eq!(missed.what, Happening::Missed { count: Some(lost) });
+    assert_eq!(missed.kind, EventKind::Missed { count: Some(lost) });
     call(&direct, Op::PlayKeys { steps: tap() });
-    assert!(ended(&next(&mut events, |_| true).what));
+    assert!(ended(&next(&mut events, |_| true).kind));
 }
 
 #[test]
@@ -189,8 +189,8 @@ fn the_number_of_lost_events_is_unknown_after_the_script_is_loaded_again() {
     let mut events = emulator.events();
     drop(first);
     let _second = host(port);
-    next(&mut events, |what| *what == Happening::Connected);
-    assert_eq!(next(&mut events, |_| true).what, Happening::Missed { count: None });
+    next(&mut events, |kind| *kind == EventKind::Connected);
+    assert_eq!(next(&mut events, |_| true).kind, EventKind::Missed { count: None });
 }
 
 #[test]
@@ -199,24 +199,24 @@ fn events_of_the_emulator_are_reported() {
     let emulator = attach(port, &runtime);
     let mut events = emulator.events();
     let host = host(port);
-    next(&mut events, |what| *what == Happening::Connected);
-    let game = next(&mut events, |what| matches!(what, Happening::Game { .. }));
+    next(&mut events, |kind| *kind == EventKind::Connected);
+    let game = next(&mut events, |kind| matches!(kind, EventKind::Game { .. }));
     assert!(
-        matches!(&game.what, Happening::Game { title: Some(title), .. } if title == "FRAMEWIRE"),
+        matches!(&game.kind, EventKind::Game { title: Some(title), .. } if title == "FRAMEWIRE"),
         "{game:?}"
     );
     call(&emulator, Op::Reset {});
-    next(&mut events, |what| *what == Happening::Reset);
+    next(&mut events, |kind| *kind == EventKind::Reset);
     host.set_paused(true);
-    next(&mut events, |what| *what == Happening::Stalled);
+    next(&mut events, |kind| *kind == EventKind::Stalled);
     host.set_paused(false);
-    next(&mut events, |what| *what == Happening::Running);
+    next(&mut events, |kind| *kind == EventKind::Running);
     let steps = timeline::encode(&[KeyStep { offset: 0, keys: 1 }, KeyStep { offset: 9000, keys: 0 }]);
     let id = number(call(&emulator, Op::PlayKeys { steps })) as u32;
     assert_eq!(call(&emulator, Op::CancelKeys { id }), Value::Bool(true));
-    next(&mut events, |what| *what == Happening::TimelineOver { id, cancelled: true });
+    next(&mut events, |kind| *kind == EventKind::TimelineOver { id, cancelled: true });
     drop(host);
-    next(&mut events, |what| matches!(what, Happening::Disconnected { .. }));
+    next(&mut events, |kind| matches!(kind, EventKind::Disconnected { .. }));
 }
 
 #[test]
@@ -226,14 +226,14 @@ fn a_rebuilt_rom_and_a_loaded_state_are_reported() {
     let mut events = emulator.events();
     let Value::Bytes(data) = call(&emulator, Op::SaveState { flags: 0 }) else { panic!("a state") };
     assert_eq!(call(&emulator, Op::LoadState { data, flags: 0 }), Value::Bool(true));
-    next(&mut events, |what| *what == Happening::State);
+    next(&mut events, |kind| *kind == EventKind::State);
     let rom = rebuilt();
     let (_file, path) = rom_file(&rom);
     assert_eq!(call(&emulator, Op::LoadRom { path }), Value::Bool(true));
-    let game = next(&mut events, |what| matches!(what, Happening::Game { .. }));
+    let game = next(&mut events, |kind| matches!(kind, EventKind::Game { .. }));
     let checksum = Some(crc32fast::hash(&rom));
     assert!(
-        matches!(&game.what, Happening::Game { title: Some(title), checksum: known, .. }
+        matches!(&game.kind, EventKind::Game { title: Some(title), checksum: known, .. }
             if title == "FRAMEWIRE" && *known == checksum),
         "{game:?}"
     );
@@ -322,7 +322,7 @@ fn lockstep_waits_for_each_advance_and_ends_after_its_time_out() {
     }
     assert_eq!(call(&emulator, Op::Advance { frames: 10 }), Value::Int(first + 40));
     wait_for("ten frames", || frame(&emulator) == first + 40);
-    next(&mut events, |what| *what == Happening::LockstepOver);
+    next(&mut events, |kind| *kind == EventKind::LockstepOver);
     assert!(!emulator.state().lockstep);
     wait_for("frames", || frame(&emulator) > first + 60);
 }
@@ -340,7 +340,7 @@ fn framewires_own_requests_do_not_restart_the_time_out_of_lockstep() {
     let mut events = emulator.events();
     let begun = Instant::now();
     call(&emulator, Op::Lockstep { timeout: 2000 });
-    next(&mut events, |what| *what == Happening::LockstepOver);
+    next(&mut events, |kind| *kind == EventKind::LockstepOver);
     let waited = begun.elapsed().as_secs_f64();
     assert!((1.9..4.0).contains(&waited), "{waited} s");
 }
@@ -369,9 +369,9 @@ fn lockstep_continues_after_a_short_disconnection() {
     call(&emulator, Op::Lockstep { timeout: 20_000 });
     let frame = number(call(&emulator, Op::CurrentFrame {}));
     forwarder.abort();
-    next(&mut events, |what| matches!(what, Happening::Disconnected { .. }));
+    next(&mut events, |kind| matches!(kind, EventKind::Disconnected { .. }));
     forward(proxy_port, port, &runtime);
-    next(&mut events, |what| *what == Happening::Connected);
+    next(&mut events, |kind| *kind == EventKind::Connected);
     assert!(emulator.state().lockstep);
     assert_eq!(call(&emulator, Op::Advance { frames: 2 }), Value::Int(frame + 2));
     assert_eq!(call(&emulator, Op::Advance { frames: 1 }), Value::Int(frame + 3));

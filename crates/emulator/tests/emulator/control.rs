@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use framewire_emulator::embedded::Speed;
-use framewire_emulator::{Embedded, Emulator, Happening, Run, SetSpeed};
+use framewire_emulator::{Embedded, Emulator, EventKind, Run, SetSpeed};
 use framewire_protocol::{Batch, Op, Status, Value};
 use tokio::sync::broadcast::Receiver;
 
@@ -15,8 +15,8 @@ fn frame(emulator: &impl Emulator) -> i64 {
     number(call(emulator, Op::CurrentFrame {}))
 }
 
-fn next(events: &mut Receiver<framewire_emulator::Event>) -> Happening {
-    soon(async { events.recv().await.ok() }).what
+fn next(events: &mut Receiver<framewire_emulator::Event>) -> EventKind {
+    soon(async { events.recv().await.ok() }).kind
 }
 
 #[test]
@@ -55,13 +55,13 @@ fn pause_set_speed_and_resume_work() {
     let mut events = emulator.events();
     call(&emulator, Op::Pause {});
     let before = frame(&emulator);
-    assert_eq!((emulator.state().run, next(&mut events)), (Run::Paused, Happening::Paused));
+    assert_eq!((emulator.state().run, next(&mut events)), (Run::Paused, EventKind::Paused));
     std::thread::sleep(Duration::from_millis(60));
     assert_eq!(frame(&emulator), before);
     call(&emulator, Op::SetSpeed { thousandths: 4000 });
     assert_eq!(emulator.state().speed, Some(SetSpeed::Times(4.0)));
     call(&emulator, Op::Resume {});
-    assert_eq!((emulator.state().run, next(&mut events)), (Run::Running, Happening::Running));
+    assert_eq!((emulator.state().run, next(&mut events)), (Run::Running, EventKind::Running));
     wait_for("four times as fast", || (emulator.state().frames_per_second - 238.9).abs() < 10.0);
     call(&emulator, Op::SetSpeed { thousandths: 0 });
     assert_eq!(emulator.state().speed, Some(SetSpeed::Unlimited));
@@ -92,7 +92,7 @@ fn lockstep_ends_without_requests() {
     let mut events = emulator.events();
     let begun = Instant::now();
     call(&emulator, Op::Lockstep { timeout: 300 });
-    assert_eq!(next(&mut events), Happening::Paused);
+    assert_eq!(next(&mut events), EventKind::Paused);
     // In total, this takes longer than the time-out, but the times between two requests are shorter.
     while begun.elapsed() < Duration::from_millis(600) {
         call(&emulator, Op::GetKeys {});
@@ -100,9 +100,9 @@ fn lockstep_ends_without_requests() {
         std::thread::sleep(Duration::from_millis(20));
     }
     let asked = Instant::now();
-    assert_eq!(next(&mut events), Happening::LockstepOver);
+    assert_eq!(next(&mut events), EventKind::LockstepOver);
     assert!(asked.elapsed() > Duration::from_millis(200), "{:?}", asked.elapsed());
-    assert_eq!(next(&mut events), Happening::Running);
+    assert_eq!(next(&mut events), EventKind::Running);
     assert!(!emulator.state().lockstep && emulator.state().run == Run::Running);
 }
 
@@ -111,13 +111,13 @@ fn resets_and_other_games_are_reported() {
     let emulator = start(Speed::Times(1.0), true);
     let mut events = emulator.events();
     call(&emulator, Op::Reset {});
-    assert_eq!(next(&mut events), Happening::Reset);
+    assert_eq!(next(&mut events), EventKind::Reset);
     let mut rom = DEMO.to_vec();
     rom[0xA0..0xAC].copy_from_slice(b"ANOTHER\0\0\0\0\0");
     let (_file, path) = rom_file(&rom);
     assert_eq!(call(&emulator, Op::LoadRom { path }), Value::Bool(true));
-    assert_eq!(next(&mut events), Happening::Reset);
-    let Happening::Game { title, .. } = next(&mut events) else { panic!("another game") };
+    assert_eq!(next(&mut events), EventKind::Reset);
+    let EventKind::Game { title, .. } = next(&mut events) else { panic!("another game") };
     assert_eq!(title.as_deref(), Some("ANOTHER"));
 }
 
@@ -130,18 +130,18 @@ fn a_rebuilt_rom_and_a_loaded_state_are_reported() {
     let rom = rebuilt();
     let (_file, path) = rom_file(&rom);
     assert_eq!(call(&emulator, Op::LoadRom { path }), Value::Bool(true));
-    assert_eq!(next(&mut events), Happening::Reset);
-    let Happening::Game { title, checksum, .. } = next(&mut events) else { panic!("another game") };
+    assert_eq!(next(&mut events), EventKind::Reset);
+    let EventKind::Game { title, checksum, .. } = next(&mut events) else { panic!("another game") };
     assert_eq!((title.as_deref(), checksum), (Some("FRAMEWIRE"), Some(crc32fast::hash(&rom))));
     assert_eq!(emulator.state().checksum, checksum);
     assert_ne!(checksum, before);
     let Value::Bytes(data) = call(&emulator, Op::SaveState { flags: 0 }) else { panic!("a state") };
     assert_eq!(call(&emulator, Op::LoadState { data, flags: 0 }), Value::Bool(true));
-    assert_eq!(next(&mut events), Happening::State);
+    assert_eq!(next(&mut events), EventKind::State);
     let error = refusal(&emulator, Op::LoadState { data: vec![1], flags: 0 });
     assert!(error.message.contains("not a savestate"), "{error}");
     call(&emulator, Op::Reset {});
-    assert_eq!(next(&mut events), Happening::Reset, "there is no event for the refused state");
+    assert_eq!(next(&mut events), EventKind::Reset, "there is no event for the refused state");
 }
 
 #[test]
@@ -161,5 +161,5 @@ fn resets_and_loaded_states_of_a_script_are_reported() {
     let emulator = Embedded::start(config).expect("a core");
     let mut events = emulator.events();
     call(&emulator, Op::Advance { frames: 12 });
-    assert_eq!((next(&mut events), next(&mut events)), (Happening::State, Happening::Reset));
+    assert_eq!((next(&mut events), next(&mut events)), (EventKind::State, EventKind::Reset));
 }

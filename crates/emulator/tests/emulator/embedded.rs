@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use framewire_emulator::embedded::{Config, Embedded, Rom, Speed};
-use framewire_emulator::{Emulator, EmulatorError, Happening, Run};
+use framewire_emulator::{Emulator, EmulatorError, EventKind, Run};
 use framewire_libmgba::Core;
 use framewire_protocol::{Batch, Op, Status, Value};
 
@@ -241,7 +241,7 @@ fn a_stuck_script_delays_neither_the_deadlines_of_requests_nor_the_shutdown() {
     });
     wait_for("stalled", || emulator.state().run == Run::Stalled);
     assert_eq!(emulator.state().frames_per_second, 0.0);
-    assert_eq!(soon(async { events.recv().await.ok() }).what, Happening::Stalled);
+    assert_eq!(soon(async { events.recv().await.ok() }).kind, EventKind::Stalled);
 
     // Deadlines are also kept if the queue is full.
     let pending: Vec<_> =

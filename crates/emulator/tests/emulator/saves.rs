@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use framewire_emulator::embedded::{Config, Embedded, Mods, Rom, Speed};
-use framewire_emulator::{Emulator, Happening};
+use framewire_emulator::{Emulator, EventKind};
 use framewire_protocol::{Op, Value};
 use tempfile::TempDir;
 
@@ -382,8 +382,8 @@ fn a_save_that_cannot_be_written_is_reported_until_it_can() {
     let home = Home::new();
     let emulator = home.start();
     let mut events = emulator.events();
-    let mut next = || match soon(async { events.recv().await.ok() }).what {
-        Happening::Save { problem } => problem,
+    let mut next = || match soon(async { events.recv().await.ok() }).kind {
+        EventKind::Save { problem } => problem,
         other => panic!("{other:?}"),
     };
     fs::remove_file(home.save()).expect("removed");

@@ -1,7 +1,7 @@
 //! Tests of the sensors, rumble and layers of an embedded core.
 
 use framewire_emulator::embedded::{Config, Embedded, Rom, Speed};
-use framewire_emulator::{Emulator, Happening, WatchRequest};
+use framewire_emulator::{Emulator, EventKind, WatchRequest};
 use framewire_protocol::{Op, Status, Value};
 
 use super::support::{call, config, number, refusal, rom_file, start};
@@ -106,7 +106,7 @@ fn rumble_is_reported_as_an_event() {
         let frame = number(call(&emulator, Op::CurrentFrame {}));
         let mut seen = Vec::new();
         while let Ok(event) = events.try_recv() {
-            if let Happening::Rumble { on } = event.what {
+            if let EventKind::Rumble { on } = event.kind {
                 seen.push((i64::from(event.frame) - frame, on));
             }
         }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use framewire_emulator::embedded::Speed;
-use framewire_emulator::{Emulator, Happening};
+use framewire_emulator::{Emulator, EventKind};
 use framewire_protocol::{KeyStep, Op, Status, Value, timeline};
 
 use super::support::{
@@ -118,10 +118,10 @@ fn the_end_of_a_timeline_is_reported_and_waiting_holds_follow_it() {
         })
         .collect();
     assert_eq!(keys, [0, 3, 3, 0, 1, 1, 1, 0], "the hold is a separate press after the timeline");
-    let over = |id, cancelled| Happening::TimelineOver { id, cancelled };
+    let over = |id, cancelled| EventKind::TimelineOver { id, cancelled };
     for wanted in [over(1, false), over(2, false)] {
         let event = soon(async { events.recv().await.ok() });
-        assert_eq!((event.frame, event.what), (3, wanted));
+        assert_eq!((event.frame, event.kind), (3, wanted));
     }
     assert_how_it_ended(&emulator, 1, "over", 3);
     assert_eq!(call(&emulator, Op::PlayKeys { steps: steps(1) }), Value::Int(3));
@@ -131,7 +131,7 @@ fn the_end_of_a_timeline_is_reported_and_waiting_holds_follow_it() {
     assert_eq!(call(&emulator, Op::GetKeys {}), Value::Int(0));
     assert_eq!(call(&emulator, Op::CancelKeys { id: 3 }), Value::Bool(false));
     let cancelled = soon(async { events.recv().await.ok() });
-    assert_eq!(cancelled.what, over(3, true));
+    assert_eq!(cancelled.kind, over(3, true));
     assert_how_it_ended(&emulator, 3, "cancelled", cancelled.frame);
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use framewire_emulator::{Event, Happening, Watch, WatchEnd, WatchEvent};
+use framewire_emulator::{Event, EventKind, Watch, WatchEnd, WatchEvent};
 use serde_json::{Map, Value as Json, json};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
@@ -71,7 +71,7 @@ impl Collector {
                     }
                     None => return self.end(),
                 },
-                event = happening(&mut self.events) => match event {
+                event = next_event(&mut self.events) => match event {
                     Ok(event) => self.happened(event),
                     Err(RecvError::Lagged(count)) => {
                         let frame = self.feed.values().0;
@@ -128,24 +128,24 @@ impl Collector {
     }
 
     fn happened(&self, event: Event) {
-        let Event { frame, what } = event;
-        let (name, mut data) = match what {
-            Happening::Reset => ("reset", json!({})),
-            Happening::State => ("state", json!({})),
-            Happening::Game { title, code, checksum } => {
+        let Event { frame, kind } = event;
+        let (name, mut data) = match kind {
+            EventKind::Reset => ("reset", json!({})),
+            EventKind::State => ("state", json!({})),
+            EventKind::Game { title, code, checksum } => {
                 let checksum = checksum.map(|checksum| format!("{checksum:08x}"));
                 ("game", json!({"title": title, "code": code, "checksum": checksum}))
             }
-            Happening::Connected => ("connected", json!({})),
-            Happening::Missed { count } => ("missed", self.missed(count.into(), frame)),
-            Happening::Disconnected { problem } => ("disconnected", json!({"problem": problem})),
-            Happening::Stalled => ("stalled", json!({})),
-            Happening::Running => ("running", json!({})),
-            Happening::Paused => ("paused", json!({})),
-            Happening::TimelineOver { id, cancelled } => ("input", json!({"id": id, "cancelled": cancelled})),
-            Happening::Save { problem } => ("save", json!({"problem": problem})),
-            Happening::Rumble { on } => ("rumble", json!({"on": on})),
-            Happening::LockstepOver => ("lockstep", json!({})),
+            EventKind::Connected => ("connected", json!({})),
+            EventKind::Missed { count } => ("missed", self.missed(count.into(), frame)),
+            EventKind::Disconnected { problem } => ("disconnected", json!({"problem": problem})),
+            EventKind::Stalled => ("stalled", json!({})),
+            EventKind::Running => ("running", json!({})),
+            EventKind::Paused => ("paused", json!({})),
+            EventKind::TimelineOver { id, cancelled } => ("input", json!({"id": id, "cancelled": cancelled})),
+            EventKind::Save { problem } => ("save", json!({"problem": problem})),
+            EventKind::Rumble { on } => ("rumble", json!({"on": on})),
+            EventKind::LockstepOver => ("lockstep", json!({})),
         };
         data["frame"] = frame.into();
         self.feed.publish(name, data, frame, Vec::new());
@@ -159,7 +159,7 @@ async fn next(watch: &mut Option<Watch>) -> Option<WatchEvent> {
     }
 }
 
-async fn happening(events: &mut Option<broadcast::Receiver<Event>>) -> Result<Event, RecvError> {
+async fn next_event(events: &mut Option<broadcast::Receiver<Event>>) -> Result<Event, RecvError> {
     match events {
         Some(events) => events.recv().await,
         None => std::future::pending().await,

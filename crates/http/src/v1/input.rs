@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use framewire_emulator::{EmulatorError, Event, Happening};
+use framewire_emulator::{EmulatorError, Event, EventKind};
 use framewire_protocol::{Keys, Op, Status, Value};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
@@ -274,10 +274,10 @@ async fn wait_for_end(
                 StatusCode::SERVICE_UNAVAILABLE, format!("{STOPPING}; the keys are still played"),
             )),
             event = events.recv() => match event {
-                Ok(Event { frame, what: Happening::TimelineOver { id: ended, cancelled } }) if i64::from(ended) == id => {
+                Ok(Event { frame, kind: EventKind::TimelineOver { id: ended, cancelled } }) if i64::from(ended) == id => {
                     return Ok(Over { frame, cancelled });
                 }
-                Ok(Event { what: Happening::Connected | Happening::Missed { .. } | Happening::Running, .. })
+                Ok(Event { kind: EventKind::Connected | EventKind::Missed { .. } | EventKind::Running, .. })
                 | Err(RecvError::Lagged(_)) => may_be_over = true,
                 Ok(_) => {}
                 Err(RecvError::Closed) => return Err(EmulatorError::Stopped.into()),

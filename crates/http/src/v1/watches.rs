@@ -84,7 +84,7 @@ struct Watch {
     /// The number of events that are kept.
     kept: usize,
     /// The number of events so far.
-    told: u64,
+    events: u64,
     /// The number of events that readers missed, counted for each reader.
     missed: u64,
 }
@@ -98,10 +98,10 @@ struct WatchList {
 impl From<Listed> for Watch {
     fn from(Listed { feed, .. }: Listed) -> Watch {
         let (frame, values) = feed.values();
-        let (kept, told, missed) = feed.counts();
+        let (kept, events, missed) = feed.counts();
         let (id, definition, readers) =
             (feed.id.clone(), feed.definition.clone(), feed.readers().borrow().count);
-        Watch { id, definition, frame, values, readers, kept, told, missed }
+        Watch { id, definition, frame, values, readers, kept, events, missed }
     }
 }
 

@@ -145,7 +145,7 @@ pub enum ReplayError {
     Disturbed(u64),
     /// The emulator did not report the hashes of pictures.
     #[error("the emulator did not report its pictures after frame {0} of the recording")]
-    Untold(u64),
+    NoPictures(u64),
 }
 
 impl From<OpError> for ReplayError {
@@ -318,7 +318,7 @@ impl<'a> Player<'a> {
         let mut memories = slice.memories(before).filter(|(_, _, results)| results.is_empty()).peekable();
         while (self.report.hashes.len() as u64 + 1) * every <= self.report.frames {
             let frame = (self.report.hashes.len() as u64 + 1) * every;
-            let missing = || ReplayError::Untold(frame);
+            let missing = || ReplayError::NoPictures(frame);
             let event = tokio::time::timeout(DEADLINE, self.watch.next()).await;
             let event = event.ok().flatten().filter(|event| event.ticks == frame).ok_or_else(missing)?;
             let played = event.hash.ok_or_else(missing)?;

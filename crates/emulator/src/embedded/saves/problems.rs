@@ -8,7 +8,7 @@ use framewire_libmgba::Level;
 use super::super::Console;
 use super::super::shared::EmbeddedState;
 use super::file::SaveFile;
-use crate::Happening;
+use crate::EventKind;
 
 /// Reports each problem with a save once when it appears, and once when it is over.
 pub(super) struct Problems {
@@ -70,6 +70,6 @@ impl Problems {
             Some(problem) => self.log(Level::Warn, &format!("the game's save: {problem}")),
             None => self.log(Level::Info, "the game's save can be written now"),
         }
-        self.shared.events.send(frame, Happening::Save { problem: after });
+        self.shared.events.send(frame, EventKind::Save { problem: after });
     }
 }

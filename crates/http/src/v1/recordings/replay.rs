@@ -149,7 +149,7 @@ impl From<&ReplayError> for Problem {
             ReplayError::Emulator(error) => return error.clone().into(),
             ReplayError::OtherGame { .. } | ReplayError::Disturbed(_) => StatusCode::CONFLICT,
             ReplayError::State(_) => StatusCode::UNPROCESSABLE_ENTITY,
-            ReplayError::Untold(_) => StatusCode::BAD_GATEWAY,
+            ReplayError::NoPictures(_) => StatusCode::BAD_GATEWAY,
         };
         Problem::new(status, error.to_string())
     }
