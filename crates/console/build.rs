@@ -36,17 +36,18 @@ fn main() {
     println!("cargo::rerun-if-changed=web");
     println!("cargo::rerun-if-changed=build");
     let mut sources = Sources::new();
-    list(web, web, &mut sources);
+    read_folder(web, web, &mut sources);
     let files = files(&sources).unwrap_or_else(|problem| panic!("web/{problem}"));
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     write_table(&files, &out);
 }
 
-fn list(web: &Path, folder: &Path, sources: &mut Sources) {
+/// Adds all files of `folder`, which is `web` or a folder in it, to `sources`.
+fn read_folder(web: &Path, folder: &Path, sources: &mut Sources) {
     for entry in fs::read_dir(folder).expect("web can be read") {
         let path = entry.expect("web can be read").path();
         if path.is_dir() {
-            list(web, &path, sources);
+            read_folder(web, &path, sources);
             continue;
         }
         let name = path.strip_prefix(web).expect("the file is in web").to_str().expect("names are ASCII");
@@ -67,20 +68,22 @@ fn files(sources: &Sources) -> Result<Vec<File>, String> {
     let style = File::hashed("style", "css", "text/css; charset=utf-8", style);
     let script = |name: &str, text: String| File::hashed(name, "js", "text/javascript; charset=utf-8", text);
     let later = script("later", scripts.later.clone());
-    let script = script("app", scripts.first(&format!("./{}", later.path)));
+    let app = script("app", scripts.first(&format!("./{}", later.path)));
     let mut text = String::new();
+    // The line that loads the entry module becomes the links to the joined style sheet and to the first script. The
+    // lines that link the separate style sheets are left out.
     for line in page.lines() {
         if line.contains(&format!("\"/console/{ENTRY}\"")) {
             writeln!(text, "<link rel=\"stylesheet\" href=\"/console/{}\">", style.path)
                 .expect("a string can be written");
-            writeln!(text, "<script type=\"module\" src=\"/console/{}\"></script>", script.path)
+            writeln!(text, "<script type=\"module\" src=\"/console/{}\"></script>", app.path)
                 .expect("a string can be written");
         } else if linked_style(line).is_none() {
             text.push_str(line);
             text.push('\n');
         }
     }
-    if !text.contains(&script.path) {
+    if !text.contains(&app.path) {
         return Err(format!("index.html: no line loads /console/{ENTRY}"));
     }
     let page = File {
@@ -95,15 +98,12 @@ fn files(sources: &Sources) -> Result<Vec<File>, String> {
         bytes: bundle::join_library(sources, LIBRARY)?.into_bytes(),
         immutable: false,
     };
-    let mut files = vec![page, script, later, library, style];
+    let mut files = vec![page, app, later, library, style];
     for (name, text) in sources {
         if name.ends_with(".svg") {
             let bytes = text.clone().into_bytes();
             files.push(File { path: name.clone(), content_type: "image/svg+xml", bytes, immutable: false });
-        } else if !["index.html"].contains(&name.as_str())
-            && !name.ends_with(".js")
-            && !name.ends_with(".css")
-        {
+        } else if name != "index.html" && !name.ends_with(".js") && !name.ends_with(".css") {
             return Err(format!("{name}: build.rs has no content type for it"));
         }
     }

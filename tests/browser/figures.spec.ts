@@ -1,6 +1,6 @@
 /**
  * Measures the cost of the console page and prints it as JSON: the first load, an idle page, sound, pictures that are
- * not drawn on time, the processor time with six watches, and going back.
+ * not drawn on time, the processor time of two tools, going back, and the size of the OpenAPI document.
  *
  *     FRAMEWIRE_BIN=../../target/release/framewire npx playwright test --config figures.config.ts
  */
@@ -12,20 +12,23 @@ import { PROGRAM, Server } from "./support/server.ts";
 
 /** For how long the requests of an idle page are counted. */
 const IDLE_MS = 20_000;
+/** How many times the page is loaded for the first time. */
 const LOADS = 9;
 /** How long pacing and processor time are measured. */
 const RUN_MS = 15_000;
+/** The expressions that the tool Watches shows. */
 const WATCHES = ["frame", "ball_x", "ball_y", "paddle_x", "score", "bricks_left"];
 
 /** The network traffic of a page. */
 interface Traffic {
   requests: number;
+  /** Bytes of the replies as they go over the network, with their headers. */
   bytes: number;
-  /** Bytes of each WebSocket's messages, by path. */
+  /** Bytes of the messages that each WebSocket received, by path. */
   sockets: Record<string, number>;
 }
 
-/** Counts the bytes as they go over the network, including the headers of replies. */
+/** Counts the traffic of the page from now on. */
 async function count(page: Page): Promise<Traffic> {
   const session = await page.context().newCDPSession(page);
   await session.send("Network.enable");

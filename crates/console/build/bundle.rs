@@ -1,8 +1,11 @@
 //! Joins the modules of the page into two scripts, and its styles into one sheet.
 //!
 //! The first script contains the module that starts the page, and the modules that it imports. The second script
-//! contains the modules that are loaded with `import()` when they are first needed. The code of a module does not
-//! change, but each module becomes a function that returns the module's exports, and its imports become constants.
+//! contains the modules that are loaded with `import()` when they are first needed. Each module becomes a function
+//! that returns the module's exports. Its imports become constants, and its calls of `import()` become calls of a
+//! function that loads the second script. Comments that begin a line, empty lines and indentation are removed.
+//! Otherwise, the code does not change.
+//!
 //! Only the forms of `import` and `export` that the page uses are supported; any other form fails the build.
 
 use std::collections::BTreeMap;
@@ -31,7 +34,7 @@ impl Scripts {
         let mut joined = Joined::new(sources);
         joined.add(entry)?;
         let (first, roots) = (std::mem::take(&mut joined.text), std::mem::take(&mut joined.later));
-        let here = joined.done.len();
+        let first_count = joined.done.len();
         for root in &roots {
             joined.add(root)?;
         }
@@ -40,13 +43,13 @@ impl Scripts {
         }
         let imported = |name: &String| joined.text.contains(&format!(" = {name};\n"));
         let shared: Vec<String> =
-            joined.done[..here].iter().map(|name| variable(name)).filter(imported).collect();
-        let names: Vec<String> = roots.iter().map(|root| format!("{root:?}: {}", variable(root))).collect();
+            joined.done[..first_count].iter().map(|name| variable(name)).filter(imported).collect();
+        let entries: Vec<String> = roots.iter().map(|root| format!("{root:?}: {}", variable(root))).collect();
         let later = format!(
             "\"use strict\";\nlet made;\nexport const modules = ({{ {} }}) => made ??= (() => {{\n{}return {{ {} }};\n}})();\n",
             shared.join(", "),
             joined.text,
-            names.join(", ")
+            entries.join(", ")
         );
         Ok(Scripts { first, later, shared })
     }
@@ -66,7 +69,7 @@ pub fn join_library(sources: &Sources, entry: &str) -> Result<String, String> {
     let mut joined = Joined::new(sources);
     joined.add(entry)?;
     if let Some(name) = joined.later.first() {
-        return Err(format!("{name} is loaded later, which a library cannot do"));
+        return Err(format!("a library cannot load {name} with import()"));
     }
     let exports = Module::read(&sources[entry])?.exports.join(", ");
     Ok(format!("{}export const {{ {exports} }} = {};\n", joined.text, variable(entry)))
@@ -88,7 +91,9 @@ pub fn join_styles<'a>(
 
 struct Joined<'a> {
     sources: &'a Sources,
+    /// The code of the modules that have been joined so far.
     text: String,
+    /// The names of these modules, in the same order.
     done: Vec<String>,
     /// The modules whose imports are being added, to detect an import cycle.
     open: Vec<String>,
@@ -178,7 +183,7 @@ impl Module {
             module.later.push(name);
         }
         if module.body.contains("import(") || module.body.contains("import.meta") {
-            return Err("import.meta, and import() of anything but \"./name\", are not known".to_owned());
+            return Err("import.meta, and import() of anything but \"./name\", are not supported".to_owned());
         }
         Ok(module)
     }
@@ -186,7 +191,7 @@ impl Module {
 
 impl Import {
     fn read(statement: &str) -> Result<Import, String> {
-        let unknown = || format!("this import is not known: {statement}");
+        let unknown = || format!("this form of import is not supported: {statement}");
         let (what, from) =
             statement.trim_start_matches("import ").rsplit_once(" from \"./").ok_or_else(unknown)?;
         let from = from.strip_suffix("\";").ok_or_else(unknown)?.to_owned();
@@ -202,13 +207,16 @@ impl Import {
 /// The name that an exported declaration declares.
 fn declared(declaration: &str) -> Result<&str, String> {
     let kinds = ["async function ", "function ", "class ", "const "];
-    let rest = kinds.iter().find_map(|kind| declaration.strip_prefix(kind));
-    let rest = rest.ok_or_else(|| format!("this export is not known: export {declaration}"))?;
+    let unknown = || format!("this form of export is not supported: export {declaration}");
+    let rest = kinds.iter().find_map(|kind| declaration.strip_prefix(kind)).ok_or_else(unknown)?;
     let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '$').unwrap_or(rest.len());
+    if end == 0 {
+        return Err(unknown());
+    }
     Ok(&rest[..end])
 }
 
-/// Removes comments that have their own lines, empty lines, and indentation.
+/// Removes comments that begin a line, empty lines, and indentation.
 ///
 /// This would break a template literal with several lines. The page has no such literals.
 fn without_comments(source: &str) -> String {
@@ -303,12 +311,14 @@ mod tests {
     #[test]
     fn unknown_forms_and_import_cycles_are_errors() {
         for (text, says) in [
-            ("import x from \"./b.js\";\n", "this import is not known"),
-            ("import \"./b.js\";\n", "this import is not known"),
-            ("export default 1;\n", "this export is not known"),
-            ("export { a };\n", "this export is not known"),
-            ("export let a = 1;\n", "this export is not known"),
-            ("const a = await import(name);\n", "are not known"),
+            ("import x from \"./b.js\";\n", "this form of import is not supported"),
+            ("import \"./b.js\";\n", "this form of import is not supported"),
+            ("export default 1;\n", "this form of export is not supported"),
+            ("export { a };\n", "this form of export is not supported"),
+            ("export let a = 1;\n", "this form of export is not supported"),
+            ("export const { a } = b;\n", "this form of export is not supported"),
+            ("export const [a] = b;\n", "this form of export is not supported"),
+            ("const a = await import(name);\n", "are not supported"),
             ("const a = await import(\"./none.js\");\n", "none.js is imported but not there"),
             ("const a = await import(\"./c.js\");\n", "is loaded by a module that is itself loaded later"),
             ("import { a } from \"./none.js\";\n", "none.js is imported but not there"),

@@ -55,9 +55,9 @@ mod tests {
         let page = text(page());
         let named: Vec<&str> =
             page.split("=\"/console/").skip(1).filter_map(|rest| rest.split('"').next()).collect();
-        assert_eq!(named.len(), 4, "icon twice, style, script: {named:?}");
+        assert_eq!(named.len(), 4, "the icon twice, the style sheet, and the script: {named:?}");
         for name in named {
-            assert!(find(name).is_some(), "index.html names {name}");
+            assert!(find(name).is_some(), "index.html links {name}, which does not exist");
         }
     }
 
@@ -66,7 +66,11 @@ mod tests {
         let others = |path: &str| path.starts_with("later-") || path == "code.js";
         let at_first = || ASSETS.iter().filter(|asset| !others(asset.path));
         let size: usize = at_first().map(|asset| asset.gzip.len()).sum();
-        assert!(size < 49_000, "{size} bytes in {} files", at_first().count());
+        assert!(size < 49_000, "at first, a browser loads {size} bytes in {} files", at_first().count());
+    }
+
+    #[test]
+    fn compressed_files_have_the_same_contents() {
         for asset in ASSETS {
             let mut plain = Vec::new();
             flate2::read::GzDecoder::new(asset.gzip).read_to_end(&mut plain).expect(asset.path);
@@ -83,7 +87,7 @@ mod tests {
                 let rest = &text(asset)[start..];
                 assert!(
                     rest.starts_with("http://www.w3.org/"),
-                    "{} has {:?}",
+                    "{} contains the URL {:?}",
                     asset.path,
                     rest.lines().next().unwrap_or_default()
                 );

@@ -1,4 +1,4 @@
-/** The actions of the page. Each action is one HTTP request, so users can also copy it as a command, such as curl's. */
+/** The actions of the page. Each action is one HTTP request, so users can also copy it as a command or a program. */
 
 /**
  * @import { Action } from "./curl.js"
@@ -34,7 +34,7 @@ export const rewind = (frame, line) => ({
 });
 
 /**
- * Starts lockstep, in which each frame waits for `advance`. It ends after `timeout` milliseconds without a request.
+ * Starts lockstep, in which frames run only for `advance`, runs and replays. It ends after `timeout` milliseconds without a request.
  * @type {(timeout: number) => Action}
  */
 export const lockstep = (timeout) => ({
@@ -63,7 +63,10 @@ export const screenshot = () => ({
   output: "screen.png",
 });
 
-/** @type {(keys: readonly Key[], frames: number) => Action} */
+/**
+ * Holds keys for a number of frames.
+ * @type {(keys: readonly Key[], frames: number) => Action}
+ */
 export const tap = (keys, frames) => ({
   title: `Tap ${keys.join("+")}`,
   method: "POST",
@@ -129,7 +132,10 @@ export const startSearch = (type) => ({
   json: { type },
 });
 
-/** @type {(id: number, is: string, value: number | undefined) => Action} */
+/**
+ * Keeps the candidates of a search that pass a test, such as `greater`.
+ * @type {(id: number, is: string, value: number | undefined) => Action}
+ */
 export const narrowSearch = (id, is, value) => ({
   title: `Keep what is ${is.replaceAll("_", " ")}${value === undefined ? "" : ` ${value}`}`,
   method: "POST",
@@ -151,19 +157,20 @@ export const endSearch = (id) => ({
   path: `/v1/search/${id}`,
 });
 
+/** Path of the snapshots. */
 export const SNAPSHOTS = "/v1/snapshots";
 
 /**
  * @param {string} name
  * @returns {string}
  */
-const snapshot = (name, rest = "") => `${SNAPSHOTS}/${encodeURIComponent(name)}${rest}`;
+const snapshotPath = (name, rest = "") => `${SNAPSHOTS}/${encodeURIComponent(name)}${rest}`;
 
 /**
  * Path of a snapshot's picture.
  * @type {(name: string) => string}
  */
-export const snapshotPicture = (name) => snapshot(name, "/picture");
+export const snapshotPicture = (name) => snapshotPath(name, "/picture");
 
 /**
  * Saves a snapshot. If the name is empty, the server makes one from the time.
@@ -219,24 +226,25 @@ export const uploadRom = (name, file, replace) => ({
 export const loadSnapshot = (name) => ({
   title: `Load snapshot ${name}`,
   method: "POST",
-  path: snapshot(name, "/load"),
+  path: snapshotPath(name, "/load"),
 });
 
-/** @type {(name: string, other: string) => Action} */
-export const renameSnapshot = (name, other) => ({
+/** @type {(name: string, newName: string) => Action} */
+export const renameSnapshot = (name, newName) => ({
   title: `Rename snapshot ${name}`,
   method: "PATCH",
-  path: snapshot(name),
-  json: { name: other },
+  path: snapshotPath(name),
+  json: { name: newName },
 });
 
 /** @type {(name: string) => Action} */
 export const deleteSnapshot = (name) => ({
   title: `Delete snapshot ${name}`,
   method: "DELETE",
-  path: snapshot(name),
+  path: snapshotPath(name),
 });
 
+/** Path of the recordings. */
 export const RECORDINGS = "/v1/recordings";
 
 /** @type {(name: string, file: Blob) => Action} */
@@ -256,7 +264,7 @@ export const REPLAY = "/v1/replay";
  * @param {string} name
  * @returns {string}
  */
-const recording = (name, rest = "") => `${RECORDINGS}/${encodeURIComponent(name)}${rest}`;
+const recordingPath = (name, rest = "") => `${RECORDINGS}/${encodeURIComponent(name)}${rest}`;
 
 /**
  * The file name of a recording.
@@ -279,13 +287,13 @@ export const startRecording = (name, replace) => ({
 export const stopRecording = () => ({ title: "Stop recording", method: "DELETE", path: RECORDING });
 
 /**
- * Starts a replay at a multiple of the console's speed, or as fast as possible.
+ * Starts a replay at a multiple of the console's speed, or as fast as possible if `speed` is `undefined`.
  * @type {(name: string, speed: number | undefined) => Action}
  */
 export const replay = (name, speed) => ({
   title: `Replay ${name}`,
   method: "POST",
-  path: recording(name, "/replay"),
+  path: recordingPath(name, "/replay"),
   json: { ...(speed === undefined ? {} : { speed }), wait: false },
 });
 
@@ -296,7 +304,7 @@ export const cancelReplay = () => ({ title: "Cancel the replay", method: "DELETE
 export const downloadRecording = (name) => ({
   title: `Download ${name}`,
   method: "GET",
-  path: recording(name, "/file"),
+  path: recordingPath(name, "/file"),
   output: recordingFile(name),
 });
 
@@ -304,5 +312,5 @@ export const downloadRecording = (name) => ({
 export const deleteRecording = (name) => ({
   title: `Delete recording ${name}`,
   method: "DELETE",
-  path: recording(name),
+  path: recordingPath(name),
 });

@@ -48,7 +48,7 @@ export function activity(app) {
   const show = () => {
     const log = app.api.log.value;
     if (log.length === 0)
-      fill(list, el("li", {}, empty("No requests yet. Each button on this page sends one request.")));
+      fill(list, el("li", {}, empty("No requests yet. Each action on this page sends one request.")));
     else fill(list, ...log.map((done) => row(app, done)));
   };
   app.api.log.follow(show);

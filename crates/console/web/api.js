@@ -49,7 +49,10 @@ export class Copied extends Error {}
 /** How many actions the log keeps. */
 const LOG_LENGTH = 100;
 
-/** How long a request may wait for its answer. The server's own deadline is far shorter. */
+/**
+ * How long a request may wait for its answer. For most requests, the server's own deadline is far shorter. A request
+ * with `wait=true` has no limit here: its answer comes when the game has run enough frames, and the server limits it.
+ */
 const TIMEOUT_MS = 20_000;
 
 export class Api {
@@ -173,7 +176,7 @@ export class Api {
   }
 
   /**
-   * A path on this server, for pictures and sockets.
+   * A path on this server for the selected emulator, for example for a picture.
    * @param {string} path
    * @param {NonNullable<Action["query"]>} [query]
    * @returns {string}
@@ -208,7 +211,8 @@ export class Api {
    */
   async #fetch(action) {
     /** @type {RequestInit} */
-    const init = { method: action.method, signal: AbortSignal.timeout(TIMEOUT_MS) };
+    const init = { method: action.method };
+    if (action.query?.wait !== true) init.signal = AbortSignal.timeout(TIMEOUT_MS);
     if (action.json !== undefined) {
       init.body = JSON.stringify(action.json);
       init.headers = { "Content-Type": "application/json" };
@@ -256,8 +260,8 @@ async function refusal(response) {
 }
 
 /**
- * Copies with the clipboard API, or with a text selection if there is no such API. Pages that come from another machine
- * over plain HTTP have no clipboard API.
+ * Copies with the clipboard API, or with a text selection if that fails. For example, pages that come from another
+ * machine over plain HTTP have no clipboard API.
  * @param {string} text
  */
 export async function copyText(text) {

@@ -38,7 +38,8 @@ export async function attempt(work) {
 }
 
 /**
- * The message of an error, with a capital letter at the beginning.
+ * The message of an error, with a capital letter at the beginning. An error that is not an `ApiError` also goes to the
+ * browser's console.
  * @param {unknown} error
  * @returns {string}
  */

@@ -142,6 +142,7 @@ export class CellPicture {
     const step = steps[event.key];
     if (!step) return;
     event.preventDefault();
+    // Without a chosen cell, the first key chooses the cell in the top left corner.
     const { column, row } = this.#chosen ?? { column: -step[0], row: -step[1] };
     this.#hovered = undefined;
     this.#choose({

@@ -4,7 +4,7 @@ import { Decoder, isKeyPicture } from "./picture.js";
 
 /**
  * @import { Frame } from "./gif.js"
- * @import { Moment } from "./picture.js"
+ * @import { PictureCopy } from "./picture.js"
  */
 
 /** How many frames of the console are kept. */
@@ -15,7 +15,7 @@ const SEGMENT = 5 * 60;
 /**
  * A whole picture, and the messages after it.
  * @typedef {object} Segment
- * @property {Moment} first
+ * @property {PictureCopy} first
  * @property {ArrayBuffer[]} messages
  */
 
@@ -37,23 +37,24 @@ export class Clip {
    */
   add(message, decoder) {
     const { tick } = decoder;
-    // The emulator has gone back in its history.
+    // A tick never goes back, so this is an emulator that was started again.
     if (tick < this.#last) this.clear();
-    // When the game is paused, the server sends the last picture again.
+    // While the game is paused, several pictures can have the same tick, for example after a state is loaded.
     const again = tick === this.#last;
     this.#last = tick;
     const segment = this.#segments.at(-1);
     if (!segment || again || isKeyPicture(message) || tick >= segment.first.tick + SEGMENT) {
-      this.#segments.push({ first: decoder.moment(), messages: [] });
-      const old = this.#segments.findIndex(({ first }) => first.tick > tick - KEPT);
-      this.#segments.splice(0, Math.max(0, old - 1));
+      this.#segments.push({ first: decoder.copy(), messages: [] });
+      // The segment before the first recent one may end with recent pictures, so it is kept too.
+      const recent = this.#segments.findIndex(({ first }) => first.tick > tick - KEPT);
+      this.#segments.splice(0, Math.max(0, recent - 1));
       return;
     }
     segment.messages.push(message);
   }
 
   /**
-   * The pictures of the last seconds that have the size of the newest one. Each is valid until the next one.
+   * The pictures of the last seconds that have the size of the newest one. Each is valid until the next is taken.
    * @param {number} seconds
    * @param {number} step The smallest distance between pictures, in frames of the console.
    * @returns {Generator<Frame>}

@@ -75,16 +75,16 @@ export const ENDINGS = /** @type {const} */ ({ curl: "sh", python: "py", javascr
  */
 export function program(wanted, actions, origin, token) {
   /** @type {Set<string>} */
-  const first = new Set();
+  const imports = new Set();
   const parts = actions.map((action) => {
     const lines = code(wanted, action, origin, token).split("\n");
     const isImport = (/** @type {string} */ line) => /^(import |local http = require)/.test(line);
-    for (const line of lines.filter(isImport)) first.add(line);
+    for (const line of lines.filter(isImport)) imports.add(line);
     const rest = lines.filter((line) => !isImport(line)).join("\n");
     const comment = `${COMMENTS[wanted]} ${action.title.replaceAll("\n", " ")}`;
     return [comment, BLOCKS[wanted](rest)].join("\n");
   });
-  const start = wanted === "curl" ? ["#!/bin/sh", "set -e"] : [...first];
+  const start = wanted === "curl" ? ["#!/bin/sh", "set -e"] : [...imports];
   return `${[start.join("\n"), ...parts].join("\n\n")}\n`;
 }
 
@@ -111,7 +111,7 @@ function indented(code) {
 }
 
 /**
- * For Python, with only its standard library.
+ * The code for Python, with only its standard library.
  * @param {Parts} parts
  * @returns {string}
  */
@@ -135,7 +135,7 @@ function python({ url, method, json, file, headers: more, token, output }) {
 }
 
 /**
- * For Node.js, Deno and Bun, as a module.
+ * The code for Node.js, Deno and Bun, as a module.
  * @param {Parts} parts
  * @returns {string}
  */
@@ -157,7 +157,7 @@ function javascript({ url, method, json, file, headers: more, token, output }) {
 }
 
 /**
- * For LuaJIT, with Framewire's library.
+ * The code for LuaJIT, with Framewire's library.
  * @param {Parts} parts
  * @returns {string}
  */

@@ -16,16 +16,13 @@ import { FILTERS, filter, VOLUMES, volume } from "./look.js";
  * @property {() => unknown} [release] Called when the key is released.
  */
 
-/** The command that opens the command palette. */
-export const SEARCH_COMMANDS = "Search commands";
-
 /** Slots for quick saves: snapshots with these names. */
 const SLOTS = [1, 2, 3, 4];
 
 /**
- * Listens for the hotkeys, and returns the commands.
+ * Listens for the hotkeys, and returns a function that opens the command palette.
  * @param {App} app
- * @returns {readonly Command[]}
+ * @returns {() => Promise<void>}
  */
 export function commands(app) {
   const fixed = [...emulation(app), ...slots(app), ...looks()];
@@ -37,12 +34,10 @@ export function commands(app) {
     const { openHelp } = await import("./palette.js");
     if (!document.querySelector("dialog[open]")) openHelp(all);
   };
+  /** @type {Command} */
+  const showKeys = { title: "Show the keys", keys: "?", run: help };
   /** @type {Command[]} */
-  const all = [
-    ...fixed,
-    { title: SEARCH_COMMANDS, keys: "Ctrl K", run: palette },
-    { title: "Show the keys", keys: "?", run: help },
-  ];
+  const all = [...fixed, { title: "Search commands", keys: "Ctrl K", run: palette }, showKeys];
   /** @type {Map<string, Command>} */
   const held = new Map();
   addEventListener("keydown", (event) => {
@@ -54,7 +49,7 @@ export function commands(app) {
     if (!mayTake(event)) return;
     const code = (event.shiftKey ? "Shift+" : "") + event.code;
     const isHelp = event.key === "?";
-    const command = isHelp ? all.at(-1) : fixed.find((one) => one.code === code);
+    const command = isHelp ? showKeys : fixed.find((one) => one.code === code);
     if (!command) return;
     event.preventDefault();
     if (event.repeat) return;
@@ -70,7 +65,7 @@ export function commands(app) {
   addEventListener("blur", () => {
     for (const code of [...held.keys()]) release(code);
   });
-  return all;
+  return palette;
 }
 
 /**
@@ -186,17 +181,19 @@ function labelOf(element) {
  * @returns {Command[]}
  */
 function onThePage() {
-  const tabs = [...document.querySelectorAll("[role=tab]")].map((tab) => ({
-    tab,
-    title: `Open ${labelOf(tab)}`,
+  const tabs = [...document.querySelectorAll("[role=tab]")].map((element) => ({
+    element,
+    title: `Open ${labelOf(element)}`,
   }));
-  const buttons = [...document.querySelectorAll("#stage .transport button, #menu button")].map((tab) => ({
-    tab,
-    title: labelOf(tab),
+  const buttons = [
+    ...document.querySelectorAll("#stage .transport button, #menu button:not([data-palette])"),
+  ].map((element) => ({
+    element,
+    title: labelOf(element),
   }));
-  return [...tabs, ...buttons].flatMap(({ tab, title }) =>
-    tab instanceof HTMLElement && !tab.hidden && title !== "" && title !== "Commands"
-      ? [{ title, run: () => tab.click() }]
+  return [...tabs, ...buttons].flatMap(({ element, title }) =>
+    element instanceof HTMLElement && !element.hidden && title !== ""
+      ? [{ title, run: () => element.click() }]
       : [],
   );
 }

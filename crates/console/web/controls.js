@@ -61,7 +61,7 @@ export function disable(control, reason) {
 }
 
 /**
- * A labelled field.
+ * A field with a label. If `hidden` is true, the label is only for assistive technology.
  * @param {string} label
  * @param {HTMLInputElement | HTMLSelectElement} input
  * @returns {HTMLElement}

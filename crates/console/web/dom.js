@@ -7,8 +7,8 @@
 /** @typedef {{ class?: string | undefined, on?: Listeners, [attribute: string]: unknown }} Props */
 
 /**
- * Creates an element. An attribute that is `true` is set without a value. Attributes that are `false` or `undefined`
- * are not set.
+ * Creates an element. An attribute that is `true` is set without a value. Attributes that are `false`, `undefined` or
+ * `null` are not set.
  * @template {keyof HTMLElementTagNameMap} K
  * @param {K} tag
  * @param {Props} [props]
@@ -24,7 +24,7 @@ export function el(tag, props = {}, ...children) {
   for (const [type, listener] of Object.entries(props.on ?? {})) {
     element.addEventListener(type, /** @type {EventListener} */ (listener));
   }
-  element.append(...children.filter(isNode));
+  element.append(...children.filter(isPresent));
   return element;
 }
 
@@ -45,7 +45,7 @@ export function setAttribute(element, name, value) {
  * @param {...Child} children
  */
 export function fill(element, ...children) {
-  element.replaceChildren(...children.filter(isNode));
+  element.replaceChildren(...children.filter(isPresent));
 }
 
 /**
@@ -88,6 +88,6 @@ export function setText(element, text) {
  * @param {Child} child
  * @returns {child is Node | string}
  */
-function isNode(child) {
+function isPresent(child) {
   return child !== null && child !== undefined && child !== false;
 }

@@ -9,7 +9,7 @@ import { ApiError } from "./api.js";
  */
 
 /**
- * A memory domain, such as working RAM.
+ * A memory domain, such as work RAM.
  * @typedef {object} Domain
  * @property {string} id
  * @property {string} label
@@ -39,17 +39,17 @@ export class EmulatorClient {
 
   /** @param {number} mask */
   press(mask) {
-    this.#forget({ op: "add_keys", keys: mask });
+    this.#fireAndForget({ op: "add_keys", keys: mask });
   }
 
   /** @param {number} mask */
   release(mask) {
-    this.#forget({ op: "clear_keys", keys: mask });
+    this.#fireAndForget({ op: "clear_keys", keys: mask });
   }
 
   /** @param {number} mask */
   releaseSoon(mask) {
-    this.#forget({ op: "hold_keys", keys: mask, frames: 1 });
+    this.#fireAndForget({ op: "hold_keys", keys: mask, frames: 1 });
   }
 
   /**
@@ -148,7 +148,7 @@ export class EmulatorClient {
    * Sends an operation and ignores its result and errors. If there is no emulator, the status badge shows that.
    * @param {object} op
    */
-  #forget(op) {
+  #fireAndForget(op) {
     this.batch([op]).catch(() => {});
   }
 

@@ -17,9 +17,8 @@ import { toast } from "./toast.js";
 const GAME = /\.(gba|agb|gb|gbc|cgb|sgb)$/i;
 /** How the file names of recordings end. */
 const RECORDING = /\.fwr$/i;
-/** How the file names of mGBA's states end, and of pictures that contain a state. */
+/** How the file names of mGBA's states end. A PNG file can also contain a state. */
 const STATE = /\.(ss\d?|state|png)$/i;
-
 /** How the file names of battery saves end. */
 const SAVE = /\.(sav|srm)$/i;
 
@@ -64,7 +63,7 @@ export async function take(app, file) {
   if (SAVE.test(file.name)) return takeSave(app, file);
   if (STATE.test(file.name)) return loadState(app, actions.loadState(file), `Loaded the state ${file.name}.`);
   throw new ApiError(
-    `${file.name} is not a kind of file that Framewire knows; use a game (.gba, .gb, .gbc), a state (.ss1, .png), a battery save (.sav) or a recording (.fwr)`,
+    `${file.name} is not a kind of file that Framewire can load; use a game (.gba, .gb, .gbc), a state (.ss1, .png), a battery save (.sav) or a recording (.fwr)`,
     0,
   );
 }
@@ -79,7 +78,7 @@ async function takeGame(app, file) {
     await app.api.act(actions.uploadRom(name, file, false));
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 409) throw error;
-    const detail = "The server has another game of this name. Its battery save stays.";
+    const detail = "The server has another game with this name. Its battery save stays.";
     if (!(await confirm(`Replace ${name}?`, detail, "Replace"))) return;
     await app.api.act(actions.uploadRom(name, file, true));
   }
@@ -131,12 +130,13 @@ export async function loadState(app, action, message) {
 }
 
 /**
- * The emulator's current place in its history; `undefined` if it has no history.
+ * The emulator's current place in its history; `undefined` if its history is empty, or if the request fails.
  * @param {App} app
  * @returns {Promise<{ frame: number, line: number } | undefined>}
  */
 async function placeOf(app) {
   try {
+    // No frame is as late as `first`, so the reply lists no states.
     /** @type {{ frame: number, line: number | null }} */
     const { frame, line } = await app.api.read("/v1/timeline", { first: 0xffff_ffff, marks: false });
     return line === null ? undefined : { frame, line };

@@ -16,7 +16,7 @@ import { el, fill } from "./dom.js";
  * @property {string} [data] The bytes as base64, if the value is not a number.
  */
 
-/** The shortest time between two updates of the list. */
+/** The shortest time between two updates of the list, except after the user freezes or unfreezes a value. */
 const EVERY_MS = 1000;
 
 export class FrozenList {
@@ -62,7 +62,7 @@ export class FrozenList {
   }
 
   /**
-   * Asks over the WebSocket if it is open, because the server does not log such requests.
+   * Asks over the WebSocket if it is open, because the server logs HTTP requests, but not calls over a WebSocket.
    * @returns {Promise<{ frozen: FrozenValue[] }>}
    */
   #ask() {

@@ -8,7 +8,7 @@ import { blank, coloursOf, drawTile, flipText, isOn, TILE } from "./tiles.js";
 
 /** @import { Graphics, Layer, Palette, Place, Sprite, Tile, TileSet } from "./tiles.js" */
 
-/** Offsets in a state, from mGBA's `internal/gb/serialize.h`. */
+/** The size of a state, and offsets in it, from mGBA's `internal/gb/serialize.h`. */
 const STATE_SIZE = 0x1_1800;
 const MODEL = 0x08;
 const PALETTES = 0xd4;
@@ -16,7 +16,7 @@ const OAM = 0x260;
 const IO = 0x300;
 const VRAM = 0x400;
 
-/** The first model number of the Game Boy Color. */
+/** Models with this number or a higher one have the hardware of the Game Boy Color. */
 const COLOUR = 0x80;
 /** The number of the first palette for sprites. A state contains the palettes for the background before it. */
 const SPRITE_PALETTES = 8;
@@ -28,7 +28,7 @@ const MAPS = 0x1800;
 const SPRITES = 40;
 const SCREEN = { width: 160, height: 144 };
 
-/** Registers. */
+/** Registers, as offsets from their bus address FF00. */
 const LCDC = 0x40;
 const SCY = 0x42;
 const SCX = 0x43;
@@ -219,6 +219,7 @@ function mapLayer({ colour, vram, io, background }, label, second) {
   const tileAt = (column, row) => {
     const entry = vram[at(column, row)] ?? 0;
     const attributes = colour ? (vram[BANK + at(column, row)] ?? 0) : 0;
+    // In this mode, the entries 0 to 127 are the tiles at 9000, after the 256 tiles at 8000.
     const number = signed && entry < 128 ? entry + 256 : entry;
     const palette = background[attributes & 7];
     return {

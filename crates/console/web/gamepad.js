@@ -16,7 +16,7 @@ import { Store } from "./store.js";
  * A, and the bottom one is B.
  * @type {Mapping}
  */
-export const USUAL_BUTTONS = {
+export const DEFAULT_BUTTONS = {
   b1: "A",
   b0: "B",
   b3: "A",
@@ -38,7 +38,7 @@ export const USUAL_BUTTONS = {
 };
 
 /** The mapping of the parts of a gamepad to keys. Its parts are buttons, and sticks pushed in a direction. */
-export const padMapping = setting("gamepad", USUAL_BUTTONS, isMapping);
+export const padMapping = setting("gamepad", DEFAULT_BUTTONS, isMapping);
 
 /** How far a stick must be pushed to count as a direction. */
 const PUSHED = 0.5;

@@ -8,7 +8,7 @@ import { blank, colourOf, coloursOf, drawTile, flipText, halfword, isOn, TILE } 
 const PALETTE = 0x0500_0000;
 const VRAM = 0x0600_0000;
 const OAM = 0x0700_0000;
-/** The offset of the tiles of sprites in video memory. */
+/** The offset of the sprites' tiles in video memory. */
 const SPRITE_TILES = 0x1_0000;
 const VRAM_END = 0x1_8000;
 const SCREEN = { width: 240, height: 160 };
@@ -44,7 +44,7 @@ const SIZES = [
   [32, 64],
 ];
 
-/** For each mode from 0 to 2, the numbers of its backgrounds, and whether they are rotated and scaled. */
+/** For each mode from 0 to 2, the numbers of its backgrounds, and whether they can be rotated and scaled. */
 const BACKGROUNDS = /** @type {const} */ ([
   [
     [0, false],
@@ -156,9 +156,9 @@ function tileSet(label, first, bits, palettes) {
 function sprite(memory, index) {
   const [a, b, c] = [0, 2, 4].map((at) => halfword(memory.oam, index * 8 + at));
   if (a === undefined || b === undefined || c === undefined) throw new Error("a sprite has three halfwords");
-  const turned = (a & 0x100) !== 0;
+  const affine = (a & 0x100) !== 0;
   const [width = 0, height = 0] = SIZES[((a >> 14) & 3) * 4 + ((b >> 14) & 3)] ?? [];
-  const scale = turned && (a & 0x200) !== 0 ? 2 : 1;
+  const scale = affine && (a & 0x200) !== 0 ? 2 : 1;
   const rawX = b & 0x1ff;
   const rawY = a & 0xff;
   const box = {
@@ -168,14 +168,14 @@ function sprite(memory, index) {
     height: height * scale,
   };
   const bits = a & 0x2000 ? 8 : 4;
-  const [palette] = bits === 8 ? memory.sprite256 : memory.sprite.slice(c >> 12);
+  const palette = bits === 8 ? memory.sprite256[0] : memory.sprite[c >> 12];
   const number = c & 0x3ff;
   const first = SPRITE_TILES + (bits === 8 ? (number >> 1) * 64 : number * 32);
   const mode = ["normal", "translucent", "window", "prohibited"][(a >> 10) & 3] ?? "";
   return {
     index,
     place: onBus(OAM + index * 8, 8),
-    shown: width > 0 && (turned || (a & 0x200) === 0) && isOn(box, SCREEN.width, SCREEN.height),
+    shown: width > 0 && (affine || (a & 0x200) === 0) && isOn(box, SCREEN.width, SCREEN.height),
     box,
     tilePlace: onBus(VRAM + first, bits * TILE),
     facts: [
@@ -184,7 +184,7 @@ function sprite(memory, index) {
       ["Tile", String(number)],
       ["Palette", palette?.label ?? ""],
       ["Priority", String((c >> 10) & 3)],
-      turned
+      affine
         ? /** @type {const} */ (["Matrix", `${(b >> 9) & 31}${scale === 2 ? ", double size" : ""}`])
         : /** @type {const} */ (["Flip", flipText((b & 0x1000) !== 0, (b & 0x2000) !== 0)]),
       ["Mode", `${mode}${a & 0x1000 ? ", mosaic" : ""}`],
@@ -229,9 +229,9 @@ function layers(memory) {
   const mode = control & 7;
   const backgrounds = BACKGROUNDS[mode];
   if (!backgrounds) return [bitmap(memory, mode, control)];
-  return backgrounds.map(([number, turned]) => {
+  return backgrounds.map(([number, affine]) => {
     const on = (control & (0x100 << number)) !== 0;
-    return turned ? turnedLayer(memory, number, on) : textLayer(memory, number, on);
+    return affine ? affineLayer(memory, number, on) : textLayer(memory, number, on);
   });
 }
 
@@ -258,7 +258,7 @@ function textLayer(memory, number, on) {
   /** @type {(column: number, row: number) => Tile & { number: number, palette: Palette | undefined }} */
   const tileAt = (column, row) => {
     const entry = halfword(vram, at(column, row));
-    const [palette] = bits === 8 ? memory.background256 : memory.background.slice(entry >> 12);
+    const palette = bits === 8 ? memory.background256[0] : memory.background[entry >> 12];
     return {
       number: entry & 0x3ff,
       offset: tiles + (entry & 0x3ff) * bits * TILE,
@@ -274,7 +274,7 @@ function textLayer(memory, number, on) {
   return {
     label: `Background ${number}`,
     facts: [
-      ...common(control, on, columns * TILE, rows * TILE),
+      ...commonFacts(control, on, columns * TILE, rows * TILE),
       ["Scroll", `${x}, ${y}`],
       ["Map", hex(VRAM + map, 8)],
       ["Tiles", `${hex(VRAM + tiles, 8)}, ${bits === 8 ? 256 : 16} colours`],
@@ -296,13 +296,13 @@ function textLayer(memory, number, on) {
 }
 
 /**
- * A background that can be rotated and scaled. The entries of its map are only the numbers of tiles.
+ * An affine background: it can be rotated and scaled. The entries of its map are only the numbers of tiles.
  * @param {Memory} memory
  * @param {number} number
  * @param {boolean} on
  * @returns {Layer}
  */
-function turnedLayer({ io, vram, background256: [palette] }, number, on) {
+function affineLayer({ io, vram, background256: [palette] }, number, on) {
   const control = halfword(io, BGCNT + number * 2);
   const tiles = ((control >> 2) & 3) * 0x4000;
   const map = ((control >> 8) & 31) * 0x800;
@@ -315,7 +315,7 @@ function turnedLayer({ io, vram, background256: [palette] }, number, on) {
   return {
     label: `Background ${number}`,
     facts: [
-      ...common(control, on, columns * TILE, columns * TILE),
+      ...commonFacts(control, on, columns * TILE, columns * TILE),
       ["Matrix", matrix(io, number)],
       ["Map", hex(VRAM + map, 8)],
       ["Tiles", `${hex(VRAM + tiles, 8)}, 256 colours`],
@@ -351,7 +351,7 @@ function drawMap(vram, columns, rows, tileAt) {
 }
 
 /**
- * The bitmap of modes 3 to 5.
+ * The bitmap of modes 3 to 5. In modes 4 and 5, there are two, and a bit of DISPCNT selects the visible one.
  * @param {Memory} memory
  * @param {number} mode
  * @param {number} control
@@ -366,7 +366,7 @@ function bitmap({ io, vram, background256: [palette] }, mode, control) {
   return {
     label: "Background 2",
     facts: [
-      ...common(halfword(io, BGCNT + 4), (control & 0x400) !== 0, width, height),
+      ...commonFacts(halfword(io, BGCNT + 4), (control & 0x400) !== 0, width, height),
       ["Bitmap", `${hex(VRAM + first, 8)}, ${mode === 4 ? 256 : "32,768"} colours`],
     ],
     draw: () => {
@@ -392,7 +392,7 @@ function bitmap({ io, vram, background256: [palette] }, mode, control) {
  * @param {number} height
  * @returns {Facts}
  */
-function common(control, on, width, height) {
+function commonFacts(control, on, width, height) {
   return [
     ["Shown", on ? "yes" : "no"],
     ["Size", `${width} × ${height}`],

@@ -6,12 +6,15 @@
 
 /** The console's frames per second. */
 const RATE = 59.7275;
+/** The largest number of colours in a picture. The number 0 stands for unchanged pixels. */
 const MOST_COLOURS = 255;
-const LARGEST_CODE = 4096;
+/** The number of codes: a code has at most 12 bits. */
+const CODES = 4096;
 /** How long the last picture is shown, in hundredths of a second. */
 const LAST = 50;
 
 /**
+ * Writes a GIF file that repeats without end.
  * @param {Iterable<Frame>} frames At least one frame. All frames have the same size.
  * @param {number} scale A whole number: width and height, in the file, of one pixel of the game.
  * @returns {Blob}
@@ -145,7 +148,7 @@ function picture(picture, before, box, scale) {
 
 /**
  * The pixels of a box as numbers of colours, which start at 1. The number 0 means that the pixel has not changed. If
- * there are too many colours, similar colours are merged.
+ * there are too many colours, the lowest bits of red, green and blue are dropped until few enough are left.
  * @param {Picture} picture
  * @param {Uint32Array | undefined} before
  * @param {Box} box
@@ -153,8 +156,8 @@ function picture(picture, before, box, scale) {
  */
 function indexed({ width, pixels }, before, { left, top, right, bottom }) {
   const indices = new Uint8Array((right - left) * (bottom - top));
-  for (let lost = 0; ; lost += 1) {
-    const mask = (0x0101_0101 * ((0xff << lost) & 255)) >>> 0;
+  for (let droppedBits = 0; ; droppedBits += 1) {
+    const mask = (0x0101_0101 * ((0xff << droppedBits) & 255)) >>> 0;
     /** @type {Map<number, number>} */
     const numbers = new Map();
     let to = 0;
@@ -203,7 +206,7 @@ function compress(indices, bits) {
   const clear = 1 << bits;
   const out = new CodeWriter(bits);
   /** The code for each code followed by each index; 0 if there is no code for it yet. */
-  const known = new Uint16Array(LARGEST_CODE << 8);
+  const known = new Uint16Array(CODES << 8);
   let next = clear + 2;
   let size = bits + 1;
   out.put(clear, size);
@@ -217,7 +220,7 @@ function compress(indices, bits) {
     }
     out.put(code, size);
     code = index;
-    if (next < LARGEST_CODE) {
+    if (next < CODES) {
       known[((out.last << 8) | index) >>> 0] = next;
       if (next === 1 << size) size += 1;
       next += 1;
@@ -229,7 +232,7 @@ function compress(indices, bits) {
     }
   }
   out.put(code, size);
-  // A reader defines one more code here, and that can make the next code longer.
+  // A decoder defines one more code here, and that can make the next code longer.
   if (next === 1 << size && size < 12) size += 1;
   out.put(clear + 1, size);
   return out.finish();

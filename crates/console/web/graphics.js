@@ -19,7 +19,7 @@ import { saveFile } from "./transport.js";
 
 /** The shortest time from the start of a read to the start of the next one. */
 const EVERY_MS = 100;
-/** Reads take at most 1 / `SHARE` of the time. */
+/** Reads, with the drawing of their results, take at most 1 / `SHARE` of the time. */
 const SHARE = 5;
 
 /** @typedef {(place: Place) => void} Reveal Shows bytes in the memory panel. */
@@ -153,7 +153,7 @@ export class GraphicsPanel {
   }
 }
 
-/** Describes the tile, sprite or colour that the user points at: its picture, its properties, its places in memory. */
+/** Describes what the user points at, such as a tile: its picture, its properties, and its places in memory. */
 class DetailBox {
   /** @readonly */
   element = el("div", { class: "detail", hidden: true });

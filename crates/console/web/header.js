@@ -1,7 +1,6 @@
 /** The header of the page: the selected emulator, its state, the latency, and the page's settings. */
 
 import { LANGUAGES, language } from "./code.js";
-import { SEARCH_COMMANDS } from "./commands.js";
 import { button, field, setOptions } from "./controls.js";
 import { byId, el, fill, setText } from "./dom.js";
 import { milliseconds } from "./link.js";
@@ -10,7 +9,6 @@ import { VIEW_ONLY } from "./transport.js";
 
 /**
  * @import { App } from "./app.js"
- * @import { Command } from "./commands.js"
  * @import { Latency } from "./link.js"
  * @import { EmulatorState, Phase } from "./status.js"
  */
@@ -32,14 +30,14 @@ export const PHASES = {
 /**
  * @param {App} app
  * @param {Latency} latency
- * @param {readonly Command[]} commands
+ * @param {() => Promise<void>} openPalette Opens the command palette.
  */
-export function header(app, latency, commands) {
+export function header(app, latency, openPalette) {
   byId("chooser").append(chooser(app));
   byId("badges").append(stateBadge(app), viewOnlyBadge(app), saveBadge(app), latencyBadge(app, latency));
   byId("menu").append(
     signInButton(app),
-    commandsButton(commands),
+    commandsButton(openPalette),
     curlButton(app),
     el("a", { href: "/docs", class: "button quiet", title: "Documentation of the HTTP interface" }, "API"),
     themeButton(),
@@ -189,14 +187,17 @@ function latencyBadge(app, latency) {
 
 /**
  * A button that opens the command palette, also for users without a keyboard.
- * @param {readonly Command[]} commands
+ * @param {() => Promise<void>} openPalette
  * @returns {HTMLElement}
  */
-function commandsButton(commands) {
-  const search = commands.find(({ title }) => title === SEARCH_COMMANDS);
-  return button({ icon: "search", label: "Commands", hint: `${SEARCH_COMMANDS} (Ctrl K)` }, () =>
-    search?.run(),
+function commandsButton(openPalette) {
+  const control = button(
+    { icon: "search", label: "Commands", hint: "Search commands (Ctrl K)" },
+    openPalette,
   );
+  // The palette lists the buttons of the header, but not the one that opens it.
+  control.dataset.palette = "";
+  return control;
 }
 
 /**
@@ -210,7 +211,7 @@ function curlButton(app) {
     {
       icon: "curl",
       label: "curl",
-      hint: "Copy actions as code instead of sending them (the log has the languages)",
+      hint: "Copy actions as code instead of sending them. Choose the language in Log.",
     },
     () => copying.set(!copying.value),
   );

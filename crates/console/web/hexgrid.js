@@ -7,9 +7,9 @@ const MARKED_MS = 900;
 
 /**
  * @typedef {object} HexGridEvents
- * @property {(address: number) => void} move The user moved to an address, which may be outside the visible range.
+ * @property {(address: number) => void} move An address was selected, which may be outside the visible range.
  * @property {(address: number, value: number, bytes: number) => void} edit The user typed a number of this many bytes.
- * @property {(rows: number) => void} scroll The user turned the wheel.
+ * @property {(rows: number) => void} scroll The user turned the wheel. `rows` is negative for up.
  */
 
 /**

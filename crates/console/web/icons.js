@@ -1,7 +1,6 @@
 /** Icons as paths on a 24 by 24 grid, drawn with strokes in the text colour. */
 
 const PATHS = /** @type {const} */ ({
-  brand: "M3 5h18v14H3z M7 9h2v2H7z M15 13h2v2h-2z M9 15l6-6",
   pause: "M8 5v14 M16 5v14",
   play: "M7 4.5v15l12-7.5z",
   step: "M6 5v14l9-7z M18.5 5v14",

@@ -51,7 +51,7 @@ export function inspector(memory) {
     field("Type", type, true),
     field("New value, decimal or 0x hex", input, true),
     el("button", { type: "submit" }, "Write"),
-    button({ label: "Freeze", hint: "Write the value now and again after each frame" }, async () => {
+    button({ label: "Freeze", hint: "Write the value now, and after each frame" }, async () => {
       const value = newValue();
       if (value !== undefined) await memory.freeze(shown, value, /** @type {Type} */ (type.value));
     }),
@@ -64,19 +64,23 @@ export function inspector(memory) {
     const value = newValue();
     if (value !== undefined) void memory.write(shown, value, /** @type {Type} */ (type.value));
   });
-  /** The typed value, if it is valid for the type. */
+  /** The value that the user entered, if it is valid for the selected type. */
   const newValue = () => {
     const value = Number(input.value.trim());
     input.setCustomValidity(problemOf(input.value, value, /** @type {Type} */ (type.value)));
     return form.reportValidity() ? value : undefined;
   };
-  input.addEventListener("input", () => input.setCustomValidity(""));
+  // What was wrong with a value can be right for another type. While a problem is set, the browser sends no `submit`.
+  const forgetProblem = () => input.setCustomValidity("");
+  input.addEventListener("input", forgetProblem);
+  type.addEventListener("change", forgetProblem);
   const element = el("div", { class: "inspector" }, title, list, form);
   /** @param {number} address */
   const show = (address) => {
     const symbol = memory.symbol(address);
     if (address !== shown || symbol?.name !== named || title.childElementCount === 0) {
       if (symbol?.type) type.value = symbol.type;
+      forgetProblem();
       const offset = symbol && address > symbol.address ? `+${address - symbol.address}` : "";
       fill(title, el("code", {}, hex(address, 8)), symbol && el("span", {}, symbol.name + offset));
     }

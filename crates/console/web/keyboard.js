@@ -18,7 +18,7 @@ import { setting } from "./settings.js";
  * The default mapping of mGBA.
  * @type {Mapping}
  */
-export const USUAL_MAPPING = {
+export const DEFAULT_MAPPING = {
   KeyX: "A",
   KeyZ: "B",
   Backspace: "Select",
@@ -47,7 +47,8 @@ function isBoolean(value) {
   return typeof value === "boolean";
 }
 
-export const mapping = setting("keyboard", USUAL_MAPPING, isMapping);
+/** The mapping that the user has chosen. */
+export const mapping = setting("keyboard", DEFAULT_MAPPING, isMapping);
 
 /** Whether the keyboard controls the game. */
 export const keyboardPlays = setting("keyboard-plays", true, isBoolean);
@@ -95,7 +96,7 @@ export function codeName(code) {
 
 /**
  * Sends the mapped keys of the keyboard to `controller`, unless the focused element needs them. If `screen` has the
- * focus, all mapped keys go to the game.
+ * focus, all mapped keys go to the game, except Tab, Escape, and combinations with Ctrl, Alt or Meta.
  * @param {Controller} controller
  * @param {HTMLElement} screen
  */
@@ -113,6 +114,7 @@ export function playByKeyboard(controller, screen) {
   addEventListener("keyup", (event) => {
     if (held.delete(event.code)) update();
   });
+  // The controller itself releases all keys when the page loses the focus.
   addEventListener("blur", () => held.clear());
   mapping.follow(() => {
     held.clear();

@@ -1,13 +1,13 @@
 /** Measures the round trip from this page to the emulator. */
 
-import { History } from "./history.js";
+import { Series } from "./series.js";
 import { Store } from "./store.js";
 
 /** The time from the end of a measurement to the next one. */
 const EVERY_MS = 500;
-/** How many measurements the history keeps. */
+/** How many measurements the series keeps. */
 const KEPT = 120;
-/** The time that the history covers. */
+/** The time that a plot of the series shows. */
 export const LATENCY_SPAN_MS = KEPT * EVERY_MS;
 
 /** Measures the round trip in milliseconds, again and again. `last` is `undefined` while there is no answer. */
@@ -15,7 +15,7 @@ export class Latency {
   /** @readonly */
   last = new Store(/** @type {number | undefined} */ (undefined));
   /** @readonly */
-  history = new History(KEPT);
+  series = new Series(KEPT);
   #measure;
 
   /** @param {() => Promise<unknown>} measure */
@@ -33,7 +33,7 @@ export class Latency {
       try {
         await this.#measure();
         const took = performance.now() - begun;
-        this.history.add(performance.now(), took);
+        this.series.add(performance.now(), took);
         this.last.set(took);
       } catch {
         this.last.set(undefined);

@@ -12,14 +12,14 @@ import { plot } from "./plot.js";
  */
 
 /**
- * The panel. `reconnects` returns how many times this page lost a connection.
+ * The panel. `losses` returns how many times this page lost a connection.
  * @param {App} app
  * @param {Latency} latency
  * @param {Store<VideoRate>} rate
- * @param {() => number} reconnects
+ * @param {() => number} losses
  * @returns {HTMLElement}
  */
-export function linkPanel(app, latency, rate, reconnects) {
+export function linkPanel(app, latency, rate, losses) {
   const curve = plot(LATENCY_SPAN_MS);
   curve.element.classList.add("wide");
   /** @type {Map<string, HTMLElement>} */
@@ -52,17 +52,17 @@ export function linkPanel(app, latency, rate, reconnects) {
     if (place) setText(place, text);
   };
   latency.last.follow((last) => {
-    const times = latency.history.points.map(({ value }) => value).sort((a, b) => a - b);
+    const times = latency.series.points.map(({ value }) => value).sort((a, b) => a - b);
     say("Round trip", last === undefined ? "no answer" : milliseconds(last));
     say("Median", times.length > 0 ? milliseconds(times[times.length >> 1] ?? 0) : "–");
     say("Slowest", times.length > 0 ? milliseconds(times.at(-1) ?? 0) : "–");
-    curve.draw(latency.history, performance.now());
+    curve.draw(latency.series, performance.now());
   });
   rate.follow(({ pictures, bits, missed }) => {
     say("Picture", `${pictures} a second`);
     say("Stream", `${(bits / 1e6).toFixed(2)} Mbit/s`);
     say("Left out", `${missed} frames a second`);
-    say("Lost connections", String(reconnects()));
+    say("Lost connections", String(losses()));
   });
   app.status.follow(({ emulator }) => {
     if (!emulator) return;

@@ -99,7 +99,10 @@ const log = new LaterPanel(async () => {
   const { activity } = await import("./activity.js");
   return { element: activity(app) };
 });
-/** @returns {number} */
+/**
+ * How many times the page has lost a connection.
+ * @returns {number}
+ */
 const losses = () => rpc.socket.losses.value + picture.video.socket.losses.value;
 
 const input = new LaterPanel(async () => {

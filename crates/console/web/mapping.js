@@ -2,8 +2,8 @@
 
 import { button } from "./controls.js";
 import { el, fill, freshId, setText } from "./dom.js";
-import { gamepads, nextPart, padMapping, partNames, USUAL_BUTTONS } from "./gamepad.js";
-import { keyboardPlays, mapping, nameOf, remapped, USUAL_MAPPING } from "./keyboard.js";
+import { DEFAULT_BUTTONS, gamepads, nextPart, padMapping, partNames } from "./gamepad.js";
+import { DEFAULT_MAPPING, keyboardPlays, mapping, nameOf, remapped } from "./keyboard.js";
 import { KEYS } from "./keys.js";
 
 /**
@@ -13,7 +13,7 @@ import { KEYS } from "./keys.js";
  */
 
 /**
- * An input device: the keyboard, or all gamepads together.
+ * An input device: the keyboard, or all gamepads together. Its *parts* are its keys, buttons and stick directions.
  * @typedef {object} Device
  * @property {Store<Mapping>} mapping
  * @property {(key: Key, from: Mapping) => string} nameOf Returns the names of the parts that stand for a key.
@@ -36,7 +36,7 @@ export function mappingPanel() {
     "div",
     {},
     rows("Buttons of the gamepad", GAMEPAD),
-    button({ label: "Reset the gamepad's buttons", icon: "reset" }, () => padMapping.set(USUAL_BUTTONS)),
+    button({ label: "Reset the gamepad's buttons", icon: "reset" }, () => padMapping.set(DEFAULT_BUTTONS)),
   );
   gamepads.follow((names) => {
     setText(
@@ -56,8 +56,8 @@ export function mappingPanel() {
       { class: "about" },
       "Select a key of the game, then press the keyboard key for it. Escape cancels.",
     ),
-    rows("Keys of the keyboard", KEYBOARD),
-    button({ label: "Reset to mGBA's keys", icon: "reset" }, () => mapping.set(USUAL_MAPPING)),
+    rows("Keyboard keys", KEYBOARD),
+    button({ label: "Reset to mGBA's keys", icon: "reset" }, () => mapping.set(DEFAULT_MAPPING)),
     el("h2", {}, "Gamepad"),
     pads,
     ofPads,
@@ -71,6 +71,7 @@ export function mappingPanel() {
  */
 function rows(label, device) {
   const all = KEYS.map((key) => row(key, device));
+  // data-own-keys: key presses in this element neither control the game nor perform the page's keyboard commands.
   return el("div", { class: "mapping", role: "group", "aria-label": label, "data-own-keys": true }, ...all);
 }
 

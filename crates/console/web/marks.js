@@ -9,11 +9,6 @@ export class Marks {
   box = new Store(/** @type {Box | undefined} */ (undefined));
   /** @readonly The marked bytes. */
   place = new Store(/** @type {Place | undefined} */ (undefined));
-
-  clear() {
-    this.box.set(undefined);
-    this.place.set(undefined);
-  }
 }
 
 /**

@@ -22,13 +22,13 @@ import { toast } from "./toast.js";
  * @import { Place } from "./tiles.js"
  */
 
-/** The time from the start of a read to the start of the next one. */
+/** The shortest time from the start of a read to the start of the next one. */
 const EVERY_MS = 50;
 /** On tall screens, the grid has twice as many rows. */
 const TALL = matchMedia("(height >= 75rem)");
-/** The address of the Game Boy Advance's working RAM. */
+/** The address of the Game Boy Advance's work RAM. */
 const FIRST = 0x0200_0000;
-/** The address of the Game Boy's working RAM. */
+/** The address of the Game Boy's work RAM. */
 const FIRST_GAME_BOY = 0xc000;
 
 export class MemoryPanel {
@@ -62,7 +62,7 @@ export class MemoryPanel {
   /** @type {readonly Domain[]} */
   #domains = [];
   #start = FIRST;
-  /** The bus address of the console's working RAM. */
+  /** The bus address of the console's work RAM. */
   #first = FIRST;
   /**
    * A place to show as soon as its domain is known.
@@ -197,7 +197,7 @@ export class MemoryPanel {
   }
 
   /**
-   * Adapts the panel to the console. A Game Boy's addresses have 16 bits, and its working RAM is at another address.
+   * Adapts the panel to the console. A Game Boy's addresses have 16 bits, and its work RAM is at another address.
    * @param {boolean} gameBoy
    */
   #setConsole(gameBoy) {
@@ -229,8 +229,8 @@ export class MemoryPanel {
   }
 
   /**
-   * The range that the scroll bar covers: the chosen domain; on the bus, the domain that contains the first visible
-   * address, or the 16 MiB around it.
+   * The range that the scroll bar covers: the chosen domain, or a Game Boy's whole bus. On the bus of the Game Boy
+   * Advance, it is the domain that contains the first visible address, or else the 16 MiB around this address.
    * @returns {{ start: number, end: number }}
    */
   get #area() {
@@ -284,7 +284,7 @@ export class MemoryPanel {
   }
 
   /**
-   * Scrolls by rows until the selected byte is visible.
+   * Scrolls by rows until the byte at `address` is visible, and shows its value in the inspector.
    * @param {number} address
    */
   #moved(address) {
@@ -390,7 +390,7 @@ export class MemoryPanel {
     await this.#frozen.freeze(`0x${hex(address, 8)}`, value, type);
   }
 
-  /** Fits the grid to the panel and the screen. A row has 8 bytes if 16 do not fit, not even with less space. */
+  /** Fits the grid to the panel and the screen. A row has 8 bytes if 16 do not fit, even if they are close together. */
   #fit() {
     const across = this.element.clientWidth < 520 ? 8 : 16;
     this.element.classList.toggle("tight", across === 16 && this.element.clientWidth < 640);

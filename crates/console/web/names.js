@@ -1,7 +1,7 @@
 /** Names of files on the server: snapshots and recordings. */
 
 /**
- * Turns a name from a user into one that the server accepts, without spaces.
+ * Replaces spaces in a name from a user with hyphens, because the server does not accept spaces.
  * @param {string} text
  * @returns {string}
  */

@@ -12,7 +12,7 @@ import { isGameBoy } from "./status.js";
  * @import { Store } from "./store.js"
  */
 
-/** The radius of the dead zone in the middle of the cross, as a part of the cross's radius. */
+/** The radius of the dead zone in the middle of the cross, as a fraction of the cross's radius. */
 const DEAD = 0.22;
 
 /**

@@ -13,11 +13,14 @@
  * @property {(place: Place) => void} reveal Shows bytes in the memory panel.
  */
 
-/** @param {Linked} linked */
+/**
+ * Opens what the URL of the page names, now and after each change of the URL. Keeps the URL up to date.
+ * @param {Linked} linked
+ */
 export function followLink(linked) {
   const { tool, place } = linked;
-  follow(linked);
-  addEventListener("hashchange", () => follow(linked));
+  openLinked(linked);
+  addEventListener("hashchange", () => openLinked(linked));
   let begun = false;
   const write = () => {
     if (!begun) return;
@@ -30,12 +33,15 @@ export function followLink(linked) {
   };
   tool.follow(write);
   place.follow(write);
-  // `follow` has already called `write`, but the URL must not change before the user opens something.
+  // `Store.follow` has already called `write`, but the URL must not change before the user opens something.
   begun = true;
 }
 
-/** @param {Linked} linked */
-function follow({ open, reveal }) {
+/**
+ * Opens the tool and shows the address that the URL of the page names.
+ * @param {Linked} linked
+ */
+function openLinked({ open, reveal }) {
   const parts = new URLSearchParams(location.hash.slice(1));
   const tool = parts.get("tool");
   if (tool !== null) open(tool);

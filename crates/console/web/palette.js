@@ -27,6 +27,7 @@ export function openPalette(all) {
   const run = (command) => {
     dialog.close();
     void command?.run();
+    // Here, no key is held that could be released later.
     void command?.release?.();
   };
   const show = () => {
@@ -82,7 +83,7 @@ export function openPalette(all) {
  * @param {readonly Command[]} all
  */
 export function openHelp(all) {
-  const title = el("h2", { id: freshId("title") }, "Keys of the page");
+  const title = el("h2", { id: freshId("title") }, "Keyboard shortcuts");
   const rows = all
     .filter(({ keys }) => keys !== undefined)
     .map(({ title, keys }) => el("div", {}, el("dt", {}, el("kbd", {}, keys ?? "")), el("dd", {}, title)));

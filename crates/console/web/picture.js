@@ -7,12 +7,12 @@ const HEADER = 20;
 const TILE = 8;
 const AREA = TILE * TILE;
 
-/** A message that is malformed or does not fit the current picture. */
+/** The error for a message that is malformed or does not fit the current picture. */
 export class PictureError extends Error {}
 
 /**
  * A copy of a picture of the stream.
- * @typedef {object} Moment
+ * @typedef {object} PictureCopy
  * @property {number} width
  * @property {number} height
  * @property {number} frame
@@ -58,16 +58,16 @@ export class Decoder {
 
   /**
    * A copy of the current picture, for `restore`.
-   * @returns {Moment}
+   * @returns {PictureCopy}
    */
-  moment() {
+  copy() {
     const { width, height, frame, tick } = this;
     return { width, height, frame, tick, words: this.#words.slice() };
   }
 
   /**
    * Returns to a picture, so that the messages after it can be decoded again.
-   * @param {Moment} moment
+   * @param {PictureCopy} copy
    */
   restore({ width, height, frame, tick, words }) {
     this.#resize(width, height);

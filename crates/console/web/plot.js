@@ -1,6 +1,6 @@
 /** Small plots of a value over time. */
 
-/** @import { History } from "./history.js" */
+/** @import { Series } from "./series.js" */
 
 const SVG = "http://www.w3.org/2000/svg";
 /** The height of a plot in its own units. */
@@ -9,10 +9,10 @@ const HEIGHT = 100;
 const MARGIN = 5;
 
 /**
- * A plot of the last part of a history; `span` is its length. It draws steps, because each value lasts until the next
+ * A plot of the last part of a series; `span` is its length. It draws steps, because each value lasts until the next
  * one. It is an SVG path, so that it is sharp at any zoom and takes its colours from the style sheet.
  * @param {number} span
- * @returns {{ element: SVGSVGElement, draw(history: History, now: number): void }}
+ * @returns {{ element: SVGSVGElement, draw(series: Series, now: number): void }}
  */
 export function plot(span) {
   const element = document.createElementNS(SVG, "svg");
@@ -25,8 +25,8 @@ export function plot(span) {
   let shown = "";
   return {
     element,
-    draw(history, now) {
-      const line = lineOf(history, now, span);
+    draw(series, now) {
+      const line = lineOf(series, now, span);
       if (line === shown) return;
       shown = line;
       path.setAttribute("d", line);
@@ -36,14 +36,14 @@ export function plot(span) {
 
 /**
  * The outline of the area below the values. Its sides and its lower edge are outside of the plot.
- * @param {History} history
+ * @param {Series} series
  * @param {number} now
  * @param {number} span
  * @returns {string}
  */
-function lineOf(history, now, span) {
-  const range = history.range();
-  const first = history.points[0];
+function lineOf(series, now, span) {
+  const range = series.range();
+  const first = series.points[0];
   if (!range || !first) return "";
   const spread = range.most - range.least;
   /** @type {(value: number) => number} */
@@ -55,7 +55,7 @@ function lineOf(history, now, span) {
   let before = y(first.value);
   const x = Math.round(first.at - begin);
   let line = `M${x} ${2 * HEIGHT}V${before}`;
-  for (const { at, value } of history.points) {
+  for (const { at, value } of series.points) {
     const top = y(value);
     if (top === before) continue;
     line += `H${Math.round(at - begin)}V${top}`;

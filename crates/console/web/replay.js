@@ -23,6 +23,7 @@ import { el, fill } from "./dom.js";
  * @property {{ detail: string } | null} problem
  */
 
+/** The time between two requests for the state of the replay. */
 const EVERY_MS = 200;
 
 /** Shows the progress of a replay. */
@@ -39,9 +40,9 @@ export class ReplayProgress {
   }
 
   /**
-   * Replays a recording at a multiple of the console's speed and shows the progress.
+   * Replays a recording and shows the progress.
    * @param {string} name
-   * @param {number | undefined} speed
+   * @param {number | undefined} speed A multiple of the console's speed; `undefined` for as fast as possible.
    */
   async play(name, speed) {
     /** @type {Replay | undefined} */

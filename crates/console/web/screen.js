@@ -81,7 +81,7 @@ function followDevicePixels() {
 function show(veil, focus, status, live) {
   const overlay = overlayFor(status, live);
   veil.hidden = overlay === undefined;
-  focus.classList.toggle("dimmed", overlay !== undefined && overlay.dim !== false);
+  focus.classList.toggle("dimmed", overlay !== undefined);
   const text = overlay ? [overlay.title, overlay.text, ...(overlay.emulators ?? [])].join("\n") : "";
   if (veil.dataset.text === text) return;
   veil.dataset.text = text;
@@ -105,7 +105,6 @@ function show(veil, focus, status, live) {
  * @property {string} title
  * @property {string} text
  * @property {boolean} [busy]
- * @property {boolean} [dim]
  * @property {readonly string[]} [emulators] Emulators to choose from.
  */
 

@@ -11,7 +11,7 @@ import { placeRow } from "./places.js";
  * @import { FoundPlace, PlaceUse } from "./places.js"
  */
 
-/** The largest number of candidates in the list. */
+/** The candidates are listed as soon as there are at most this many. */
 const MOST = 20;
 
 /** The tests, and whether each needs a value. */

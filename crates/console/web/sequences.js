@@ -76,6 +76,6 @@ export function sequencesPanel(app) {
 function playedText({ first, last, over }) {
   const frames = `from frame ${first} to ${last}`;
   return over?.cancelled
-    ? `Cancelled at frame ${over.frame}; the whole sequence is ${frames}.`
+    ? `Cancelled at frame ${over.frame}; the whole sequence would have run ${frames}.`
     : `Played ${frames}.`;
 }

@@ -5,33 +5,33 @@ import { Store } from "./store.js";
 const PREFIX = "framewire.";
 
 /**
- * A setting with the default value `usual`. A stored value that is not `valid` is ignored.
+ * A setting. Without a stored value, it has the `defaultValue`. A stored value that is not `valid` is ignored.
  * @template T
  * @param {string} name
- * @param {T} usual
+ * @param {T} defaultValue
  * @param {(value: unknown) => value is T} valid
  * @returns {Store<T>}
  */
-export function setting(name, usual, valid) {
-  const store = new Store(read(name, usual, valid));
-  store.follow((value) => write(name, value, usual));
+export function setting(name, defaultValue, valid) {
+  const store = new Store(read(name, defaultValue, valid));
+  store.follow((value) => write(name, value, defaultValue));
   return store;
 }
 
 /**
  * @template T
  * @param {string} name
- * @param {T} usual
+ * @param {T} defaultValue
  * @param {(value: unknown) => value is T} valid
  * @returns {T}
  */
-function read(name, usual, valid) {
+function read(name, defaultValue, valid) {
   try {
     /** @type {unknown} */
     const value = JSON.parse(localStorage.getItem(PREFIX + name) ?? "null");
-    return valid(value) ? value : usual;
+    return valid(value) ? value : defaultValue;
   } catch {
-    return usual; // Storage may be disabled, or contain a value from another version.
+    return defaultValue; // Storage may be disabled, or contain a value from another version.
   }
 }
 
@@ -39,11 +39,11 @@ function read(name, usual, valid) {
  * @template T
  * @param {string} name
  * @param {T} value
- * @param {T} usual
+ * @param {T} defaultValue
  */
-function write(name, value, usual) {
+function write(name, value, defaultValue) {
   try {
-    if (value === usual) localStorage.removeItem(PREFIX + name);
+    if (value === defaultValue) localStorage.removeItem(PREFIX + name);
     else localStorage.setItem(PREFIX + name, JSON.stringify(value));
   } catch {
     // Without storage, the setting lasts until the page is closed.

@@ -14,6 +14,8 @@ import { saveFile } from "./transport.js";
 
 /** A GIF file has a picture for every second frame of the console, that is about 30 pictures per second. */
 const GIF_STEP = 2;
+/** The console's frames per second. */
+const RATE = 59.7275;
 
 /**
  * @param {App} app
@@ -89,14 +91,15 @@ export function sharePanel(app, clip) {
 }
 
 /**
+ * A list from which the user selects a number.
  * @param {readonly number[]} values
- * @param {number} usual
+ * @param {number} selected The number that is selected at first.
  * @param {(value: number) => string} label
  * @returns {HTMLSelectElement}
  */
-function list(values, usual, label) {
+function list(values, selected, label) {
   const select = el("select", {}, ...values.map((value) => el("option", { value }, label(value))));
-  select.value = String(usual);
+  select.value = String(selected);
   return select;
 }
 
@@ -144,7 +147,7 @@ async function webm(clip, seconds, scale, progress) {
       recorder.start();
       [begun, first] = [performance.now(), tick];
     }
-    const wait = begun + ((tick - first) / 59.7275) * 1000 - performance.now();
+    const wait = begun + ((tick - first) / RATE) * 1000 - performance.now();
     if (wait > 4) await new Promise((resolve) => setTimeout(resolve, wait));
     small.getContext("2d")?.putImageData(new ImageData(bytes, width, height), 0, 0);
     if (context) context.imageSmoothingEnabled = false;

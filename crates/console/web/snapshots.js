@@ -105,10 +105,11 @@ export class SnapshotsPanel {
   }
 
   /**
+   * Performs an action that changes a snapshot, shows a message, and updates the list.
    * @param {Parameters<App["api"]["act"]>[0]} action
    * @param {string} message
    */
-  async #do(action, message) {
+  async #change(action, message) {
     await attempt(async () => {
       await this.#app.api.act(action);
       toast(message);
@@ -206,13 +207,13 @@ export class SnapshotsPanel {
       ? "NEW-NAME"
       : await prompt("Rename the snapshot", "New name", name, "Rename");
     if (other === undefined || fileName(other) === name) return;
-    await this.#do(actions.renameSnapshot(name, fileName(other)), `Renamed to ${fileName(other)}.`);
+    await this.#change(actions.renameSnapshot(name, fileName(other)), `Renamed to ${fileName(other)}.`);
   }
 
   /** @param {string} name */
   async #delete(name) {
     const sure =
       this.#app.api.copying.value || (await confirm(`Delete ${name}?`, "This cannot be undone.", "Delete"));
-    if (sure) await this.#do(actions.deleteSnapshot(name), `Deleted ${name}.`);
+    if (sure) await this.#change(actions.deleteSnapshot(name), `Deleted ${name}.`);
   }
 }

@@ -13,7 +13,7 @@ const STABLE_MS = 3000;
  * @typedef {object} Handlers
  * @property {() => void} [open]
  * @property {(data: string | ArrayBuffer) => void} message
- * @property {() => void} [close] Called when the connection was lost. The socket reconnects automatically.
+ * @property {() => void} [close] Called when an open connection ends, because it was lost or because of `stop`.
  */
 
 export class ReconnectingSocket {
@@ -63,7 +63,7 @@ export class ReconnectingSocket {
     this.start();
   }
 
-  /** Connects now, if the socket waits before the next attempt. */
+  /** Connects now if the socket is waiting for its next attempt. */
   reconnectNow() {
     if (this.#timer === undefined) return;
     clearTimeout(this.#timer);

@@ -18,7 +18,7 @@
  * @property {() => object | undefined} wanted
  *   Returns the parameters of the subscription, without the emulator; `undefined` for no subscription.
  * @property {(notice: Notice) => void} received Called with each notification.
- * @property {(error: unknown) => void} [refused] Called when the server rejects the subscription.
+ * @property {(error: unknown) => void} [refused] Called when the subscription fails although the page is connected.
  */
 
 export class Subscription {

@@ -25,15 +25,6 @@ export class Symbols {
   }
 
   /**
-   * The symbol at an address.
-   * @param {number} address
-   * @returns {SymbolInfo | undefined}
-   */
-  at(address) {
-    return this.all.value.find((symbol) => symbol.address === address);
-  }
-
-  /**
    * The symbol that contains an address. A symbol without a type counts as one byte.
    * @param {number} address
    * @returns {SymbolInfo | undefined}
@@ -87,7 +78,7 @@ export class Symbols {
 }
 
 /**
- * The size of a symbol in bytes; 1 if its type is unknown.
+ * The size of a symbol in bytes. An element counts as one byte if its type is unknown.
  * @param {SymbolInfo} symbol
  * @returns {number}
  */

@@ -24,11 +24,13 @@ import { VIEW_ONLY } from "./transport.js";
  * @typedef {object} Line
  * @property {number} line Its number.
  * @property {"game" | "reset" | "state" | "rewind"} began How it began.
- * @property {{ line: number, frame: number } | null} follows The line and the frame after which it begins.
+ * @property {{ line: number, frame: number } | null} follows
+ *   The line and the frame after which it begins; null unless it began with going back.
  * @property {number[]} states The frames that have a state.
  * @property {number[]} pictures The frames that have a small picture.
  * @property {{ frame: number, keys: string[] }[]} keys The keys that are held from each of these frames on.
- * @property {number[]} changes The frames in which a write, a frozen value or a cheat changed memory.
+ * @property {number[]} changes
+ *   Frames at which something other than keys changed the game, such as a write or a frozen value.
  * @property {Mark[]} snapshots
  * @property {Mark[]} recordings
  */
@@ -62,9 +64,9 @@ const PICTURE_FRAMES = 60;
 const STEP = 12;
 /** The time between these steps. */
 const STEP_MS = 100;
-/** A change of memory gets no mark if it is fewer frames than this after the change before it. */
+/** A change gets no mark if it is fewer than this many frames after the change before it. */
 const TOGETHER = 60;
-/** How many marks for changes of memory are shown at most. These are the newest ones. */
+/** How many marks for changes each line has at most. These are the newest ones. */
 const CHANGES = 20;
 /** The keyboard keys that go back while they are held. */
 const KEYS = new Set(["Comma", "Backquote"]);
@@ -203,7 +205,7 @@ export class Timeline {
   }
 
   /**
-   * Asks over the WebSocket if it is open, because the server does not log such requests.
+   * Asks over the WebSocket if it is open, because the server logs HTTP requests, but not calls over a WebSocket.
    * @param {number} first
    * @returns {Promise<History>}
    */
@@ -272,7 +274,7 @@ export class Timeline {
   #showHeld(parts, place, first, last) {
     const bars = parts.flatMap(({ line, last: end }) =>
       line.keys.flatMap(({ frame, keys }, number) => {
-        const until = Math.min(line.keys[number + 1]?.frame ?? last, end === last ? last : end);
+        const until = Math.min(line.keys[number + 1]?.frame ?? last, end);
         if (keys.length === 0 || until <= first || until <= frame) return [];
         const bar = el("span", {});
         const from = Math.max(frame, first);
@@ -455,7 +457,7 @@ function pathOf({ lines, line: current }) {
 }
 
 /**
- * The events of a line: how it began, and when a write, a frozen value or a cheat changed memory.
+ * The events of a line: how it began, and when something other than keys changed the game.
  * @param {Line} line
  * @param {boolean} isFirst Whether it is the first line that is shown.
  * @returns {Mark[]}

@@ -13,7 +13,7 @@ import { icon } from "./icons.js";
  * @import { EmulatorState, Phase } from "./status.js"
  */
 
-/** Lockstep ends after this much time without a step. */
+/** Lockstep ends after this much time without a request from any client. */
 const LOCKSTEP_MS = 60_000;
 
 const UNLIMITED = "unlimited";
@@ -101,16 +101,16 @@ export function transport(app, stage, focus) {
     const lost = goneReason(phase);
     const gone =
       lost ?? reasonIf(api.viewOnly.value, VIEW_ONLY) ?? reasonIf(phase === "replaying", REPLAYING);
-    const window = emulator?.kind === "attached";
-    disable(run, gone ?? reasonIf(window && phase !== "lockstep", NO_PAUSE));
+    const attached = emulator?.kind === "attached";
+    disable(run, gone ?? reasonIf(attached && phase !== "lockstep", NO_PAUSE));
     disable(step, gone ?? reasonIf(!still, NO_STEP));
     disable(lock, gone);
-    disable(speed, gone ?? reasonIf(window, NO_SPEED));
+    disable(speed, gone ?? reasonIf(attached, NO_SPEED));
     speed.disabled = speed.ariaDisabled === "true";
     disable(reset, gone);
-    disable(sound, lost ?? reasonIf(window, NO_SOUND));
+    disable(sound, lost ?? reasonIf(attached, NO_SOUND));
     disable(camera, lost);
-    setText(reason, window && !gone ? IN_A_WINDOW : "");
+    setText(reason, attached && !gone ? IN_A_WINDOW : "");
     reason.hidden = reason.textContent === "";
   };
   app.status.follow(show);

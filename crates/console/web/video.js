@@ -7,7 +7,10 @@ import { Store } from "./store.js";
 
 /** @import { Api } from "./api.js" */
 
-/** A picture that arrived less than this before a display frame waits for the next one if an older one can be drawn. */
+/**
+ * A picture that arrived less than this before a display frame waits for the next display frame, if an older picture
+ * can be drawn now.
+ */
 const EARLY_MS = 6;
 /** How many messages may wait while the browser draws nothing, for example because another window covers the page. */
 const UNDRAWN = 30;
@@ -67,14 +70,6 @@ export class Video {
       if (document.hidden) this.socket.stop();
       else this.socket.start();
     });
-  }
-
-  /**
-   * The frame counter of the visible picture.
-   * @returns {number}
-   */
-  get frame() {
-    return this.#decoder.frame;
   }
 
   /** Clears the picture. It belongs to the emulator that was selected before. */

@@ -17,7 +17,7 @@ import { phaseOf } from "./status.js";
 const RATE = 15;
 
 /**
- * @typedef {object} Tile
+ * @typedef {object} Preview
  * @property {HTMLElement} element
  * @property {(emulator: EmulatorState, selected: boolean) => void} show
  * @property {(visible: boolean) => void} play Starts or stops the stream of its pictures.
@@ -29,8 +29,8 @@ export class Wall {
   #app;
   /** @type {(name: string) => void} */
   #select;
-  /** @type {Map<string, Tile>} */
-  #tiles = new Map();
+  /** @type {Map<string, Preview>} */
+  #previews = new Map();
   #list = el("ul", { class: "wall" });
   #visible = false;
 
@@ -56,28 +56,28 @@ export class Wall {
   }
 
   #play() {
-    for (const tile of this.#tiles.values()) tile.play(this.#visible && !document.hidden);
+    for (const preview of this.#previews.values()) preview.play(this.#visible && !document.hidden);
   }
 
   /** @param {readonly EmulatorState[]} emulators */
   #show(emulators) {
     const selected = this.#app.api.emulator.value ?? emulators[0]?.name;
     const names = emulators.map(({ name }) => name);
-    if (names.join("\n") !== [...this.#tiles.keys()].join("\n")) {
-      for (const tile of this.#tiles.values()) tile.play(false);
-      this.#tiles = new Map(names.map((name) => [name, this.#tile(name)]));
-      fill(this.#list, ...[...this.#tiles.values()].map(({ element }) => element));
+    if (names.join("\n") !== [...this.#previews.keys()].join("\n")) {
+      for (const preview of this.#previews.values()) preview.play(false);
+      this.#previews = new Map(names.map((name) => [name, this.#preview(name)]));
+      fill(this.#list, ...[...this.#previews.values()].map(({ element }) => element));
       this.#play();
     }
     for (const emulator of emulators)
-      this.#tiles.get(emulator.name)?.show(emulator, emulator.name === selected);
+      this.#previews.get(emulator.name)?.show(emulator, emulator.name === selected);
   }
 
   /**
    * @param {string} name
-   * @returns {Tile}
+   * @returns {Preview}
    */
-  #tile(name) {
+  #preview(name) {
     const canvas = el("canvas", { width: 240, height: 160, "aria-hidden": "true" });
     const url = () => this.#app.api.socketUrl("/v1/video", { emulator: name, rate: RATE });
     const socket = livePicture(canvas, url);

@@ -1,9 +1,9 @@
-/** A short list of the values of all watches. It is visible below each tool except the watches panel. */
+/** A short list of the values of all watches. It is below each tool except the watches panel, if there are watches. */
 
 import { el, setText } from "./dom.js";
-import { WatchFeed } from "./feed.js";
 import { Redraw } from "./redraw.js";
 import { watched } from "./watchlist.js";
+import { WatchSubscription } from "./watchsubscription.js";
 
 /** @import { App } from "./app.js" */
 
@@ -15,7 +15,7 @@ export class WatchedValues {
   #shown = new Map();
   /** The newest values, as text. @type {Map<string, string>} */
   #newest = new Map();
-  #feed;
+  #subscription;
   #redraw = new Redraw(() => {
     for (const [text, value] of this.#shown) setText(value, this.#newest.get(text) ?? "–");
   });
@@ -23,7 +23,7 @@ export class WatchedValues {
   /** @param {App} app */
   constructor(app) {
     this.element = el("div", {}, this.#list);
-    this.#feed = new WatchFeed(app.rpc, app.api, {
+    this.#subscription = new WatchSubscription(app.rpc, app.api, {
       values: (values) => {
         for (const [text, value] of Object.entries(values))
           this.#newest.set(text, value === null ? "no value" : String(value));
@@ -40,7 +40,7 @@ export class WatchedValues {
    * @param {boolean} visible
    */
   shown(visible) {
-    this.#feed.watch(visible ? watched.value : []);
+    this.#subscription.watch(visible ? watched.value : []);
     this.#redraw.shown(visible);
   }
 
@@ -53,6 +53,6 @@ export class WatchedValues {
       return el("li", {}, el("code", {}, text), " ", value);
     });
     this.#list.replaceChildren(...items);
-    if (this.#redraw.visible) this.#feed.watch(texts);
+    if (this.#redraw.visible) this.#subscription.watch(texts);
   }
 }

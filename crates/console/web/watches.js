@@ -3,11 +3,11 @@
 import { textOf } from "./app.js";
 import { button, empty, field } from "./controls.js";
 import { el, freshId, setText } from "./dom.js";
-import { WatchFeed } from "./feed.js";
-import { History } from "./history.js";
 import { plot } from "./plot.js";
 import { Redraw } from "./redraw.js";
+import { Series } from "./series.js";
 import { watched, watchExpression } from "./watchlist.js";
+import { WatchSubscription } from "./watchsubscription.js";
 
 /**
  * @import { App } from "./app.js"
@@ -22,7 +22,7 @@ const SPAN = 600;
 /**
  * @typedef {object} Row
  * @property {HTMLElement} element
- * @property {History} history
+ * @property {Series} series
  * @property {(value: unknown, frame: number) => void} show
  * @property {(problem: string) => void} refuse Shows that the server rejected the expression.
  * @property {(frame: number) => void} draw
@@ -41,8 +41,8 @@ export class WatchesPanel {
     autocomplete: "off",
   });
   #problem = el("p", { class: "problem", role: "alert" });
-  /** @type {WatchFeed} */
-  #feed;
+  /** @type {WatchSubscription} */
+  #subscription;
   #frame = 0;
   #redraw = new Redraw(() => {
     for (const row of this.#rows.values()) row.draw(this.#frame);
@@ -53,7 +53,7 @@ export class WatchesPanel {
    * @param {Symbols} symbols
    */
   constructor(app, symbols) {
-    this.#feed = new WatchFeed(app.rpc, app.api, {
+    this.#subscription = new WatchSubscription(app.rpc, app.api, {
       values: (values, frame) => this.#receive(values, frame),
       refused: (expression, problem) => this.#rows.get(expression)?.refuse(problem),
       failed: (error) => setText(this.#problem, textOf(error)),
@@ -102,7 +102,7 @@ export class WatchesPanel {
   async #submit() {
     const text = this.#input.value.trim();
     if (text === "") return;
-    const problem = await this.#feed.problemOf(text);
+    const problem = await this.#subscription.problemOf(text);
     setText(this.#problem, problem ?? "");
     if (problem !== undefined) return;
     watchExpression(text);
@@ -114,7 +114,7 @@ export class WatchesPanel {
    * @param {boolean} visible
    */
   shown(visible) {
-    this.#feed.watch(visible ? watched.value : []);
+    this.#subscription.watch(visible ? watched.value : []);
     this.#redraw.shown(visible);
   }
 
@@ -137,7 +137,7 @@ export class WatchesPanel {
       this.#list.append(
         el("li", {}, empty("No watches yet. Enter an expression, or select a symbol below.")),
       );
-    this.#feed.watch(this.#redraw.visible ? texts : []);
+    this.#subscription.watch(this.#redraw.visible ? texts : []);
   }
 
   /**
@@ -156,7 +156,7 @@ export class WatchesPanel {
  * @returns {Row}
  */
 function watchRow(text, remove) {
-  const history = new History(KEPT);
+  const series = new Series(KEPT);
   const value = el("span", { class: "value" }, "–");
   const range = el("span", { class: "range" });
   const curve = plot(SPAN);
@@ -173,7 +173,7 @@ function watchRow(text, remove) {
   let newest = "–";
   return {
     element,
-    history,
+    series,
     refuse(problem) {
       element.classList.add("refused");
       newest = "–";
@@ -184,16 +184,16 @@ function watchRow(text, remove) {
       element.classList.remove("refused");
       newest = now === null ? "no value" : String(now);
       const number = typeof now === "boolean" ? Number(now) : now;
-      if (typeof number === "number") history.add(frame, number);
+      if (typeof number === "number") series.add(frame, number);
       drawn = -1;
     },
     draw(frame) {
       if (frame === drawn || element.classList.contains("refused")) return;
       drawn = frame;
       setText(value, newest);
-      const span = history.range();
+      const span = series.range();
       setText(range, span ? `${span.least} … ${span.most}` : "");
-      curve.draw(history, frame);
+      curve.draw(series, frame);
     },
   };
 }

@@ -4,10 +4,11 @@ import { readFileSync } from "node:fs";
 import { expect, type Locator, type Page } from "@playwright/test";
 import { repository, type Server } from "./server.ts";
 
-/** The lamps in the demo game's picture that show which keys are held. */
+/** A lamp in the demo game's picture. It is lit while its key is held. */
 export interface Lamp {
   x: number;
   y: number;
+  /** The colour of the lit lamp: red, green and blue. */
   lit: readonly number[];
 }
 

@@ -22,7 +22,7 @@ const PALETTES = 0x5100;
 export function gameBoyRom({ colour, vram, oam, palettes, registers }: Scene): Uint8Array {
   const rom = new Uint8Array(SIZE);
   rom.set([0x00, 0xc3, CODE & 0xff, CODE >> 8], 0x100);
-  // The beginning of the logo, by which libmgba recognizes a cartridge.
+  // The beginning of the logo, by which libmgba recognises a cartridge.
   rom.set([0xce, 0xed, 0x66, 0x66], 0x104);
   rom.set(Buffer.from("GRAPHICS"), 0x134);
   if (colour) rom[0x143] = 0x80;

@@ -18,7 +18,7 @@ interface Fixtures {
 }
 
 export const test = base.extend<Fixtures>({
-  // biome-ignore lint/correctness/noEmptyPattern: Playwright reads the names of fixtures from it.
+  // biome-ignore lint/correctness/noEmptyPattern: Playwright reads the names of fixtures from the pattern.
   serve: async ({}, use) => {
     const started: Server[] = [];
     await use(async (...args) => {
@@ -70,7 +70,7 @@ async function serveFromCheckout(context: BrowserContext): Promise<void> {
   );
 }
 
-/** Collects the errors in a page. Lost connections do not count. */
+/** Collects the errors in a page. Lost connections and resources that fail to load do not count. */
 export function troublesOf(page: Page): string[] {
   const troubles: string[] = [];
   page.on("pageerror", (error) => troubles.push(String(error)));

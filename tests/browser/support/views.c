@@ -91,7 +91,7 @@ static void put_map(struct mCacheSet *caches, int index)
     free(entries);
 }
 
-/* A bitmap has no transparent pixels, so mGBA's view ignores their alpha. */
+/* Writes the bitmap. It has no transparent pixels, so mGBA's view ignores the alpha of its pixels. */
 static void put_bitmap(struct mCacheSet *caches, int index)
 {
     struct mBitmapCache *bitmap = mBitmapCacheSetGetPointer(&caches->bitmaps, index);
@@ -109,7 +109,8 @@ static void put_bitmap(struct mCacheSet *caches, int index)
 }
 
 struct sprite {
-    int cache, tile, palette, wide, high, stride; /* in tiles */
+    int cache, tile, palette;
+    int wide, high, stride; /* in tiles */
 };
 
 static void put_sprite(struct mCacheSet *caches, int index, struct sprite sprite)
@@ -139,6 +140,7 @@ static void put_gba(struct GBA *gba)
     for (int i = 0; i < 512; i++)
         colours[i] = mColorFrom555(gba->video.palette[i]) | 0xFF000000;
     put(colours, 16, 32, "palettes");
+    /* Caches 0 and 1 have the backgrounds' tiles, and 2 and 3 those of sprites: with 16 and with 256 colours. */
     for (int palette = 0; palette < 16; palette++) {
         put_tiles(&caches, 0, 0, 2048, palette, "0");
         put_tiles(&caches, 2, 0, 1024, palette, "2");

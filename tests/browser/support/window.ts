@@ -25,7 +25,7 @@ export class Window {
     return window;
   }
 
-  /** Pauses or resumes it in its window, as a user would. */
+  /** Pauses or resumes mGBA in its window, as a user would. */
   async send(command: "pause" | "resume"): Promise<void> {
     this.#process.stdin.write(`${command}\n`);
     await this.#line();

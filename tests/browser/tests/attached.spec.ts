@@ -3,7 +3,7 @@
 import { Console } from "../support/console.ts";
 import { expect, test } from "../support/test.ts";
 
-test("a stock mGBA is shown and played, and the page says what it cannot do", async ({
+test("a stock mGBA is shown and played, and disabled controls say why", async ({
   page,
   serve,
   openWindow,

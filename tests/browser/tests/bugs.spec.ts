@@ -77,7 +77,7 @@ test("a snapshot may have spaces in its name, and has a short name if none is gi
   expect(lines, "each name is one line").toEqual([1, 1]);
 });
 
-test("a second recording gets a name of its own, and a used name is replaced after a question", async ({
+test("a second recording gets its own name, and a used name needs a confirmation", async ({
   console: page,
 }) => {
   const panel = await page.tab("Recordings");
@@ -117,8 +117,8 @@ test("an emulator that does not exist is named, with links to the others", async
   await expect(page.locator(".veil")).toBeHidden();
 });
 
-test("another emulator shows nothing of the one before", async ({ page, serve }) => {
-  // Nothing listens on the second one's port.
+test("after a change of the emulator, nothing of the old one is visible", async ({ page, serve }) => {
+  // Nothing listens on the port of the second emulator.
   const rom = repository("rom/framewire-demo.gba");
   const server = await serve(["--rom", `demo=${rom}`, "--attach", "gone=127.0.0.1:9"]);
   const opened = new Console(page, server);
@@ -131,7 +131,7 @@ test("another emulator shows nothing of the one before", async ({ page, serve })
   expect(await opened.pixel(120, 120)).toEqual([0, 0, 0]);
 });
 
-test("with a read-only token, the page says that it only shows", async ({ page, serve }) => {
+test("with a read-only token, the page says that it is only for viewing", async ({ page, serve }) => {
   const folder = mkdtempSync(join(tmpdir(), "framewire-tokens-"));
   const file = (name: string, token: string): string => {
     writeFileSync(join(folder, name), token, { mode: 0o600 });
@@ -150,7 +150,7 @@ test("with a read-only token, the page says that it only shows", async ({ page, 
   rmSync(folder, { recursive: true });
 });
 
-test("copy mode does not move the page, and has one message", async ({ console: page, context }) => {
+test("copy mode moves nothing, and shows only the last message", async ({ console: page, context }) => {
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   const top = async (): Promise<number> => (await page.canvas.boundingBox())?.y ?? -1;
   const before = await top();
@@ -186,7 +186,7 @@ test("without a server, each control gives that as the reason", async ({ console
     await expect(page.button(name)).toHaveAttribute("title", /server does not answer/);
 });
 
-test("a Game Boy has no L and R, and no memory domain without bytes", async ({ page, serve }, info) => {
+test("a Game Boy has no keys L and R, and no empty memory domain", async ({ page, serve }, info) => {
   const path = info.outputPath("plain.gb");
   const nothing = new Uint8Array(160);
   writeFileSync(
@@ -263,4 +263,19 @@ test.describe("on a phone", () => {
       expect(Math.abs(offset), key).toBeLessThan(1.5);
     }
   });
+});
+
+test("a sequence that is longer than the page's time limit for requests is played to its end", async ({
+  console: page,
+}) => {
+  // The sequence takes two seconds. The page's limit of 20 s becomes half a second.
+  await page.page.evaluate(() => {
+    const limit = AbortSignal.timeout.bind(AbortSignal);
+    AbortSignal.timeout = (milliseconds) => limit(milliseconds / 40);
+  });
+  const panel = await page.tab("Input");
+  await panel.getByLabel("Sequence", { exact: true }).fill("A:120");
+  await panel.getByRole("button", { name: "Play" }).click();
+  await expect(panel.getByText(/Played from frame \d+ to \d+/)).toBeVisible();
+  await expect(page.page.locator(".toast.bad")).toHaveCount(0);
 });

@@ -29,7 +29,10 @@ async function drop(page: Page, name: string, bytes: Uint8Array): Promise<void> 
   await page.dispatchEvent("main", "drop", { dataTransfer: data });
 }
 
-test("hotkeys pause, step and fast-forward while they are held", async ({ console: page, server }) => {
+test("hotkeys pause, resume and step, and one fast-forwards while it is held", async ({
+  console: page,
+  server,
+}) => {
   await page.screen.focus();
   await page.page.keyboard.press("Space");
   await expect.poll(async () => (await state(server)).run).toBe("paused");
@@ -49,7 +52,7 @@ test("keys for the game or for a field are not hotkeys", async ({ console: page,
   await page.page.getByLabel("Frames to step").focus();
   await page.page.keyboard.press("2");
   await page.tab("Input");
-  await page.page.getByRole("group", { name: "Keys of the keyboard" }).locator("[data-map=A]").click();
+  await page.page.getByRole("group", { name: "Keyboard keys" }).locator("[data-map=A]").click();
   await page.page.keyboard.press("Space");
   await page.screen.focus();
   await page.page.keyboard.down("Space");
@@ -62,7 +65,7 @@ test("keys for the game or for a field are not hotkeys", async ({ console: page,
 test("the keys are listed, and the palette finds commands by name", async ({ console: page, server }) => {
   await page.screen.focus();
   await page.page.keyboard.press("?");
-  const help = page.page.getByRole("dialog", { name: "Keys of the page" });
+  const help = page.page.getByRole("dialog", { name: "Keyboard shortcuts" });
   await expect(help).toContainText("Fast forward while held");
   await page.page.keyboard.press("Escape");
   await expect(help).toHaveCount(0);
@@ -175,7 +178,8 @@ test("an open page sends no HTTP requests while nobody uses it", async ({ consol
   await page.page.waitForTimeout(3000);
   const requests: string[] = [];
   page.page.on("request", (request) => {
-    // The small pictures of the timeline come over the WebSocket.
+    // The page gets the timeline's small pictures over the WebSocket and shows them with `blob:` URLs, which are
+    // reported here but are not HTTP requests.
     if (!request.url().startsWith("blob:")) requests.push(request.url());
   });
   await page.page.waitForTimeout(5000);

@@ -9,6 +9,7 @@ const LATENCY_GOAL = 50;
 const LOAD_GOAL = 1000;
 /** The number of attempts to reach a goal, because a busy machine may be slow once. */
 const ROUNDS = 3;
+/** The number of key presses in an attempt. */
 const PRESSES = 15;
 
 test("the picture is live, and has exactly the game's pixels", async ({ console: page, server }) => {
@@ -166,7 +167,7 @@ test("a key press lights the lamp in the picture within 50 ms", async ({ console
   expect(Math.min(...medians)).toBeLessThan(LATENCY_GOAL);
 });
 
-/** Runs in the page: measures from each key event to the first picture in which the lamp is lit. */
+/** Runs in the page: measures the time from each key event to the first picture in which the lamp is lit. */
 function collectLatencies(canvas: HTMLCanvasElement | SVGElement | HTMLElement, lamp: Lamp): void {
   const latencies: number[] = [];
   Object.assign(window, { latencies });

@@ -40,13 +40,13 @@ function difference(seen: View, wanted: View | undefined): string {
   for (let at = 0; at < wanted.pixels.length; at += 4) {
     if (seen.pixels.readUInt32BE(at) === wanted.pixels.readUInt32BE(at)) continue;
     const place = `${(at / 4) % wanted.width}, ${Math.floor(at / 4 / wanted.width)}`;
-    const [is, was] = [seen, wanted].map(({ pixels }) => pixels.subarray(at, at + 4).toString("hex"));
-    return `at ${place} is ${is}, and mGBA has ${was}`;
+    const [is, expected] = [seen, wanted].map(({ pixels }) => pixels.subarray(at, at + 4).toString("hex"));
+    return `at ${place} is ${is}, and mGBA has ${expected}`;
   }
   return "";
 }
 
-/** Compares all that the panel can show with mGBA's views. Returns the number of compared pictures. */
+/** Compares all that the panel can show with mGBA's views. Returns the number of pictures without the palettes. */
 async function compare(page: Page, panel: Locator, views: Map<string, View>): Promise<number> {
   let compared = 0;
   const same = async (name: string, canvas: Locator, wanted = views.get(name)): Promise<void> => {
@@ -102,7 +102,7 @@ async function compare(page: Page, panel: Locator, views: Map<string, View>): Pr
   return compared;
 }
 
-/** Opens the panel and waits until it shows this frame. */
+/** Opens the panel and waits until it shows the current frame. */
 async function open(opened: Console, server: Server): Promise<Locator> {
   const { frame } = await server.json<{ frame: number }>("/v1/emulator");
   const panel = await opened.tab("Graphics");

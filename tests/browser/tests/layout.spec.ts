@@ -10,7 +10,7 @@ test("the page never scrolls sideways", async ({ console: page }) => {
   }
 });
 
-test("on wide screens, each game pixel has whole screen pixels", async ({ console: page }) => {
+test("on wide screens, each game pixel covers a whole number of screen pixels", async ({ console: page }) => {
   for (const [width, height, scale] of [
     [1280, 720, 3],
     [1440, 900, 3],
@@ -75,7 +75,7 @@ test("watched values stay below the other tools", async ({ console: page }) => {
   await expect(values).toBeHidden();
 });
 
-test("full screen shows the picture only, at 95 % of the height or more", async ({ console: page }) => {
+test("full screen shows only the picture, at 95% of the height or more", async ({ console: page }) => {
   await page.page.setViewportSize({ width: 1440, height: 900 });
   await page.button("Full screen").click();
   await expect.poll(() => page.page.evaluate(() => document.fullscreenElement !== null)).toBe(true);
@@ -105,9 +105,8 @@ test.describe("on a phone in landscape", () => {
     for (const { name, left, right, top, bottom } of boxes) {
       expect(Math.min(left, top), `${name}`).toBeGreaterThanOrEqual(0);
       expect(Math.max(right - 844, bottom - 390), `${name}`).toBeLessThanOrEqual(0);
-      expect(right <= picture.x + 1 || left >= picture.x + picture.width - 1, `${name} next to it`).toBe(
-        true,
-      );
+      const isOutside = right <= picture.x + 1 || left >= picture.x + picture.width - 1;
+      expect(isOutside, `${name} is next to the picture`).toBe(true);
     }
     await page.page.locator(".pad [data-key=A]").tap();
     const width = await page.page.evaluate(() => document.scrollingElement?.scrollWidth);

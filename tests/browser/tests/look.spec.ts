@@ -24,7 +24,7 @@ async function hold(page: Page, server: Server, opened: Console): Promise<void> 
   });
 }
 
-// On the desktop, the whole page fits into the window. In pictures of more than the window, Chromium sometimes moves
+// On the desktop, the whole page fits into the window. In screenshots larger than the window, Chromium sometimes moves
 // elements with `position: sticky`.
 for (const [name, colorScheme, width, height] of [
   ["desktop-light", "light", 1440, 1000],
@@ -53,11 +53,11 @@ for (const tool of ["Memory", "Graphics", "Input"]) {
     await expect(page).toHaveScreenshot(`forced-${tool.toLowerCase()}.png`);
   });
 
-  test.describe("at 200 % zoom", () => {
-    // At 200 % zoom, a window of 1440 x 900 has this size.
+  test.describe("at 200% zoom", () => {
+    // At 200% zoom, a window of 1440 x 900 has this size.
     test.use({ viewport: { width: 720, height: 450 }, deviceScaleFactor: 2 });
 
-    test(`looks as reviewed at 200 % zoom: ${tool}`, async ({ page, server, console: opened }) => {
+    test(`looks as reviewed at 200% zoom: ${tool}`, async ({ page, server, console: opened }) => {
       await page.emulateMedia({ reducedMotion: "reduce" });
       const panel = await opened.tab(tool);
       await hold(page, server, opened);

@@ -1,10 +1,10 @@
 /** Tests of parts of the page that need no browser. */
 
 import { curl } from "../../../crates/console/web/curl.js";
-import { keysFor, partNames, partsHeld, USUAL_BUTTONS } from "../../../crates/console/web/gamepad.js";
+import { DEFAULT_BUTTONS, keysFor, partNames, partsHeld } from "../../../crates/console/web/gamepad.js";
 import { keysOf, maskOf } from "../../../crates/console/web/keys.js";
 import { direction } from "../../../crates/console/web/pad.js";
-import { History } from "../../../crates/console/web/history.js";
+import { Series } from "../../../crates/console/web/series.js";
 import { expect, test } from "../support/test.ts";
 
 test("masks have the bits of the console's keys", () => {
@@ -13,7 +13,7 @@ test("masks have the bits of the console's keys", () => {
   expect(maskOf([])).toBe(0);
 });
 
-test("the cross has eight directions and a dead zone in the middle", () => {
+test("the D-pad has eight directions and a dead zone in the middle", () => {
   expect(direction(0, 0.1)).toEqual([]);
   expect(direction(0.9, 0)).toEqual(["Right"]);
   expect(direction(-0.9, 0.1)).toEqual(["Left"]);
@@ -27,11 +27,11 @@ test("a gamepad's buttons are mapped by position, and its stick by direction", (
   const buttons = (...down: number[]): GamepadButton[] =>
     Array.from({ length: 17 }, (_, index) => ({ pressed: down.includes(index), touched: false, value: 0 }));
   const keysHeld = (pad: Pick<Gamepad, "buttons" | "axes">): Set<string> =>
-    keysFor(partsHeld(pad), USUAL_BUTTONS);
+    keysFor(partsHeld(pad), DEFAULT_BUTTONS);
   expect(keysHeld({ buttons: buttons(1, 0, 12), axes: [0, 0] })).toEqual(new Set(["A", "B", "Up"]));
   expect(keysHeld({ buttons: buttons(), axes: [-0.9, 0.6] })).toEqual(new Set(["Left", "Down"]));
   expect(keysHeld({ buttons: buttons(), axes: [] })).toEqual(new Set());
-  expect(partNames("A", USUAL_BUTTONS)).toBe("1, 3");
+  expect(partNames("A", DEFAULT_BUTTONS)).toBe("1, 3");
   expect(partNames("Up", { "a3-": "Up" })).toBe("stick 2 ↑");
 });
 
@@ -53,11 +53,11 @@ test("commands are quoted for a shell", () => {
   );
 });
 
-test("a history keeps the last points, and starts again when time goes back", () => {
-  const history = new History(3);
-  for (const at of [1, 2, 3, 4]) history.add(at, at * 10);
-  expect(history.points.map(({ value }) => value)).toEqual([20, 30, 40]);
-  expect(history.range()).toEqual({ least: 20, most: 40 });
-  history.add(1, 5);
-  expect(history.points).toEqual([{ at: 1, value: 5 }]);
+test("a series keeps the last points, and starts again when time goes back", () => {
+  const series = new Series(3);
+  for (const at of [1, 2, 3, 4]) series.add(at, at * 10);
+  expect(series.points.map(({ value }) => value)).toEqual([20, 30, 40]);
+  expect(series.range()).toEqual({ least: 20, most: 40 });
+  series.add(1, 5);
+  expect(series.points).toEqual([{ at: 1, value: 5 }]);
 });

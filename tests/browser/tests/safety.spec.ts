@@ -152,7 +152,8 @@ async function foreignSite(): Promise<{ site: Http; port: number }> {
   return { site, port: (site.address() as AddressInfo).port };
 }
 
-async function expectNothing(page: Page, server: Server, url: string): Promise<void> {
+/** Attacks the server at `url` from `page`, and checks that the attack reads and changes nothing. */
+async function expectNoEffect(page: Page, server: Server, url: string): Promise<void> {
   await server.batch({ op: "write32", address: SCRATCH, value: 1 });
   const before = await server.json<{ frame: number }>("/v1/emulator");
   const attempts = await page.evaluate(attack, url);
@@ -171,7 +172,7 @@ test("a page of another origin cannot read or change anything", async ({ page, s
   const { site, port } = await foreignSite();
   for (const origin of [`http://127.0.0.1:${port}`, `http://localhost:${port}`]) {
     await page.goto(origin);
-    await expectNothing(page, server, server.url);
+    await expectNoEffect(page, server, server.url);
   }
   site.close();
 });
@@ -190,7 +191,7 @@ test("a page under a rebound host name cannot read or change anything", async ({
   );
   await page.goto(url);
   await page.unroute(`${url}/`);
-  await expectNothing(page, server, url);
+  await expectNoEffect(page, server, url);
   const response = await page.goto(url);
   expect(response?.status()).toBe(403);
   await browser.close();

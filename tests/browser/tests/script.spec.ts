@@ -58,7 +58,7 @@ test("a message in the id of a TLS session presses no key", async ({ serve }, in
   let target = sitePort;
   const resumed = { [sitePort]: 0, [scriptPort]: 0 };
   let replied = 0;
-  const name = createServer((client) => {
+  const proxy = createServer((client) => {
     client.on("error", () => client.destroy());
     client.once("data", (first) => {
       const to = target;
@@ -71,10 +71,10 @@ test("a message in the id of a TLS session presses no key", async ({ serve }, in
       client.pipe(upstream).pipe(client);
     });
   });
-  const namePort = await listen(name);
+  const proxyPort = await listen(proxy);
   const page = createHttp((_, response) => {
     response.setHeader("content-type", "text/html");
-    const ask = `fetch("https://localhost:${namePort}/", { mode: "no-cors", cache: "no-store" }).catch(() => 0)`;
+    const ask = `fetch("https://localhost:${proxyPort}/", { mode: "no-cors", cache: "no-store" }).catch(() => 0)`;
     response.end(`<!doctype html><script>setInterval(() => ${ask}, 300)</script>`);
   });
   const pagePort = await listen(page);
@@ -88,17 +88,19 @@ test("a message in the id of a TLS session presses no key", async ({ serve }, in
     await (await browser.newPage()).goto(`http://localhost:${pagePort}/`);
     const patience = { timeout: 30_000 };
     await expect
-      .poll(() => resumed[sitePort], { ...patience, message: "sessions resumed" })
+      .poll(() => resumed[sitePort], { ...patience, message: "sessions resumed at the site" })
       .toBeGreaterThan(0);
     target = scriptPort;
     site.kill();
-    await expect.poll(() => resumed[scriptPort], { ...patience, message: "sent to it" }).toBeGreaterThan(2);
+    await expect
+      .poll(() => resumed[scriptPort], { ...patience, message: "messages sent to the script" })
+      .toBeGreaterThan(2);
     expect(await server.batch({ op: "get_keys" })).toEqual([0]);
     expect(replied, "bytes of the script's replies").toBe(0);
   } finally {
     await browser.close();
     site.kill();
-    name.close();
+    proxy.close();
     page.close();
     rmSync(folder, { recursive: true, force: true });
   }

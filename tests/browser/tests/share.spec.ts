@@ -40,7 +40,7 @@ test("the picture is saved at any scale", async ({ page, server, console: opened
   expect(size).toEqual([720, 480]);
 });
 
-test("the last seconds are saved as a GIF file with exactly their pixels", async ({
+test("the last seconds are saved as a GIF file that shows the game's pictures", async ({
   page,
   server,
   console: opened,
@@ -69,7 +69,7 @@ test("the last seconds are saved as a GIF file with exactly their pixels", async
     return { count, milliseconds, last: [...(context?.getImageData(0, 0, 240, 160).data ?? [])] };
   }, bytes);
   expect(decoded.count).toBeGreaterThan(20);
-  // The last picture is shown for half a second. The rest is the time of the pictures before it.
+  // Of this time, the last picture takes half a second, and the pictures before it take the rest.
   expect(decoded.milliseconds).toBeGreaterThan(1500);
   const shown = await opened.canvas.evaluate((canvas: HTMLCanvasElement) => [
     ...(canvas.getContext("2d")?.getImageData(0, 0, 240, 160).data ?? []),

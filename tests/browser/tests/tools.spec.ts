@@ -8,7 +8,7 @@ import { expect, test } from "../support/test.ts";
 const SCORE = 0x0200_0044;
 const SCRATCH = 0x0200_0100;
 
-test("pause, step, lockstep and speed", async ({ console: page, server }) => {
+test("the toolbar pauses, steps, begins lockstep and sets the speed", async ({ console: page, server }) => {
   const state = async (): Promise<{
     run: string;
     frame: number;
@@ -88,6 +88,14 @@ test("memory is shown, edited, highlighted where it changes, and found by symbol
   await expect.poll(() => shown(panel, 4)).toBe("04030201");
   await expect(panel.locator(".values")).toContainText("16909060");
 
+  // What was wrong for one type does not keep a larger one from being written.
+  await panel.getByLabel("Type").selectOption("u8");
+  await panel.getByLabel("New value").fill("300");
+  await panel.getByRole("button", { name: "Write" }).click();
+  await panel.getByLabel("Type").selectOption("u16");
+  await panel.getByRole("button", { name: "Write" }).click();
+  await expect.poll(() => shown(panel, 4)).toBe("2c010201");
+
   await address.fill("ball_x+2");
   await address.press("Enter");
   await expect(panel.locator(".inspector h2")).toHaveText(/0200003a\s*ball_y/);
@@ -99,7 +107,7 @@ test("memory is shown, edited, highlighted where it changes, and found by symbol
   const domains = panel.getByLabel("Memory domain");
   const labels = await domains.locator("option").allTextContents();
   const ram = labels.find((label) => label.includes("256 KiB"));
-  await domains.selectOption({ label: ram ?? "no working RAM" });
+  await domains.selectOption({ label: ram ?? "no work RAM" });
   await expect.poll(() => shown(panel, 8)).toBe(Buffer.from("FWDEMO01").toString("hex"));
 });
 
@@ -130,10 +138,7 @@ test("texts and bytes are found, shown and watched", async ({ console: page }) =
   await panel.getByLabel("What to find").selectOption("Bytes in hex");
   await panel.getByLabel("Find in work RAM").fill("46 57 44 45");
   await panel.getByRole("button", { name: "Find", exact: true }).click();
-  await panel
-    .getByRole("button", { name: /^Watch bytes/ })
-    .first()
-    .click();
+  await panel.getByRole("button", { name: "Watch bytes[0x2000000, 4]" }).click();
   const watches = await page.tab("Watches");
   await expect(watches.getByRole("listitem").filter({ hasText: "bytes[0x2000000, 4]" })).toBeVisible();
 });

@@ -1,7 +1,7 @@
 /** Keeps the last values of something that changes over time. */
 
 /** The last points of a value, oldest first, up to a limit. */
-export class History {
+export class Series {
   #limit;
   /** @type {{ at: number; value: number }[]} */
   #points = [];
@@ -22,11 +22,12 @@ export class History {
   }
 
   /**
-   * @param {number} at
+   * Adds a point. If `at` is earlier than the last point, the older points are removed.
+   * @param {number} at When: a time in milliseconds, or a frame.
    * @param {number} value
    */
   add(at, value) {
-    // The time goes back after a reset, and after a state was loaded. The older points are then no longer valid.
+    // If `at` is the frame counter, it goes back after a reset or a loaded state. Then the older points are not valid.
     if (at < (this.#points.at(-1)?.at ?? at)) this.#points = [];
     this.#points.push({ at, value });
     if (this.#points.length > this.#limit) this.#points.splice(0, this.#points.length - this.#limit);

@@ -10,7 +10,7 @@ import { Subscription } from "./subscription.js";
  */
 
 /**
- * @typedef {object} FeedEvents
+ * @typedef {object} WatchSubscriber
  * @property {(values: Readonly<Record<string, unknown>>, frame: number) => void} values
  *   Gets all values at first, and later the values that changed.
  * @property {(expression: string, problem: string) => void} refused
@@ -18,8 +18,8 @@ import { Subscription } from "./subscription.js";
  * @property {(error: unknown) => void} failed Called when no expression can be watched.
  */
 
-export class WatchFeed {
-  #events;
+export class WatchSubscription {
+  #subscriber;
   #rpc;
   #api;
   /**
@@ -35,10 +35,10 @@ export class WatchFeed {
   /**
    * @param {Rpc} rpc
    * @param {Api} api
-   * @param {FeedEvents} events
+   * @param {WatchSubscriber} subscriber
    */
-  constructor(rpc, api, events) {
-    this.#events = events;
+  constructor(rpc, api, subscriber) {
+    this.#subscriber = subscriber;
     this.#rpc = rpc;
     this.#api = api;
     // The game of another emulator may have the symbols that this game lacks.
@@ -100,10 +100,10 @@ export class WatchFeed {
       const problem = this.#bad.has(text) ? undefined : await this.problemOf(text);
       if (problem === undefined) continue;
       this.#bad.add(text);
-      this.#events.refused(text, problem);
+      this.#subscriber.refused(text, problem);
     }
     if (this.#bad.size > before) await this.#subscription.renew();
-    else this.#events.failed(error);
+    else this.#subscriber.failed(error);
   }
 
   /** @param {Notice} notice */
@@ -111,6 +111,6 @@ export class WatchFeed {
     const changed = Object.entries(data.changes ?? {}).map(
       ([text, change]) => /** @type {const} */ ([text, change.new]),
     );
-    this.#events.values({ ...data.values, ...Object.fromEntries(changed) }, data.frame ?? 0);
+    this.#subscriber.values({ ...data.values, ...Object.fromEntries(changed) }, data.frame ?? 0);
   }
 }
