@@ -46,7 +46,7 @@ local function find_emulator()
     :format(message, options.channel))
 end
 
--- Resets the game and plays it. Returns the highest score that was reached, and the seconds that it took.
+-- Resets the game and plays all frames. Returns the highest score that was reached, and the seconds for all frames.
 local function play(game, memory, decide)
   assert(game:call("reset"))
   local best = 0
@@ -58,6 +58,7 @@ local function play(game, memory, decide)
   return best, time.monotonic() - start
 end
 
+-- Presses no key in any frame.
 local function nothing()
   return 0
 end
@@ -69,7 +70,7 @@ local function main()
   if title ~= "FRAMEWIRE" then
     fail("this bot plays only the demo game, not " .. title .. "; start framewire without --rom")
   end
-  assert(game:step(0, 0))
+  assert(game:step(0, 0)) -- takes the clock, so that the game is paused between steps
   local bot = player.new(assert(game:watch(player.ADDRESS, player.SIZE)))
 
   local idle = play(game, bot.game, nothing)

@@ -76,7 +76,7 @@ end
 
 local echo = route(options["echo-key"] == "none" and "" or options["echo-key"] .. ",")
 local command = route("")
--- Without an echo key, every message is passed on unchanged. It may change the game, so only POST is allowed.
+-- Without an echo key, every message is passed on unchanged. A message may change the game, so only POST is allowed.
 local echo_method = options["echo-key"] == "none" and "POST" or "GET"
 
 local ok, message = http.serve {

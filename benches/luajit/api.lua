@@ -1,5 +1,5 @@
---- The benchmarks' server with more than one small reply: `/items/ID` answers with JSON, and `/echo` is a WebSocket
--- that echoes. `luajit api.lua PORT`
+--- A server for the benchmarks: `/` answers with a short text, `/items/ID` answers with JSON, and `/echo` is a
+-- WebSocket that echoes. `luajit api.lua PORT`
 
 local here = arg[0]:match("^(.*)/") or "."
 package.path = here .. "/../../luajit/?.lua;" .. package.path

@@ -21,7 +21,7 @@ for _ = 1, count do
   local ws = assert(websocket.connect(("ws://127.0.0.1:%d/echo"):format(port), {
     loop = loop,
     on_message = function(ws, data)
-      if data ~= text then error("another message") end
+      if data ~= text then error("the echo differs from the message") end
       messages = messages + 1
       ws:send(text)
     end,

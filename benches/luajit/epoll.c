@@ -1,5 +1,6 @@
-/* A server that is about as fast as possible on this machine, for comparison. It has one thread, uses epoll, and sends
- * a constant reply with the current Date. It does not parse requests, but only counts the empty lines at their ends.
+/* A server that is about as fast as possible on this machine, for comparison. It has one thread, uses epoll, and
+ * answers every request with the same text and the current date. It does not parse requests, but only counts the empty
+ * lines at their ends.
  *
  *   epoll PORT
  */

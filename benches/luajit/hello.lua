@@ -1,4 +1,4 @@
---- The benchmarks' server with one small reply: `luajit hello.lua PORT WORKERS`
+--- A server for the benchmarks that answers every request with the same short text: `luajit hello.lua PORT WORKERS`
 
 local here = arg[0]:match("^(.*)/") or "."
 package.path = here .. "/../../luajit/?.lua;" .. package.path

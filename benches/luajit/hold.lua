@@ -1,5 +1,5 @@
---- Holds idle connections open until the end of its standard input: `luajit hold.lua PORT COUNT`. Before it is idle,
--- each connection sends one request and gets the reply.
+--- Holds idle connections open until the end of its standard input: `luajit hold.lua PORT COUNT`. Before that, it
+-- sends one request on each connection and gets the reply.
 
 local here = arg[0]:match("^(.*)/") or "."
 package.path = here .. "/../../luajit/?.lua;" .. package.path

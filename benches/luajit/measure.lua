@@ -1,6 +1,7 @@
 --- Functions for all benchmarks: they start and stop programs, pin them to processor cores, and measure their
 -- processor time.
 
+-- The methods of a started program.
 local process = {}
 
 local ffi = require "ffi"
@@ -12,7 +13,7 @@ local M = {}
 
 local TICKS = 100 -- the ticks per second in /proc (the kernel's USER_HZ, which is the same on all common machines)
 
---- Runs a command and returns its output. If the command fails, this raises an error.
+--- Runs a command and returns its output, including its standard error. If the command fails, this raises an error.
 function M.output(command)
   local pipe = assert(io.popen(command .. " 2>&1; echo \"exit $?\""))
   local text = pipe:read("*a")
@@ -27,7 +28,7 @@ function M.has(program)
   return os.execute("command -v " .. program .. " >/dev/null 2>&1") == 0
 end
 
---- The median of a list of numbers.
+--- The median of a list of numbers. For an even number of them, it is the lower one of the two in the middle.
 function M.median(list)
   local sorted = { unpack(list) }
   table.sort(sorted)
@@ -44,7 +45,7 @@ function M.write(path, figures)
   file:close()
 end
 
---- A temporary folder for built programs and other files. `M.clean` removes it.
+--- Returns a temporary folder for built programs and other files. `M.clean` removes it.
 function M.folder()
   if not M.work then
     M.work = os.tmpname()
@@ -61,6 +62,7 @@ function M.build(source, flags)
   return program
 end
 
+--- Stops the program with SIGTERM; after 15 seconds, with SIGKILL.
 function process:stop()
   if not self.running then return end
   self.running = false
@@ -72,7 +74,7 @@ function process:stop()
   end
 end
 
--- The processor time of a process and its living children, in seconds.
+-- The processor time of a process and its running descendants, in seconds.
 local function cpu_of(pid)
   local file = io.open("/proc/" .. pid .. "/stat")
   if not file then return 0 end
@@ -89,6 +91,7 @@ local function cpu_of(pid)
   return sum
 end
 
+--- The processor time that the program and its running descendants have used, in seconds.
 function process:cpu()
   return cpu_of(self.worker.pid)
 end
@@ -104,14 +107,14 @@ local function memory_of(pid)
   return sum
 end
 
---- The resident memory of the process and its children, in bytes.
+--- The resident memory of the program and its descendants, in bytes. Shared pages count once for each process.
 function process:memory()
   return memory_of(self.worker.pid)
 end
 
 local started = {}
 
---- Starts a program, pinned to a core if one is given. `stop` or `M.clean` stops it.
+--- Starts a program, pinned to a core if one is given, and discards its standard output. `stop` or `M.clean` stops it.
 ---@param arguments string[]
 ---@param core? integer
 function M.start(arguments, core)
@@ -126,7 +129,7 @@ function M.start(arguments, core)
   return program
 end
 
---- Waits until something listens on a port.
+--- Waits until something listens on a port. After 10 seconds, this raises an error.
 function M.await_port(port)
   local deadline = time.monotonic() + 10
   while time.monotonic() < deadline do

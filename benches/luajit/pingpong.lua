@@ -12,7 +12,7 @@ local time = require "framewire.time"
 local worker = require "framewire.worker"
 
 -- The sizes of a message in bytes: in round trips, and in a stream in one direction.
-local DIALOGUE, STREAM = 11, 64
+local ROUND_TRIP_SIZE, STREAM_SIZE = 11, 64
 -- How long a receiver spins before it sleeps, in seconds. It is long, because each process has a core of its own here.
 local SPIN = { spin = 0.02 }
 
@@ -21,7 +21,7 @@ local options = cli.read(arg, {
   about = "Measures messages between two processes, each pinned to a core, and prints the medians. If there is a C\n"
     .. "compiler, each round also measures the limit of the machine, with pingpong.c.",
   { "count", "N", "messages in a round", kind = "integer", low = 1000, high = 1e9, default = 1000000 },
-  { "rounds", "N", "rounds, of which the median counts", kind = "integer", low = 1, high = 99, default = 5 },
+  { "rounds", "N", "rounds; the results are their medians", kind = "integer", low = 1, high = 99, default = 5 },
   { "core", "N", "core of this process", kind = "integer", default = 0 },
   { "other", "N", "core of the other process", kind = "integer", default = 1 },
   { "partner", "COMMAND", "program for the other side; it gets the channel's name and the core as arguments", },
@@ -34,8 +34,9 @@ local function fail(message)
   os.exit(1)
 end
 
--- The tasks of the other side. The message "p COUNT" asks it to echo messages, and "s COUNT" to receive a stream. It
--- ends when the channel is closed. Each loop is in a function of its own, so that LuaJIT compiles it separately.
+-- The tasks of the other side. After the message "p COUNT", it echoes COUNT messages, and after "s COUNT", it receives
+-- a stream of COUNT messages. It ends when the channel is closed. Each loop is in a function of its own, so that LuaJIT
+-- compiles it separately.
 local tasks = {}
 
 function tasks.p(sender, receiver, count)
@@ -44,7 +45,7 @@ function tasks.p(sender, receiver, count)
     if data == nil then error(length) end
     local number = ffi.cast("const uint32_t *", data)[0]
     receiver:release()
-    local place = sender:reserve(DIALOGUE)
+    local place = sender:reserve(ROUND_TRIP_SIZE)
     ffi.cast("uint32_t *", place)[0] = number
     sender:commit()
   end
@@ -54,7 +55,7 @@ function tasks.s(sender, receiver, count)
   for number = 1, count do
     local data, length = receiver:await(10)
     if data == nil then error(length) end
-    if length ~= STREAM or ffi.cast("const uint32_t *", data)[0] ~= number then error("a torn message") end
+    if length ~= STREAM_SIZE or ffi.cast("const uint32_t *", data)[0] ~= number then error("a torn message") end
     receiver:release()
   end
   assert(sender:send("done"))
@@ -79,12 +80,12 @@ local function round_trips(mine, count)
   assert(mine:send("p " .. count))
   local start = time.monotonic()
   for number = 1, count do
-    local place = sender:reserve(DIALOGUE)
+    local place = sender:reserve(ROUND_TRIP_SIZE)
     ffi.cast("uint32_t *", place)[0] = number
     sender:commit()
     local data, length = receiver:await(10)
     if data == nil then error(length) end
-    if length ~= DIALOGUE or ffi.cast("const uint32_t *", data)[0] ~= number then error("a torn message") end
+    if length ~= ROUND_TRIP_SIZE or ffi.cast("const uint32_t *", data)[0] ~= number then error("a torn message") end
     receiver:release()
   end
   return (time.monotonic() - start) / count * 1e9
@@ -92,13 +93,13 @@ end
 
 local function stream(mine, count)
   local sender = mine.sender
-  local message = ffi.new("uint8_t[?]", STREAM)
+  local message = ffi.new("uint8_t[?]", STREAM_SIZE)
   assert(mine:send("s " .. count))
   local start = time.monotonic()
   for number = 1, count do
-    local place, problem = sender:reserve(STREAM, 10)
+    local place, problem = sender:reserve(STREAM_SIZE, 10)
     if place == nil then error(problem) end
-    ffi.copy(place, message, STREAM)
+    ffi.copy(place, message, STREAM_SIZE)
     ffi.cast("uint32_t *", place)[0] = number
     sender:commit()
   end
@@ -128,8 +129,9 @@ local function run(program)
   local ok, problem = mine:accept(10)
   if not ok then fail("the other side did not connect: " .. problem) end
   local all = { round_trip = {}, message = {}, line = {}, copy = {} }
-  round_trips(mine, options.count / 10)
-  stream(mine, options.count / 10)
+  local warm_up = math.floor(options.count / 10)
+  round_trips(mine, warm_up)
+  stream(mine, warm_up)
   for round = 1, options.rounds do
     all.round_trip[round] = round_trips(mine, options.count)
     all.message[round] = stream(mine, options.count)
@@ -140,12 +142,12 @@ local function run(program)
     end
   end
   mine:close()
-  if partner:wait(5) ~= 0 then fail("the other side did not end well") end
+  if partner:wait(5) ~= 0 then fail("the other side ended with an error") end
   return all
 end
 
-local function show(what, ns, of)
-  local share = of and (", %.0f%% of it"):format(of / ns * 100) or ""
+local function show(what, ns, ns_in_c)
+  local share = ns_in_c and (", %.0f%% of the speed in C"):format(ns_in_c / ns * 100) or ""
   print(("%-46s %7.2f million/s, %6.1f ns%s"):format(what, 1e3 / ns, ns, share))
 end
 
@@ -165,9 +167,9 @@ local function main()
   else
     print("(no C compiler, so the machine's own limit is not known)")
   end
-  show(("round trips, %d-byte messages"):format(DIALOGUE), figures.round_trip, figures.line)
-  if figures.copy then show(("copies of %d bytes in memory, in C"):format(STREAM), figures.copy) end
-  show(("one way, %d-byte messages"):format(STREAM), figures.message, figures.copy)
+  show(("round trips, %d-byte messages"):format(ROUND_TRIP_SIZE), figures.round_trip, figures.line)
+  if figures.copy then show(("copies of %d bytes in memory, in C"):format(STREAM_SIZE), figures.copy) end
+  show(("one way, %d-byte messages"):format(STREAM_SIZE), figures.message, figures.copy)
   if options.json then measure.write(options.json, json) end
 end
 

@@ -1,6 +1,6 @@
---- Measures the LuaJIT library and the channel, and prints each figure with the limit of the machine.
--- It takes seven minutes. Run it on an idle machine. `luajit benches/luajit/run.lua --help` lists the options.
--- It needs cc, wrk, libmgba-dev, nginx and two release builds: `cargo build --release -p framewire` and
+--- Measures the LuaJIT library and the channel, and compares the figures with the limits of the machine.
+-- It takes several minutes. Run it on an idle machine. `luajit benches/luajit/run.lua --help` lists the options.
+-- It needs cc, wrk, libmgba-dev, nginx, taskset, ss and two release builds: `cargo build --release -p framewire` and
 -- `cargo build --release -p framewire-channel --example pingpong`.
 
 local here = arg[0]:match("^(.*)/") or "."
@@ -16,7 +16,7 @@ local worker = require "framewire.worker"
 local options = cli.read(arg, {
   usage = "luajit benches/luajit/run.lua [options]",
   about = "Measures the channel, an emulator on a channel, and the HTTP server, compared with the machine's limits.",
-  { "rounds", "N", "rounds, of which the median counts", kind = "integer", low = 1, high = 99, default = 5 },
+  { "rounds", "N", "rounds; the results are their medians", kind = "integer", low = 1, high = 99, default = 5 },
   { "seconds", "N", "seconds of HTTP load in a round", kind = "integer", low = 1, high = 60, default = 3 },
   { "only", "PARTS", "only these parts, with commas between: channel, steps, http, files, api, idle", default = "" },
   { "json", "FILE", "also write the figures to this file" },
@@ -28,8 +28,8 @@ local target = root .. "/target/release"
 local rounds, seconds = options.rounds, options.seconds
 local figures = {}
 
--- Prints a figure, and if `limit` names another figure, the ratio to that one. `wanted` is the ratio that it should
--- have.
+-- Prints a figure and, if `limit` names another figure, the ratio of the two. `wanted` is the ratio that should be
+-- reached, or the value with its unit.
 local function show(name, value, unit, limit, wanted)
   figures[name] = value
   local line = ("%-42s %12s %s"):format(name, ("%.4g"):format(value), unit)
@@ -67,7 +67,7 @@ function parts.channel()
   show("round trips, LuaJIT and Rust", million("mixed", "round_trip_ns"), "million/s", line, "0.7")
   show("round trips, Rust and Rust", million("rust", "round_trip_ns"), "million/s", line, "0.8")
   show(copies, million("lua", "copy_ns"), "million/s")
-  show("one way, 64 bytes, LuaJIT and LuaJIT", million("lua", "message_ns"), "million/s", copies, "20/s")
+  show("one way, 64 bytes, LuaJIT and LuaJIT", million("lua", "message_ns"), "million/s", copies, "20 million/s")
   show("one way, 64 bytes, Rust and Rust", million("rust", "message_ns"), "million/s", copies)
 end
 
@@ -116,7 +116,8 @@ http {
   return path
 end
 
--- Returns requests per second, and the server's processor time per request in microseconds.
+-- Puts load on a server with wrk. Returns requests per second, and the server's processor time per request in
+-- microseconds.
 local function load(server, port, pinned, arguments, path)
   local before = server:cpu()
   local text = measure.output(("%s wrk -t1 -c60 -d%ds %s http://127.0.0.1:%d%s"):format(
@@ -167,7 +168,7 @@ function parts.http()
   all("16 pipelined", "piped", "/s", { LuaJIT = { "nginx", "5" } })
 end
 
--- Requests a file of 1 KiB, which each server opens for each request.
+-- Requests a file of 1 KiB. Both servers open the file again for each request.
 function parts.files()
   local folder = measure.folder() .. "/files"
   measure.output(("mkdir -p '%s' && head -c 1024 /dev/zero | tr '\\0' x > '%s/small.txt'"):format(folder, folder))
@@ -221,7 +222,7 @@ function parts.idle()
     :format(here, port, COUNT), "w"))
   local deadline = time.monotonic() + 30
   while tonumber(measure.output("ss -Htn state established sport = :" .. port .. " | wc -l")) < COUNT do
-    if time.monotonic() > deadline then error("the idle connections did not come", 0) end
+    if time.monotonic() > deadline then error("the idle connections were not established within 30 seconds", 0) end
     time.sleep(0.2)
   end
   local full = server:memory()
@@ -251,6 +252,7 @@ local function wanted_parts(only)
   return wanted
 end
 
+-- Returns which requirement this machine does not meet, or nil.
 local function missing(wanted)
   for _, program in ipairs { "cc", "wrk", "nginx", "taskset", "ss" } do
     if not measure.has(program) then return "needs " .. program end

@@ -1,5 +1,5 @@
 --- Runs serve.lua under load for a long time. Its memory must not grow, and each signal must stop it cleanly.
--- `luajit benches/luajit/soak.lua [MINUTES]`; the default is 10. It needs wrk.
+-- `luajit benches/luajit/soak.lua [MINUTES]`: the load takes this many minutes, 10 by default. It needs wrk.
 
 local root = (arg[0]:match("^(.*)/") or ".") .. "/../.."
 package.path = root .. "/luajit/?.lua;" .. root .. "/benches/luajit/?.lua;" .. package.path
@@ -9,8 +9,8 @@ local socket = require "framewire.socket"
 local time = require "framewire.time"
 
 local minutes = tonumber(arg[1] or 10)
--- The memory may grow by this share after the first tenth of the time. Normal garbage collection stays below it, a leak
--- does not.
+-- After the first tenth of the time, the memory may grow by this share and 1 MB. Normal garbage collection stays below
+-- this limit, but a leak does not.
 local GROWTH = 0.1
 
 local function start(workers)
@@ -23,7 +23,8 @@ local function start(workers)
   return server, port
 end
 
--- Sends three kinds of requests one after the other: for static files, for echoes, and each on a new connection.
+-- Sends three kinds of requests, one kind after the other: for a static file, for echoes, and requests with a new
+-- connection for each.
 local function load(port, seconds)
   local url = "http://127.0.0.1:" .. port
   local third = math.max(1, math.floor(seconds / 3))
@@ -44,13 +45,13 @@ local function soak()
     first = first or memory
     print(("%3d%%: %.1f MB"):format(number * 10, memory / 1e6))
     io.stdout:flush()
-    if memory > first * (1 + GROWTH) + 1e6 then error("its memory grows", 0) end
+    if memory > first * (1 + GROWTH) + 1e6 then error("the memory of serve.lua grows", 0) end
   end
   server:stop()
 end
 
--- Sends each signal while the server is under load. The server must answer the open requests, and end with code 0 in
--- time.
+-- Sends each signal while the server is under load. The server must end with code 0 within 12 seconds, and then its
+-- port must be closed.
 local function signals()
   for _, name in ipairs { "INT", "TERM", "HUP" } do
     for _, workers in ipairs { 1, 2 } do
@@ -63,7 +64,7 @@ local function signals()
       busy:read("*a")
       busy:close()
       if code ~= 0 then error(("%s with %d worker(s): ended with %s"):format(name, workers, problem or code), 0) end
-      if socket.connect("127.0.0.1", port, 1) then error(name .. ": somebody still listens", 0) end
+      if socket.connect("127.0.0.1", port, 1) then error(name .. ": the port is still open", 0) end
       print(("%s, %d worker(s): stopped cleanly"):format(name, workers))
     end
   end

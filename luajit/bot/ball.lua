@@ -86,7 +86,7 @@ end
 --- Moves the ball frame by frame until it has come down to the height of the paddle or has hit the last brick.
 ---@param ball ffi.cdata*
 ---@param limit integer the most frames to simulate
----@return integer|nil frames until the ball has come down; nil if it has not
+---@return integer|nil frames until the ball has come down; nil if it has hit the last brick or flies on
 ---@return integer frames simulated
 function M.fly(ball, limit)
   for frame = 1, limit do

@@ -24,10 +24,11 @@ struct fw_demo_game {
 ]]
 
 local SERVE, PLAY, OVER = 0, 1, 3
--- How far the paddle moves in a frame: with Left or Right, and with L or R. With both keys, the distances add up.
+-- How far the paddle moves in a frame, in sixteenths of a pixel: with Left or Right, and with L or R. With both keys,
+-- the distances add up.
 local STEP, DASH = 48, 96
 local LOOK_AHEAD = 600 -- frames
--- Where on the paddle the ball can be hit: distances from the middle, as fractions of half the paddle's width.
+-- Where the paddle can hit the ball: distances from the middle, as fractions of half the paddle's width.
 local SPOTS = { -0.8, -0.6, -0.4, -0.2, 0, 0.2, 0.4, 0.6, 0.8 }
 -- Samples of the random change of direction that the game adds to a bounce.
 local CHANCES = { -6, -1, 5 }
@@ -105,7 +106,8 @@ end
 local function play(self)
   local game, ball = self.game, self.ball
   read_ball(self)
-  -- The ball hits the last brick before it comes down, so the paddle does not have to return it.
+  -- The ball hits the last brick before it comes down, or does not come down soon, so the paddle does not have to
+  -- return it.
   if not balls.fly(ball, LOOK_AHEAD) then return move_to(self, ball.x) end
   local plan = game.level * 65536 + game.rally
   if self.planned ~= plan then

@@ -91,7 +91,7 @@ end
 
 --- Creates a pool of buffers of one size.
 ---@param size integer bytes
----@param limit integer most buffers to keep
+---@param limit integer the largest number of buffers to keep
 ---@return table pool
 function M.pool(size, limit)
   return setmetatable({ size = size, limit = limit, count = 0 }, Pool)

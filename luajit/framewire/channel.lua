@@ -6,8 +6,8 @@
 --   print(here:receive())                              -- hello
 --
 -- Messages have 1 byte to 1 MiB. They arrive complete and in order, and none is lost. A waiting side polls for `spin`
--- seconds and then sleeps in the kernel. When one side ends, for any reason, the other notices within a tenth of a
--- second. docs/channel.md describes the memory; crates/channel implements the same channels in Rust.
+-- seconds and then sleeps in the kernel. If one side ends, for any reason, the other side's wait ends within a tenth
+-- of a second. docs/channel.md describes the memory; crates/channel implements the same channels in Rust.
 --
 -- Open channels after forking: a child that inherits an endpoint keeps its side alive.
 
@@ -57,7 +57,8 @@ end
 --- Creates a channel. One other process can attach to it.
 ---@param name string
 ---@param options? table `spin`: seconds to poll before sleeping, 50e-6 by default; for each direction, the room for
---- messages: `slots`, a power of two from 8, and `bulk`, bytes for long messages; `extra`: bytes after the rings
+--- messages: `slots`, a power of two from 8 (4,096 by default), and `bulk`, bytes for long messages, a multiple of
+--- 4,096 from 2 MiB (the default); `extra`: bytes after the rings, a multiple of 4,096, 0 by default
 ---@return table|nil endpoint
 ---@return string? message
 function M.create(name, options)
@@ -123,6 +124,7 @@ function Endpoint:close()
   block:damage()
   local side = block.side
   block:mark_closed()
+  -- SYNC POINT (sleep): see wait.lua. Either the other side sees the mark, or this side wakes it.
   if block.barriers then sys.barrier() end
   waiting.wake(word(self, layout.AT_READER[1 - side]))
   waiting.wake(word(self, layout.AT_WRITER[1 - side]))

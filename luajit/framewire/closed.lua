@@ -3,7 +3,8 @@
 
 local M = {}
 
---- The metatable for closed objects of a class. Every method returns nil and the message; `close` does nothing.
+--- The metatable for closed objects of a class. Except for the methods in `raises`, every method returns nil and the
+--- message; `close` does nothing.
 ---@param class table with the methods of open objects
 ---@param message string such as "the channel is closed"
 ---@param raises? table<string, true> methods that raise the message as an error, because their callers check no result

@@ -39,12 +39,12 @@ struct fw_screen {
 };
 ]]
 
--- Kinds of messages: the first four are requests, the others answers.
+-- Kinds of messages: the first four are requests, the others replies.
 local STEP, RUN, LOOK, WATCH, DONE, REFUSED = 64, 65, 66, 67, 72, 73
 local KEEP_KEYS = 65535
--- Seconds to poll. This is longer than a frame takes, so a program that waits for a frame does not sleep.
+-- Seconds to poll. An emulator usually runs a frame in less time, so a program that waits for a step does not sleep.
 local SPIN = 2e-3
--- Seconds to wait for an answer.
+-- Seconds to wait for a reply.
 local PATIENCE = 10
 
 local M = {
@@ -58,8 +58,8 @@ Emulator.__index = Emulator
 --- Connects to a running emulator. One client at a time can connect.
 ---@param name string of the channel
 ---@param options? table `wait`: seconds to wait until the channel exists and has no client, 0.2 by default, so that the
---- emulator can finish with an earlier client; `spin`: seconds to poll for an answer before sleeping; `patience`:
---- seconds to wait for an answer before it counts as missing, 10 by default
+--- emulator can finish with an earlier client; `spin`: seconds to poll for a reply before sleeping; `patience`:
+--- seconds to wait for a reply before it counts as missing, 10 by default
 ---@return table|nil emulator
 ---@return string? message
 function M.connect(name, options)
@@ -72,7 +72,7 @@ function M.connect(name, options)
   while endpoint.extra_size >= 4096 and screen.magic[1] == 0 and time.monotonic() < deadline do time.sleep(1e-3) end
   if endpoint.extra_size < 4096 or ffi.string(endpoint.extra, 8) ~= "FWFRAME1" or screen.version ~= 1 then
     endpoint:close()
-    return nil, ("channel '%s' is not an emulator's, or of another version"):format(name)
+    return nil, ("channel '%s' does not belong to an emulator, or has another version"):format(name)
   end
   return setmetatable({
     endpoint = endpoint,
@@ -85,7 +85,7 @@ function M.connect(name, options)
   }, Emulator)
 end
 
--- Returns nil and a message for an answer that is not the expected one, or for a missing answer.
+-- Returns nil and the reason if there is no reply, or if the reply is an error.
 local function refusal(data, length)
   if data == nil then return nil, length end
   if data[0] == REFUSED and length >= 6 then return nil, ffi.string(data + 6, length - 6) end
@@ -99,7 +99,7 @@ local function await_done(self)
   if data == nil or data[0] ~= DONE then
     local _, message = refusal(data, length)
     if data ~= nil then receiver:release() end
-    return nil, message or "an answer to something else"
+    return nil, message or "the answer belongs to another request"
   end
   local frame = cast("const uint32_t *", data)[1]
   receiver:release()
@@ -151,7 +151,7 @@ local function send_watches(self)
 end
 
 --- Watches a range of memory. Each step or look copies the range's bytes to the returned address in shared memory. At
---- most 64 KiB can be watched in total.
+--- most 1,024 ranges with 64 KiB in total can be watched, where each range is rounded up to a multiple of four bytes.
 ---@param address integer an address on the bus
 ---@param length integer bytes
 ---@return ffi.cdata*|nil bytes uint8_t *, aligned to four bytes
@@ -207,7 +207,7 @@ function Emulator:pixel(x, y)
 end
 
 --- A number that changes whenever the game or the picture changes. It is odd during a change. Only a program that
---- shares the emulator with HTTP clients needs it: it finds out whether the picture changed while it was read.
+--- shares the emulator with HTTP clients needs this number, to find out whether the picture changed while it read it.
 ---@return integer
 function Emulator:sequence()
   ffi.C.abs(0)
@@ -230,14 +230,14 @@ function Emulator:batch(calls)
   local outcome
   outcome, message = codec.reply(data, length)
   self.receiver:release()
-  if outcome and tobit(outcome.id) ~= self.ids then return nil, "an answer to something else" end
+  if outcome and tobit(outcome.id) ~= self.ids then return nil, "the answer belongs to another request" end
   return outcome, message
 end
 
 --- Performs one operation.
----@param name string as in docs/protocol.md's table, such as "read8"
+---@param name string as in docs/operations.md, such as "read8"
 ---@param ... any the operation's arguments
----@return any value true if the operation has no result; nil if it was refused
+---@return any value true if the operation has no result; nil if it was refused or has no reply
 ---@return string? message
 function Emulator:call(name, ...)
   local outcome, message = self:batch { { name, ... } }

@@ -14,7 +14,7 @@ local M = {}
 --- Starts a server on an existing loop; see http/server.lua.
 M.new = servers.new
 
---- Selects a handler by exact path and method; see http/router.lua.
+--- Selects a handler by path and method; see http/router.lua.
 M.routes = require("framewire.http.router").new
 
 --- Refuses requests from web pages of other sites; see http/guard.lua.
@@ -29,7 +29,8 @@ function M.static(root, options)
   return require("framewire.http.static").new(root, options)
 end
 
--- Ends the response after a task's handler has returned or failed, if the handler has not done so.
+-- Called when a task's handler has returned or failed. Closes its WebSocket. If the handler failed or sent no response,
+-- logs this, and answers with 500 if the response has not begun.
 local function end_response(answer, request, ok, message)
   if answer.upgraded then
     if not ok then answer.server.log("the handler failed on " .. request.path .. ": " .. tostring(message)) end

@@ -15,7 +15,7 @@ local timer = require "framewire.timer"
 
 local monotonic, ceil = time.monotonic, math.ceil
 
--- The shortest delay of a timer, in seconds. With it, the timer runs only in the loop's next round. So a timer that
+-- The seconds that replace a delay of 0. With them, a timer runs only in the loop's next round. So a timer that
 -- restarts itself without a delay cannot block the loop.
 local NEXT = 1e-7
 -- If a timer is due in less than this many milliseconds, the loop does not sleep before it.
@@ -121,7 +121,7 @@ function Loop:on_signal(names, callback)
   end)
 end
 
--- Calls the watchers of the ready descriptors. A separate function, so that LuaJIT compiles this loop alone.
+-- Calls the watchers of the ready descriptors. This is a separate function, so that LuaJIT compiles its loop alone.
 local function dispatch(self, count)
   local watchers, source = self.watchers, self.poller
   for i = 0, count - 1 do
@@ -142,7 +142,7 @@ function Loop:run()
     local milliseconds = -1
     local due = timers:next()
     if due then
-      milliseconds = ceil((due - self.now) * 1000 - SLACK)
+      milliseconds = ceil((due - monotonic()) * 1000 - SLACK)
       if milliseconds < 0 then milliseconds = 0 elseif milliseconds > 60000 then milliseconds = 60000 end
     end
     local count, message = source:wait(milliseconds)

@@ -79,7 +79,8 @@ end
 
 --- Formats a number for people: 1,234,567.89.
 ---@param value number
----@param places? integer digits after the decimal point; by default, as many as the number has
+---@param places? integer digits after the decimal point; by default, as many as the number needs, with at most 14
+--- significant digits
 ---@param separator? string between thousands, "," by default
 ---@return string
 function M.group(value, places, separator)
@@ -89,7 +90,12 @@ function M.group(value, places, separator)
     text = ("%." .. places .. "f"):format(M.round(value, places))
   else
     text = ("%.14g"):format(value)
-    if text:find("e", 1, true) then text = ("%.0f"):format(value) end
+    local minus, digit, digits, exponent = text:match("^(%-?)(%d)%.?(%d*)e%-(%d+)$")
+    if exponent then
+      text = minus .. "0." .. ("0"):rep(exponent - 1) .. digit .. digits
+    elseif text:find("e", 1, true) then
+      text = ("%.0f"):format(value)
+    end
   end
   local sign, whole, rest = text:match("^(%-?)(%d+)(.*)$")
   if not whole:find("[1-9]") and not rest:find("[1-9]") then sign = "" end

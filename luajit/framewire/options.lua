@@ -33,7 +33,7 @@ end
 --- Parses a command line. Prints nothing.
 ---@param arguments string[]
 ---@param spec table list of options: { name, name of its value or nil, help text, kind = "integer", low =, high =,
---- default = }
+--- default = }; without `low` and `high`, an integer is 0 to 65,535
 ---@return table|nil values by name, with defaults filled in; { help = true } if the command line asks for help
 ---@return string? message
 function M.parse(arguments, spec)
@@ -66,7 +66,8 @@ function M.parse(arguments, spec)
   return values
 end
 
---- Parses a program's command line. For --help and for errors, prints the text and ends the program.
+--- Parses a program's command line. For --help, prints the help and ends the program with exit code 0. For errors,
+--- prints the message and ends it with exit code 2.
 ---@param arguments string[]
 ---@param spec table
 ---@return table values

@@ -14,7 +14,7 @@ local RECEIVED = {
   "HUP", "INT", "QUIT", "USR1", "USR2", "ALRM", "TERM", "CHLD", "CONT", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ",
   "VTALRM", "PROF", "WINCH", "IO",
 }
--- Signals that a program can send but not wait for. The system does not allow it for the first two. The others are the
+-- Signals that a program can send but not wait for. The system allows no waiting for the first two. The others are the
 -- effect of a program's own faults, or of writing to a closed pipe.
 local ONLY_SENT = { "KILL", "STOP", "ABRT", "BUS", "FPE", "ILL", "SEGV", "SYS", "TRAP", "PIPE" }
 
@@ -31,8 +31,8 @@ add(RECEIVED)
 add(ONLY_SENT)
 for _, name in ipairs(RECEIVED) do can_receive[name] = true end
 
---- Signal numbers by name. `open` does not accept all of these: not KILL, STOP, PIPE, and signals of a program's own
---- faults, such as SEGV.
+--- Signal numbers by name. `open` does not accept all of these: not KILL, STOP, PIPE, or the signals of a program's
+--- own faults, such as SEGV.
 M.numbers = numbers
 
 --- Signal names by number.
@@ -61,7 +61,7 @@ function Signals:read()
   return number and names[number]
 end
 
---- Closes the descriptor and restores the signals' default actions.
+--- Closes the descriptor and unblocks the signals. They have their default actions again.
 function Signals:close()
   if self.fd < 0 then return end
   C.close(self.fd)

@@ -81,7 +81,8 @@ local function address_of(entry)
   return ffi.cast("const struct fw_sockaddr *", entry.bytes), #entry.bytes
 end
 
--- In seconds. A longer wait calls poll several times, because poll takes milliseconds in an int.
+-- The longest time-out of one call of poll, in seconds. A longer wait calls poll several times, because poll takes
+-- milliseconds in an int.
 local LONGEST_POLL = 60
 
 local function set_option(fd, level, name, value)
@@ -108,6 +109,7 @@ function M.listen(options)
     local fd = net.socket(entry.family, sys.SOCK_STREAM + sys.socket_flags, 0)
     if fd < 0 then return sys.fail("socket") end
     if sys.after_socket then sys.after_socket(fd) end
+    -- Windows does not need this option. There, it would allow other programs to take the port.
     if sys.name ~= "windows" then set_option(fd, sys.SOL_SOCKET, sys.SO_REUSEADDR, 1) end
     if options.reuse_port and sys.SO_REUSEPORT then set_option(fd, sys.SOL_SOCKET, sys.SO_REUSEPORT, 1) end
     -- Accepted connections inherit this option.
@@ -129,7 +131,7 @@ function M.listen(options)
   return nil, ("cannot listen on %s port %s: %s"):format(tostring(host), tostring(port), message), number
 end
 
--- Tries the remaining addresses in order, until starting a connection does not fail at once.
+-- Tries the remaining addresses in order, until it has started a connection that does not fail at once.
 local function start_next(socket)
   local message, number = "no address is left", nil
   while socket.addresses[1] do

@@ -28,8 +28,8 @@ local pool = buffer.pool(16384, 64)
 local Stream = {}
 Stream.__index = Stream
 
--- Tells the loop which events the stream waits for.
-local function want(self)
+-- Sets the events for which the loop watches the stream's descriptor.
+local function update_interest(self)
   if self.fd < 0 or self.detached then return end
   local interest = 0
   if self.starved then interest = WRITE elseif not (self.paused or self.ended) then interest = READ end
@@ -95,7 +95,7 @@ local function flush(self)
   else
     watch_progress(self)
   end
-  want(self)
+  update_interest(self)
   if self.full and left <= self.low_water then
     self.full = false
     if self.on_drain then self:on_drain() end
@@ -150,7 +150,7 @@ end
 --- Stops receiving. The system's buffer fills, and then the other side has to wait.
 function Stream:pause()
   self.paused = true
-  want(self)
+  update_interest(self)
 end
 
 --- Continues to receive.
@@ -161,7 +161,7 @@ function Stream:resume()
     local ok, message = self.loop:watch(self.fd, READ, self)
     if not ok then return end_with(self, message) end
   end
-  want(self)
+  update_interest(self)
   if self.socket.buffered and self.fd >= 0 then self:receive_later() end
 end
 
@@ -213,7 +213,7 @@ local function receive(self)
       return end_with(self, message)
     end
   end
-  -- TLS may have decoded more bytes already, for which the descriptor does not become readable.
+  -- TLS may have decrypted more bytes already, for which the descriptor does not become readable.
   if self.socket.buffered then self:receive_later() end
 end
 
@@ -271,7 +271,7 @@ local function read_options(options)
       if type(value) ~= "function" then return nil, name .. " must be a function" end
     elseif type(value) ~= "number" or value < 0 or value ~= value then
       if name ~= "stall_timeout" or value ~= false then
-        return nil, ("%s is %s; use a number from 0"):format(name, tostring(value))
+        return nil, ("%s is %s; use a number of at least 0"):format(name, tostring(value))
       end
     end
     settings[name] = value
@@ -312,7 +312,7 @@ local function start(loop, socket, settings)
     ended = false,
     --- nil; "wanted" after `finish`; "done" when the end of the stream has been sent.
     finishing = nil,
-    --- When the other side last accepted bytes.
+    --- When the other side last accepted bytes or, after `finish`, sent some.
     progress = loop.now,
     timer = nil,
     on_data = settings.on_data,

@@ -1,5 +1,5 @@
 --- The running operating system: its declarations and constants, and how to report its errors. The rest of the library
--- uses this module and never checks `ffi.os` itself.
+-- uses this module. Only ffi/bsd.lua checks `ffi.os` too.
 
 local ffi = require "ffi"
 
@@ -12,7 +12,7 @@ local files = {
 
 local file = files[ffi.os]
 if not file then
-  error("framewire does not know the operating system '" .. ffi.os .. "'")
+  error("framewire does not support the operating system '" .. ffi.os .. "'")
 end
 
 local sys = require(file)

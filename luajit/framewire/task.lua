@@ -56,6 +56,7 @@ local function finish(task, ok, ...)
   for _, joiner in ipairs(task.joiners or {}) do joiner:wake(true) end
 end
 
+-- Gets the results of `coroutine.resume`. Finishes the task if its coroutine has ended.
 local function check(task, ok, ...)
   if not ok or status(task.thread) == "dead" then finish(task, ok, ...) end
 end
@@ -89,6 +90,7 @@ function expire(task)
   resume(task, nil, "timeout")
 end
 
+-- Returns the values with which a task continues; raises an error if the task was cancelled.
 local function continue(first, ...)
   if first == CANCELLED then error((...), 0) end
   return first, ...
@@ -207,7 +209,8 @@ local function schedule(task)
   end)
 end
 
---- Makes a suspended task continue in the loop's next round.
+--- Makes a waiting task continue in the loop's next round. If the task does not wait, its next `suspend` returns at
+--- once. Does nothing if the task has not yet received the arguments of an earlier `wake`, or waits in `join`.
 ---@param ... any the results of its `suspend`
 function Task:wake(...)
   if self.done or self.pending then return end
@@ -237,7 +240,10 @@ function Task:join(timeout)
     self.joined = true
     self.joiners = self.joiners or {}
     table.insert(self.joiners, me)
-    suspend(me, true, timeout)
+    local deadline = time.deadline(timeout)
+    repeat
+      suspend(me, true, deadline - monotonic())
+    until self.done or monotonic() >= deadline
     if not self.done then
       for i, joiner in ipairs(self.joiners) do
         if joiner == me then

@@ -4,7 +4,7 @@
 --   print(terminal.key())                      -- "a", "enter", "up", "ctrl+x", "f5", "ü"
 --
 -- In raw mode, each key arrives at once and is not shown. `raw` switches it on until `restore` or until the program
--- ends, even if the program crashes.
+-- ends, even if the program crashes (except on Windows).
 
 local bit = require "bit"
 local sys = require "framewire.sys"
@@ -99,10 +99,11 @@ local function sequence()
     local name = CONTROL[byte] or byte > 31 and string.char(byte)
     return name and "alt+" .. name or "escape"
   end
+  local name_alone = "alt+" .. string.char(byte)
   local parts = {}
   repeat
     byte = next_byte(REST)
-    if not byte then return "alt+" .. "[" end
+    if not byte then return name_alone end
     parts[#parts + 1] = string.char(byte)
   until byte >= 64 or #parts == 16
   local text = table.concat(parts)

@@ -83,8 +83,8 @@ local function receive(self)
     if reply then
       self.pieces, self.received, self.tail = {}, 0, ""
       -- Close the connection in two cases. Bytes after a reply belong to no message, so later replies could be wrong.
-      -- And if Framewire's script does not know the first message of a connection, it answers with an error, ignores
-      -- the following messages, and closes the connection later.
+      -- And if Framewire's script does not support the first message of a connection, it answers with an error,
+      -- ignores the following messages, and closes the connection later.
       local is_lost = rest > 0 or self.fresh and reply == ERROR
       self.fresh = false
       if is_lost then disconnect(self) end
@@ -143,9 +143,9 @@ function watch(self)
 end
 
 local function connect(self)
-  local link, message = socket.start_connect(self.host, self.port)
-  if not link then return lose(self, message) end
-  self.socket, self.fresh = link, true
+  local started, message = socket.start_connect(self.host, self.port)
+  if not started then return lose(self, message) end
+  self.socket, self.fresh = started, true
   self.connecting_since = monotonic()
   watch(self)
 end
@@ -186,7 +186,7 @@ end
 ---@param callback fun(reply: string|nil, kind: string|nil, message: string|nil) gets the reply; or nil, the kind of the
 --- error (UNREACHABLE, TIMEOUT, BUSY or BAD) and its text
 function Link:ask(message, callback)
-  if message:find(END, 1, true) then return callback(nil, M.BAD, "the message may not hold " .. END) end
+  if message:find(END, 1, true) then return callback(nil, M.BAD, "the message must not contain " .. END) end
   if #self.queue >= self.limit then
     return callback(nil, M.BUSY, #self.queue .. " messages are waiting already; try again")
   end
@@ -202,7 +202,7 @@ function Link:close()
   while self.queue[1] do settle(self, nil, M.UNREACHABLE, "the link was closed") end
 end
 
---- Creates a link. `ask` connects when it is called first, and again after the connection was lost.
+--- Creates a link. The first call of `ask` connects, and so does the first call after the connection was lost.
 ---@param loop table
 ---@param host string
 ---@param port integer

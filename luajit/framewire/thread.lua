@@ -3,10 +3,10 @@
 --   local worker = assert(thread.start(function(a, b) return a + b end, 1, 2))
 --   print(worker:join())   --> true 3
 --
--- The function is passed as bytecode, so it can use its arguments and global variables, but not local variables from
--- outside of it. Arguments and results can be strings, numbers, booleans and nil. To share memory, pass the name of a
--- block of shared memory, or an address as a number. This module needs a LuaJIT that exports its C functions, as the
--- `luajit` program does.
+-- The function is passed as bytecode, so it can use its arguments and the global variables of the new Lua state, but no
+-- local variables from outside of it. Arguments and results can be strings, numbers, booleans and nil. To share memory,
+-- pass the name of a block of shared memory, or an address as a number. This module needs a LuaJIT that exports its C
+-- functions, as the `luajit` program does.
 
 local ffi = require "ffi"
 local sys = require "framewire.sys"
@@ -122,7 +122,7 @@ local function prepare(state, code, notify, count, ...)
   return true
 end
 
--- Starts a thread. When it ends, it wakes the loop of the descriptor `notify`, if this is not nil.
+-- Starts a thread. If `notify` is not nil, the thread wakes a loop at its end, through this descriptor.
 local function start(notify, main, ...)
   local code, message = bytecode_of(main)
   if not code then return nil, message end

@@ -1,4 +1,4 @@
---- Timers: a heap ordered by time, without threads or signals. A loop has one heap, from which it knows how long it can
+--- Timers: a heap ordered by time, without threads or signals. A loop has one heap, which shows how long the loop can
 -- sleep.
 
 local floor = math.floor

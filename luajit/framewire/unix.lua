@@ -12,11 +12,12 @@ local sys = require "framewire.sys"
 
 local M = {}
 
+-- Returns a message if the system has no unix sockets.
 local function missing()
   if not sys.AF_UNIX then return "unix sockets are not supported on " .. sys.name end
 end
 
--- Returns the C structure for a path, and its length.
+-- Returns the C structure for a path, and its length; or nil and a message.
 local function address_of(path)
   if type(path) ~= "string" or path == "" then return nil, "a unix socket needs a path" end
   local address = ffi.new("struct fw_sockaddr_un")
@@ -71,7 +72,8 @@ function M.connect(path, timeout)
   return nil, ("cannot connect to %s: %s"):format(path, message), number
 end
 
--- Removes the file of a socket if no process listens on it.
+-- Removes the file of a socket if no process listens on it. Works only on Linux: elsewhere, `files.facts` does not
+-- recognise sockets.
 local function remove_stale(path)
   local facts = files.facts(path, { follow = false })
   -- A connection to an ordinary file is refused too, but that file must not be removed.
@@ -84,8 +86,9 @@ local function remove_stale(path)
   end
 end
 
---- Listens on a path. If there is a socket's file on which no process listens any more, it is replaced.
----@param path string up to 107 bytes; on Linux, a name that begins with a zero byte does not create a file
+--- Listens on a path. On Linux, a socket's file on which no process listens any more is replaced.
+---@param path string up to 107 bytes, or 103 on macOS and FreeBSD; on Linux, a name that begins with a zero byte does
+--- not create a file
 ---@param backlog? integer 1024 by default
 ---@return table|nil socket
 ---@return string? message

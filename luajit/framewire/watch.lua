@@ -13,7 +13,7 @@
 --
 -- `changes:add(path, { recursive = true })` also watches all folders in a folder, and those that are created later
 -- (Linux only). Everything in a new folder is reported as created; its files may be complete already. "unwatched" means
--- that a folder cannot be watched, and has a message.
+-- that a folder cannot be watched; the field `message` has the reason.
 
 local sys = require "framewire.sys"
 

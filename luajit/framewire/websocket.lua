@@ -107,7 +107,8 @@ local function end_connection(self)
   self.loop:after(self.close_timeout, function() stream:close() end)
 end
 
--- The object whose methods the protocol calls. It is not the WebSocket itself, whose method `ping` sends a ping.
+-- The protocol calls the methods of this object. It is not the WebSocket itself, because the WebSocket's own method
+-- `ping` sends a ping.
 local Owner = {}
 Owner.__index = Owner
 
@@ -210,8 +211,8 @@ function WebSocket:receive(timeout)
   end
 end
 
---- Sends a closing frame, and closes the connection after the other side's closing frame. With callbacks, this function
---- returns at once; without them, it waits.
+--- Sends a closing frame, and closes the connection after the other side's closing frame or after `close_timeout`. With
+--- callbacks, this function returns at once; without them, it waits.
 ---@param code? integer 1000 by default
 ---@param reason? string UTF-8 of up to 123 bytes
 ---@return true|nil ok
@@ -346,12 +347,13 @@ local function refusal(request)
   if not handshake.contains(headers.upgrade, "websocket") or not handshake.contains(headers.connection, "upgrade") then
     return 426, "this is a WebSocket; send Upgrade: websocket and Connection: Upgrade"
   end
-  if headers["sec-websocket-version"] ~= "13" then return 426, "the version of WebSockets here is 13" end
+  if headers["sec-websocket-version"] ~= "13" then return 426, "this server supports only version 13 of WebSockets" end
   if not handshake.is_key(headers["sec-websocket-key"]) then
     return 400, "Sec-WebSocket-Key must be 16 bytes in base64"
   end
 end
 
+-- Returns the first of the offered subprotocols that is known, or nil.
 local function choose(offered, known)
   for one in (offered or ""):gmatch("[^,%s]+") do
     for _, other in ipairs(known or {}) do
@@ -370,10 +372,10 @@ local M = {}
 ---@param options? table callbacks, each with the WebSocket as first argument: `on_open(ws)`, `on_message(ws, data,
 --- is_text)`, `on_close(ws, code, reason)`, `on_drain(ws)`, `on_pong(ws, data)`; `protocols`: list of subprotocols that
 --- the server accepts, where `ws.subprotocol` becomes the first of them in the client's list; `max_message` (16777216
---- bytes); `max_unsent` (twice `max_message`) and `stall_timeout` as for streams; `ping_interval`: seconds between
---- pings; if nothing arrives between two pings, the connection is closed; `close_timeout` (5 s) to wait for the closing
---- frame; `timeout` (30 s) to send, without callbacks
----@return table|nil ws nil if the request did not ask for a WebSocket; then it has been answered with an error
+--- bytes); `max_unsent` (twice `max_message`, and at least 16777216) and `stall_timeout` as for streams;
+--- `ping_interval`: seconds between pings; if nothing arrives between two pings, the connection is closed;
+--- `close_timeout` (5 s) to wait for the closing frame; `timeout` (30 s) to send, without callbacks
+---@return table|nil ws nil if no WebSocket was opened; a request that does not ask for one is answered with an error
 ---@return string? message
 function M.accept(request, response, options)
   options = options or {}
@@ -452,10 +454,10 @@ local function shake_hands(self, connected, authority, target, options)
     or headers["sec-websocket-accept"] ~= handshake.accept(key) then
     return nil, "the server's reply does not open a WebSocket"
   end
-  if headers["sec-websocket-extensions"] then return nil, "the server uses an extension that nobody offered" end
+  if headers["sec-websocket-extensions"] then return nil, "the server uses an extension that was not offered" end
   self.subprotocol = headers["sec-websocket-protocol"]
   if self.subprotocol and choose(self.subprotocol, options.protocols) ~= self.subprotocol then
-    return nil, "the server chose the subprotocol '" .. self.subprotocol .. "', which nobody offered"
+    return nil, "the server chose the subprotocol '" .. self.subprotocol .. "', which was not offered"
   end
   return rest
 end

@@ -1,4 +1,5 @@
---- Worker processes: starts them, monitors them, and stops them together. Linux, macOS and BSD.
+--- Worker processes: starts them, monitors them, and stops them together. Linux, macOS and BSD; on Windows, only
+-- `cores` and `pin` work.
 
 local ffi = require "ffi"
 local loops = require "framewire.loop"
@@ -30,7 +31,7 @@ function M.cores()
   return sys.cores()
 end
 
---- Keeps the calling thread on one core. Linux only.
+--- Keeps the calling thread on one core. Linux and Windows only.
 ---@param core integer the first core is 0
 ---@return true|nil ok
 ---@return string? message
@@ -44,6 +45,7 @@ function M.pin(core)
 end
 
 --- Runs a function in a new process. The process ends when the function returns, with exit code 0, or 1 after an error.
+--- On Linux, it gets TERM when the thread that started it ends.
 ---@param main function
 ---@return table|nil worker with `pid`
 ---@return string? message

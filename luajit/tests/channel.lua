@@ -11,11 +11,12 @@ local worker = require "framewire.worker"
 
 local name = "test-" .. ffi.C.getpid()
 
--- A message whose bytes depend on its number and length, so that damaged or misplaced messages are recognised.
+-- Creates a message. Its bytes depend on its number and length, so that damaged or misplaced messages are recognised.
 local function message(number, length)
   return (string.char(number % 251, length % 256, number % 7):rep(math.ceil(length / 3))):sub(1, length)
 end
 
+-- The length of a message by its number: mostly short, sometimes long, rarely very long.
 local function length_of(number)
   local kind = number % 50
   if kind == 49 then return 1 + number * 7919 % 300000 end
@@ -51,7 +52,7 @@ check.test("messages arrive in order, and a sender waits while the channel is fu
   while here:send(message(sent, length_of(sent)), 0) do sent = sent + 1 end
   check.equal(sent, 16)
   for number = 0, 3 do check.equal(there:receive(0), message(number, length_of(number))) end
-  -- The receiver has reported the messages that were read, so there is room for as many more.
+  -- The receiver has reported that it has read four messages, so there is room for four more.
   for number = sent, sent + 3 do assert(here:send(message(number, length_of(number)), 0)) end
   check.equal(select(2, here:send("x", 0.01)), "timeout")
   for number = 4, sent + 3 do check.equal(there:receive(0), message(number, length_of(number))) end
@@ -213,9 +214,13 @@ check.test("blocks that other users can open, and damaged blocks, are refused", 
   assert(os.execute("chmod 600 " .. path) == 0)
   check.contains(select(2, channel.connect(name)), "leftover")
   local here = assert(channel.create(name))
-  ffi.cast("uint32_t *", here.block.data)[layout.AT_SLOTS / 4] = 12
+  local header = ffi.cast("uint32_t *", here.block.data)
+  header[layout.AT_BULK / 4], header[layout.AT_EXTRA / 4] = here.block.bulk - 1, 2
+  check.contains(select(2, channel.connect(name)), "damaged", "sizes that are not multiples of 4096, of the same sum")
+  header[layout.AT_BULK / 4], header[layout.AT_EXTRA / 4] = here.block.bulk, 0
+  header[layout.AT_SLOTS / 4] = 12
   check.contains(select(2, channel.connect(name)), "damaged")
-  ffi.cast("uint32_t *", here.block.data)[layout.AT_VERSION / 4] = 9
+  header[layout.AT_VERSION / 4] = 9
   check.contains(select(2, channel.connect(name)), "version 9")
   here:close()
   check.equal(shm.open("framewire." .. name), nil)

@@ -1,4 +1,5 @@
---- Compares every constant, size and offset in ffi/linux.lua with the values that the system's C compiler finds.
+--- Compares the constants and system call numbers in ffi/linux.lua, and the sizes and offsets in its `M.structs`, with
+-- the values that the system's C compiler finds. Also loads the declarations of macOS and FreeBSD.
 
 local ffi = require "ffi"
 local check = require "tests.support.check"

@@ -1,4 +1,5 @@
---- Runs every Lua example of docs/luajit.md, and checks two things in the documentation of the tests.
+--- Runs every Lua example of docs/luajit.md. Also checks that all tests that docs/luajit-origins.md or
+-- docs/study-origins.md names exist.
 --
 -- These blocks can follow an example: `text` is the example's output; `console` has commands to run while the example
 -- runs, and their output; `input` is what the example reads from its standard input, where "\27" stands for the byte
@@ -72,7 +73,7 @@ end
 
 local examples = read_blocks()
 
-check.test("there are examples", function() assert(#examples >= 8, #examples) end)
+check.test("the page has examples", function() assert(#examples >= 8, "too few examples: " .. #examples) end)
 
 local channel = "documentation-" .. ffi.C.getpid()
 
@@ -121,7 +122,7 @@ check.test("each command of luajit-origins.md selects a test", function()
       count = count + 1
     end
   end
-  assert(count >= 30, count)
+  assert(count >= 30, "too few commands: " .. count)
 end)
 
 check.test("every test that study-origins.md names exists", function()
@@ -138,8 +139,11 @@ check.test("every test that study-origins.md names exists", function()
         assert(functions[name], "there is no test " .. name)
         count = count + 1
       end
-      if luajit then assert(check.count((luajit:match("^'(.*)'$") or luajit:match("^%S+"))) > 0, luajit) end
+      if luajit then
+        local word = luajit:match("^'(.*)'$") or luajit:match("^%S+")
+        assert(check.count(word) > 0, "no test is selected by " .. word)
+      end
     end
   end
-  assert(count >= 30, count)
+  assert(count >= 30, "too few names of tests: " .. count)
 end)

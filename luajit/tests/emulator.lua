@@ -322,7 +322,7 @@ check.test("the bot predicts the path of the ball", function()
     assert(game:call("reset"))
     assert(game:step(0, 0))
     local bot = player.new(assert(game:watch(player.ADDRESS, player.SIZE)))
-    local ball, foreseen = balls.new(), 0
+    local ball, predicted = balls.new(), 0
     for frame = 1, 3000 do
       local now = bot.game
       local flies = now.state == 1 and now.ball_dy ~= 0
@@ -335,23 +335,23 @@ check.test("the bot predicts the path of the ball", function()
       local rally = now.rally
       assert(game:step(bot:decide()))
       if flies and now.state == 1 and now.rally == rally then
-        foreseen = foreseen + 1
+        predicted = predicted + 1
         local form = "%d %d %d %d, %d left"
         local got = form:format(now.ball_x, now.ball_y, now.ball_dx, now.ball_dy, now.bricks_left)
         check.equal(got, form:format(ball.x, ball.y, ball.dx, ball.dy, ball.left), "frame " .. frame)
       end
     end
-    assert(foreseen > 1000, foreseen)
+    assert(predicted > 1000, "too few frames were predicted: " .. predicted)
     game:close()
   end)
 end)
 
-check.test("bot.lua plays well", function()
+check.test("bot.lua gets at least ten times as many points as an idle player", function()
   local command = ('luajit "%s/bot.lua" --start --program "%s" --channel %s --frames 6000')
   local code, output = process.start(command:format(check.root, framewire.program(), name)).finish()
   check.equal(code, 0, output)
   local idle, best = output:match("doing nothing: (%d+) points.-the bot: +(%d+) points")
-  assert(tonumber(best) >= 10 * tonumber(idle), output)
+  assert(tonumber(best) >= 10 * tonumber(idle), "the bot plays badly: " .. output)
   check.contains(output, "decisions/s")
 end)
 

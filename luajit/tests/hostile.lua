@@ -20,6 +20,7 @@ local function to_bytes(text)
   end))
 end
 
+-- The bytes of a request. In the list, it is a text, or several parts, which can be repeated texts.
 local function bytes_of(send)
   if type(send) == "string" then return to_bytes(send) end
   local parts = {}
@@ -62,7 +63,7 @@ local list = read_list()
 check.test("the list is long enough", function() assert(#list >= 60, #list .. " requests") end)
 
 for _, name in ipairs { "epoll", "poll" } do
-  check.test(name .. ": all hostile requests", function()
+  check.test(name .. ": the server withstands all hostile requests", function()
     process.with_server({
       poller = name,
       handler = http.routes {

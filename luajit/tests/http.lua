@@ -185,7 +185,7 @@ for _, name in ipairs { "epoll", "poll" } do
     end)
   end)
 
-  check.test(name .. ": a thousand requests at once", function()
+  check.test(name .. ": a thousand requests that are sent at once are all answered", function()
     with_server(function(port)
       local connection = client.connect(port)
       connection:send(("GET / HTTP/1.1\r\nHost: a\r\n\r\n"):rep(1000))
@@ -193,7 +193,7 @@ for _, name in ipairs { "epoll", "poll" } do
     end)
   end)
 
-  check.test(name .. ": bodies of two thousand lengths, each sent twice", function()
+  check.test(name .. ": responses of two thousand lengths are complete", function()
     with_server(function(port)
       local connection = client.connect(port)
       for length = 1, 2000 do
@@ -279,7 +279,7 @@ for _, name in ipairs { "epoll", "poll" } do
     end)
   end)
 
-  check.test(name .. ": HTTP/1.0 keep-alive", function()
+  check.test(name .. ": a connection with HTTP/1.0 stays open only with keep-alive", function()
     with_server(function(port)
       local connection = client.connect(port)
       for _ = 1, 2 do

@@ -60,7 +60,9 @@ check.test("several requests use one connection", function()
     check.equal(first.status, 200)
     check.equal(table.concat(first.cookies, "|"), "a=1|b=2")
     check.equal(first.url, base .. "/")
-    for _ = 1, 20 do check.equal(assert(client:get(base)).body, first.body, "the port of the connection") end
+    for _ = 1, 20 do
+      check.equal(assert(client:get(base)).body, first.body, "the same client port, so the same connection")
+    end
     check.equal(assert(client:request { url = base .. "/", method = "HEAD" }).headers["content-length"],
       tostring(#first.body))
     check.equal(assert(client:get(base .. "/none")).status, 204)
@@ -110,7 +112,7 @@ check.test("redirects are followed up to a limit, and do not disclose secrets", 
   end)
 end)
 
-check.test("time-outs and limits end requests", function()
+check.test("timeouts, limits and invalid arguments end requests", function()
   with_client({ max_body = 5000 }, function(client, base)
     local seconds = process.timed(function()
       check.contains(select(2, client:get(base .. "/slow", { timeout = 0.05 })), "timeout")
@@ -259,7 +261,7 @@ check.test("tasks share a client", function()
     assert(seconds < 2, "the requests did not run at the same time: " .. seconds)
     local kept = 0
     for _, list in pairs(client.idle) do kept = kept + #list end
-    check.equal(kept, 8, "kept connections")
+    check.equal(kept, 8, "kept connections: the default of max_idle")
   end)
 end)
 

@@ -113,6 +113,21 @@ check.test("a hundred timers fire in order", function()
   check.equal(last, 100)
 end)
 
+check.test("work before a sleep does not delay a timer", function()
+  local loop = assert(loops.new())
+  local monotonic = require("framewire.time").monotonic
+  local start = monotonic()
+  while monotonic() < start + 0.3 do end
+  local began, late = monotonic(), nil
+  loop:after(0.05, function()
+    late = monotonic() - began
+    loop:stop()
+  end)
+  assert(loop:run())
+  assert(late >= 0.05 and late < 0.3, "seconds until the timer: " .. late)
+  loop:close()
+end)
+
 check.test("the loop sleeps until the next timer", function()
   local loop = assert(loops.new())
   local ticks = 0

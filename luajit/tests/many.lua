@@ -16,7 +16,7 @@ local function memory_of(pid)
 end
 
 for _, name in ipairs { "epoll", "poll" } do
-  check.test(name .. ": a thousand idle connections cost little, and all can be used again", function()
+  check.test(name .. ": a thousand idle connections do not slow down another one, and can be used again", function()
     process.with_server({ handler = hello, poller = name }, function(port)
       local idle = {}
       for i = 1, 1000 do

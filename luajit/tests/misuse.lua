@@ -34,7 +34,8 @@ local LEFT_OUT = {
   ["framewire.worker.group"] = "starts processes; has a test below",
 }
 
--- Functions that may wait. Their calls get a short time; a call that is still waiting at its end counts as successful.
+-- Functions that may wait. Their calls get a short time; a call that is still waiting after this time counts as
+-- successful.
 local WAITS = {
   ["Endpoint.accept"] = true, ["Endpoint.receive"] = true, ["Endpoint.send"] = true,
   ["Receiver.await"] = true, ["Receiver.receive"] = true, ["Sender.reserve"] = true, ["Sender.send"] = true,
@@ -107,9 +108,9 @@ local function web_socket()
   return one, listener
 end
 
--- For each class: a function that creates an object (`make`), and a function that closes it, if it has no method
--- `close`. `private` classes are not tested, because only the library calls their methods, some with addresses as
--- arguments.
+-- For each class: a function that creates an object (`make`), and a function that closes it (`close`), if the object
+-- has no method `close` or if more has to be closed. `private` classes are not tested, because only the library calls
+-- their methods, some with addresses as arguments.
 local objects = {
   ["framewire.channel.block.Block"] = { make = function() return (endpoints()).block end },
   ["framewire.shm.Block"] = { make = function()
@@ -195,7 +196,8 @@ local function module_names()
   return list
 end
 
--- Finds classes (tables that are their own `__index`) among the upvalues of a function, and of the functions in these.
+-- Finds classes (tables that are their own `__index`) among the upvalues of a function. Searches the functions among
+-- the upvalues, and the methods of the classes, in the same way.
 local function find_classes(value, module, found, seen)
   if seen[value] then return end
   seen[value] = true
@@ -204,7 +206,7 @@ local function find_classes(value, module, found, seen)
       local label, used = debug.getupvalue(value, index)
       if not label then break end
       local kind = type(used)
-      if kind == "table" and rawget(used, "__index") == used and not rawget(used, "is_closed") then
+      if kind == "table" and rawget(used, "__index") == used then
         found[used] = found[used] or { name = label, module = module }
         for _, method in pairs(used) do
           if type(method) == "function" then find_classes(method, module, found, seen) end
@@ -216,7 +218,8 @@ local function find_classes(value, module, found, seen)
   end
 end
 
--- Returns every public function as { label, f }, and every class as { name, module, class }.
+-- Returns a list of the public functions, each as { label, f }, and a list of the classes, each as { name, module,
+-- class }.
 local function everything()
   local functions, classes = {}, {}
   for _, module in ipairs(module_names()) do

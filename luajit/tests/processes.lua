@@ -20,7 +20,8 @@ check.test("a signal reaches the loop's callback", function()
     assert(loop:run())
     assert(seen[1] == "USR1" and seen[#seen] == "TERM")
   end, function(child)
-    -- If the callback is not registered by then, the signal ends the process, and `run_with` reports this.
+    -- Gives the process time to register its callback. Otherwise TERM would end the process, and `run_with` would
+    -- report this.
     require("framewire.time").sleep(0.2)
     child:signal("TERM")
   end)
@@ -46,7 +47,7 @@ check.test("every other signal is received", function()
         count = count + 1
       end
     end
-    assert(count >= 19, count)
+    assert(count >= 19, "too few signals: " .. count)
   end, function() end, true)
 end)
 
@@ -82,7 +83,7 @@ check.test("a group starts a dead worker again, and stops all workers together",
   shm.remove(name)
 end)
 
-check.test("pinning moves to a core, and refuses a core that does not exist", function()
+check.test("pinning moves a process to a core, and refuses a core that does not exist", function()
   local child = worker.start(function()
     assert(worker.pin(0))
     assert(not worker.pin(1000))

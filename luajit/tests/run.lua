@@ -1,4 +1,5 @@
 --- Runs the tests. `luajit luajit/tests/run.lua [WORD]...` runs the tests whose file or name contains one of the words.
+-- The tests in kqueue.lua and windows.lua are separate programs.
 
 local here = arg[0]:match("^(.*)[/\\]") or "."
 local root = here .. "/.."

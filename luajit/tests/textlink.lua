@@ -1,4 +1,4 @@
---- Tests of bridge.lua and framewire.textlink, with a stand-in for the script that misbehaves in every way.
+--- Tests of bridge.lua and framewire.textlink. Most tests use a stand-in for the script, which can misbehave.
 
 local check = require "tests.support.check"
 local client = require "tests.support.client"
@@ -118,7 +118,7 @@ check.test("every failure has its status, and the next message gets its own repl
     for _, case in ipairs {
       { "error", 502, "the script could not" }, { "hang up", 502, "closed the connection" },
       { "half", 502, "closed the connection" }, { "silent", 504, "paused" }, { "late", 504, "no reply in time" },
-      { "a<|END|>b", 400, "may not hold" }, { "", 400, "say what to send" },
+      { "a<|END|>b", 400, "must not contain" }, { "", 400, "say what to send" },
     } do
       local status, body = ask(case[1])
       check.equal(status, case[2], case[1])
@@ -148,7 +148,7 @@ check.test("fifty clients at once get their own replies", function()
   end)
 end)
 
-check.test("too many messages at once are refused at once", function()
+check.test("messages beyond the limit of waiting messages are refused immediately", function()
   with_script(function(port)
     local all, statuses = {}, {}
     for i = 1, 80 do

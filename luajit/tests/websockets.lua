@@ -182,10 +182,10 @@ for _, case in ipairs {
   { frame(0x81, "m") .. closing(3000, "r"), "81:m 88:3000" },
   -- Lengths and masks.
   { frame(0x81, "abc", { plain = true }), "88:1002" }, { frame(0x89, "", { plain = true }), "88:1002" },
-  { frame(0x81, "abc", { length = "\126\0\3" }), "88:1002" }, { frame(0x81, "x",
-  { length = "\127\0\0\0\0\0\0\0\1" }), "88:1002" },
-  { frame(0x82, "x", { length = "\127\128\0\0\0\0\0\0\1" }), "88:1002" }, { frame(0x89, "x",
-  { length = "\126\0\126" }), "88:1002" },
+  { frame(0x81, "abc", { length = "\126\0\3" }), "88:1002" },
+  { frame(0x81, "x", { length = "\127\0\0\0\0\0\0\0\1" }), "88:1002" },
+  { frame(0x82, "x", { length = "\127\128\0\0\0\0\0\0\1" }), "88:1002" },
+  { frame(0x89, "x", { length = "\126\0\126" }), "88:1002" },
   -- The largest message.
   { frame(0x82, "x", { length = "\127\0\0\0\0\0\16\0\0" }), "88:1009" },
   { frame(0x82, "x", { length = "\127\127\255\255\255\255\255\255\255" }), "88:1009" },
@@ -224,7 +224,10 @@ check.test("only valid handshakes open a WebSocket", function()
       connection:send((good:gsub(change[1], change[2])))
       local answer = assert(connection:receive())
       check.equal(answer.status, status, change[1])
-      if status == 426 then check.equal(answer.headers["sec-websocket-version"], "13") end
+      if status == 426 then
+        check.equal(answer.headers["sec-websocket-version"], "13")
+        check.equal(answer.reason, "Upgrade Required")
+      end
       connection:close()
     end
     check.equal(client.ask(port, "POST", "/echo").status, 405)
@@ -388,8 +391,9 @@ check.test("SHA-1 and base64 are right", function()
   check.equal(num.hex(handshake.sha1("")), "da39a3ee5e6b4b0d3255bfef95601890afd80709")
   check.equal(num.hex(handshake.sha1("abc")), "a9993e364706816aba3e25717850c26c9cd0d89d")
   check.equal(num.hex(handshake.sha1(("a"):rep(1000))), "291e9a6c66994949b57ba5e650361e98fc36b1ba")
-  for text, wanted in pairs { [""] = "", f = "Zg==", fo = "Zm8=", foo = "Zm9v", foob = "Zm9vYg==",
-  ["\255\254\0"] = "//4A" } do
+  for text, wanted in pairs {
+    [""] = "", f = "Zg==", fo = "Zm8=", foo = "Zm9v", foob = "Zm9vYg==", ["\255\254\0"] = "//4A",
+  } do
     check.equal(handshake.base64(text), wanted)
   end
   assert(handshake.random(16) ~= handshake.random(16))

@@ -167,9 +167,9 @@ check.test("threads share memory by name, and wait on a word in it", function()
   local _, _, number = shm.create("framewire-windows-test", 4096)
   check.equal(number, sys.EEXIST)
   local other = assert(thread.start(function()
-    local C, memory = require "ffi", require "framewire.shm"
+    local their_ffi, memory = require "ffi", require "framewire.shm"
     local same = assert(memory.open("framewire-windows-test"))
-    local theirs = C.cast("volatile uint32_t *", same.data)
+    local theirs = their_ffi.cast("volatile uint32_t *", same.data)
     while theirs[0] == 0 do memory.wait(same.data, 0, 1) end
     theirs[1] = theirs[0] * 2
     same:close()
@@ -183,7 +183,7 @@ check.test("threads share memory by name, and wait on a word in it", function()
   check.equal(words[1], 42)
   block:close()
   block:close()
-  check.equal(words[1], 0, "an address that the program has kept")
+  check.equal(words[1], 0, "the memory at an address that the program kept after `close`")
   check.equal(select(3, shm.open("framewire-windows-test")), sys.ENOENT, "the name is removed with the last block")
   check.contains(select(2, shm.create("a/b", 1)), "shared memory name")
 end)
@@ -252,6 +252,7 @@ check.test("functions that Windows does not support return an error", function()
 end)
 
 check.test("keys can be read from input that is not a terminal", function()
+  -- `make test-windows` writes "k" and the escape sequence of the key Up to the standard input.
   check.equal(terminal.is_terminal(), false)
   check.contains(select(2, terminal.raw()), "not a terminal")
   check.equal(terminal.key(5), "k")

@@ -1,10 +1,11 @@
 --- A channel's block of shared memory: creates it, finds it, and checks whether the process on the other side still
 -- runs.
 --
--- Each side holds a lock on one byte of the block's file as long as its process runs: the creator on byte 0, the side
+-- As long as a side uses the block, it holds a lock on one byte of the block's file: the creator on byte 0, the side
 -- that attaches on byte 1. The kernel releases the lock when the process ends, for any reason. Byte 2 protects the
 -- name: a process locks it before it creates a block or replaces a *leftover*, the block of a creator that has ended.
--- It does not lock byte 0 of a leftover, so a leftover never looks as if its creator still ran.
+-- The creator keeps this lock too. To replace a leftover, a process does not lock its byte 0, so a leftover never looks
+-- as if its creator still ran.
 
 local closed = require "framewire.closed"
 local ffi = require "ffi"
@@ -29,7 +30,8 @@ local HEADER_CHANGED = "the channel is damaged: another program has overwritten 
 
 local function path_of(name)
   if type(name) ~= "string" or not name:find("^[%w_%-][%w_%-%.]*$") or #name > 200 then
-    return nil, "a channel's name is letters, digits, '-', '_' and '.', not '" .. tostring(name) .. "'"
+    return nil, "a channel cannot be called '" .. tostring(name) .. "'; use 1 to 200 letters, digits, '-', '_' and "
+      .. "'.', with no '.' at the beginning"
   end
   return "/framewire." .. name
 end
@@ -58,6 +60,7 @@ local function check_owner(fd, name)
   return size
 end
 
+-- Whether the file that has this path now is the one with this inode.
 local function same_file(path, inode)
   local fd = sys.shm_open(path, sys.O_RDWR + sys.O_CLOEXEC, 0)
   if fd < 0 then return false end
@@ -68,14 +71,14 @@ end
 
 local function finish(fd, data, fields)
   fields.fd, fields.data = fd, data
-  -- If the kernel does not support these barriers, a sleeping side checks more often instead.
+  -- If the kernel has no memory barriers that reach other processes, a sleeping side checks more often instead.
   fields.barriers = sys.accept_barriers() == 0
   return setmetatable(fields, Block)
 end
 
-local function initialise(fd, path, sizes)
+local function initialise(fd, name, path, sizes)
   local size = total(sizes.slots, sizes.bulk, sizes.extra)
-  if C.ftruncate(fd, size) ~= 0 then return sys.fail("channel '" .. path .. "'") end
+  if C.ftruncate(fd, size) ~= 0 then return sys.fail("channel '" .. name .. "'") end
   local data, message = map(fd, size)
   if not data then return nil, message end
   word(data, layout.AT_VERSION)[0] = layout.VERSION
@@ -83,6 +86,7 @@ local function initialise(fd, path, sizes)
   word(data, layout.AT_BULK)[0] = sizes.bulk
   word(data, layout.AT_EXTRA)[0] = sizes.extra
   word(data, layout.AT_CREATOR)[0] = C.getpid()
+  -- SYNC POINT (ready): a process that sees the magic also sees the sizes.
   ffi.cast("volatile uint64_t *", data)[0] = MAGIC
   return finish(fd, data, {
     side = 0, path = path, size = size, slots = sizes.slots, bulk = sizes.bulk, extra = sizes.extra,
@@ -114,7 +118,7 @@ function M.create(name, sizes)
       if size == 0 then
         sys.lock(fd, CREATOR)
         local block
-        block, problem = initialise(fd, path, sizes)
+        block, problem = initialise(fd, name, path, sizes)
         if block then return block end
         C.shm_unlink(path)
         C.close(fd)
@@ -127,10 +131,13 @@ function M.create(name, sizes)
   return nil, "channel '" .. name .. "' changes all the time; is another program starting and ending in a loop?"
 end
 
+-- Maps the block of an open file and marks it as attached. Returns the block; or nil, a problem, and whether waiting is
+-- useless. The problem continues the sentence "channel 'NAME' ...".
 local function adopt(fd, size, name)
   if size < layout.HEADER then return nil, "is not ready" end
   local header, message = map(fd, layout.HEADER)
   if not header then return nil, message, true end
+  -- SYNC POINT (ready).
   local ready = ffi.string(header, 8) == layout.MAGIC
   local version, slots = word(header, layout.AT_VERSION)[0], word(header, layout.AT_SLOTS)[0]
   local bulk, extra = word(header, layout.AT_BULK)[0], word(header, layout.AT_EXTRA)[0]
@@ -139,7 +146,8 @@ local function adopt(fd, size, name)
   if version ~= layout.VERSION then
     return nil, ("speaks version %d of the channel, this library %d"):format(version, layout.VERSION), true
   end
-  if slots < 8 or bit.band(slots, slots - 1) ~= 0 or size ~= total(slots, bulk, extra) then
+  local sizes_fit = slots >= 8 and bit.band(slots, slots - 1) == 0 and bulk % PAGE == 0 and extra % PAGE == 0
+  if not sizes_fit or size ~= total(slots, bulk, extra) then
     return nil, "is damaged" -- not final: the program that serves the channel may replace the block
   end
   local data
@@ -154,6 +162,7 @@ local function adopt(fd, size, name)
   return finish(fd, data, { side = 1, name = name, size = size, slots = slots, bulk = bulk, extra = extra })
 end
 
+-- The results are those of `adopt`. If the third is "whole", waiting is useless, and the problem is a whole sentence.
 local function try_attach(path, name)
   local fd = sys.shm_open(path, sys.O_RDWR + sys.O_CLOEXEC, 0)
   if fd < 0 then return nil, "does not exist; start the program that serves it" end
@@ -202,7 +211,8 @@ local function replace_missing(self, size)
   C.mmap(self.data + start, self.size - start, access, kind, -1, 0)
 end
 
---- Checks whether another program has damaged the memory. After this call, every access to the memory is safe.
+--- Checks whether another program has damaged the memory. If pages are missing, this maps zeros in their place, so that
+--- the memory can be accessed safely.
 ---@return string|nil damage a message, if the channel cannot continue
 function Block:damage()
   local size = sys.stat(self.fd)

@@ -1,4 +1,5 @@
---- The layout of a channel's block; docs/channel.md describes it. All offsets are in bytes.
+--- The layout of a channel's block; docs/channel.md describes it. All offsets are in bytes. Fields with two offsets
+-- have one for side 0, the creator, and one for side 1.
 
 return {
   MAGIC = "FWCHAN1\0",
@@ -18,11 +19,11 @@ return {
   AT_CREATOR = 64, AT_ATTACHED = 68, AT_CLOSED = { [0] = 72, 76 },
   -- The mailbox: a cache line for a single short message in each direction. Each side writes one half.
   AT_HALF = { [0] = 128, 160 },
-  -- Offsets in a half. At HALF_CONSUMED is the number of messages that the side which writes this half has read.
+  -- Offsets in a half. HALF_CONSUMED: how many messages the side that writes this half has read.
   HALF_DATA = 8, HALF_LENGTH = 27, HALF_CONSUMED = 28,
-  -- Words that are 1 while a side sleeps: until a message arrives, and until there is room for a message.
+  -- Sleep words, which are 1 while a side sleeps: until a message arrives, and until there is room for a message.
   AT_READER = { [0] = 256, 260 }, AT_WRITER = { [0] = 264, 268 },
-  -- Offsets in a slot. At SLOT_BULK is the offset of a long message in the memory for long messages.
+  -- Offsets in a slot. SLOT_BULK: where a long message begins in the memory for long messages.
   SLOT_LENGTH = 8, SLOT_BULK = 12, SLOT_DATA = 16,
 
   -- Defaults: number of slots, and bytes for long messages.

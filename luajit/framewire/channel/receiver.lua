@@ -52,7 +52,7 @@ function M.new(endpoint, ring, bulk)
   }, Receiver)
 end
 
--- Reports to the other side how many messages were read. (Sending a message through the mailbox does so too.)
+-- Reports to the other side how many messages were read. (The sender's `commit` can do this too.)
 local function publish(s)
   s.published = s.next
   s.mailbox_unreported = false
@@ -73,7 +73,8 @@ function M.has_message(s)
     or ffi.cast("volatile int64_t *", s.mailbox)[0] == s.stamp
 end
 
--- Returns a message if the other side has written impossible values. Without this check, a wait might never end.
+-- Returns a message if a stamp is impossible, or if this side's count of read messages was overwritten. Without this
+-- check, a wait might never end.
 local function damage(s)
   local slot = ffi.cast("volatile int64_t *", s.ring + band(s.next, s.slots - 1) * SLOT)[0]
   local mailbox = ffi.cast("volatile int64_t *", s.mailbox)[0]
@@ -84,7 +85,7 @@ local function damage(s)
     return "the channel is damaged: a message has a wrong number"
   end
   if s.own[CONSUMED] ~= s.published then
-    return "the channel is damaged: another program has overwritten what this side has read"
+    return "the channel is damaged: another program has overwritten the count of messages that this side has read"
   end
 end
 
@@ -115,7 +116,8 @@ local function peek(s)
 end
 
 --- The address of the next message in shared memory, if there is one. The message stays there until `release`. Until
---- then, every call returns the same message.
+--- then, every call returns the same message. Raises an error if a long message is not inside the memory for long
+--- messages.
 ---@return ffi.cdata*|nil data uint8_t *
 ---@return integer? length
 function Receiver:peek()
@@ -124,17 +126,18 @@ end
 
 local function await_slow(self, timeout)
   local s, endpoint = self.state, self.endpoint
-  local spins = endpoint.spin
-  if timeout and timeout < spins then spins = timeout end
-  if not waiting.spin(M.has_message, s, spins) then
+  local spin_seconds = endpoint.spin
+  if timeout and timeout < spin_seconds then spin_seconds = timeout end
+  if not waiting.spin(M.has_message, s, spin_seconds) then
     if s.published ~= s.next then publish(s) end
-    local ok, message = waiting.sleep(endpoint, self.word, M.has_message, damage, s, timeout and timeout - spins)
+    local rest = timeout and timeout - spin_seconds
+    local ok, message = waiting.sleep(endpoint, self.word, M.has_message, damage, s, rest)
     if not ok then return nil, message end
   end
   return peek(s)
 end
 
---- Waits for the next message.
+--- Waits for the next message. Raises the same error as `peek`.
 ---@param timeout? number seconds; forever if left out
 ---@return ffi.cdata*|nil data the message's address, as from `peek`
 ---@return integer|string length, or "timeout", "closed", or why no further message can arrive

@@ -29,7 +29,10 @@ struct fw_channel_sender {
   volatile int32_t *reader;   // set while the other side sleeps until a message arrives
   int32_t length;             // length of the reserved message; 0 if none is reserved
   int32_t oldest, newest;     // the long messages that may be unread: `pending` from `oldest` to just before `newest`
-  double bulk_size, bulk_head, bulk_tail;
+  double bulk_size;           // bytes of the memory for long messages
+  // Where the free part and the used part of this memory begin. Both keep counting beyond its end, so an offset in it
+  // is the remainder of a division by `bulk_size`.
+  double bulk_head, bulk_tail;
 };
 // A long message: its number, and the end of its room.
 struct fw_channel_pending { double ends; int32_t number; };
@@ -87,8 +90,8 @@ local function has_room(self)
   return bulk_start(s, s.length) + s.length - s.bulk_tail <= s.bulk_size
 end
 
--- Returns a message if the other side's count of read messages is impossible. Without this check, a wait for room might
--- never end.
+-- Returns an error text if the other side's count of read messages is impossible. Without this check, a wait for room
+-- might never end.
 local function damage(self)
   local s = self.state
   local unread = tobit(s.head - s.theirs[CONSUMED])
@@ -131,15 +134,16 @@ end
 ---@param length integer bytes, 1 to 1 MiB
 ---@param timeout? number seconds to wait for room; forever if left out
 ---@return ffi.cdata*|nil place uint8_t *
----@return string? message "timeout", "closed", or why the other side cannot get messages any more
+---@return string? message "timeout", "closed", why the other side cannot get messages any more, or what is wrong with
+--- the length
 function Sender:reserve(length, timeout)
   local s = self.state
-  local waits = tobit(s.head - s.theirs[CONSUMED])
+  local unread = tobit(s.head - s.theirs[CONSUMED])
   if length >= 1 then
-    if waits == 0 and length <= MAILBOX_MAX then
+    if unread == 0 and length <= MAILBOX_MAX then
       s.length, s.place = length, s.mailbox
       return s.mailbox + HALF_DATA
-    elseif length <= INLINE_MAX and waits < s.slots then
+    elseif length <= INLINE_MAX and unread < s.slots then
       local slot = s.ring + band(s.head, s.slots - 1) * SLOT
       s.length, s.place = length, slot
       return slot + SLOT_DATA
@@ -148,7 +152,7 @@ function Sender:reserve(length, timeout)
   return reserve_slow(self, length, timeout)
 end
 
---- Sends the message that was reserved.
+--- Sends the message that was reserved. Raises an error if there is none.
 function Sender:commit()
   local s = self.state
   local length = s.length
@@ -170,7 +174,7 @@ function Sender:commit()
     end
     ffi.cast("uint32_t *", place)[layout.SLOT_LENGTH / 4] = length
   end
-  -- SYNC POINT (message): this processor makes stores visible in order, so a side that sees the stamp sees the rest.
+  -- SYNC POINT (message): x86-64 makes stores visible in order, so a side that sees the stamp sees the rest.
   ffi.cast("volatile int64_t *", place)[0] = stamp
   s.stamp = stamp + 1
   s.head = tobit(s.head + 1)

@@ -78,7 +78,8 @@ function M.sleep(endpoint, word, is_ready, damage, argument, timeout)
     local rest = deadline - now
     if rest <= 0 then return nil, "timeout" end
     word[0] = 1
-    -- SYNC POINT (sleep): pairs with `commit` and the receiver's `publish`, which publish before they read the word.
+    -- SYNC POINT (sleep): pairs with sender.lua's `commit` and receiver.lua's `publish`. They publish, then read the
+    -- word.
     if block.barriers then sys.barrier() end
     if not is_ready(argument) and not block:peer_closed() then
       shm.wait(ffi.cast("void *", word), 1, math.min(rest, longest_sleep))
@@ -91,13 +92,13 @@ end
 
 --- Waits until something is ready: polls, then sleeps. Results as for `sleep`.
 function M.wait(endpoint, word, is_ready, damage, argument, timeout)
-  local spins = endpoint.spin
-  if timeout and timeout < spins then spins = timeout end
-  if M.spin(is_ready, argument, spins) then return true end
-  return M.sleep(endpoint, word, is_ready, damage, argument, timeout and timeout - spins)
+  local spin_seconds = endpoint.spin
+  if timeout and timeout < spin_seconds then spin_seconds = timeout end
+  if M.spin(is_ready, argument, spin_seconds) then return true end
+  return M.sleep(endpoint, word, is_ready, damage, argument, timeout and timeout - spin_seconds)
 end
 
---- Wakes the other side, which has set its sleep word.
+--- Wakes the other side, if it sleeps on this word.
 function M.wake(word)
   word[0] = 0
   shm.wake(ffi.cast("void *", word))

@@ -108,6 +108,7 @@ end
 
 local value_of
 
+-- The functions that read a value, by the tag byte before it.
 local values = {
   [0] = function() return nil end,
   function() return false end,
@@ -149,7 +150,7 @@ function M.reply(data, length)
     for index = 1, outcome.count do
       local status = take_u8(from)
       if status == NOT_DONE then
-        take_text(from) -- the operation that failed, which comes later, has the reason
+        take_text(from) -- a later operation was refused, and its result has the reason
       elseif status ~= 0 then
         return nil, ("%s: %s"):format(statuses[status] or "refused", take_text(from))
       else

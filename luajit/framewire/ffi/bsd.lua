@@ -1,6 +1,6 @@
 --- macOS and FreeBSD: C declarations and constants, from the published headers of macOS 14 and FreeBSD 14 (64 bits).
--- Some of the numbers are different on OpenBSD and NetBSD. The tests run kqueue on Linux. They only load the rest of
--- this file.
+-- Some of the numbers are different on OpenBSD and NetBSD. The tests run the code for kqueue on Linux, with libkqueue.
+-- They only load the rest of this file.
 
 local ffi = require "ffi"
 local unix = require "framewire.ffi.unix"
@@ -93,8 +93,8 @@ M.constants = {
   AF_UNSPEC = 0, AF_UNIX = 1, AF_INET = 2, AF_INET6 = is_mac and 30 or 28,
   SOCK_STREAM = 1, SOCK_DGRAM = 2, SOL_SOCKET = 0xffff, SO_REUSEADDR = 4, SO_KEEPALIVE = 8, SO_BROADCAST = 0x20,
   SO_SNDBUF = 0x1001, SO_RCVBUF = 0x1002, SO_ERROR = 0x1007,
-  -- FreeBSD does not distribute connections over several sockets with SO_REUSEPORT, but does with SO_REUSEPORT_LB, used
-  -- here. macOS has no such option.
+  -- On FreeBSD, this is SO_REUSEPORT_LB: with SO_REUSEPORT, FreeBSD does not distribute the connections over several
+  -- sockets. macOS has no such option.
   SO_REUSEPORT = is_mac and 0x200 or 0x10000,
   IPPROTO_TCP = 6, TCP_NODELAY = 1, IPPROTO_IPV6 = 41, IPV6_V6ONLY = 27,
   MSG_PEEK = 2, SHUT_WR = 1, AI_PASSIVE = 1, AI_NUMERICHOST = 4, NI_NUMERICHOST = 2, NI_NAMEREQD = 4,
@@ -183,6 +183,8 @@ local function path_of(fd)
   return ffi.string(path)
 end
 
+--- Opens a file for reading. The path must stay below an open folder, also where it follows symbolic links. macOS has
+--- no flag for this, so on macOS, this function opens the file and then checks where the opened file is.
 function M.open_beneath(root_fd, path)
   local flags = M.O_RDONLY + M.O_CLOEXEC + M.O_NONBLOCK
   if not is_mac then return ffi.C.openat(root_fd, path, flags + M.O_RESOLVE_BENEATH, int(0)) end
@@ -197,7 +199,7 @@ end
 
 local copy_buffer = ffi.new("uint8_t[65536]")
 
---- Copies part of a file to a socket. Returns the number of bytes sent, or -1.
+--- Copies part of a file to a socket, 64 KiB at most. Returns the number of bytes sent, or -1.
 function M.sendfile(socket, file, offset, length)
   local got = tonumber(M.pread(file, copy_buffer, math.min(length, 65536), offset))
   if got <= 0 then return got end

@@ -1,4 +1,4 @@
---- The terminal on Windows, which is called console. Special keys arrive as the same escape sequences as in other
+--- The terminal on Windows, where it is called a console. Special keys arrive as the same escape sequences as in other
 -- terminals.
 
 local bit = require "bit"
@@ -6,7 +6,10 @@ local ffi = require "ffi"
 
 local C = ffi.C
 
+-- The numbers of the standard handles (-10, -11 and -12 as unsigned numbers) by stream: 0 input, 1 output, 2 errors.
 local STANDARD = { [0] = 0xfffffff6, 0xfffffff5, 0xfffffff4 }
+-- Bits of a console's input mode: ENABLE_PROCESSED_INPUT, which turns Ctrl+C into a signal, ENABLE_LINE_INPUT,
+-- ENABLE_ECHO_INPUT and ENABLE_VIRTUAL_TERMINAL_INPUT.
 local PROCESSED, LINE, ECHO, SEQUENCES = 1, 2, 4, 0x200
 -- Milliseconds between two checks of a pipe.
 local CHECK_INTERVAL = 5

@@ -24,7 +24,7 @@ return function(has_ext)
     NOTE_DELETE = 1, NOTE_WRITE = 2, NOTE_RENAME = 0x20,
   }
 
-  --- Creates a separate kqueue for signals and returns its descriptor.
+  --- Creates a separate kqueue for signals. Returns its descriptor, or -1.
   function M.open_signals(_, list, numbers)
     local fd = C.kqueue()
     local change = ffi.new("struct fw_kevent[1]")

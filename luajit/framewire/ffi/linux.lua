@@ -1,7 +1,7 @@
 --- Linux: the C declarations and constants that the library uses, from the published headers of Linux and glibc for
--- x86, x86-64, ARM and ARM64. tests/declarations.lua compares every constant, size and offset here with what the
--- system's C compiler says. The names of structures begin with `fw_`, so they cannot clash with a program's own
--- declarations.
+-- x86, x86-64, ARM and ARM64. tests/declarations.lua compares every constant here, and the sizes and offsets in
+-- `M.structs`, with the values that the system's C compiler finds. The names of structures begin with `fw_`, so they
+-- cannot clash with a program's own declarations.
 
 local ffi = require "ffi"
 local unix = require "framewire.ffi.unix"
@@ -249,12 +249,12 @@ function M.open_beneath(root_fd, path)
   how.flags = M.O_RDONLY + M.O_CLOEXEC + M.O_NONBLOCK
   how.resolve = M.RESOLVE_BENEATH + M.RESOLVE_NO_MAGICLINKS
   local fd = tonumber(ffi.C.fw_openat2(M.SYS_openat2, root_fd, path, how, ffi.sizeof(how)))
-  -- EPERM: the system call filter of a container does not know openat2.
+  -- EPERM: a container's filter of system calls refuses openat2.
   if fd < 0 and (ffi.errno() == M.ENOSYS or ffi.errno() == M.EPERM) then return open_and_check(root_fd, path) end
   return fd
 end
 
-M.open_and_check = open_and_check
+M.open_and_check = open_and_check -- for the tests
 
 --- Opens a descriptor that becomes readable when one of the signals in `set` arrives. These signals must be blocked.
 function M.open_signals(set)
@@ -282,11 +282,11 @@ function M.die_with_parent()
   ffi.C.fw_prctl(M.PR_SET_PDEATHSIG, M.SIGTERM, 0, 0, 0)
 end
 
---- How many descriptors this process may have open.
+--- Raises the limit on this process's open descriptors as far as the system allows, and returns the limit.
 function M.descriptor_limit()
   local limit = ffi.new("struct fw_rlimit")
   if ffi.C.getrlimit(M.RLIMIT_NOFILE, limit) ~= 0 then return 1024 end
-  -- The soft limit is often 1,024 because of programs that use select. We may raise it to the hard limit.
+  -- The soft limit is often 1,024 because of programs that use select. A process may raise it to the hard limit.
   if limit.current < limit.maximum then
     limit.current = limit.maximum
     ffi.C.setrlimit(M.RLIMIT_NOFILE, limit)
@@ -304,7 +304,7 @@ function M.sendfile(socket, file, offset, length)
 end
 
 --- Sleeps until another thread or process wakes the waiters of `word`, unless the word no longer has this value.
---- Returns 0 when woken, or -1.
+--- Returns 0 when woken, or -1, also after the time-out.
 ---@param timeout ffi.cdata*|nil struct fw_timespec
 function M.futex_wait(word, value, timeout)
   return ffi.C.fw_futex(M.SYS_futex, word, M.FUTEX_WAIT, value, timeout, nil, 0)
@@ -328,7 +328,7 @@ function M.lock(fd, byte)
   return lock_byte(fd, M.F_OFD_SETLK, byte)
 end
 
---- Whether another process holds the lock of a byte.
+--- Whether the lock of a byte is held through another open file, normally by another process.
 function M.is_locked(fd, byte)
   return lock_byte(fd, M.F_OFD_GETLK, byte) == 0 and flock.type ~= M.F_UNLCK
 end

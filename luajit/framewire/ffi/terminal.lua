@@ -5,12 +5,13 @@ local ffi = require "ffi"
 
 local C = ffi.C
 
--- This module returns a function, because the table `sys` gets its constants only after this module has been loaded.
+-- This module returns a function that gets the table `sys`. It cannot load framewire.sys, because that module loads
+-- this one.
 return function(sys)
   local M = {}
 
-  -- Signals that the guard process blocks. Most of them are sent to the whole process group. TTOU would stop a
-  -- background process that changes the terminal.
+  -- Signals that the guard process blocks; see `start_guard`. Most of them are sent to the whole process
+  -- group. TTOU would stop a background process that changes the terminal.
   local GROUP = { sys.SIGHUP, sys.SIGINT, sys.SIGQUIT, sys.SIGTERM, sys.SIGTTOU, sys.SIGTSTP }
 
   function M.is_terminal(stream)

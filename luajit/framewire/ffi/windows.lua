@@ -1,5 +1,6 @@
---- Windows: sockets, clocks, threads, shared memory, files and the terminal. Worker processes, signals, watching files
--- and serving static files are not supported. `make test-windows` tests this file under Wine.
+--- Windows: TCP sockets, clocks, threads, shared memory, files and the terminal. Worker processes, signals, watching
+-- files, serving static files, UDP, unix sockets and channels are not supported. `make test-windows` tests this file
+-- under Wine.
 
 local bit = require "bit"
 local ffi = require "ffi"
@@ -106,6 +107,8 @@ net.WSAStartup(0x0202, ffi.new("uint8_t[1024]"))
 
 local M = { name = "windows" }
 
+-- The numbers of errors are those of Windows. EINPROGRESS is WSAEWOULDBLOCK, which `connect` reports on a non-blocking
+-- socket.
 M.constants = {
   AF_UNSPEC = 0, AF_INET = 2, AF_INET6 = 23,
   SOCK_STREAM = 1, SOL_SOCKET = 0xffff, SO_REUSEADDR = 4, SO_KEEPALIVE = 8,

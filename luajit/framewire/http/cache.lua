@@ -1,6 +1,6 @@
 --- A cache of parsed request heads and their bytes. If the bytes of the next request begin with the bytes of a cached
--- head, the head need not be parsed again: every head ends with its first empty line, so the same bytes are the same
--- head. This also works for heads without their request line, which a second cache of this kind holds.
+-- head, the head does not have to be parsed again: every head ends with its first empty line, so the same bytes are the
+-- same head. This also works for heads without their request line, which a second cache of this kind holds.
 
 local bit = require "bit"
 local ffi = require "ffi"
@@ -11,7 +11,7 @@ local u32 = ffi.typeof("const uint32_t *")
 
 local SLOTS = 64
 local SLOT_SIZE = 1024
--- How many of the first bytes are hashed. The shortest valid head is longer.
+-- How many of the first bytes are hashed. Shorter header lines are not kept; every head with a request line is longer.
 local HASHED = 16
 
 local Cache = {}

@@ -4,7 +4,7 @@
 --   local answer = assert(client:get("http://127.0.0.1:8080/items/42"))
 --   print(answer.status, answer.headers["content-type"], answer.body)
 --
--- A request blocks until the answer has arrived. In a task of a loop, the loop continues meanwhile.
+-- A request blocks until the reply has arrived. In a task of a loop, the loop continues meanwhile.
 
 local form = require "framewire.http.form"
 local json = require "framewire.json"
@@ -14,11 +14,11 @@ local url = require "framewire.http.url"
 
 local monotonic = time.monotonic
 
--- The longest head of an answer and the longest line of a chunked body, in bytes. The most heads to read for one
--- request: those of interim answers (1xx) and of the final answer.
-local MAX_HEAD, MAX_LINE, MAX_INTERIM = 65536, 4096, 8
+-- The longest head of a reply and the longest line of a chunked body, in bytes. The most heads to read for one
+-- request: those of interim replies (1xx) and of the final reply.
+local MAX_HEAD, MAX_LINE, MAX_HEADS = 65536, 4096, 8
 
--- Methods of requests that can be repeated if a kept connection breaks before the answer.
+-- Methods of requests that can be repeated if a kept connection breaks before the reply.
 local repeatable = { GET = true, HEAD = true, PUT = true, DELETE = true, OPTIONS = true }
 
 local Answer = {}
@@ -132,16 +132,16 @@ local function read_head(link, deadline)
   }, Answer)
 end
 
--- Reads the answer to a request.
+-- Reads the reply to a request.
 local function read_answer(link, request, deadline)
   local answer, message
-  for _ = 1, MAX_INTERIM do
+  for _ = 1, MAX_HEADS do
     answer, message = read_head(link, deadline)
     if not answer then return nil, message end
     if answer.status >= 200 then break end
     if answer.status == 101 then return nil, "the server switches to another protocol" end
   end
-  if answer.status < 200 then return nil, "the server sends interim answers without an end" end
+  if answer.status < 200 then return nil, "the server sends too many interim answers" end
   link.answered = true
   local headers, parts, got = answer.headers, {}, 0
   local function sink(data)
@@ -170,7 +170,7 @@ local function read_answer(link, request, deadline)
   end
   if not ok then return nil, message end
   answer.body = table.concat(parts)
-  -- There are bytes after the answer that belong to no request.
+  -- Bytes after the reply belong to no request.
   if has_rest(link) then answer.keep = false end
   return answer
 end
@@ -217,7 +217,7 @@ local function connect(self, place, request, deadline)
 end
 
 -- Returns the bytes of a request: its head, and its body if it has one. `place` is the URL, as `url.parse` returns it.
-local function write_request(place, request)
+local function request_bytes(place, request)
   local names, lines = {}, { ("%s %s HTTP/1.1"):format(request.method, place.target) }
   for name, value in pairs(request.headers) do
     value = tostring(value)
@@ -239,9 +239,9 @@ local function write_request(place, request)
   return table.concat(lines, "\r\n") .. "\r\n\r\n" .. (request.body or "")
 end
 
--- Sends one request and returns its answer. Does not follow redirects.
+-- Sends one request and returns its reply. Does not follow redirects.
 local function exchange(self, place, request, deadline)
-  local bytes, message = write_request(place, request)
+  local bytes, message = request_bytes(place, request)
   if not bytes then return nil, message end
   local key = ("%s %s %d %s"):format(place.scheme, place.host, place.port, request.unix or "")
   local link = take(self, key)
@@ -253,8 +253,8 @@ local function exchange(self, place, request, deadline)
   link.answered = false
   local answer, ok
   ok, message = link.socket:write(bytes, math.max(0, deadline - monotonic()))
-  -- A server that refuses a large body may close the connection before it has read everything, after it has sent an
-  -- answer.
+  -- A server that refuses a large body may close the connection before it has read everything, after it has sent a
+  -- reply.
   if ok or message ~= "timeout" then
     local problem
     answer, problem = read_answer(link, request, deadline)
@@ -306,7 +306,7 @@ local function read_request(self, options)
   }
 end
 
--- Changes a request as a redirect demands. Returns the new URL, parsed and as a string, or nil and a message.
+-- Changes a request as a redirect requires. Returns the new URL, parsed and as a string, or nil and a message.
 local function redirect(place, request, answer)
   local status = answer.status
   local target = url.resolve(place, (answer.headers.location:gsub("#.*", "")))
@@ -329,12 +329,12 @@ local function redirect(place, request, answer)
   return next_place, target
 end
 
---- Sends a request and waits for its answer.
+--- Sends a request and waits for its reply.
 ---@param options table|string a URL, or a table: `url`; `method` (GET, or POST with a body); `headers`; one of `body`
 --- (a string), `json` (any value) and `form` (a table); `timeout` (30 s for the whole request, with its redirects);
 --- `on_data(part, answer)`: gets the body in parts and can return false to stop; `max_body` (16777216 bytes);
---- `max_redirects` (5); `unix`: path of a unix socket to connect to
----@return table|nil answer with any status: `status`, `reason`, `headers` (names in lower case), `cookies` (the list of
+--- `max_redirects` (5; with 0, the redirect itself is the reply); `unix`: path of a unix socket to connect to
+---@return table|nil reply with any status: `status`, `reason`, `headers` (names in lower case), `cookies` (the list of
 --- the values of "Set-Cookie"), `body`, `url` and the method `json()`
 ---@return string? message
 function Client:request(options)
@@ -380,7 +380,7 @@ end
 --- Gets a URL.
 ---@param target string
 ---@param options? table as for `request`
----@return table|nil answer
+---@return table|nil reply
 ---@return string? message
 function Client:get(target, options)
   return with_url(self, "GET", target, options)
@@ -389,7 +389,7 @@ end
 --- Posts to a URL.
 ---@param target string
 ---@param options table as for `request`, with `body`, `json` or `form`
----@return table|nil answer
+---@return table|nil reply
 ---@return string? message
 function Client:post(target, options)
   return with_url(self, "POST", target, options)
@@ -409,7 +409,7 @@ local defaults = {
   timeout = 30,
   connect_timeout = 5,
   idle_timeout = 30,
-  --- Maximum numbers: of kept connections per server, of bytes in an answer's body, and of redirects to follow.
+  --- Maximum numbers: of kept connections per server, of bytes in a reply's body, and of redirects to follow.
   max_idle = 8,
   max_body = 16777216,
   max_redirects = 5,
@@ -417,9 +417,10 @@ local defaults = {
 
 local M = {}
 
---- Creates a client.
----@param options? table `timeout` (30 s), `connect_timeout` (5 s), `idle_timeout` (30 s), `max_idle` (8 connections),
---- `max_body` (16777216 bytes), `max_redirects` (5); `headers` for every request; `tls`: the settings of tls.connect
+--- Creates a client. Raises an error for an unknown option, or for a value that is not a number of at least 0.
+---@param options? table numbers: `timeout` (30 s), `connect_timeout` (5 s), `idle_timeout` (30 s), `max_idle` (8
+--- connections), `max_body` (16777216 bytes), `max_redirects` (5); and tables: `headers` for every request; `tls`: the
+--- settings of tls.connect
 ---@return table client with `get(url, options)`, `post(url, options)`, `request(options)` and `close()`
 function M.new(options)
   options = options or {}
@@ -428,7 +429,7 @@ function M.new(options)
     if name ~= "headers" and name ~= "tls" then
       if defaults[name] == nil then error(("a client has no option '%s'"):format(tostring(name)), 2) end
       if type(value) ~= "number" or value < 0 or value ~= value then
-        error(("%s is %s; use a number from 0"):format(name, tostring(value)), 2)
+        error(("%s is %s; use a number of at least 0"):format(name, tostring(value)), 2)
       end
     end
   end

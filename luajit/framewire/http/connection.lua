@@ -26,7 +26,8 @@ local FLUSH_AT = 262144
 local MAX_KEPT_OUTPUT = 1048576
 -- The most bytes of a file that are sent before other connections are served.
 local FILE_TURN = 1048576
--- Seconds for which a refused client may continue to send before the connection is closed. So it can read the error.
+-- Seconds for which a refused client may continue to send before the connection is closed. In this time, the client
+-- can read the error.
 local LINGER = 2
 
 local Connection = {}
@@ -41,7 +42,8 @@ end
 
 Connection.enter = enter
 
-local function want(self, interest)
+-- Changes the events for which the loop watches the connection.
+local function set_interest(self, interest)
   if self.interest ~= interest then
     self.interest = interest
     self.server.loop:change(self.fd, interest)
@@ -151,7 +153,7 @@ local function wind_up(self, more)
   if self.unsent or self.file then
     -- `push` sends the rest and then calls this function again.
     enter(self, "write", self.server.limits.write_timeout)
-    return want(self, WRITE)
+    return set_interest(self, WRITE)
   end
   if self.closing == "upgrade" then return hand_over(self) end
   drop_input(self)
@@ -161,7 +163,7 @@ local function wind_up(self, more)
     net.shutdown(self.fd, sys.SHUT_WR)
     self.lingering = true
     enter(self, "linger", LINGER)
-    want(self, READ)
+    set_interest(self, READ)
   else
     self:close()
   end
@@ -178,7 +180,7 @@ local function answer(self, head, body)
   self.phase = "idle"
   if ok and response.done then return end
   if ok and response.late then
-    server.request = requests.new()
+    server.request = requests.new() -- a late handler can still use the old object
     if not response.late.done then
       self.late = response.late
       enter(self, "handler", server.limits.handler_timeout)
@@ -230,19 +232,19 @@ local function settle(self, input)
   end
   if self.unsent or self.file then
     enter(self, "write", server.limits.write_timeout)
-    want(self, WRITE)
+    set_interest(self, WRITE)
   elseif self.late then
     return
   elseif rest == 0 and not self.head then
     if server.stopping then return self:close() end
     self.phase = "idle"
     self.deadline = server.loop.now + server.limits.idle_timeout
-    want(self, READ)
+    set_interest(self, READ)
   elseif not self.head and self.phase ~= "head" then
     enter(self, "head", server.limits.header_timeout)
-    want(self, READ)
+    set_interest(self, READ)
   else
-    want(self, READ)
+    set_interest(self, READ)
   end
 end
 
@@ -276,7 +278,7 @@ local function receive(self)
   local server = self.server
   if self.late or self.unsent or self.file or self.resuming then
     -- The connection is busy. More requests can wait in the system's buffer.
-    return want(self, band(self.interest, WRITE))
+    return set_interest(self, band(self.interest, WRITE))
   end
   local input = self.lingering and server.input or self.input or server.input
   local got = tonumber(net.recv(self.fd, input.data + input.stop, input.size - input.stop, 0))
@@ -298,10 +300,10 @@ local function resume(self)
   enter(self, "idle", self.server.limits.idle_timeout)
   if not self.input then
     if self.server.stopping then return self:close() end
-    return want(self, READ)
+    return set_interest(self, READ)
   end
   -- The next request is served later from the loop: this code can run inside another connection's handler.
-  want(self, 0)
+  set_interest(self, 0)
   self.resuming = true
   self.server.loop:after(0, function()
     self.resuming = false
@@ -331,7 +333,7 @@ local function push(self)
   end
   if self.late then
     enter(self, "handler", self.server.limits.handler_timeout)
-    return want(self, READ)
+    return set_interest(self, READ)
   end
   resume(self)
 end
@@ -355,7 +357,7 @@ function Connection:send_late(out)
   if self.fd < 0 then return end
   if self.unsent then
     enter(self, "write", self.server.limits.write_timeout)
-    want(self, WRITE)
+    set_interest(self, WRITE)
   else
     enter(self, "handler", self.server.limits.handler_timeout)
   end
@@ -372,7 +374,7 @@ function Connection:finish_late(out)
   if self.fd < 0 or not is_held then return end
   if self.unsent or self.file then
     enter(self, "write", self.server.limits.write_timeout)
-    want(self, WRITE)
+    set_interest(self, WRITE)
   else
     resume(self)
   end

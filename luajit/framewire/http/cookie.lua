@@ -8,8 +8,8 @@ local TOKEN = "^[%w!#$%%&'*+%-.^_`|~]+$"
 
 --- Reads the header "Cookie".
 ---@param header string|nil
----@return table<string, string> values by name; of several cookies with the same name, the first, because browsers send
---- the cookie with the longest path first
+---@return table<string, string> values by name, without quotation marks around them; of several cookies with the same
+--- name, the first, because browsers send the cookie with the longest path first
 function M.parse(header)
   local values = {}
   for pair in (header or ""):gmatch("[^;]+") do

@@ -62,7 +62,7 @@ function M.parse_urlencoded(text, limits)
   return new_form(fields)
 end
 
--- Splits `value; name=text; name="text"`. Returns the value and a table, or nil.
+-- Splits `value; name=text; name="text"`. Returns the value in lower case and a table, or nil.
 local function parse_parameters(text)
   local value, place = text:match("^%s*([^;%s]*)%s*()")
   local parameters = {}
@@ -161,7 +161,7 @@ function M.parse_multipart(text, boundary, limits)
     local stop, after = text:find(delimiter, start, true)
     if not stop then return nil, "the form ends without its last boundary", 400 end
     local head_stop, data_start = text:find("\r\n\r\n", start, true)
-    if not head_stop or data_start >= stop + 2 then return nil, "a part of the form has no end of its headers", 400 end
+    if not head_stop or data_start >= stop + 2 then return nil, "the headers of a part of the form have no end", 400 end
     if head_stop - start > most_head then return nil, "the headers of a part of the form are too large", 431 end
     if #fields == most then return nil, ("the form has more than %d fields"):format(most), 413 end
     local field, message = parse_part(text:sub(start, head_stop - 1), text:sub(data_start + 1, stop - 1))
@@ -214,7 +214,7 @@ local function escape(text)
   return (text:gsub('["\r\n]', { ['"'] = "%22", ["\r"] = "%0D", ["\n"] = "%0A" }))
 end
 
---- Writes fields as multipart/form-data.
+--- Writes fields as multipart/form-data. Raises an error if a type contains a control character.
 ---@param fields table[] each with `name` and `value`; for a file, also `filename` and optionally `type`
 ---@return string body
 ---@return string content_type

@@ -3,9 +3,9 @@
 --   local handler = http.guard(http.routes { ... }, { hosts = { "my-machine" } })
 --
 -- Any web page can make a browser send requests to this machine. Three headers, which a page cannot forge, show where a
--- request comes from. `Host` is the host name under which the browser reached this server: if a page's own host name
--- resolves to this machine (DNS rebinding), it is that name. `Origin` is the page's origin, and `Sec-Fetch-Site` says
--- whether the page belongs to another site. Programs other than browsers usually do not send the last two.
+-- request comes from. `Host` is the host name under which the browser reached this server. If a page's own host name
+-- resolves to this machine (DNS rebinding), `Host` is that name. `Origin` is the page's origin, and `Sec-Fetch-Site`
+-- says whether the page belongs to another site. Programs other than browsers usually do not send the last two.
 
 local M = {}
 
@@ -27,8 +27,9 @@ end
 --- Returns why a request is refused, or nil if it is accepted.
 ---@param headers table<string, string>
 ---@param hosts table<string, boolean> names of this server, in addition to addresses and localhost
+---@param scheme string "https" or "http": how the request came
 ---@return string|nil reason
-function M.refusal(headers, hosts)
+function M.refusal(headers, hosts, scheme)
   local host = headers.host
   if host then
     local name = strip_port(host)
@@ -38,7 +39,7 @@ function M.refusal(headers, hosts)
     end
   end
   local origin = headers.origin
-  if origin and (not host or origin:lower() ~= "http://" .. host:lower()) then
+  if origin and (not host or origin:lower() ~= scheme .. "://" .. host:lower()) then
     return "pages of another origin may not use this server"
   end
   local site = headers["sec-fetch-site"]
@@ -55,7 +56,8 @@ end
 function M.new(handler, options)
   local hosts = set_of(options and options.hosts)
   return function(request, response)
-    local reason = M.refusal(request.headers, hosts)
+    -- Only connections of HTTPS have a `peer`.
+    local reason = M.refusal(request.headers, hosts, request.connection.peer and "https" or "http")
     if reason then return response:text(403, reason .. "\n") end
     return handler(request, response)
   end

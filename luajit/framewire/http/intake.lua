@@ -11,7 +11,7 @@ local CR, LF = 13, 10
 
 local M = {}
 
---- Answers with an error and ends the connection.
+--- Answers with an error. The connection ends after the response.
 ---@param self table connection
 ---@param status integer
 ---@param reason string
@@ -23,7 +23,7 @@ function M.refuse(self, status, reason)
   self.closing = "linger"
 end
 
---- Removes the head of the next request from the input.
+--- Removes the head of the next request from the input and parses it.
 ---@param self table connection
 ---@param input table buffer
 ---@return table|nil head nil if it is incomplete or was refused
@@ -62,6 +62,7 @@ function M.head(self, input)
   place, found = parser.find_end(data, start + self.scanned, stop)
   if not place then return M.refuse(self, 400, "a line must end with carriage return and line feed") end
   if (found and place or stop) - start > limits.max_head then
+    -- Not even the request line is complete.
     if place == start then return M.refuse(self, 414, "the request target is too long") end
     return M.refuse(self, 431, "the request head is too large")
   end
@@ -94,7 +95,7 @@ function M.body(self, input, head)
       body = string_of(input.data + input.start, head.length)
       input.start = input.start + head.length
     end
-  else
+  else -- the length is -1: the body is chunked
     local decoder = self.decoder or chunked.new(input.start, limit)
     local done, status, reason = decoder:feed(input.data, input.stop)
     if done == nil then return M.refuse(self, status, reason) end

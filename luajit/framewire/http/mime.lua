@@ -18,8 +18,8 @@ local M = {}
 ---@param path string
 ---@return string type "application/octet-stream" for an unknown extension
 function M.of(path)
-  local ending = path:match("%.([%w]+)$")
-  return ending and types[ending:lower()] or "application/octet-stream"
+  local extension = path:match("%.([%w]+)$")
+  return extension and types[extension:lower()] or "application/octet-stream"
 end
 
 return M

@@ -74,7 +74,7 @@ local function read_version(text)
   if text == "HTTP/1.0" then return 1.0 end
   local major = text:match("^HTTP/(%d)%.%d$")
   if not major then return nil, 400, "the request line must end with HTTP/1.1" end
-  if major ~= "1" then return nil, 505, "only HTTP/1.1 and HTTP/1.0 are spoken here" end
+  if major ~= "1" then return nil, 505, "this server supports only HTTP/1.1 and HTTP/1.0" end
   return 1.1
 end
 
@@ -87,7 +87,7 @@ TARGET_BYTES = table.concat(TARGET_BYTES)
 
 -- Splits a target into path and query; sets `authority` for the absolute form.
 local function read_target(head, target)
-  if target:byte(1) ~= 47 then
+  if target:byte(1) ~= SLASH then
     if target == "*" then
       if head.method ~= "OPTIONS" then return nil, 400, "the target * is for OPTIONS only" end
       head.path = "*"
@@ -97,7 +97,7 @@ local function read_target(head, target)
     if not authority then return nil, 400, "the request target must begin with /" end
     if not all_of(HOST, authority) then return nil, 400, "the host in the request target is malformed" end
     head.authority = authority
-    target = rest:byte(1) == 47 and rest or "/" .. rest
+    target = rest:byte(1) == SLASH and rest or "/" .. rest
   end
   local question = target:find("?", 1, true)
   if question then
@@ -119,7 +119,7 @@ local function read_codings(list)
     has_chunked = coding == "chunked"
   end
   if last == "chunked" then return last end
-  return nil, 501, "the only transfer coding known here is chunked"
+  return nil, 501, "this server supports only the transfer coding chunked"
 end
 
 -- Sets `head.length`: the bytes of the body, or -1 if the body is chunked.
@@ -153,7 +153,9 @@ local function read_connection(head, headers)
   head.keep_alive = not close and (head.version >= 1.1 or keep)
   local expect = headers["expect"]
   if expect and head.version >= 1.1 then
-    if expect:lower() ~= "100-continue" then return nil, 417, "the only expectation met here is 100-continue" end
+    if expect:lower() ~= "100-continue" then
+      return nil, 417, "this server supports only the expectation 100-continue"
+    end
     head.expect_continue = true
   end
   return true

@@ -3,8 +3,8 @@
 --   request.method    "GET"
 --   request.path      "/a%20b", as it was sent, without the query
 --   request.query     "x=1&y=2" or nil
---   request.headers   by name in lower case; values of the same name are joined by ", ". Do not write to this table,
---                     because requests with equal headers share it.
+--   request.headers   by name in lower case; values of the same name are joined by ", ", those of Cookie by "; ". Do
+--                     not write to this table, because requests with equal headers share it.
 --   request.params    values of the parameters in the route's path, by name; nil if the path has none
 --   request.body      the whole body; "" if there is none
 --   request.version   1.1 or 1.0

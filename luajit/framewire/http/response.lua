@@ -13,8 +13,8 @@ local SMALL_FILE = 65536
 local Response = {}
 Response.__index = Response
 
--- Creates the first lines of a head: status, date and content type. They are created once a second for each pair of
--- status and content type, because they contain the date.
+-- Creates the first lines of a head: status, date and content type. For each pair of status and content type, they are
+-- kept for up to a second, because they contain the date.
 local function make_prefix(server, status, content_type)
   local reason = reasons[status] or "Unknown"
   local text = ("HTTP/1.1 %d %s\r\nDate: %s\r\n"):format(status, reason, server.date)
@@ -85,7 +85,8 @@ local function length_line(length)
   return length_lines[length] or make_length_line(length)
 end
 
---- Adds a header to the next response.
+--- Adds a header to the response. Call this before the method that sends the response. Raises an error if the name or
+--- the value is malformed.
 ---@param name string
 ---@param value string
 function Response:header(name, value)
@@ -96,7 +97,7 @@ function Response:header(name, value)
   self.extra = (self.extra or "") .. name .. ": " .. value .. "\r\n"
 end
 
---- Sets a cookie with the next response. Raises an error if cookies cannot hold the name or the value.
+--- Sets a cookie with the response, as `header` does. Raises an error if cookies cannot hold the name or the value.
 ---@param name string
 ---@param value string
 ---@param options? table `path`, `max_age`, `http_only`, `same_site` and others; see http/cookie.lua
@@ -275,7 +276,8 @@ function Response:upgrade(protocol, on_upgrade)
   return finish(self, out)
 end
 
---- Lets the handler return before it answers. The connection serves no other request until the answer.
+--- Lets the handler return before it answers. The connection serves no other request until the reply. Raises an error
+--- if the request has been answered already.
 ---@return table response answer with the methods of this object; its field `closed` is true when the client has gone
 function Response:later()
   if self.started or self.late then error("this request has been answered already", 2) end

@@ -74,7 +74,8 @@ local function route_of(root, path)
   return route
 end
 
--- Finds the route for the path from offset `place` on. Stores the values of parameters, not decoded, in `values`.
+-- Finds the route for the path from offset `place` on. Stores the values of parameters, not decoded, in `values`, after
+-- the first `count` values.
 local function search(node, path, place, values, count)
   local slash = find(path, "/", place, true)
   local part = sub(path, place, (slash or 0) - 1)
@@ -121,7 +122,8 @@ end
 
 --- Creates a handler from a table of handlers. The handler of GET also answers HEAD. A known path with another method
 -- gets a 405, and a parameter that cannot be decoded gets a 400. `request.params` has the decoded parameters. Do not
--- write to this table, because requests with the same path share it.
+-- write to this table, because requests with the same path share it. Raises an error if routes are malformed or
+-- contradict each other.
 ---@param routes table<string, function> keys such as "GET /path" or "GET /items/:id"
 ---@param fallback? function handler for every other path; 404 if left out
 ---@return function handler

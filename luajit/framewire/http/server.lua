@@ -53,7 +53,7 @@ function Server:refresh_date()
   self.prefixes = {}
 end
 
---- Drops an empty output buffer that grew for one large response.
+--- Replaces an empty output buffer that grew for one large response.
 ---@param name string "out" or "late_out"
 function Server:renew(name)
   self[name] = buffer.new(65536)
@@ -84,7 +84,7 @@ end
 
 --- Serves an accepted connection, if there are not too many already.
 ---@param fd integer
----@param peer? table for HTTPS: the socket with the client's address, because `fd` is one of a pair of unix sockets
+---@param peer? table for HTTPS: the socket with the client's address, because `fd` is one end of a pair of unix sockets
 ---@return boolean adopted if false, the connection was closed
 function Server:adopt(fd, peer)
   if self.count + self.upgraded_count >= self.limits.max_connections then
@@ -140,7 +140,7 @@ end
 
 --- Begins to stop: accepts no more connections, closes idle ones, and lets the others get their response.
 ---@param grace number seconds after which all connections are closed
----@param on_stopped function called when the last connection has closed
+---@param on_stopped function called when the last connection has closed; upgraded connections do not count
 function Server:stop(grace, on_stopped)
   if self.stopping then return end
   self.stopping = true

@@ -8,8 +8,8 @@ return {
   [405] = "Method Not Allowed", [406] = "Not Acceptable", [408] = "Request Timeout", [409] = "Conflict",
   [410] = "Gone", [411] = "Length Required", [412] = "Precondition Failed", [413] = "Content Too Large",
   [414] = "URI Too Long", [415] = "Unsupported Media Type", [416] = "Range Not Satisfiable",
-  [417] = "Expectation Failed", [422] = "Unprocessable Content", [429] = "Too Many Requests",
-  [431] = "Request Header Fields Too Large",
+  [417] = "Expectation Failed", [422] = "Unprocessable Content", [426] = "Upgrade Required",
+  [429] = "Too Many Requests", [431] = "Request Header Fields Too Large",
   [500] = "Internal Server Error", [501] = "Not Implemented", [502] = "Bad Gateway",
   [503] = "Service Unavailable", [504] = "Gateway Timeout", [505] = "HTTP Version Not Supported",
 }

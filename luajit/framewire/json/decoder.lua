@@ -74,6 +74,7 @@ end
 local function checked(data, start, stop, is_ascii)
   if not is_ascii then
     if utf8.check(utf8.START, data, start, stop) ~= utf8.START then
+      -- Finds the place of the first wrong byte, for the error.
       while utf8.check(utf8.START, data, start, stop) ~= utf8.START do stop = stop - 1 end
       return nil, stop, "a byte that is not UTF-8"
     end

@@ -102,6 +102,7 @@ end
 
 local function write_number(value)
   local known = number_texts[value]
+  -- 0 and -0 are the same key of a table, so their texts are not taken from the cache.
   if known and value ~= 0 then
     out:append(known)
     return true
@@ -188,6 +189,7 @@ local function write_member(name, value, settings, level, is_first)
   if not named then return nil, problem, "" end
   if settings.indent then write_byte(32) end
   local ok, reason, where
+  -- `write_flat` writes only outermost objects, so only their strings are put into the cache.
   if level == 1 and type(value) == "string" then
     ok, reason, where = write_new_string(value)
   else

@@ -48,7 +48,7 @@ function Epoll:wait(milliseconds)
 end
 
 function Epoll:ready(i)
-  if not (i >= 0 and i < CAPACITY) then error("there is no ready descriptor of that number", 2) end
+  if not (i >= 0 and i < CAPACITY) then error("there is no ready descriptor with that number", 2) end
   local event = self.events[i]
   local flags = event.events
   return event.fd, band(flags, READABLE) ~= 0, band(flags, WRITABLE) ~= 0, band(flags, BROKEN) ~= 0

@@ -21,6 +21,7 @@ end
 
 function Kqueue:change(fd, interest)
   local before = self.interests[fd] or 0
+  -- The keys of this list, 1 and 2, are the bits READ and WRITE.
   for wanted, filter in pairs { sys.EVFILT_READ, sys.EVFILT_WRITE } do
     local had, wants = band(before, wanted) ~= 0, band(interest, wanted) ~= 0
     if had ~= wants then
@@ -56,7 +57,7 @@ function Kqueue:wait(milliseconds)
 end
 
 function Kqueue:ready(i)
-  if not (i >= 0 and i < CAPACITY) then error("there is no ready descriptor of that number", 2) end
+  if not (i >= 0 and i < CAPACITY) then error("there is no ready descriptor with that number", 2) end
   local event = self.events[i]
   local writable = event.filter == sys.EVFILT_WRITE
   local broken = writable and band(event.flags, sys.EV_EOF) ~= 0

@@ -1,4 +1,4 @@
---- POSIX shared memory. The functions return an address and a size; or nil, a message and the system's number.
+--- POSIX shared memory. The functions return an address and a size; or nil, a message and the system's error number.
 
 local ffi = require "ffi"
 local sys = require "framewire.sys"

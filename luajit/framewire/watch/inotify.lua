@@ -85,6 +85,12 @@ local function watch_tree(self, folder, mask, changes)
   return true
 end
 
+-- The path under which a folder that is added with `recursive` is watched: without slashes at its end.
+local function root_of(path)
+  path = path:match("^(.-)/*$")
+  return path == "" and "/." or path -- the root folder
+end
+
 --- Watches a file, or a folder and its entries.
 ---@param path string
 ---@param options? table `recursive`: also watch all folders in the folder, and those that are created later
@@ -96,8 +102,7 @@ function Watch:add(path, options)
     if not ok then return nil, message, code end
     return true
   end
-  path = path:match("^(.-)/*$")
-  if path == "" then path = "/." end
+  path = root_of(path)
   local ok, message, code = watch_tree(self, path, MASK + sys.IN_ONLYDIR)
   if not ok then
     forget_tree(self, path)
@@ -110,9 +115,10 @@ end
 --- Stops watching a path. If it was added with `recursive`, stops watching everything in it.
 ---@param path string
 function Watch:remove(path)
-  if self.roots[path] then
-    self.roots[path] = nil
-    forget_tree(self, path)
+  local root = root_of(path)
+  if self.roots[root] then
+    self.roots[root] = nil
+    forget_tree(self, root)
   elseif self.numbers[path] then
     forget(self, path)
   end

@@ -10,7 +10,7 @@ local Watch = {}
 Watch.__index = Watch
 
 function Watch:add(path, options)
-  if options and options.recursive then return nil, "watching the folders in a folder is supported on Linux only" end
+  if options and options.recursive then return nil, "recursive watching is supported on Linux only" end
   local file = sys.open(path, sys.O_EVTONLY)
   if file < 0 then return sys.fail("cannot watch '" .. path .. "'") end
   local change = ffi.new("struct fw_kevent[1]")
@@ -21,7 +21,7 @@ function Watch:add(path, options)
     C.close(file)
     return sys.fail("cannot watch '" .. path .. "'")
   end
-  self:remove(path)
+  self:remove(path) -- the new watch replaces an earlier one
   self.paths[file] = path
   self.files[path] = file
   return true
@@ -36,9 +36,9 @@ end
 
 function Watch:read()
   local changes = {}
-  local events, now = ffi.new("struct fw_kevent[64]"), ffi.new("struct fw_timespec")
+  local events, no_time = ffi.new("struct fw_kevent[64]"), ffi.new("struct fw_timespec")
   while true do
-    local count = C.kevent(self.fd, nil, 0, events, 64, now)
+    local count = C.kevent(self.fd, nil, 0, events, 64, no_time)
     if count <= 0 then return changes end
     for i = 0, count - 1 do
       local path = self.paths[tonumber(events[i].ident)]

@@ -74,7 +74,7 @@ end
 local store, place = "", 1
 
 --- Random bytes. Nobody can predict them if the system has /dev/urandom.
----@param count integer up to 1024
+---@param count integer up to 4096
 ---@return string
 function M.random(count)
   if place + count > #store + 1 then

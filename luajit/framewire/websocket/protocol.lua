@@ -276,6 +276,7 @@ function M.new(owner, is_client, max_message)
     is_final = true,
     left = 0,
     mask = 0,
+    --- The result of `utf8.check` for the received part of a text.
     text_state = utf8.START,
     --- The received bytes of the current message, and of the current control frame.
     partial = buffer.new(1024),

@@ -36,7 +36,8 @@ function M.contains(text, part, what)
   end
 end
 
---- Waits until a condition holds.
+--- Waits until a condition holds, that is, until `condition` returns a true value. Returns this value. Fails after
+-- `seconds`.
 ---@param seconds number
 ---@param condition function
 ---@param what string describes the condition, for the error message

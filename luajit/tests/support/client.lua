@@ -20,12 +20,14 @@ local function more(self, timeout)
   return true
 end
 
+-- Removes the first `count` bytes from `self.data`, and returns them.
 local function take(self, count)
   local part = self.data:sub(1, count)
   self.data = self.data:sub(count + 1)
   return part
 end
 
+-- Like `take`, but first waits until there are this many bytes. Returns nil and the reason if they do not arrive.
 local function need(self, count)
   local parts, length = { self.data }, #self.data
   while length < count do
@@ -68,14 +70,14 @@ end
 
 --- Reads one answer.
 ---@param options? table `head_only`: the answer has no body, whatever its headers say
----@return table|nil answer `status`, `headers`, `body`
----@return string? message "closed", "timeout" or a system error
+---@return table|nil answer `status`, `reason`, `headers`, `body`
+---@return string? message "closed", "timeout", a system error, or which part of the answer is malformed
 function Client:receive(options)
   local line, message = take_line(self)
   if not line then return nil, message end
-  local status = line:match("^HTTP/1%.1 (%d%d%d) ")
+  local status, reason = line:match("^HTTP/1%.1 (%d%d%d) (.*)$")
   if not status then return nil, "not an answer: " .. line end
-  local answer = { status = tonumber(status), headers = {}, body = "" }
+  local answer = { status = tonumber(status), reason = reason, headers = {}, body = "" }
   while true do
     line, message = take_line(self)
     if not line then return nil, message end

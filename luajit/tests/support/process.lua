@@ -8,8 +8,8 @@ local worker = require "framewire.worker"
 
 local M = {}
 
---- Runs a function, `body`, while `main` runs in another process. Afterwards, the other process must end without an
--- error: after TERM or, with `ends`, by itself.
+--- Runs a function, `body`, while `main` runs in another process. Passes this process to `body`. Afterwards, the other
+-- process must end without an error: after TERM or, with `ends`, by itself.
 ---@param main function
 ---@param body function
 ---@param ends? boolean whether `main` ends by itself
@@ -26,7 +26,7 @@ function M.run_with(main, body, ends)
   check.equal(reason or code, 0, "end of the process that ran during the test")
 end
 
--- Returns a port that was free a moment ago.
+--- Returns a port that was free a moment ago.
 function M.free_port()
   local listener = assert(socket.listen { port = 0 })
   local _, port = listener:name()
