@@ -31,7 +31,7 @@ def lines(text: str) -> list[str]:
 
 
 def run(source: str, names: dict[str, Any]) -> list[Output]:
-    """Runs a cell, and returns its outputs: what it prints, and the value of its last line."""
+    """Runs a cell, and returns its outputs: what it prints, and the value of its last expression."""
     tree = ast.parse(source)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     printed = io.StringIO()
@@ -82,7 +82,7 @@ def main() -> int:
         if [shown(each) for each in outputs] != [shown(each) for each in cell["outputs"]]:
             failed += 1
             if "--check" in sys.argv:
-                print(f"{NOTEBOOK.name}: cell {count} gives another output; run `python notebook.py`", file=sys.stderr)
+                print(f"{NOTEBOOK.name}: cell {count} has another output; run `python notebook.py`", file=sys.stderr)
         cell["outputs"], cell["execution_count"] = outputs, count
     if "--check" in sys.argv:
         return 1 if failed else 0

@@ -50,7 +50,7 @@ class Figures:
         self.ratios: dict[str, float] = {}
 
     def compare(self, work: dict[str, Callable[[float], float]]) -> None:
-        """Measures these rates in turn. The first is also compared with each of the others."""
+        """Measures these rates in turn. Also computes the ratio of the first rate to each of the others."""
         for _ in range(ROUNDS):
             for name, measure in work.items():
                 self.rounds.setdefault(name, []).append(measure(self.seconds))
@@ -77,13 +77,14 @@ def timed(work: Callable[[], int]) -> Callable[[float], float]:
 def channel(program: Path, rom: Path) -> Iterator[Callable[[float], float]]:
     """Yields a function that measures steps by LuaJIT over a channel.
 
-    Each step runs a frame, and reads 64 bytes of memory and the picture.
+    Each step runs a frame, and reads 64 bytes of memory and two pixels of the picture.
     """
     name = f"bench-{os.getpid()}"
     command: list[str | Path] = [program, "serve", "--quiet", "--rom", rom, "--channel", name, "--listen", "127.0.0.1:0"]
     steps: list[str | Path] = ["luajit", ROOT / "benches/luajit/steps.lua", name]
 
     def measure(seconds: float) -> float:
+        # The client runs a number of frames. At 7,000 frames per second, they take `seconds`.
         frames = str(int(7000 * seconds))
         return float(subprocess.run([*steps, frames], check=True, capture_output=True, text=True).stdout)
 
@@ -136,7 +137,7 @@ def main() -> None:
         "cores": os.cpu_count(),
         **figures.report(),
         "thousand": thousand(options.seconds),
-        "crossing_microseconds_per_step_of_64": crossing(options.seconds),
+        "crossing_microseconds_per_step_of_64": outside_of_engine(options.seconds),
     }
     print(json.dumps(report, indent=2))
     if options.json:
@@ -144,7 +145,7 @@ def main() -> None:
 
 
 def vectors(figures: Figures, bare: Callable[[float], float], peer: Callable[[str], dict[str, Any]]) -> None:
-    """Measures frames per second of 64 environments: four frames per step, and four grey 84x84 pictures observed."""
+    """Measures frames per second of 64 environments. A step has four frames; four grey 84x84 pictures are observed."""
     with closing(framewire.envs.make_vec(scenario="pixels", num_envs=64)) as vector:
         vector.reset(seed=0)
         actions = np.ones(64, dtype=np.int64)
@@ -221,7 +222,7 @@ def thousand(seconds: float) -> dict[str, float]:
 
 
 class TimedEngine:
-    """Wraps the native engine of a vector of environments, and measures the time that its steps take."""
+    """Wraps the engine, which is the native part of a vector of environments, and measures the time of its steps."""
 
     def __init__(self, engine: Any) -> None:
         self.engine = engine
@@ -237,7 +238,7 @@ class TimedEngine:
         return getattr(self.engine, name)
 
 
-def crossing(seconds: float) -> float:
+def outside_of_engine(seconds: float) -> float:
     """The time that a step of 64 environments takes outside of the engine, in microseconds.
 
     It is the median over the steps. A mean would also count interruptions by other programs.

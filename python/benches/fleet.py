@@ -1,10 +1,10 @@
 """Measures fleets on a Ray cluster on this machine: python benches/fleet.py [--json FILE] [--seconds N]
 
-Each node of the cluster has one core. Fleets of 1, 2 and 4 nodes are compared with the same environments in one
-process, which has the same number of threads, but not more than the machine has cores. They are also compared with the
-predictions of `framewire.ray.sizing`. The machine may be noisy, so all of them run in turn, in several rounds, and
-medians are compared. Then nodes are killed in runs of 10,000 steps on 2 and on 4 nodes. The rewards and the states at
-the end are compared with those of one process.
+Each node of the cluster has one processor core. Fleets of 1, 2 and 4 nodes are compared with the same environments in
+one process, which has the same number of threads, but not more than the machine has cores. They are also compared with
+the predictions of `framewire.ray.sizing`. The machine may be noisy, so all of them run in turn, in several rounds, and
+medians are compared. Then nodes and workers are killed in runs of 10,000 steps on 2 and on 4 nodes. The rewards and the
+states at the end are compared with those of one process.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ NODES = (1, 2, 4)
 ENVS = 512
 ROUNDS = 3
 STORE = 200 << 20
+"""The size of the object store of each node, in bytes."""
 BYTES = 84 * 84 * 4
 """The size of an observation: four grey pictures."""
 
@@ -96,9 +97,9 @@ class Calls(NamedTuple):
     """The overhead of a step with one environment per worker, in seconds.
 
     Attributes:
-        clock: Elapsed time.
+        clock: Elapsed time, without that of the same step in one process.
         program: Processor time of the program.
-        worker: Processor time of each worker.
+        worker: Processor time of each worker, without that of the same step in one process.
     """
 
     clock: float
@@ -132,7 +133,11 @@ def each_call(work: Callable[[], int], seconds: float, processes: list[int]) -> 
 
 
 def of_one_process(worker_seconds: float) -> float:
-    """The processor time of a step in a worker, divided by that of the same step in one process."""
+    """The processor time of a step in a worker, divided by that of the same step in one process; at least 1.
+
+    Args:
+        worker_seconds: The overhead of a step in a worker, which is not counted.
+    """
     envs = ENVS // max(NODES)
     one = framewire.envs.make_vec(scenario="pixels", num_envs=envs, threads=1)
     _, own = each_call(stepping(one), 2.0, [])
@@ -176,11 +181,11 @@ def kill(cluster: Cluster, node: Any, fleet: Fleet) -> None:
 
 
 def losses(cluster: Cluster, workers: int, steps: int) -> dict[str, Any]:
-    """Kills a worker or a node in each tenth of a run, and compares the results with those of one process."""
+    """Kills a node or a worker in each tenth of a run, and compares the results with those of one process."""
     envs = 2 * workers
     one = framewire.envs.make_vec(scenario="memory", num_envs=envs)
-    chance = np.random.default_rng(1)
-    actions = chance.integers(0, 4, (steps, envs))
+    rng = np.random.default_rng(1)
+    actions = rng.integers(0, 4, (steps, envs))
     one.reset(seed=1)
     rewards = sum(one.step(each)[1].sum() for each in actions)
     expected = one.state_hashes()

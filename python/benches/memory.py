@@ -4,7 +4,7 @@
 
 The environments play the scenario `pixels` of the demo game with random actions, so episodes end and begin all the
 time. After each hour of game time, summed over the environments, the program prints its resident memory. It fails if
-the memory grows by more than `TOLERANCE` after the first quarter of the run.
+the memory grows by more than 1,024 kB after the first quarter of the run.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import framewire.envs
 FRAMES_PER_HOUR = 3600 * 16_777_216 // 280_896
 """The seconds of an hour, times the console's clock rate, divided by the cycles of a frame."""
 TOLERANCE = 1024
-"""In kilobytes. One leaked picture per step would be more than a gigabyte."""
+"""In kilobytes. By default, one leaked picture per step of an environment would be more than a gigabyte."""
 
 
 def resident() -> int:

@@ -31,7 +31,7 @@ def rate(work: Callable[[], int], seconds: float) -> float:
 
 
 def retro_env(folder: str) -> Any:
-    """Creates an environment of stable-retro from the integration, its description of a game, in a folder."""
+    """Creates an environment of stable-retro. The folder has an integration, which describes a game."""
     import stable_retro as retro
 
     retro.data.Integrations.add_custom_path(folder)

@@ -15,7 +15,10 @@ from framewire import search
 
 
 def explorer(threads: int = 0) -> search.Explorer:
-    """Explores the demo game. A cell is the bricks and lives that are left, and roughly where the ball is and goes."""
+    """Creates an explorer of the demo game.
+
+    A cell has the numbers of bricks and lives, whether the ball moves down, and its rough horizontal position.
+    """
     return search.Explorer(
         scenario="memory",
         score="-bricks_left - 70 * (lives < 3)",
@@ -30,8 +33,7 @@ def main() -> None:
     begun = time.perf_counter()
 
     def show(progress: search.Progress) -> None:
-        left = -progress.score
-        print(f"\r{progress.frames:,} frames, {progress.cells} cells, score {left:.0f} ", end="", file=sys.stderr)
+        print(f"\r{progress.frames:,} frames, {progress.cells} cells, score {progress.score:.0f} ", end="", file=sys.stderr)
 
     runner = explorer()
     solution = search.go_explore(runner, seed=1, progress=show)

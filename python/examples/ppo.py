@@ -26,8 +26,11 @@ import framewire.envs
 from framewire.envs import GameVectorEnv
 
 TRACE = 0.95
+"""The parameter lambda of generalized advantage estimation."""
 CLIP = 0.2
+"""How much an update may change the probability of an action, as a fraction of it."""
 ENTROPY = 0.01
+"""The weight of the entropy in the loss."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class Settings:
         epochs: How many times an update uses each step.
         parts: The number of minibatches into which an update divides the steps.
         rates: The learning rate at the beginning and at the end.
-        discount: The factor by which a reward counts less for each step before it.
+        discount: The factor by which a reward is multiplied for each step that it lies in the future.
         scale: The factor that rewards are multiplied by, so that values are near 1.
     """
 
@@ -82,7 +85,10 @@ class Agent(nn.Module):
 def play(
     policy: Callable[[Any], np.ndarray], vector: GameVectorEnv | None = None, seed: int = 10_000, most: int = LONGEST
 ) -> list[float]:
-    """Plays with a policy. Returns the score of each environment's first episode, at its end or after `most` steps."""
+    """Plays with a policy. Returns the score of each environment's first episode, at its end or after `most` steps.
+
+    Closes the vector. Without one, plays the scenario `memory` in 32 environments.
+    """
     vector = vector or framewire.envs.make_vec(scenario="memory", num_envs=32)
     observations, info = vector.reset(seed=seed)
     scores = np.full(vector.num_envs, np.nan)
@@ -98,7 +104,9 @@ def play(
 
 
 def follow(observations: Any) -> np.ndarray:
-    """A policy that keeps the paddle under the ball."""
+    """A policy that keeps the paddle under the ball. It launches a ball that waits on the paddle."""
+    # The scenario `memory` observes `ball_x` first, `ball_dy` fourth and `paddle_x` fifth. Its actions 1, 2 and 3 are
+    # Left, Right and A.
     ball, paddle = observations[:, 0], observations[:, 4]
     return np.where(observations[:, 3] == 0, 3, np.where(ball > paddle + 0.01, 2, np.where(ball < paddle - 0.01, 1, 0)))
 
@@ -111,7 +119,16 @@ def learn(
     seed: int,
     settings: Settings,
 ) -> list[dict[str, float]]:
-    """Trains an agent, and returns its learning curve."""
+    """Trains an agent, and returns its learning curve. Closes the vector.
+
+    Args:
+        agent: The network that learns.
+        vector: The environments.
+        converted: Converts observations to a tensor.
+        minutes: The duration of the training.
+        seed: The seed of the first reset.
+        settings: The parameters.
+    """
     optimizer = torch.optim.Adam(agent.parameters(), lr=settings.rates[0], eps=1e-5)
     scores: deque[float] = deque(maxlen=100)
     curve: list[dict[str, float]] = []
@@ -120,7 +137,7 @@ def learn(
     envs, length = vector.num_envs, settings.steps
     now = converted(vector.reset(seed=seed)[0])
     seen = torch.zeros(length, *now.shape, dtype=now.dtype)
-    taken, chances, values, rewards, ends, counts = (torch.zeros(length, envs) for _ in range(6))
+    taken, log_probs, values, rewards, ends, counts = (torch.zeros(length, envs) for _ in range(6))
     over = torch.zeros(envs)
     while (seconds := time.perf_counter() - begun) < 60 * minutes:
         for group in optimizer.param_groups:
@@ -132,7 +149,7 @@ def learn(
                 distribution = torch.distributions.Categorical(logits=logits)
                 action = distribution.sample()
                 seen[step], taken[step] = now, action
-                chances[step] = distribution.log_prob(action)
+                log_probs[step] = distribution.log_prob(action)
             # The step after the end of an episode only resets the environment, so the agent does not learn from it.
             counts[step] = 1 - over
             observations, reward, terminated, truncated, info = vector.step(action.numpy())
@@ -153,7 +170,7 @@ def learn(
             returns = advantages + values
 
         use = counts.flatten() > 0
-        batch = [part.flatten(0, 1)[use] for part in (seen, taken, chances, advantages, returns)]
+        batch = [part.flatten(0, 1)[use] for part in (seen, taken, log_probs, advantages, returns)]
         for _ in range(settings.epochs):
             for part in torch.randperm(len(batch[0])).chunk(settings.parts):
                 observation, action, before, gain, target = (each[part] for each in batch)
@@ -209,7 +226,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--threads", type=int, default=1, help="threads of PyTorch; the networks are too small for more")
+    parser.add_argument("--threads", type=int, default=1, help="threads of PyTorch; one is enough for small networks")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--plot", type=Path, help="the SVG file for a plot of the curve")
     options = parser.parse_args()
@@ -223,9 +240,9 @@ def main() -> None:
         with torch.no_grad():
             return agent.actor(observed(observations)).argmax(-1).numpy()
 
-    chance = np.random.default_rng(options.seed)
+    rng = np.random.default_rng(options.seed)
     final = {
-        "random": float(np.mean(play(lambda observations: chance.integers(0, 4, len(observations))))),
+        "random": float(np.mean(play(lambda observations: rng.integers(0, 4, len(observations))))),
         "rule": float(np.mean(play(follow))),
         "learned": float(np.mean(play(learned))),
     }

@@ -6,7 +6,7 @@
 
 The first command trains an agent on the processor, and compares it with random actions and with a rule that follows the
 ball. `--policy` is a file for its weights. The second command plays with these weights and prints the same comparison.
-With `--gif`, it also writes the first seconds of an episode as an animation.
+With `--gif`, both commands also write the first seconds of an episode as an animation.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SETTINGS = ppo.Settings(steps=64, epochs=6, parts=8, rates=(7e-4, 1e-4), discoun
 
 
 class Agent(nn.Module):
-    """A network with shared layers for the picture, and two outputs: the action, and the expected reward."""
+    """A network with shared layers for the picture, and two outputs: the action, and the expected sum of rewards."""
 
     def __init__(self, shape: tuple[int, ...], actions: int) -> None:
         super().__init__()
@@ -71,7 +71,7 @@ def load(agent: Agent, path: Path) -> None:
 
 
 def draw(agent: Agent, path: Path, seconds: float) -> None:
-    """Plays an episode and writes its first seconds as an animation, with 15 pictures per second and 64 colours."""
+    """Plays the first seconds of an episode, and writes them as an animation of 15 pictures per second in 64 colours."""
     from PIL import Image
 
     vector = make(1, render_mode="rgb_array")
@@ -120,11 +120,12 @@ def main() -> None:
         curve = ppo.learn(agent, vector, torch.from_numpy, options.minutes, options.seed, SETTINGS)
         if options.policy:
             save(agent, options.policy)
+            # The weights in the file are rounded. The comparison below uses them.
             load(agent, options.policy)
 
-    chance = np.random.default_rng(options.seed)
+    rng = np.random.default_rng(options.seed)
     final = {
-        "random": float(np.mean(ppo.play(lambda observations: chance.integers(0, 3, len(observations)), make(32)))),
+        "random": float(np.mean(ppo.play(lambda observations: rng.integers(0, 3, len(observations)), make(32)))),
         "rule": float(np.mean(ppo.play(ppo.follow))),
         "learned": float(np.mean(ppo.play(lambda observations: chosen(agent, observations), make(32)))),
     }

@@ -21,15 +21,15 @@ from ray.rllib.algorithms.ppo import PPOConfig
 
 from framewire.ray.rllib import register
 
-# RLlib averages over the last 100 episodes at most. But it forgets earlier episodes at the beginning of each iteration.
+# RLlib averages over the last 100 episodes at most, and only over those of the present iteration.
 UNIT = "mean score of the episodes that ended in an iteration"
 
 
 def main() -> None:
-    """Trains, and prints the mean return of the episodes of each iteration."""
+    """Trains, and prints the mean score of the episodes that ended in each iteration."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=8.0)
-    parser.add_argument("--runners", type=int, default=0, help="environment runners; 0 runs the environments here")
+    parser.add_argument("--runners", type=int, default=0, help="environment runners; 0 means only this process")
     parser.add_argument("--envs", type=int, default=16, help="environments for each runner")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--plot", type=Path, help="the SVG file for a plot of the curve")

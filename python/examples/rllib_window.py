@@ -23,6 +23,7 @@ import framewire
 from framewire.errors import ConnectionLost
 
 ACTIONS = (".", "Left", "Right", "A")
+# The frames of a step.
 FRAMES = 4
 
 # The symbols that are observed, and the greatest value of each.
@@ -38,7 +39,7 @@ OBSERVED = {
 
 
 class WindowEnv(gymnasium.Env[npt.NDArray[np.float32], int]):
-    """The demo game on a server, with the observations and rewards of the scenario `memory`.
+    """The demo game on a server, with the actions, observations and rewards of the scenario `memory`.
 
     Args:
         config: `url` is the address of the server, as for `framewire.connect`.
@@ -63,7 +64,7 @@ class WindowEnv(gymnasium.Env[npt.NDArray[np.float32], int]):
         try:
             self._emulator.load_state(self._start)
         except ConnectionLost:
-            # Lockstep has ended, because RLlib has learned for longer than its timeout.
+            # The connection broke while RLlib was learning, and lockstep ended with it.
             self._lockstep()
             self._emulator.load_state(self._start)
         self._emulator.advance(1 + int(self.np_random.integers(30)))
@@ -73,13 +74,19 @@ class WindowEnv(gymnasium.Env[npt.NDArray[np.float32], int]):
     def step(self, action: int) -> tuple[npt.NDArray[np.float32], float, bool, bool, dict[str, Any]]:
         """Holds the keys of an action for four frames."""
         keys = ACTIONS[action]
-        if keys != ".":
-            self._emulator.press(keys, FRAMES)
-        self._emulator.advance(FRAMES)
+        was_lost = False
+        try:
+            if keys != ".":
+                self._emulator.press(keys, FRAMES)
+            self._emulator.advance(FRAMES)
+        except ConnectionLost:
+            # The game has run on without this environment, so the episode ends here, without a reward.
+            self._lockstep()
+            was_lost = True
         observation, score, lives = self._observe()
-        reward = float(score - self._score)
+        reward = 0.0 if was_lost else float(score - self._score)
         self._score = score
-        return observation, reward, lives == 0, False, {"score": score, "lives": lives}
+        return observation, reward, lives == 0, was_lost, {"score": score, "lives": lives}
 
     def close(self) -> None:
         """Lets the game run again."""
@@ -87,6 +94,7 @@ class WindowEnv(gymnasium.Env[npt.NDArray[np.float32], int]):
         self._emulator.close()
 
     def _lockstep(self) -> None:
+        # RLlib learns between two steps. Lockstep ends after this many milliseconds without a request.
         self._emulator.lockstep(60_000)
 
     def _observe(self) -> tuple[npt.NDArray[np.float32], int, int]:

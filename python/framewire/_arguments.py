@@ -41,7 +41,7 @@ def codes_text(codes: str | Sequence[str]) -> str:
 
 
 def cheat_number(id: int) -> int:
-    """Checks the number of a cheat. There is no cheat 0."""
+    """Checks the number of a cheat, and returns it. There is no cheat 0."""
     if whole(id, "id") < 1:
         raise InvalidRequest(f"id is {id}; use the number of a cheat, from 1 on, or None for all", parameter="id")
     return whole(id, "id")

@@ -68,6 +68,7 @@ class AsyncMemory:
         return await self._emulator.read(where, domain=self._domain)
 
     async def _array(self, where: Address) -> Symbol | None:
+        """The symbol, if `where` is the name of an array; None otherwise."""
         if self._domain is not None or not is_name(where):
             return None
         if self._symbols is None or where not in self._symbols:

@@ -52,7 +52,8 @@ class AsyncWatch:
 
     Attributes:
         expressions: The watched expressions.
-        values: The value of each expression after the last change that was read.
+        values: The value of each expression after the last event that was read. One event can contain several changes, so
+            `values` can be ahead of the change that `next` returned.
         missed: How many events were lost because this program or the connection was too slow.
     """
 
@@ -94,6 +95,8 @@ class AsyncWatch:
         self._transport.unsubscribe(self._subscription)
 
     def _take(self, name: str, data: Mapping[str, Any]) -> None:
+        # This client drops events that are not read in time. A `missed` event contains the number of events that the
+        # server dropped.
         lost = self._subscription.dropped - self._dropped
         if lost or name == "missed":
             self._gap = True
@@ -105,8 +108,8 @@ class AsyncWatch:
                 self._change(expression, data["frame"], old, new, data["tick"], bool(data.get("gap")))
             self._gap = False
         elif name in ("values", "missed"):
-            for expression, json in data["values"].items():
-                new = calls.value(expression, json)
+            for expression, encoded in data["values"].items():
+                new = calls.value(expression, encoded)
                 old = self.values.setdefault(expression, new)
                 if old != new:
                     self._change(expression, data["frame"], old, new, None, True)

@@ -167,6 +167,7 @@ class AsyncTransport:
             self._timer.cancel()
         if self._stream is not None and self._stream.transport is not None:
             self._stream.transport.close()
+            # Let the event loop close the socket.
             await asyncio.sleep(0)
 
     def _check_open(self) -> None:
@@ -203,6 +204,7 @@ class AsyncTransport:
         while True:
             final = False
             try:
+                # Each attempt gets some seconds, even at the end of `retry`.
                 await asyncio.wait_for(self._shake_hands(), max(begun + retry - self._loop.time(), min(self._timeout, 5.0)))
                 return
             except Refused as refused:

@@ -150,7 +150,7 @@ def write(address: Address, value: int, type: NumberType | None, domain: str | N
 
 
 def freeze(address: Address, value: int, type: NumberType | None) -> Operation[None]:
-    """Freezes a number in memory: writes it after each frame."""
+    """Freezes a number in memory: writes it now, and again after each frame."""
     arguments = write(address, value, type, None).arguments
     return Operation("freeze", arguments, nothing, changes=True)
 
@@ -161,7 +161,7 @@ def unfreeze(address: Address | None) -> Operation[bool]:
 
 
 def frozen() -> Operation[list[dict[str, Any]]]:
-    """The frozen numbers."""
+    """The frozen values."""
     return Operation("frozen", {}, same, changes=False)
 
 
@@ -344,7 +344,7 @@ def run(
     operations: Sequence[Mapping[str, Any]],
     then: Sequence[Mapping[str, Any]],
 ) -> Call[dict[str, Any]]:
-    """Plays steps until conditions hold, and performs operations at that frame."""
+    """Plays steps until conditions hold. Performs `operations` before the first frame, and `then` after the last."""
     params = given(steps=list(steps), stop=stop, values=values, ops=list(operations), then=list(then))
     return Call("run", params, same, changes=True)
 

@@ -137,4 +137,4 @@ class CoreBatch:
 
 
 def _nothing(_: object) -> None:
-    """Ignores the result."""
+    """Drops the object that `Core.hold` returns, because the batch returns none."""

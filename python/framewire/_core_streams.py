@@ -73,6 +73,7 @@ class CoreWatch:
                 break
             if deadline is not None and time.monotonic() >= deadline:
                 raise WaitTimeout(f"no change of {', '.join(self.expressions)} in {timeout} s")
+            # Check the deadline after each second of game time.
             frames = 60
         self._core._report()
         number, frame, tick, old, new, missed = row

@@ -1,9 +1,9 @@
-"""The files of the package."""
+"""The data files that are part of the package."""
 
 from pathlib import Path
 
 DATA = Path(__file__).resolve().parent / "data"
-"""The folder of the files, such as the demo game."""
+"""The folder of the package's data files, such as the demo game's ROM and game file."""
 
 
 def demo_game() -> Path:

@@ -1,3 +1,5 @@
+# The types of the native module. The Rust code in crates/python describes the classes and methods.
+
 from pathlib import Path
 from typing import Any, TypedDict
 

@@ -28,7 +28,7 @@ from framewire.errors import ConnectionFailed, ConnectionLost, FramewireError, I
 Json = Any
 
 IN_FLIGHT = 512
-"""The largest number of sent requests without a reply; others wait here. The server accepts 1,024 per connection."""
+"""The largest number of sent requests without a reply; others wait. The server accepts 1,024 per connection."""
 
 KEYED = 50_000
 """The largest number of idempotency keys that a client uses in `KEY_LIFE`. The server remembers 131,072 in total."""
@@ -37,7 +37,7 @@ KEY_LIFE = 600.0
 """How many seconds the server remembers an idempotency key."""
 
 KEPT_EVENTS = 16_384
-"""The largest number of events of a subscription that wait to be read. After that, the oldest are dropped."""
+"""The largest number of events of a subscription that wait to be read. If more come, the oldest are dropped."""
 
 MOST_BYTES = 8 << 20
 """The size of the largest message that the server accepts."""
@@ -87,6 +87,7 @@ def refusal(error: Exception, url: str) -> Refused:
     status = error.response.status_code
     try:
         problem = json.loads(bytes(error.response.body or b""))
+        # Raises an exception if this is not a problem document with a text.
         problem["detail"] += ""
     except (ValueError, TypeError, KeyError):
         message = f"{url} answered with status {status}, so it is not a Framewire server; {START_IT}"
@@ -95,7 +96,15 @@ def refusal(error: Exception, url: str) -> Refused:
 
 
 class Pending(ABC):
-    """A request that has no reply yet."""
+    """A request that has no reply yet.
+
+    Attributes:
+        id: The number of the request.
+        key: The idempotency key, or None.
+        message: The encoded request.
+        repeatable: Whether the request can be sent again: it changes nothing, or it has a key.
+        sends: How many times the request was sent.
+    """
 
     __slots__ = ("id", "key", "message", "method", "params", "repeatable", "sends")
 
@@ -114,7 +123,15 @@ class Pending(ABC):
 
 
 class Subscription(ABC):
-    """A subscription to events of the server. It continues on new connections until it ends."""
+    """A subscription to events of the server. It continues on new connections until it ends.
+
+    Attributes:
+        number: The number that the server gave the subscription on this connection; None until then.
+        last: The id of the last event, after which a new connection continues.
+        events: Events that wait to be read: their names and data.
+        dropped: How many events were dropped because they were not read in time.
+        error: Why the subscription has ended, or None.
+    """
 
     def __init__(self, params: dict[str, Json]) -> None:
         self.params = params
@@ -170,8 +187,12 @@ class Session:
     """The requests and subscriptions of one client.
 
     Attributes:
+        subscriptions: The subscriptions that have not ended.
+        numbers: The subscriptions that the server has begun on this connection, by their numbers.
         open: Whether the handshake is done.
         lockstep: Whether this connection holds the emulator in lockstep. Lockstep ends when the connection ends.
+        heard: The time at which the last data came, or at which the handshake began.
+        pinged: When a ping was sent after that, or None.
     """
 
     def __init__(self, url: str, token: str | None) -> None:
@@ -191,7 +212,7 @@ class Session:
         self.open = False
         self.lockstep = False
         self.heard = 0.0
-        self.pinged = False
+        self.pinged: float | None = None
 
     @property
     def address(self) -> tuple[str, int, bool]:
@@ -288,14 +309,14 @@ class Session:
         self._protocol.send_request(request)
         self._fragments = []
         self.heard = time.monotonic()
-        self.pinged = False
+        self.pinged = None
 
     def data_to_send(self) -> list[bytes]:
         """The bytes to write to the connection."""
         return self._protocol.data_to_send() if self._protocol is not None else []
 
     def received(self, data: bytes) -> None:
-        """Handles bytes from the connection. No bytes mean that the connection has ended.
+        """Handles bytes from the connection. If there are no bytes, the connection has ended.
 
         Raises:
             Refused: The server did not accept the handshake.
@@ -304,7 +325,7 @@ class Session:
         protocol = self._protocol
         assert protocol is not None
         self.heard = time.monotonic()
-        self.pinged = False
+        self.pinged = None
         if data:
             protocol.receive_data(data)
         else:
@@ -328,6 +349,7 @@ class Session:
 
     def _opened(self) -> None:
         self.open = True
+        # All subscriptions are begun again below, on this connection.
         self._unsent = deque(each for each in self._unsent if not isinstance(each, _Subscribing))
         for subscription in self.subscriptions:
             self._last_id += 1
@@ -402,7 +424,8 @@ class Session:
             [each for each in sent if not each.repeatable],
             ConnectionLost(
                 f"the connection to {self.url} broke ({why}) before the reply; the request may have been performed. It had "
-                f"no idempotency key, because this client made more than {KEYED} changes in ten minutes"
+                f"no idempotency key, because this client made more than {KEYED} changes in ten minutes, or because "
+                "the server had no room for more keys"
             ),
         )
         self._fail(
@@ -427,20 +450,29 @@ class Session:
         for pending in requests:
             pending.settle(None, error)
 
+    def until_check(self, timeout: float) -> float:
+        """The seconds until `check` has something to do; 0 or less if it has now."""
+        if self.pinged is not None:
+            return self.pinged + timeout / 2 - time.monotonic()
+        return self.heard + (timeout / 2 if self.open else timeout) - time.monotonic()
+
     def check(self, timeout: float) -> float:
         """Sends a ping if nothing came for half of `timeout` seconds; returns the seconds until the next check.
 
+        A client that has not read for a long time also sends the ping first, and waits for its reply: silence on an
+        idle connection does not mean that the connection is broken.
+
         Raises:
-            EOFError: Nothing came for `timeout` seconds.
+            EOFError: Nothing came for half of `timeout` seconds after the ping.
         """
-        silent = time.monotonic() - self.heard
-        if silent >= timeout:
-            raise EOFError(f"the server was silent for {silent:.1f} s")
-        if silent >= timeout / 2 and self.open and not self.pinged:
+        if self.until_check(timeout) <= 0:
+            now = time.monotonic()
+            if self.pinged is not None or not self.open:
+                raise EOFError(f"the server was silent for {now - self.heard:.1f} s")
             assert self._protocol is not None
-            self.pinged = True
+            self.pinged = now
             self._protocol.send_ping(b"framewire")
-        return (timeout if self.pinged or not self.open else timeout / 2) - silent
+        return self.until_check(timeout)
 
     def close(self) -> None:
         """Begins to close the connection."""
@@ -449,7 +481,7 @@ class Session:
 
 
 class _Abandoned(Pending):
-    """A request whose reply nobody waits for any more."""
+    """A request that was abandoned. Its reply is dropped."""
 
     __slots__ = ()
 
@@ -462,5 +494,5 @@ class _Abandoned(Pending):
 
 
 def _keys_are_full(error: Mapping[str, Json]) -> bool:
-    """Whether the server refused a request because it remembers too many idempotency keys."""
+    """Whether the server refused a request because it has no room for another idempotency key."""
     return error.get("code") == -32012 and "Idempotency-Key" in str((error.get("data") or {}).get("detail"))

@@ -58,7 +58,7 @@ class Starting(Generic[C]):
 
 
 class StartingStream(Starting[S]):
-    """Like `Starting`, but also begins when `async for` asks for the first item."""
+    """Like `Starting`, but also begins when `async for` gets the first item."""
 
     async def __aiter__(self) -> AsyncIterator[Any]:
         async with self as stream:

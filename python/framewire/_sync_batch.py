@@ -93,7 +93,10 @@ class Batch:
         return self._add(calls.release(keys))
 
     def advance(self, frames: int = 1, *, draw: bool = True) -> Result[int]:  # noqa: ARG002
-        """Runs frames, up to 3,600. With an mGBA window, this must be the last operation of the batch."""
+        """Runs frames, up to 3,600 in a batch. With an mGBA window, this must be the last operation of the batch.
+
+        `draw` has no effect, as in `Client.advance`.
+        """
         return self._add(calls.advance(whole(frames, "frames")))
 
     def reset(self) -> Result[None]:

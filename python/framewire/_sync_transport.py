@@ -165,12 +165,9 @@ class SyncTransport:
             self._connect(self._retry)
             return
         try:
-            until_check = self._session.check(self._timeout)
-            self._flush()
-            if self._socket is None:
-                return
             buffered = isinstance(self._socket, tls.SSLSocket) and self._socket.pending()
             if not buffered:
+                until_check = self._session.until_check(self._timeout)
                 poll = self._poll
                 wants_to_write = bool(self._outgoing)
                 self._lock.release()
@@ -182,7 +179,8 @@ class SyncTransport:
                 try:
                     data = self._socket.recv(_RECEIVE)
                 except _WANTS:
-                    pass
+                    # What came while nobody read the socket is read before this check.
+                    self._session.check(self._timeout)
                 else:
                     self._session.received(data)
             self._flush()

@@ -70,7 +70,7 @@ async def connect(
         token: The token, if the server needs one.
         timeout: The connection counts as broken after this many seconds without data from the server.
         retry: After the connection has broken, the client tries to connect again for this many seconds. It then repeats
-            requests without a reply. The server performs none of them twice.
+            the requests that have no reply, if that is safe. The server performs none of them twice.
         ssl: How to check the certificate of an `https` server, such as `ssl.create_default_context(cafile="cert.pem")`.
 
     Raises:
@@ -214,7 +214,7 @@ class AsyncClient:
         await self._transport.perform(calls.write_io_register(name, value))
 
     async def cycles(self) -> int:
-        """Clock cycles since the last reset. Not available with an mGBA window."""
+        """Clock cycles since the last reset. A loaded state changes the count, too. Not available with an mGBA window."""
         return await self._transport.perform(calls.cycles().call())
 
     # The past.
@@ -293,7 +293,11 @@ class AsyncClient:
         return await self._transport.perform(calls.until_over(operation) if wait else operation.call())
 
     async def cancel(self, timeline: Timeline | None = None) -> bool:
-        """Ends a timeline of `press` or `play`, or all timelines. Returns whether there was one."""
+        """Ends a timeline of `press` or `play`, or all timelines. Returns whether there was one.
+
+        Raises:
+            NotFound: This timeline is not running.
+        """
         return await self._transport.perform(calls.cancel(None if timeline is None else timeline.id))
 
     async def cancelled(self, timeline: Timeline) -> bool | None:
@@ -313,7 +317,7 @@ class AsyncClient:
     # Frames.
 
     async def frame(self) -> int:
-        """The frame counter: frames since the last reset."""
+        """The frame counter: frames since the last reset. A loaded state sets it to the counter in the state."""
         return await self._transport.perform(calls.frame().call())
 
     async def advance(self, frames: int = 1, *, draw: bool = True) -> int:  # noqa: ARG002

@@ -1,9 +1,9 @@
 """An emulator in this process: `framewire.load`.
 
 A `Core` has the methods of `Emulator`, like the client of a server. Frames run only in methods that need them:
-`advance`, `wait`, `press(..., wait=True)`, and the methods that wait for the next item of a watch, of events or of
-sound. These run frames as fast as possible, on the thread that calls them and without the interpreter's lock. So any
-number of cores can run at the same time.
+`advance`, `wait`, `replay`, `screen(frame=...)`, `press` and `play` with `wait=True`, and the methods that wait for the
+next item of a watch, of events or of sound. These run frames as fast as possible, on the thread that calls them and
+without the interpreter's lock. So any number of cores can run at the same time.
 
 The methods for memory are in `_core_memory.py`. The classes of objects that methods return are in `_core_streams.py`,
 `_core_batch.py` and `_core_files.py`.
@@ -58,7 +58,6 @@ _ALL_KEYS = (1 << len(_BITS)) - 1
 _SAVED = 2 | 8
 """mGBA's flags for the battery save and the cartridge's clock."""
 
-
 _CHUNK = 600
 """How many frames run before Python can react to an interrupt from the keyboard."""
 
@@ -96,7 +95,7 @@ def load(
         save_type: The save memory of a GBA game: "auto", "none", "sram", "sram512", "flash512", "flash1m", "eeprom" or
             "eeprom512".
 
-    `Core.load` keeps `gb_model`, `gb_palette` and `sgb_borders` when it loads another game.
+    When `Core.load` loads another game, it keeps all options except `patch`, `cheats`, `bios` and `save_type`.
     """
     return Core(
         rom,
@@ -174,7 +173,7 @@ class Core(CoreMemory):
         return self._opened_store
 
     def close(self) -> None:
-        """Frees the core."""
+        """Frees the core. Without a folder `data`, also deletes its snapshots and recordings."""
         self._core.close()
         if self._folder is not None:
             self._folder.cleanup()
@@ -211,7 +210,7 @@ class Core(CoreMemory):
         self._core.write_register(name, number - (1 << 32) if number > 0x7FFF_FFFF else number)
 
     def cycles(self) -> int:
-        """Clock cycles since the last reset."""
+        """Clock cycles since the last reset. A loaded state sets the count to that in the state."""
         return self._core.cycles()
 
     # Cheats.
@@ -314,7 +313,7 @@ class Core(CoreMemory):
     # Frames.
 
     def frame(self) -> int:
-        """The frame counter: frames since the last reset."""
+        """The frame counter: frames since the last reset. A loaded state sets it to the counter in the state."""
         return self._core.frame()
 
     def advance(self, frames: int = 1, *, draw: bool = True) -> int:
@@ -363,7 +362,11 @@ class Core(CoreMemory):
         self._emit("reset", {})
 
     def load(self, path: str | os.PathLike[str]) -> None:
-        """Loads another game. The watches of the old game end."""
+        """Loads another game. The watches of the old game end.
+
+        Raises:
+            Conflict: A recording is being made.
+        """
         rom, options = os.fspath(path), self._options
         if rom != self._rom:
             options = {**options, "patch": None, "cheats": [], "bios": None, "save_type": None}
@@ -468,6 +471,7 @@ class Core(CoreMemory):
 
     def events(self) -> CoreEvents:
         """Reports events of the emulator, such as `reset`. Returns an iterator of `Event`: docs/watches.md."""
+        # Drop the timelines that have ended before.
         self._core.take_ended()
         events = CoreEvents(self)
         self._events.append(events)

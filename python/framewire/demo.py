@@ -24,6 +24,7 @@ def load_demo() -> Core:
 def play(game: Core, frames: int) -> None:
     """Keeps the paddle under the ball. Reads the positions of both from memory."""
     while frames > 0:
+        # Positions are in sixteenths of a pixel.
         target, paddle, state = game.read_many(["ball_x", "paddle_x", "state"])
         if state == SERVE:
             game.press("A")
@@ -31,7 +32,8 @@ def play(game: Core, frames: int) -> None:
             game.press("R" if target > paddle else "L")  # faster than Right and Left
         elif abs(target - paddle) > 40:
             game.press("Right" if target > paddle else "Left")
-        now = 1 if frames == 1 else 2
+        # One frame with the key, and one without it.
+        now = min(frames, 2)
         game.advance(now)
         frames -= now
 
@@ -39,7 +41,7 @@ def play(game: Core, frames: int) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Plays the game and prints the result."""
     parser = argparse.ArgumentParser(prog="python -m framewire.demo", description=__doc__)
-    parser.add_argument("--frames", type=int, default=3600, help="frames to play; 3600 are a minute of the game")
+    parser.add_argument("--frames", type=int, default=3600, help="frames to play; 3600 is about a minute of game time")
     parser.add_argument("--output", type=Path, default=Path("framewire-demo.png"), help="the file of the last picture")
     chosen = parser.parse_args(arguments)
     if chosen.frames < 1:

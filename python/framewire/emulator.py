@@ -242,7 +242,7 @@ class Emulator(Protocol):
         """Finds a text, bytes, a number or a pointer in memory."""
 
     def freeze(self, address: Address, value: int, type: NumberType | None = None) -> None:
-        """Freezes a number in memory: writes it after each frame, until `unfreeze`."""
+        """Freezes a number in memory: writes it now, and again after each frame, until `unfreeze`."""
 
     def unfreeze(self, address: Address | None = None) -> bool:
         """Unfreezes an address, or all addresses. Returns whether there was one."""
@@ -257,7 +257,7 @@ class Emulator(Protocol):
         """Writes a register of the processor."""
 
     def cycles(self) -> int:
-        """Clock cycles since the last reset."""
+        """Clock cycles since the last reset. A loaded state sets the count to that in the state."""
 
     def cheats(self) -> list[Cheat]:
         """The cheats of the game."""
@@ -298,7 +298,7 @@ class Emulator(Protocol):
         """Releases these keys, or all held keys."""
 
     def frame(self) -> int:
-        """The frame counter: frames since the last reset."""
+        """The frame counter: frames since the last reset. A loaded state sets it to the counter in the state."""
 
     def advance(self, frames: int = 1, *, draw: bool = True) -> int:
         """Runs frames now and returns the frame counter. With `draw=False`, `framewire.load` emulators do not draw."""

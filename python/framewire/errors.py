@@ -7,7 +7,7 @@ from typing import Any
 
 
 class FramewireError(Exception):
-    """Base class of every exception that this package raises on purpose."""
+    """The base class of all exceptions that this package defines."""
 
 
 class ConnectionFailed(FramewireError, ConnectionError):
@@ -23,15 +23,18 @@ class WaitTimeout(FramewireError, TimeoutError):
 
 
 class WatchEnded(FramewireError):
-    """The server ended the watch, for example because another game was loaded; the message says why."""
+    """The watch has ended, for example because another game was loaded; the message says why."""
 
 
 class StatesLost(FramewireError):
-    """States of a search were lost with the machines that stored them. A `GoExplore` search plays to them again."""
+    """States of a search were lost with the machines that stored them.
+
+    A `GoExplore` search restores them by playing the branches that lead to them again.
+    """
 
 
 class RequestFailed(FramewireError):
-    """The server or the emulator refused a request. The message says why.
+    """A request failed. The message says why.
 
     Attributes:
         status: The HTTP status of the problem.
@@ -80,7 +83,7 @@ class NotFound(RequestFailed, LookupError):
 
 
 class Conflict(RequestFailed):
-    """The request is not possible now, for example because keys are in use, a name is taken, or a recording is on."""
+    """The request is not possible now: for example, keys are in use, a name is taken, or a recording is being made."""
 
     status = 409
 
@@ -104,11 +107,14 @@ class InvalidData(RequestFailed, ValueError):
 
 
 class GameFileError(InvalidRequest):
-    """A game file is not valid, or does not fit the game. The message names the file, and often the line and column."""
+    """A game file (a TOML file that describes a game) is not valid, or does not fit the game.
+
+    The message names the file, and often the line and column.
+    """
 
 
 class RomError(InvalidData):
-    """A file is not a ROM, or not the ROM of the game file."""
+    """A file is not a ROM, or not the ROM for which the game file was written."""
 
 
 class Unsupported(RequestFailed, NotImplementedError):

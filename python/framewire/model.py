@@ -253,7 +253,7 @@ class AudioChunk:
     """The sound of about one frame.
 
     Attributes:
-        samples: One row per sample, with a signed 16-bit number for left and right.
+        samples: One row per sample, with two signed 16-bit numbers: left and right.
         rate: Samples per second.
         missed: The number of samples that were lost directly before this chunk.
     """
@@ -265,7 +265,7 @@ class AudioChunk:
 
 @dataclass(frozen=True, slots=True)
 class Info:
-    """The state of an emulator. `more` has every field of `GET /v1/emulator`.
+    """The state of an emulator.
 
     Attributes:
         kind: `embedded` or `attached`.
@@ -274,7 +274,7 @@ class Info:
         frame: The frame counter, or None without an emulator.
         title: The title of the game, or None without a game.
         code: The code of the game, or None without a game.
-        more: All fields.
+        more: All fields, as in `GET /v1/emulator`. An emulator in this process has only some of them.
     """
 
     kind: str
@@ -326,14 +326,14 @@ class RecordingInfo:
 
 @dataclass(frozen=True, slots=True)
 class ReplayReport:
-    """The result of a replay. `more` has every field of `POST /v1/recordings/NAME/replay`.
+    """The result of a replay.
 
     Attributes:
         equal: Whether everything that was compared is equal.
         frames: The frames of the recording.
         played: The frames that were replayed.
         diverged: The first difference, with `frame`, `agreed` and `what`; None if there is no difference.
-        more: All fields.
+        more: All fields, as in `POST /v1/recordings/NAME/replay`. An emulator in this process has only some of them.
     """
 
     equal: bool

@@ -95,7 +95,7 @@ class Proxy:
         silent: While this is true, a connection on which the server sends something stops forwarding the server's data.
             It stays open.
         refuse: Whether to end new connections at once.
-        cuts: How many connections were ended on purpose.
+        cuts: How many times connections were ended on purpose.
     """
 
     target: int
@@ -163,6 +163,7 @@ class Proxy:
             self._start(self._pump, server, client, False, left)
 
     def _pump(self, source: socket.socket, sink: socket.socket, requests: bool, left: list[int]) -> None:
+        """Forwards the bytes of one direction. Both directions share `left`, the rest of the connection's budget."""
         shaken = False  # the first data of each direction, the handshake, is always forwarded
         mute = False
         with suppress(OSError):

@@ -88,7 +88,7 @@ def test_one_environment_refuses_the_same_actions(action: Any) -> None:
 @pytest.mark.parametrize(
     ("first", "message"), [(2, "use 1 for a button that is held"), (0.5, "use 1"), (-1, "use 1"), ("A", "use 1")]
 )
-def test_buttons_are_zeros_and_ones(short: Path, first: Any, message: str) -> None:
+def test_buttons_other_than_zero_and_one_are_refused(short: Path, first: Any, message: str) -> None:
     action = [first] + [0] * 9
     env, vector = GameEnv(short), GameVectorEnv(short, num_envs=1)
     env.reset(seed=1)
@@ -119,7 +119,9 @@ def test_buttons_are_zeros_and_ones(short: Path, first: Any, message: str) -> No
         (lambda v: v.send([0], [0.5]), "use a list of numbers of environments"),
     ],
 )
-def test_other_wrong_arguments(vector: GameVectorEnv, call: Callable[[GameVectorEnv], object], message: str) -> None:
+def test_wrong_arguments_of_calls_are_refused(
+    vector: GameVectorEnv, call: Callable[[GameVectorEnv], object], message: str
+) -> None:
     with pytest.raises(InvalidRequest, match=message):
         call(vector)
     vector.step([0, 1])
@@ -178,7 +180,7 @@ def test_calls_of_closed_objects_fail(vector: GameVectorEnv) -> None:
     for call in calls:
         with pytest.raises(InvalidRequest, match="closed"):
             call()
-    # A second time does nothing.
+    # Closing them a second time does nothing.
     vector.close()
     single.close()
     core.close()

@@ -104,7 +104,7 @@ def test_results_of_a_vector_are_in_its_spaces(scored: Path, mode: AutoresetMode
         if mode is AutoresetMode.DISABLED and ended.any():
             observations, info = vector.reset(options={"reset_mask": ended})
     vector.close()
-    vector.close()  # a second time does nothing
+    vector.close()  # closing it a second time does nothing
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -151,9 +151,9 @@ def test_the_agent_that_sees_pictures_plays_better_than_chance(monkeypatch: pyte
     agent = pictures.Agent(vector.single_observation_space.shape, int(vector.single_action_space.n))
     vector.close()
     pictures.load(agent, EXAMPLES / "pictures.npz")
-    chance = np.random.default_rng(1)
+    rng = np.random.default_rng(1)
     learned = ppo.play(lambda observations: pictures.chosen(agent, observations), pictures.make(8), most=900)
-    random = ppo.play(lambda observations: chance.integers(0, 3, len(observations)), pictures.make(8), most=900)
+    random = ppo.play(lambda observations: rng.integers(0, 3, len(observations)), pictures.make(8), most=900)
     assert np.mean(learned) > 2 * np.mean(random)
 
 

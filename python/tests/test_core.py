@@ -1,4 +1,4 @@
-"""An emulator in this process, on the demo game."""
+"""An emulator in this process, running the demo game."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_states_are_equal_after_the_same_inputs(game: Core) -> None:
     assert game.screen().array.shape == (160, 240, 3)
     with pytest.raises(InvalidData):
         game.load_state(state[:1000])
-    assert game.save_state() == pictures[1][1], "a refused state changes nothing"
+    assert game.save_state() == pictures[1][1], "a refused state must change nothing"
 
 
 def test_cores_run_at_the_same_time_on_threads() -> None:

@@ -1,4 +1,4 @@
-"""One seed and one list of actions give the same states and observations everywhere."""
+"""The same seed and the same actions give the same states and observations, in whatever way they are played."""
 
 from __future__ import annotations
 
@@ -95,10 +95,11 @@ def row(observations: object, index: int) -> object:
 
 
 Played = tuple[list[list[str]], list[str]]
-"""The hashes of each environment's observations, and of its last state."""
+"""For each environment: the hashes of its observations; and the hash of its last state."""
 
 
 def by_steps(vector: GameVectorEnv) -> Played:
+    """Plays with `step`."""
     observations, _ = vector.reset(seed=11)
     hashes = [[hash_of(row(observations, env))] for env in range(ENVS)]
     for step in range(STEPS):
@@ -111,6 +112,7 @@ def by_steps(vector: GameVectorEnv) -> Played:
 
 
 def by_sending(vector: GameVectorEnv) -> Played:
+    """Plays with `send` and `recv`, so that environments can be at different steps."""
     observations, _ = vector.reset(seed=11)
     hashes = [[hash_of(row(observations, env))] for env in range(ENVS)]
     vector.send([action(env, 0) for env in range(ENVS)], np.arange(ENVS))
@@ -132,6 +134,7 @@ def by_sending(vector: GameVectorEnv) -> Played:
 
 
 def alone(game: Path, scenario: str) -> Played:
+    """Plays each environment as a `GameEnv` of its own."""
     hashes: list[list[str]] = []
     states: list[str] = []
     for index in range(ENVS):
@@ -161,6 +164,8 @@ def observed(screen: Screen, memory: bytes) -> str:
 
 
 def with_an_emulator(game: Path, emulator: Emulator, env: int) -> list[str]:
+    """Plays the actions of one environment with the methods of an emulator. Returns the hashes of the observations."""
+
     def now() -> str:
         memory = emulator.read_bytes(0x02000000, LENGTH) + emulator.read_bytes(0x03000000, LENGTH)
         return observed(emulator.screen(), memory)
@@ -237,7 +242,7 @@ def test_an_embedded_server_over_http_agrees_in_observations_and_states(game: Pa
         for env in range(ENVS):
             hashes, state = batches.play(start, env)
             assert hashes == expected[env], env
-            # The hash leaves out parts of the state. An environment knows which parts, so it computes the hash.
+            # The hash leaves out parts of the state, so an environment must compute it.
             hasher.reset(seed=1)
             hasher.emulator.load_state(state)
             assert hasher.state_hash() == expected_states[env], env

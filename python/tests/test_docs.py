@@ -1,4 +1,4 @@
-"""The examples in docs/python.md and both READMEs run exactly as they are written."""
+"""The examples in docs/python.md and both READMEs run as they are written, except that they connect to a test server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXAMPLES = [
 
 
 @pytest.mark.parametrize(("page", "block"), EXAMPLES, ids=[f"{page}-{n}" for n, (page, _) in enumerate(EXAMPLES)])
-def test_example(page: str, block: str, server: Server, emulator: Client, tmp_path: Path) -> None:
+def test_example_runs(page: str, block: str, server: Server, emulator: Client, tmp_path: Path) -> None:
     environment = {**os.environ, "FRAMEWIRE_URL": server.url, "PYTHONPATH": str(ROOT / "python")}
     if page == "python/README.md":
         block = block.replace("http://127.0.0.1:5000", server.url)

@@ -51,7 +51,7 @@ def test_both_kinds_are_emulators(paused: Emulator) -> None:
     assert info.frame == paused.frame()
 
 
-def test_memory(paused: Emulator) -> None:
+def test_memory_is_read_and_written_by_name_and_address(paused: Emulator) -> None:
     paused.write("scratch", 0xFFFE, "u16")
     assert (paused.read("scratch", "u16"), paused.read("scratch", "i16")) == (0xFFFE, -2)
     assert paused.read(0x100, "u16", domain="wram") == 0xFFFE
@@ -66,7 +66,7 @@ def test_memory(paused: Emulator) -> None:
     assert paused.symbols()["bricks"].count == 70
 
 
-def test_texts(paused: Emulator) -> None:
+def test_texts_are_read_and_watched(paused: Emulator) -> None:
     assert paused.read_text("magic", 8) == "FWDEMO01"
     paused.write_bytes("scratch", b"RED\0BLUE")
     assert paused.read_text(SCRATCH, 8) == "RED"
@@ -82,7 +82,7 @@ def test_texts(paused: Emulator) -> None:
             paused.read_text("magic", length)
 
 
-def test_find(paused: Emulator) -> None:
+def test_find_returns_the_places_of_each_kind_of_value(paused: Emulator) -> None:
     paused.write_bytes("scratch", b"\x78\x56\x34\x12WORDS" + np.array([1.625], "<f4").tobytes() + b"\x13\x57")
     paused.write("scratch[64]", SCRATCH + 4, "u32")
     area = [{"address": "scratch", "length": 256}]
@@ -104,7 +104,7 @@ def test_find(paused: Emulator) -> None:
             paused.find(**wrong)
 
 
-def test_frozen_values(paused: Emulator) -> None:
+def test_frozen_values_are_written_again_after_each_frame(paused: Emulator) -> None:
     paused.freeze("lives", 9)
     paused.freeze(SCRATCH + 8, -5, "i16")
     assert paused.frozen() == [
@@ -115,7 +115,7 @@ def test_frozen_values(paused: Emulator) -> None:
     assert paused.read("lives") == 1
     paused.advance()
     assert (paused.read("lives"), paused.read(SCRATCH + 8, "i16")) == (9, -5)
-    with pytest.raises((framewire.Conflict, framewire.InvalidRequest), match="freeze"):
+    with pytest.raises((framewire.Conflict, framewire.Busy), match="freeze"):
         paused.record("frozen")
     assert paused.unfreeze("lives") is True
     assert paused.unfreeze("lives") is False
@@ -127,7 +127,7 @@ def test_frozen_values(paused: Emulator) -> None:
         paused.freeze("scroe", 1)
 
 
-def test_registers_and_cycles(paused: Emulator) -> None:
+def test_registers_are_written_and_cycles_are_counted(paused: Emulator) -> None:
     before = paused.registers()
     assert set(before) == {*(f"r{number}" for number in range(16)), "cpsr"}
     paused.write_register("r4", -2)
@@ -142,7 +142,7 @@ def test_registers_and_cycles(paused: Emulator) -> None:
     assert abs(paused.cycles() - cycles - 10 * 280_896) < 200
 
 
-def test_cheats(paused: Emulator, tmp_path: Path) -> None:
+def test_cheats_are_added_switched_and_removed(paused: Emulator, tmp_path: Path) -> None:
     paused.remove_cheat()
     nine = paused.add_cheat("0200004C:0009", name="Nine lives", kind="raw")
     (cheat,) = paused.cheats()
@@ -185,12 +185,15 @@ def test_wrong_arguments_for_memory_are_refused(paused: Emulator) -> None:
             act()
 
 
-def test_keys_by_frame(paused: Emulator) -> None:
+def test_keys_are_pressed_in_exactly_their_frames(paused: Emulator) -> None:
     start = paused.frame()
     timeline = paused.play([("Select", 2), ("", 3), (["Up", "B"], 1)])
     assert (timeline.first, timeline.last, timeline.cancelled) == (start + 1, start + 6, None)
     assert paused.cancelled(timeline) is None
-    held = [paused.read("held") for _ in range(7) if paused.advance()]
+    held = []
+    for _ in range(7):
+        paused.advance()
+        held.append(paused.read("held"))
     assert held == [4, 4, 0, 0, 0, 2 | 64, 0]
     assert paused.cancelled(timeline) is False
 
@@ -210,7 +213,7 @@ def test_timelines_own_their_keys(paused: Emulator) -> None:
         paused.cancelled(framewire.Timeline(999_999, 0, 0))
 
 
-def test_held_keys(paused: Emulator) -> None:
+def test_keys_are_held_until_they_are_released(paused: Emulator) -> None:
     with paused.hold("Left+R"):
         paused.advance()
         assert paused.read("held") == 32 | 256
@@ -248,7 +251,7 @@ def test_a_press_waits_for_its_end(running: Emulator) -> None:
     assert running.play(".:2 Select:2 .:3", wait=True).cancelled is False
 
 
-def test_frames(paused: Emulator) -> None:
+def test_advance_runs_exactly_these_frames(paused: Emulator) -> None:
     start = paused.frame()
     assert paused.advance() == start + 1
     assert paused.advance(4000) == start + 4001
@@ -260,7 +263,7 @@ def test_frames(paused: Emulator) -> None:
     paused.set_speed("unlimited")
 
 
-def test_pictures(paused: Emulator) -> None:
+def test_a_picture_is_that_of_the_present_frame(paused: Emulator) -> None:
     screen = paused.screen()
     assert screen.frame == paused.frame()
     assert np.asarray(screen).shape == (160, 240, 3)
@@ -269,7 +272,7 @@ def test_pictures(paused: Emulator) -> None:
     assert not np.array_equal(paused.screen().array, screen.array)
 
 
-def test_sound(running: Emulator) -> None:
+def test_sound_comes_in_one_chunk_per_frame(running: Emulator) -> None:
     if isinstance(running, framewire.Client):
         pytest.skip("test_client.py has the sound of a server")
     with running.audio() as audio:
@@ -278,7 +281,7 @@ def test_sound(running: Emulator) -> None:
     assert sum(len(chunk.samples) for chunk in chunks) > 3 * chunks[0].rate / 60
 
 
-def test_states(paused: Emulator) -> None:
+def test_a_loaded_state_restores_memory_and_frame(paused: Emulator) -> None:
     frame = paused.frame()
     paused.write("scratch", 1)
     state = paused.save_state()
@@ -297,7 +300,7 @@ def test_states(paused: Emulator) -> None:
     assert paused.read("scratch") == 1
 
 
-def test_snapshots(paused: Emulator) -> None:
+def test_snapshots_are_saved_loaded_changed_and_deleted(paused: Emulator) -> None:
     saved = paused.snapshots.save("before", note="three balls", replace=True)
     assert (saved.name, saved.note, saved.title, saved.frame) == ("before", "three balls", "FRAMEWIRE", paused.frame())
     with pytest.raises(framewire.Conflict, match="before"):
@@ -316,7 +319,7 @@ def test_snapshots(paused: Emulator) -> None:
         paused.snapshots.save("../escape")
 
 
-def test_expressions(paused: Emulator) -> None:
+def test_expressions_have_values_of_each_type(paused: Emulator) -> None:
     assert paused.evaluate("lives + 1") == 4
     assert paused.evaluate("lives == 3") is True
     assert paused.evaluate("1 / (lives - 3)") is None
@@ -364,7 +367,7 @@ def test_a_watch_waits_for_a_change(running: Emulator) -> None:
     assert second.old == first.new
 
 
-def test_events(paused: Emulator) -> None:
+def test_events_report_keys_states_and_resets(paused: Emulator) -> None:
     with paused.events() as events:
         timeline = paused.press("Select")
         paused.advance(2)
@@ -377,7 +380,7 @@ def test_events(paused: Emulator) -> None:
     assert seen[0].data["cancelled"] is False
 
 
-def test_batches(paused: Emulator) -> None:
+def test_a_batch_performs_its_operations_in_order(paused: Emulator) -> None:
     start = paused.frame()
     with paused.batch() as batch:
         batch.press("Select", frames=2)
@@ -406,7 +409,7 @@ def test_a_batch_ends_at_its_first_failure(paused: Emulator) -> None:
         _ = after.value
 
 
-def test_recordings(paused: Emulator) -> None:
+def test_a_recording_replays_equally(paused: Emulator) -> None:
     with paused.record("run", every=10, note="a test", replace=True) as recording:
         paused.press("A", frames=2)
         paused.advance(50)
@@ -425,7 +428,7 @@ def test_recordings(paused: Emulator) -> None:
     assert paused.frame() == before
     assert paused.read("score") == score
     assert np.array_equal(paused.screen().array, picture)
-    now = paused.frame() + paused.advance(3) * 0 + 3
+    now = paused.advance(3)
     assert paused.replay("run", restore=True).equal
     assert paused.frame() == now
     with pytest.raises(framewire.Conflict):

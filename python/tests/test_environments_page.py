@@ -1,4 +1,4 @@
-"""The examples in docs/environments.md and docs/search.md run as they are written."""
+"""The examples in docs/environments.md and docs/search.md run. `my-game.toml` stands for the demo game."""
 
 from __future__ import annotations
 

@@ -32,6 +32,7 @@ def play(vector: GameVectorEnv, steps: int, seed: int = 5) -> list[Any]:
 
 
 def same(left: Any, right: Any) -> bool:
+    """Whether two arrays, or two lists or tuples of arrays, are equal."""
     if isinstance(left, (list, tuple)):
         return len(left) == len(right) and all(same(a, b) for a, b in zip(left, right, strict=True))
     return bool(np.array_equal(left, right))

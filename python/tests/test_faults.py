@@ -6,6 +6,7 @@ import asyncio
 import http.server
 import json
 import threading
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -179,6 +180,27 @@ def test_an_idle_connection_is_kept(emulator: Client, proxy: Proxy) -> None:
     with framewire.connect(proxy.url, timeout=0.4) as client, pytest.raises(framewire.WaitTimeout):
         client.wait("lives == 77", timeout_frames=90)
     assert proxy.cuts == 0
+
+
+def test_lockstep_continues_after_the_program_was_idle(emulator: Client, proxy: Proxy) -> None:
+    with framewire.connect(proxy.url, timeout=0.4) as client, client.lockstep():
+        frame = client.advance()
+        changes = client.watch("frame")
+        for pause in (0.6, 0.3, 0.6):
+            time.sleep(pause)
+            frame += 1
+            assert client.advance() == frame
+            # This wait can end between a ping and its reply.
+            with pytest.raises(framewire.WaitTimeout):
+                while True:
+                    changes.next(timeout=0.2)
+
+
+async def test_lockstep_continues_after_the_event_loop_was_busy(emulator: Client, proxy: Proxy) -> None:
+    async with await aio.connect(proxy.url, timeout=0.4) as client, await client.lockstep():
+        frame = await client.advance()
+        time.sleep(0.6)  # noqa: ASYNC251
+        assert await client.advance() == frame + 1
 
 
 def test_a_request_without_an_idempotency_key_is_not_repeated(

@@ -252,7 +252,7 @@ def test_a_reset_of_some_environments_survives_the_loss_of_nodes(second: Any, mo
                 fleet.send(actions(step))
                 assert np.array_equal(received(fleet)[0], expected[0])
             assert expected[-1]["lives"].all()
-            # The new workers begin with the reset, and do not know the last results of the other environments.
+            # The new workers begin with the reset, and do not have the last results of the other environments.
             fleet.checkpoint()
             for group in fleet._groups:
                 kill_process(group)
@@ -359,7 +359,7 @@ def test_progress_and_metrics_name_nodes_and_restarts(second: Any, monkeypatch: 
     assert {tags["node"] for name, _, tags in reported if name == "framewire_fleet_steps_per_second"} == nodes
     assert ("framewire_fleet_restarts", 1, {"node": restarted[0]}) in reported
     speeds = {tags["node"]: value for name, value, tags in reported if name == "framewire_fleet_steps_per_second"}
-    assert set(speeds.values()) == {0.0}, "a fleet that has ended plays nothing"
+    assert set(speeds.values()) == {0.0}, "the speed must be 0 after the fleet has ended"
 
 
 def test_a_node_with_different_results_ends_the_run(second: Any) -> None:
@@ -507,7 +507,7 @@ def test_the_archive_of_a_search_is_spread_over_the_nodes(cluster: Cluster, seco
         local.step()
         assert outline(again) == outline(resumed) == outline(local)
 
-        # Only the search knows the actions that lead to a state, so the explorer alone cannot play to it again.
+        # Only the search has the actions that lead to a state, so the explorer alone cannot play to it again.
         kill_shard(explorer, 0)
         kill_shard(explorer, 1)
         name = next(entry.state for entry in reversed(resumed.archive.entries) if entry.state)
@@ -585,7 +585,7 @@ def test_a_full_object_store_ends_the_run(cluster: Cluster) -> None:
 
 
 def test_nothing_starts_on_a_full_object_store(cluster: Cluster, tmp_path: Path) -> None:
-    # The game has a usual size, because Ray sends small objects without the object store.
+    # The ROM has the size of usual games, because Ray sends small objects without the object store.
     rom = tmp_path / "large.gba"
     rom.write_bytes((framewire.envs.demo_game().parent / "framewire-demo.gba").read_bytes().ljust(16 << 20, b"\0"))
 
@@ -596,7 +596,7 @@ def test_nothing_starts_on_a_full_object_store(cluster: Cluster, tmp_path: Path)
             Fleet(None, "memory", num_envs=ENVS, rom=rom)
         with pytest.raises(FleetError, match=message):
             FleetExplorer(None, "memory", rom=rom, cell=["frame"])
-        assert time.monotonic() - begin < 60, "less than start_timeout"
+        assert time.monotonic() - begin < 60, "the errors must not wait for start_timeout"
 
     with without_disk(cluster, nodes=2) as small:
         (other,) = small.worker_nodes
@@ -667,6 +667,15 @@ def test_rllib_gets_one_environment_or_a_vector() -> None:
     single.step(2)
 
 
+def test_a_relative_path_of_a_rom_on_the_node_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    game = framewire.envs.demo_game()
+    (tmp_path / "node.gba").write_bytes((game.parent / "framewire-demo.gba").read_bytes())
+    monkeypatch.chdir(tmp_path)
+    files = GameFiles.collect(game, "memory", None, "node.gba")
+    with files.unpacked() as (_, rom):
+        assert Path(rom).samefile(tmp_path / "node.gba")
+
+
 def test_the_prediction_names_what_limits_a_fleet() -> None:
     costs = sizing.Costs(
         step_seconds=8e-4,
@@ -688,13 +697,14 @@ def test_the_prediction_names_what_limits_a_fleet() -> None:
     assert numbers.efficiency == 1
     many = sizing.predict(costs, sizing.Plan(1000, 1, envs_per_core=1, observation_bytes=28))
     assert many.limit == "program"
-    # Workers that share the cores of one machine with the program.
+    # With `machine_cores`, workers and program share the cores of one machine.
     own = sizing.predict(costs, sizing.Plan(4, 1, envs_per_core=32, network_bytes_per_second=None))
     one_machine = sizing.Plan(4, 1, envs_per_core=32, network_bytes_per_second=None, machine_cores=2)
     shared = sizing.predict(costs, one_machine)
     assert own.steps_per_second_async == pytest.approx(4000)
     # For 128 steps, each of the two cores works 64 ms for the workers and half of 4 x 0.2 ms for the program.
     assert shared.steps_per_second_async == pytest.approx(128 / 64.4e-3)
+    assert shared.efficiency == pytest.approx(64 / 64.4)
     # One worker has a core for itself, and so has the program.
     alone = sizing.predict(costs, dataclasses.replace(one_machine, cores=1))
     assert alone.steps_per_second_async == pytest.approx(1250)

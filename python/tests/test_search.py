@@ -28,6 +28,7 @@ def explorer(threads: int = 0, goal: str | None = GOAL) -> Explorer:
 
 
 def small(runner: Explorer, seed: int = 3) -> Solution:
+    """Runs a short search."""
     return search.go_explore(runner, seed=seed, batch=16, steps=12)
 
 
@@ -112,7 +113,7 @@ def test_a_saved_search_continues_as_if_it_had_not_been_interrupted(tmp_path: Pa
     assert [path.name for path in tmp_path.iterdir()] == ["search.zip"]
 
     other = Explorer(scenario="pixels", cell="bricks_left")
-    assert other.fingerprint == whole._runner.fingerprint, "the scenarios differ only in what they observe"
+    assert other.fingerprint == whole._runner.fingerprint, "observations must not change the fingerprint"
     (tmp_path / "search.zip").write_bytes(b"nothing")
     with pytest.raises(InvalidData, match="not a saved search"):
         GoExplore.load(tmp_path / "search.zip", explorer())

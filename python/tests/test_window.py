@@ -83,7 +83,8 @@ def test_the_environment_of_the_rllib_window_example_works(attached: Server) -> 
     assert spec.loader is not None
     example = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(example)
-    env = example.WindowEnv({"url": attached.url})
+    proxy = Proxy(attached.port)
+    env = example.WindowEnv({"url": proxy.url})
     try:
         begun, _ = env.reset(seed=1)
         again, _ = env.reset(seed=1)
@@ -98,8 +99,16 @@ def test_the_environment_of_the_rllib_window_example_works(attached: Server) -> 
         assert observation[4] < begun[4]
         assert not terminated
         assert info["lives"] > 0
+        # If the connection breaks between two steps, the episode is cut off, and the next one begins as usual.
+        proxy.cut()
+        _, reward, _, truncated, _ = env.step(3)
+        assert (reward, truncated) == (0.0, True)
+        again, _ = env.reset(seed=1)
+        assert np.array_equal(begun, again)
+        assert not env.step(3)[3]
     finally:
         env.close()
+        proxy.close()
     with framewire.connect(attached.url) as emulator:
         frame = emulator.frame()
         emulator.wait(f"frame > {frame + 2}")

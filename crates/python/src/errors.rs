@@ -18,7 +18,8 @@ pub(crate) enum Kind {
     GameFile,
     /// The file is not a ROM, or not the expected ROM.
     Rom,
-    /// The data is not a state or a recording, or belongs to another game.
+    /// The data is not a state or a recording, or belongs to another game. Also for errors of operations that fit no
+    /// other kind.
     State,
     /// The named thing does not exist.
     NotFound,

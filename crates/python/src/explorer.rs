@@ -1,3 +1,5 @@
+//! Branches from saved states, as the class `Explorer` of the native module.
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -18,13 +20,13 @@ pub(crate) struct Explorer {
 }
 
 /// State, actions (`None` for random actions), seed, steps, probability that a step repeats the last action, whether to
-/// return the state at the end, and whether to return states in new or better cells.
+/// return the state at the end, and whether to return states in new cells and better states of known cells.
 type JobRow = (Vec<u8>, Option<Vec<i64>>, u64, u32, f64, bool, bool);
 
-/// A state in a new or better cell: cell, score, frames, steps and state.
+/// A state in a new cell, or a better state of a known cell: cell, score, frames, steps and state.
 type FoundRow = (Vec<i64>, f64, u32, usize, Py<PyBytes>);
 
-/// The result of a branch.
+/// The result of a branch: see `framewire_vecenv::Rollout`.
 #[pyclass(frozen, get_all, module = "framewire._native")]
 pub(crate) struct Rollout {
     actions: Vec<i64>,
@@ -64,7 +66,7 @@ impl Explorer {
         Ok(Explorer { explorer: RwLock::new(explorer), frame_skip })
     }
 
-    /// The state in which episodes begin.
+    /// The state in which episodes begin, in the format of `VectorEnv.save`.
     fn start<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.explorer.read().start())
     }
@@ -79,7 +81,7 @@ impl Explorer {
         self.explorer.read().task().rom().to_owned()
     }
 
-    /// A hash. Two explorers can use each other's branches only if their fingerprints are equal.
+    /// A hash, in hex digits. If it is equal for two explorers, one can continue the branches of the other.
     fn fingerprint(&self) -> String {
         self.explorer.read().fingerprint().iter().map(|byte| format!("{byte:02x}")).collect()
     }

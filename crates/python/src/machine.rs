@@ -36,7 +36,7 @@ pub(crate) struct Machine {
     undrawn: Option<u32>,
 }
 
-/// The value of a watched expression.
+/// The value of an [`Observed`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Value {
     /// The expression has no value, for example after a division by zero.
@@ -60,7 +60,7 @@ impl Value {
     }
 }
 
-/// A watched expression, range of bytes, or text, compiled for one game.
+/// An expression, a range of bytes, or a text in memory, compiled for one game.
 #[derive(Debug, Clone)]
 pub(crate) enum Observed {
     Number(Expression, Memory),
@@ -70,7 +70,7 @@ pub(crate) enum Observed {
 }
 
 impl Observed {
-    /// Compiles the text of a watch. The error is a message for the user.
+    /// Compiles what a user wrote, such as `score > 5` or `bytes[magic, 8]`. The error is a message for the user.
     pub(crate) fn compile(text: &str, core: &Core, symbols: &Symbols) -> Result<Observed, String> {
         match Subject::parse(text, symbols).map_err(|error| error.to_string())? {
             Subject::Expression(expression) => {
@@ -176,6 +176,8 @@ impl Machine {
         }
     }
 
+    /// Runs a frame, and updates everything that depends on frames. The frame is drawn if `draws` is true, or if a
+    /// recording needs its picture.
     pub(crate) fn run_frame(&mut self, draws: bool) {
         let draws = draws || self.recorder.as_ref().is_some_and(Recorder::needs_picture);
         let keys = self.core.keys();
@@ -263,7 +265,8 @@ impl Machine {
         }
     }
 
-    /// Ends the recording, because of an event `what` that a replay of its keys does not reproduce.
+    /// Called after a change `what` of the game that no replay of keys reproduces, such as a loaded state. Ends the
+    /// recording. The picture no longer counts as old.
     pub(crate) fn discontinue(&mut self, what: &str) {
         self.undrawn = None;
         if let Some(recorder) = &mut self.recorder {
@@ -278,7 +281,7 @@ impl Machine {
         }
     }
 
-    /// Begins to watch. Returns the number of the watch, and the present values.
+    /// Begins to watch. Returns the id of the watch, and the present values.
     pub(crate) fn watch(&mut self, observed: Vec<Observed>) -> (u32, Vec<Value>) {
         let values: Vec<Value> = observed.iter().map(|each| each.value(&mut self.core)).collect();
         let id = self.new_id();
@@ -350,6 +353,7 @@ impl Sound {
         if self.chunks.len() == MAX_SOUND
             && let Some(lost) = self.chunks.pop_front()
         {
+            // Each sample has a number for left and one for right.
             self.missed += lost.len() as u64 / 2;
         }
         self.chunks.push_back(samples.to_vec());

@@ -11,6 +11,9 @@ use framewire_states::time;
 
 use crate::machine::Machine;
 
+/// The number of bytes that are left free in a file of the largest size, for its end.
+const MARGIN: u64 = 65_536;
+
 /// A recording that is being made, or that has ended but whose file was not taken yet.
 pub(crate) struct Recorder {
     /// `None` after the recording's end.
@@ -96,7 +99,7 @@ impl Recorder {
             }
         }
         self.check(written);
-        if self.bytes() > framewire_recording::MAX_FILE - 65_536 {
+        if self.bytes() > framewire_recording::MAX_FILE - MARGIN {
             self.end("its file has the largest size that is allowed", None);
         }
     }

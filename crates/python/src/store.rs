@@ -105,7 +105,8 @@ impl Store {
         Ok(PyBytes::new(py, &file))
     }
 
-    /// The number of frames of a recording, why it ended, and its size.
+    /// The number of frames of a recording, why it ended, and its size in bytes. If the file is damaged, the damage is
+    /// returned as the reason.
     fn recording(&self, py: Python<'_>, name: &str) -> PyResult<(u64, String, usize)> {
         let file = self.recordings.read(&parsed(py, name)?).map_err(|error| of_folder(py, &error))?;
         let recording = read_recording(py, &file)?;

@@ -166,7 +166,7 @@ impl VectorEnv {
         self.with(py, batch, |vector, batch| vector.step(actions, batch))
     }
 
-    /// Begins a step in these environments, and does not wait for its end.
+    /// Begins a step in each of these environments, and returns at once. `recv` returns the results.
     fn send(
         &self,
         py: Python<'_>,
@@ -185,7 +185,8 @@ impl VectorEnv {
             .map_err(|error| errors::of_env(py, &error))
     }
 
-    /// Waits until `count` environments have ended their steps, and writes their results. Returns their numbers.
+    /// Waits until `count` environments have finished the steps that `send` began, and writes their results. Returns
+    /// the numbers of these environments.
     fn recv<'py>(&self, py: Python<'py>, count: usize, batch: &Batch) -> PyResult<Bound<'py, PyArray1<i64>>> {
         let mut numbers = Vec::new();
         self.with(py, batch, |vector, batch| {
@@ -196,7 +197,7 @@ impl VectorEnv {
         Ok(PyArray1::from_vec(py, numbers))
     }
 
-    /// The picture of an environment: rows, columns, and red, green and blue.
+    /// The picture of an environment: an array of rows, columns, and the three colours red, green and blue.
     fn screen<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyArray3<u8>>> {
         let picture = py.detach(|| {
             let with_picture = |core: &mut framewire_libmgba::Core| {
@@ -215,6 +216,7 @@ impl VectorEnv {
         let spare = py.detach(|| {
             let mut vector = self.vector.lock();
             vector.as_mut().map(|vector| {
+                // Check the index before a core is opened.
                 vector.with_core(index, |_| ())?;
                 Ok(framewire_libmgba::Core::open(vector.task().rom())?)
             })
@@ -230,7 +232,7 @@ impl VectorEnv {
         rom.ok_or_else(|| errors::argument(py, CLOSED))
     }
 
-    /// SHA-256 of the state of each console.
+    /// SHA-256 of the state of each console, without its sound unit.
     fn hashes(&self, py: Python<'_>) -> PyResult<Vec<[u8; 32]>> {
         py.detach(|| self.vector.lock().as_mut().map(framewire_vecenv::VectorEnv::hashes))
             .ok_or_else(|| errors::argument(py, CLOSED))?

@@ -34,7 +34,7 @@ def make(game: str | os.PathLike[str] | None = None, scenario: str | None = None
 def make_vec(
     game: str | os.PathLike[str] | None = None, scenario: str | None = None, *, num_envs: int, **options: Any
 ) -> GameVectorEnv:
-    """Creates many environments of one scenario, which run on all processors.
+    """Creates many environments of one scenario. By default, they run on all processors.
 
     Args:
         game: The game file. The default is that of the demo game.

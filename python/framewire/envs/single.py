@@ -119,7 +119,7 @@ class GameEnv(gymnasium.Env[Any, Any]):
         return self._emulator
 
     def state_hash(self) -> str:
-        """The SHA-256 of the console's state, in hexadecimal digits."""
+        """The SHA-256 of the console's state without its sound unit, in hexadecimal digits."""
         return bytes(self._native.hashes()[0]).hex()
 
     def save_state(self) -> bytes:

@@ -28,7 +28,7 @@ from framewire.envs._spaces import (
 from framewire.errors import InvalidRequest
 
 MAX_THREADS = 1024
-"""The largest number of threads. Machines do not have more processors, so more threads would only use memory."""
+"""The largest number of threads. Few machines have more processors, and more threads would only use memory."""
 
 
 class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
@@ -62,7 +62,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         copy: bool = False,
         batch_size: int | None = None,
     ) -> None:
-        # There is nothing to close yet. Gymnasium 1.2 also closes a vector if this constructor raises an exception.
+        # There is nothing to close yet, but Gymnasium 1.2 closes a vector even if this constructor raises an exception.
         self.closed = True
         if render_mode not in (None, "rgb_array"):
             raise InvalidRequest(
@@ -211,7 +211,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return tuple(self._native.screen(index) for index in range(self.num_envs))
 
     def state_hashes(self) -> list[str]:
-        """The SHA-256 of the state of each console, in hexadecimal digits."""
+        """The SHA-256 of the state of each console without its sound unit, in hexadecimal digits."""
         return [bytes(digest).hex() for digest in self._native.hashes()]
 
     def save_states(self, mask: npt.ArrayLike | None = None) -> list[bytes | None]:

@@ -34,14 +34,14 @@ LOST = (RayActorError, ObjectLostError, ActorUnschedulableError, ConnectionLostE
 # The exceptions of a call whose objects do not fit into the object store.
 FULL = (ObjectStoreFullError, OutOfDiskError)
 
-# If a worker does not answer, how often to ask Ray whether it still exists, in seconds.
+# If a worker does not answer: the seconds between two questions to Ray whether the worker still exists.
 _ASK_RAY_EVERY = 0.5
 
 # Ray notices within this many seconds that a worker has ended, if its node still exists.
 _NOTICED_AFTER = 10.0
 
-# How many times the program tries to replace a lost actor, and the seconds after the first failed attempt. Later pauses
-# are longer.
+# How many times the program tries to replace a lost actor, and the pause in seconds after the first failed attempt. Later
+# pauses are longer.
 ATTEMPTS = 5
 PAUSE = 1.0
 
@@ -125,7 +125,7 @@ class Link:
     """Sends calls to one worker, which answers them in order.
 
     Args:
-        pool: The object that created the worker.
+        pool: The object that created the worker's actor.
         node: The worker's node.
         serving: The call of the worker's method `serve`. Ray ends this call when the worker or its node is lost.
         connection: The connection to the worker.
@@ -142,7 +142,7 @@ class Link:
         self._has_ended = False
 
     def ask(self, name: str, *arguments: Any) -> None:
-        """Sends a call of a method. If the worker is lost, `reply` raises the exception."""
+        """Sends a call of a method. If the worker is lost, `reply` and `answer` raise the exception."""
         try:
             self._connection.send((name, arguments))
         except ConnectionLostError as error:
@@ -223,8 +223,8 @@ def result(reference: Any, node: Node, timeout: float, timeout_name: str) -> Any
     except GetTimeoutError:
         raise _too_late(node, timeout, timeout_name) from None
     except RayTaskError as error:
-        # This exception is also an instance of its cause's class, so this clause comes before `except FULL`. The
-        # message of the cause does not contain the traceback.
+        # This exception is also an instance of its cause's class, so this clause comes before `except FULL`. A
+        # FramewireError is raised as the cause itself, whose message does not contain the traceback.
         if isinstance(error.cause, FULL):
             raise full(f"node {node}") from None
         if isinstance(error.cause, FramewireError):

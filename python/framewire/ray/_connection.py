@@ -5,7 +5,7 @@ several more, because it passes through one or two object stores. That is a larg
 arrays go directly from the worker's memory into the program's arrays.
 
 A message has lengths, a pickle, and then the large arrays, which are not part of the pickle. When the program connects,
-it sends a secret that it has passed to the worker through Ray. So the worker knows that it is the right program.
+it sends a secret that it has passed to the worker through Ray. So the worker accepts only the right program.
 """
 
 from __future__ import annotations

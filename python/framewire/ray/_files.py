@@ -63,7 +63,7 @@ class GameFiles:
 
     @contextmanager
     def unpacked(self) -> Iterator[tuple[str, str]]:
-        """Writes the files to a folder that exists until the end of `with`. Yields the paths of game file and ROM."""
+        """Writes the files to a folder that exists until `with` ends. Yields the paths of the game file and the ROM."""
         if not self.is_sent and not Path(self.rom).is_file():
             raise RomError(
                 f"there is no ROM at {self.rom}; copy it to this path on every node, or leave out node_rom, and the fleet "
@@ -72,11 +72,11 @@ class GameFiles:
         with TemporaryDirectory(prefix="framewire-") as folder:
             for name, data in self.files.items():
                 Path(folder, name).write_bytes(data)
-            yield os.path.join(folder, _GAME), os.path.join(folder, self.rom)
+            yield os.path.join(folder, _GAME), os.path.join(folder, self.rom) if self.is_sent else self.rom
 
 
 def _references(described: dict[str, Any], scenario: str | None) -> list[str]:
-    """The paths of symbol files and start states, exactly as they are in the game file."""
+    """The paths of the symbol files and of the scenario's start state, exactly as they are in the game file."""
     references = dict.fromkeys(described["game"].get("symbols", []))
     for name, each in described.get("scenario", {}).items():
         state = each.get("start", {}).get("state")

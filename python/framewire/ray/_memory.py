@@ -28,7 +28,16 @@ class _Part(NamedTuple):
 
 
 class MemoryKey(NamedTuple):
-    """Identifies the memory for workers: it is an open file of the program's process."""
+    """Says where workers find the memory, which is an open file of the program's process, and how to read it.
+
+    Attributes:
+        process: The id of the program's process.
+        file: The file descriptor in that process.
+        mark: The bytes at the beginning of the memory.
+        envs: The number of environments.
+        sets: The number of sets of arrays.
+        parts: The arrays of each set.
+    """
 
     process: int
     file: int

@@ -39,10 +39,10 @@ class _Rate:
 
 
 class Metrics:
-    """Keeps statistics, and reports them to Ray as `ray_framewire_fleet_...`, for Prometheus and Ray's dashboard.
+    """Keeps statistics, and reports them to Ray, for Prometheus and Ray's dashboard.
 
     Args:
-        kind: What is counted: `fleet` or `search`.
+        kind: What is counted: `fleet` or `search`. The names of the metrics begin with `ray_framewire_` and this word.
     """
 
     def __init__(self, kind: str) -> None:

@@ -126,7 +126,7 @@ class Shards:
         return [replace(job, state=states.get(job.state, job.state)) for job in jobs]
 
     def keep(self, jobs: Sequence[Job], rollouts: Sequence[Rollout]) -> list[Rollout]:
-        """Sends the states that branches found to the shards. Returns the branches with names instead of states."""
+        """Sends the states that branches found to the shards. Returns the rollouts, with names of states in `found`."""
         states: dict[bytes, bytes] = {}
         named = []
         for job, rollout in zip(jobs, rollouts, strict=True):
@@ -174,7 +174,7 @@ class ShardedStates:
         self.reference: Any = None
 
     def start(self, nodes: Iterable[Node]) -> None:
-        """Starts a shard on each of these nodes, if it has none. Then moves the states to their new shards."""
+        """Starts a shard on each of these nodes, if it has none. Then moves the states, and ends the other shards."""
         self._repair()
         old = list(zip(self._shards.nodes, self._shards.actors, strict=True))
         kept = {node.id: (node, actor) for node, actor in reversed(old)}
@@ -276,6 +276,7 @@ class ShardedStates:
         is_changed = False
         for number, (node, actor) in enumerate(shards):
             try:
+                # A call of any method shows whether the shard is lost.
                 self._pool.answer(node, actor.lost.remote([]))
             except LOST:
                 _actors.end(actor)

@@ -1,4 +1,4 @@
-"""The actor of a node. It owns a vector of environments and performs the calls of the program."""
+"""A worker of a fleet: an actor that owns a vector of environments and performs the calls of the program."""
 
 from __future__ import annotations
 
@@ -27,7 +27,15 @@ from framewire.ray.errors import FleetError
 
 @dataclass(frozen=True)
 class Setup:
-    """The settings that all workers of a fleet share."""
+    """The settings that all workers of a fleet or of a search share.
+
+    Attributes:
+        version: The program's version of Framewire.
+        scenario: The name of the scenario, or None if there is only one.
+        autoreset: The autoreset mode of the environments; empty for a search.
+        start_hash: The result of `start_hash` in the program. For a search, the fingerprint of its explorer.
+        memory: The memory that the program shares, or None.
+    """
 
     version: str
     scenario: str | None
@@ -37,7 +45,7 @@ class Setup:
 
 
 class Result(NamedTuple):
-    """The result of a reset or a step. After a reset with a mask, observations and info have only its environments."""
+    """The result of a reset or a step. After a reset with a mask, observations and info leave out other environments."""
 
     observations: Observation | None
     """None if they are in memory that the worker shares with the program."""
@@ -174,11 +182,11 @@ class Worker:
         info = {name: values for name, values in result.info.items() if name not in self._masks}
         result = result._replace(info=info)
         if call.mask is not None:
-            # Leave out the other environments: a worker that has replaced a lost one does not know their last results.
+            # Leave out the other environments: a worker that has replaced a lost one does not have their last results.
             chosen = {name: values[call.mask] for name, values in info.items()}
             result = result._replace(observations=rows_of(result.observations, call.mask), info=chosen)
         result = result._replace(digest=_digest(result))
-        # With this order, the program knows which arrays it receives.
+        # The program expects the arrays in this order.
         return result._replace(observations=None if is_shared else in_order(result.observations))
 
     def replay(self, calls: Sequence[Call]) -> list[int | None]:
@@ -208,7 +216,7 @@ class Worker:
         return self._vector.state_hashes()
 
     def hashes(self) -> list[str]:
-        """The SHA-256 of the state of each console, in hexadecimal digits."""
+        """The SHA-256 of the state of each console without its sound unit, in hexadecimal digits."""
         return self._vector.state_hashes()
 
 
@@ -239,14 +247,14 @@ def named_node(host: str) -> Iterator[None]:
 
 
 def start_hash(game: str, scenario: str | None, rom: str | None) -> str:
-    """The SHA-256 of the state in which the first episode of seed 0 begins."""
+    """The SHA-256, without the sound unit, of the state in which the first episode of seed 0 begins."""
     native = _native.VectorEnv(game, scenario, 1, rom=rom, threads=1)
     native.reset([0], None, native.batch())
     return bytes(native.hashes()[0]).hex()
 
 
 def _digest(value: Any, before: int = 0) -> int:
-    """A checksum over all numbers of a result."""
+    """A checksum of all arrays in a result. `before` is the checksum of what comes before them."""
     if isinstance(value, dict):
         for name in sorted(value):
             before = _digest(value[name], before)

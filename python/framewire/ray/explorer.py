@@ -37,10 +37,11 @@ _PARTS_PER_WORKER = 2
 _END_SECONDS = 5.0
 
 _Known = tuple[Cell, float, int]
+"""A known cell, and the score and the frames of its best state."""
 
 
 class _Branches:
-    """The class of the actors. Each has an `Explorer`."""
+    """The class of the workers' actors. Each has an `Explorer`."""
 
     def start(self, setup: Setup, files: GameFiles, options: dict[str, Any], threads: int) -> int:
         """Creates the explorer, and returns the id of this process."""
@@ -257,7 +258,7 @@ class FleetExplorer:
         return self._local.action_name(action)
 
     def verify(self, solution: Solution) -> list[str]:
-        """Plays a solution on every node, and compares the results. Returns the names of the nodes.
+        """Plays a solution on every node, and compares the results. Returns the names of the nodes, without lost ones.
 
         Raises:
             InvalidData: A node has a different result. The message names the node.

@@ -75,7 +75,7 @@ class _Group:
     into: int = 0
     # If saved states were requested and have not been received: how many entries of the log they include.
     saving: int | None = None
-    # Calls since the states were saved, or since a reset with seeds.
+    # Calls since the states were saved, or since a reset of all environments with seeds.
     calls: int = 0
 
     @property
@@ -307,7 +307,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
     # ---- the fleet ----
 
     def state_hashes(self) -> list[str]:
-        """The SHA-256 of the state of each console, in hexadecimal digits."""
+        """The SHA-256 of the state of each console without its sound unit, in hexadecimal digits."""
         self._check_idle("state_hashes")
         hashes: list[str] = []
         for group in self._groups:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+# The fleets in the table, by their numbers of cores.
 _CORES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000)
 
 
@@ -107,7 +108,7 @@ def predict(costs: Costs, plan: Plan) -> Prediction:
         # The program runs on the cores of the workers, so its time is added to theirs.
         parts["cores"] += program / plan.machine_cores
     limit = max(parts, key=lambda name: parts[name])
-    alone = envs * step_seconds / plan.cores
+    alone = envs * step_seconds / real_cores
     return Prediction(workers, envs / together, envs / parts[limit], limit, alone / parts[limit])
 
 

@@ -89,7 +89,7 @@ class Archive:
         return way[::-1]
 
     def rebuild(self, runner: Runner, numbers: Iterable[int]) -> int:
-        """Restores lost states of entries, by playing the branches that lead to them again. Returns how many were lost.
+        """Restores lost states of entries by playing again the branches that lead to them. Returns how many were lost.
 
         Raises:
             InvalidData: A branch now has a different score or number of frames.
@@ -107,18 +107,18 @@ class Archive:
                 if rollout.state is None or (rollout.score, rollout.frames) != (entry.score, entry.frames):
                     raise InvalidData(
                         f"the state of the cell {entry.cell} was lost, and the way to it has the score {rollout.score} "
-                        f"after {rollout.frames} frames; it was {entry.score} after {entry.frames}. Use the same wheel on "
-                        "every node"
+                        f"after {rollout.frames} frames; it was {entry.score} after {entry.frames} when the state was "
+                        "found. Different builds of Framewire can differ, so use the same wheel on every node"
                     )
                 states[number] = rollout.state
         runner.states.restore({name: states[number] for name, number in lost.items()})
         return len(lost)
 
     def choose(self, chance: random.Random, count: int, greed: float) -> list[int]:
-        """Chooses the numbers of `count` entries at which branches will begin.
+        """Chooses the numbers of `count` entries at which branches will begin, with random numbers from `chance`.
 
-        Entries that were chosen less often are more probable. A fraction `greed` of the choices is made only among the
-        best tenth of the cells.
+        Entries that were chosen less often are more probable. With the probability `greed`, a choice is made only among
+        the best tenth of the cells.
         """
         if not self.best:
             return [0] * count

@@ -65,7 +65,7 @@ class Rollout:
         over: Whether the episode ended without reaching the goal.
         found: States in new cells, or better states in known cells, in the order of their steps.
         state: The state at its end, if the job asked for it and the episode has not ended.
-        hash: The SHA-256 of the console's state at its end, in hexadecimal digits.
+        hash: The SHA-256 of the console's state at its end, without the sound unit, in hexadecimal digits.
     """
 
     actions: tuple[int, ...]

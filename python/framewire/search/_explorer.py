@@ -128,6 +128,7 @@ class Explorer:
             core.load_state(self._native.machine())
             with core.record("solution", note="found by framewire.search"):
                 end = core.frame() + solution.frames
+                # `play` refuses presses without any key. Then `advance` runs all frames.
                 if any(press[0] != "." for press in solution.presses.split()):
                     core.play(solution.presses, wait=True)
                 if core.frame() < end:

@@ -33,13 +33,18 @@ class GoExplore:
     `step` plays one batch of branches; `run` plays until the goal is reached. `save` and `load` continue a search later,
     with the same result as without the interruption. If states are lost with a machine, the search plays to them again.
 
+    Attributes:
+        archive: The best known state of each cell.
+        branches: How many branches were played.
+        played: How many frames were played.
+
     Args:
         runner: Plays the branches. It must have been created with the argument `cell`.
         seed: The seed of all random choices.
         batch: How many branches are played before their states are added to the archive.
         steps: The number of random steps in a branch.
         repeat: The probability that a step repeats the action of the previous step.
-        greed: The fraction of the branches that begin in the best tenth of the cells.
+        greed: The probability that the start of a branch is chosen only among the best tenth of the cells.
     """
 
     def __init__(
@@ -266,7 +271,7 @@ def go_explore(
         batch: How many branches are played before their states are added to the archive.
         steps: The number of random steps in a branch.
         repeat: The probability that a step repeats the action of the previous step.
-        greed: The fraction of the branches that begin in the best tenth of the cells.
+        greed: The probability that the start of a branch is chosen only among the best tenth of the cells.
         max_frames: The largest total number of frames in all branches.
         progress: Called after each batch.
     """

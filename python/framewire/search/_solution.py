@@ -36,7 +36,7 @@ class Solution:
         frames: How many frames the actions take.
         score: The score after the last action.
         reached: Whether the actions reach the goal.
-        hash: The SHA-256 of the console's state after the last action.
+        hash: The SHA-256 of the console's state after the last action, without the sound unit, in hexadecimal digits.
         branches: How many branches the search played.
         played: How many frames the search played.
     """

@@ -54,6 +54,7 @@ impl Core {
                     }
                 }
             }
+            // Wait until the core is free, and then try again.
             py.detach(|| drop(self.lock_detached()));
         }
     }

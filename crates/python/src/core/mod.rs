@@ -49,7 +49,7 @@ type BusPlace = (Option<u32>, u32);
 const UNDRAWN: &str =
     "the last frame was run with draw=False, so it has no picture; run the frame you need with draw=True";
 
-/// The largest number of expressions that are kept compiled.
+/// The largest number of compiled expressions that a core keeps, and the largest number of memory locations.
 const MAX_KEPT: usize = 1024;
 
 #[pymethods]
@@ -85,7 +85,7 @@ impl Core {
         Ok(Core { inner: Mutex::new(Inner::new(machine)), symbols: files.read_for(None), environment: None })
     }
 
-    /// The number at a symbol or an address.
+    /// The number at a symbol or an address. With a domain, the address is an offset in it.
     fn read(&self, py: Python<'_>, place: &str, kind: Option<&str>, domain: Option<&str>) -> PyResult<i64> {
         let inner = &mut *self.lock(py);
         let core = &mut inner.machine.as_mut().ok_or_else(|| argument(py, CLOSED))?.core;
@@ -103,7 +103,7 @@ impl Core {
         Ok(inner.values[0])
     }
 
-    /// Writes a number at a symbol or an address.
+    /// Writes a number at a symbol or an address. With a domain, the address is an offset in it.
     fn write(
         &self,
         py: Python<'_>,
@@ -166,13 +166,14 @@ impl Core {
         self.symbols.names_of(&addresses)
     }
 
-    /// The size of a memory domain.
+    /// The size of a memory domain in bytes.
     fn size(&self, py: Python<'_>, domain: &str) -> PyResult<u32> {
         let index = self.domain(py, domain)?;
         self.with(py, |machine| Ok(machine.core.domains()[index].size))
     }
 
-    /// For each of these offsets in a domain: bank and address of the byte on the bus.
+    /// For each of these offsets in a domain: the bank and the address of the byte on the bus. `None` if the bus does
+    /// not show the byte.
     fn on_bus(&self, py: Python<'_>, domain: &str, offsets: Vec<u32>) -> PyResult<Vec<Option<BusPlace>>> {
         let console = self.with(py, |machine| {
             Ok(match machine.core.platform() {
@@ -184,7 +185,7 @@ impl Core {
         Ok(offsets.into_iter().map(place).collect())
     }
 
-    /// Writes a number to memory after every frame, until `unfreeze` is called with this name.
+    /// Writes a number to memory now and after every frame, until `unfreeze` is called with this name.
     fn freeze(
         &self,
         py: Python<'_>,
@@ -220,17 +221,17 @@ impl Core {
         })
     }
 
-    /// Ends the `freeze` with this name, or all with `*`. Returns whether there was one.
+    /// Ends the `freeze` with this name; with `*`, all of them. Returns whether there was one.
     fn unfreeze(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
         self.with(py, |machine| Ok(machine.frozen.remove(name)))
     }
 
-    /// The frozen numbers: name, type, and the bytes as pairs of hex digits.
+    /// The frozen numbers: three texts for each, which are the name, the type, and the bytes as pairs of hex digits.
     fn frozen(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         self.with(py, |machine| Ok(texts(machine.frozen.list())))
     }
 
-    /// The cheats: number, `on` or `off`, kind, name and codes of each.
+    /// The cheats: five texts for each, which are the number, `on` or `off`, the kind, the name and the codes.
     fn cheats(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         self.with(py, |machine| Ok(texts(machine.cheats.list())))
     }
@@ -243,7 +244,7 @@ impl Core {
         })
     }
 
-    /// Adds the cheats of a file. Returns how many there are.
+    /// Adds the cheats of a file. Returns how many it added.
     fn load_cheats(&self, py: Python<'_>, path: PathBuf) -> PyResult<usize> {
         self.operate(py, true, |machine| {
             let Machine { cheats, core, .. } = machine;
@@ -292,13 +293,13 @@ impl Core {
         })
     }
 
-    /// Clock cycles since the last reset.
+    /// Clock cycles since the last reset. A loaded state sets the number to the one in the state.
     fn cycles(&self, py: Python<'_>) -> PyResult<u64> {
         self.with(py, |machine| Ok(machine.core.cycles()))
     }
 
-    /// Starts a timeline: presses keys one after another from the next frame on, such as `A:2 .:10`. Returns the number
-    /// of the timeline, and its number of frames.
+    /// Starts a timeline: presses keys one after another from the next frame on, such as `A:2 .:10`. Returns the id of
+    /// the timeline, and its number of frames.
     fn play(&self, py: Python<'_>, presses: &str) -> PyResult<(u32, u32)> {
         let presses = sequence::parse(presses).map_err(|error| argument(py, error.to_string()))?;
         let steps = timeline::of_presses(&presses).map_err(|problem| {
@@ -313,7 +314,7 @@ impl Core {
         self.with(py, |machine| Ok(machine.cancel(id)))
     }
 
-    /// Whether a timeline was cancelled; `None` if it still plays.
+    /// Whether a timeline was cancelled; `None` if it has not ended.
     fn timeline(&self, py: Python<'_>, id: u32) -> PyResult<Option<bool>> {
         match self.with(py, |machine| Ok(machine.timeline(id)))? {
             Ok(Value::List(words)) => Ok(match words.first() {
@@ -340,12 +341,12 @@ impl Core {
         })
     }
 
-    /// The keys that are held.
+    /// The keys that are held, as a mask.
     fn keys(&self, py: Python<'_>) -> PyResult<u16> {
         self.with(py, |machine| Ok(machine.core.keys()))
     }
 
-    /// The timelines that ended since the last call: number, frame, and whether it was cancelled.
+    /// The timelines that ended since the last call: id, frame, and whether the timeline was cancelled.
     fn take_ended(&self, py: Python<'_>) -> PyResult<Vec<(u32, u32, bool)>> {
         self.with(py, |machine| Ok(machine.ended.drain(..).collect()))
     }
@@ -367,7 +368,8 @@ impl Core {
             .collect()
     }
 
-    /// Runs frames. The last one is drawn if `draw` is true; the others are not drawn.
+    /// Runs frames. The last one is drawn if `draw` is true. Other frames are drawn only if a recording needs their
+    /// picture.
     fn advance(&self, py: Python<'_>, frames: u32, draw: bool) -> PyResult<()> {
         self.with(py, |machine| {
             machine.run(frames, draw);
@@ -403,7 +405,7 @@ impl Core {
         value(py, observed.value(&mut machine.core))
     }
 
-    /// Begins to watch expressions. Returns the number of the watch, and the present values.
+    /// Begins to watch expressions. Returns the id of the watch, and the present values.
     fn watch<'py>(
         &self,
         py: Python<'py>,
@@ -446,13 +448,13 @@ impl Core {
         })
     }
 
-    /// Begins to keep the sound of each frame.
+    /// Begins to keep the sound of each frame. Returns an id for `sound` and `unlisten`.
     fn listen(&self, py: Python<'_>) -> PyResult<u32> {
         self.with(py, |machine| Ok(machine.listen()))
     }
 
     /// Takes the oldest chunk of sound. Returns it and how many samples were lost before it. Runs a frame if there is
-    /// no chunk.
+    /// no chunk. In the chunk, left and right samples alternate. Returns `None` after `unlisten`.
     fn sound<'py>(&self, py: Python<'py>, id: u32) -> PyResult<Option<(Bound<'py, PyArray1<i16>>, u64)>> {
         let found = self.with(py, |machine| {
             Ok(machine.take_sound(id).or_else(|| {
@@ -471,7 +473,7 @@ impl Core {
         })
     }
 
-    /// Begins a recording.
+    /// Begins a recording. After every `every` frames, it gets hashes of the picture and of the memory.
     fn start_recording(&self, py: Python<'_>, start: &str, every: u32, note: &str) -> PyResult<()> {
         let Ok(start) = start.parse::<Start>() else {
             return Err(argument(py, format!("start is {start:?}; use \"state\" or \"power-on\"")));
@@ -509,7 +511,7 @@ impl Core {
         })
     }
 
-    /// Ends the recording. Returns its file.
+    /// Ends the recording. Returns its file; `None` if there is no recording.
     fn stop_recording<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let file = self.with(py, |machine| {
             let Some(mut recorder) = machine.recorder.take() else { return Ok(None) };
@@ -519,8 +521,8 @@ impl Core {
         Ok(file.map(|(file, _)| PyBytes::new(py, &file)))
     }
 
-    /// Replays the file of a recording and compares the hashes. `restore` loads the state from before the replay when
-    /// it has ended. `through` continues after the first difference.
+    /// Replays the file of a recording and compares the hashes. With `restore`, the state from before the replay is
+    /// loaded again at the end. With `through`, the replay continues after the first difference.
     fn replay<'py>(
         &self,
         py: Python<'py>,
@@ -565,7 +567,7 @@ impl Core {
         Ok(report)
     }
 
-    /// The picture: rows, columns, and red, green and blue.
+    /// The picture: an array of rows, columns, and the three colours red, green and blue.
     fn screen<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<u8>>> {
         let inner = self.lock(py);
         let machine = inner.machine.as_ref().ok_or_else(|| argument(py, CLOSED))?;
@@ -644,7 +646,7 @@ impl Core {
         })
     }
 
-    /// Frees the core.
+    /// Frees the core. The core of an environment is not freed.
     fn close(&self, py: Python<'_>) {
         // The core of an environment belongs to the environment, which frees it.
         if self.environment.is_none() {
@@ -723,7 +725,7 @@ impl Core {
     }
 }
 
-/// A change: number of the expression, frame, tick, old value, new value, and how many changes were lost before it.
+/// A change: index of the expression, frame, tick, old value, new value, and how many changes were lost before it.
 type ChangeRow<'py> = (usize, u32, u64, Bound<'py, PyAny>, Bound<'py, PyAny>, u64);
 
 /// The texts in a list of values.
