@@ -1,10 +1,11 @@
 //! Gets libmgba and compiles the shim against its headers.
 //!
 //! `tools/libmgba.sh` builds libmgba from source, once, as a static library. With
-//! the feature `system-libmgba`, the installed library is used. It is looked up
-//! in `LIBMGBA_INCLUDE_DIR` (the folder that holds `mgba/core/core.h`) and
-//! `LIBMGBA_LIB_DIR` (the folder that holds the library), then in the usual folders
-//! of the system. Debian has no pkg-config file for libmgba, so pkg-config is not used.
+//! the feature `system-libmgba`, the installed library is used. Its headers are in
+//! `LIBMGBA_INCLUDE_DIR` (the folder that holds `mgba/core/core.h`) or, if that is
+//! not set, in one of the usual folders of the system. The linker searches for the
+//! library in `LIBMGBA_LIB_DIR`, if that is set, and in its own folders. Debian has no
+//! pkg-config file for libmgba, so pkg-config is not used.
 
 use std::env;
 use std::fs;
@@ -33,7 +34,7 @@ const SOURCES: [&str; 15] = [
     "state.c",
     "text_buffer.c",
 ];
-const HEADERS: [&str; 3] = ["fw.h", "internal.h", "text_buffer.h"];
+const HEADERS: [&str; 5] = ["fw.h", "internal.h", "sm83_arithmetic.h", "sm83_cases.h", "text_buffer.h"];
 
 /// Features that are new or different in mGBA 0.11, as (header, words in it,
 /// macro for the shim). They are detected by words in the headers: all

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes a Game Boy cartridge that reads its clock (MBC3) in each frame.
+"""Writes the ROM of a Game Boy game that reads its cartridge's clock (MBC3) in each frame.
 
     gb.py OUT
 
@@ -45,7 +45,7 @@ def program():
     put, label, jump = code.put, code.label, code.jump
     put(0xF3)  # di
     put(0x3E, 0x0A, 0xEA, 0x00, 0x00)  # enable the RAM and the clock
-    put(0xAF)
+    put(0xAF)  # a = 0
     for low in range(0x10):
         put(0xEA, low, 0xC0)  # [C000..C00F] = 0
 

@@ -15,7 +15,7 @@ enum { CLOCK = 1, DATA = 2, SELECT = 4 };
 
 enum { READ_ALL = 0x65, FIELDS = 7, SECONDS = 6 };
 
-/* Tests find these values in working RAM. The fields are year, month, day, weekday, hour, minute and second, each as
+/* Tests find these values in work RAM. The fields are year, month, day, weekday, hour, minute and second, each as
  * two decimal digits. */
 #define FIELD ((volatile uint8_t*) 0x02000000)
 #define FRAMES (*(volatile uint32_t*) 0x02000008)

@@ -52,6 +52,6 @@ interrupt:
     bx lr
 
     .pool
-    @ If the first instructions after the header contain working RAM addresses, mGBA takes a small program for one that
+    @ If the first instructions after the header contain work RAM addresses, mGBA takes a small program for one that
     @ is sent over a link cable. So the rest of the program must not be near the header.
     .align 9

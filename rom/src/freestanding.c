@@ -1,4 +1,4 @@
-/* The functions that the compiler may call even without a C library; see -ffreestanding in GCC's manual. */
+/* Functions that the compiler may call even without a C library; see -ffreestanding in GCC's manual. */
 #include <stddef.h>
 
 void *memset(void *to, int value, size_t count)

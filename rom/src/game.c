@@ -14,7 +14,7 @@ enum {
 
     BASE_SPEED = 40,
     LEVEL_SPEED = 3,
-    RALLY_PER_SPEED = 3, /* returns that make the ball one sixteenth faster */
+    RALLY_PER_SPEED = 3, /* returns that make the ball faster by one sixteenth of a pixel per frame */
     TOP_SPEED = 60,
     LEAST_DX = 5, /* so that the ball does not move straight up and down */
 };
@@ -155,7 +155,8 @@ static bool break_brick(i32 x, i32 y, struct events *events)
     return true;
 }
 
-/* Checks two points on the ball's leading edge, so that the ball cannot pass between the corners of two bricks. */
+/* Moves the ball horizontally. Checks two points on the ball's leading edge, so that the ball cannot pass between the
+ * corners of two bricks. */
 static void move_across(struct events *events)
 {
     i32 x = mem.ball_x + mem.ball_dx, y = mem.ball_y;
@@ -172,6 +173,7 @@ static void move_across(struct events *events)
     mem.ball_x = x;
 }
 
+/* Moves the ball vertically, upwards or downwards, with the same checks. */
 static void move_down(struct events *events)
 {
     i32 x = mem.ball_x, y = mem.ball_y + mem.ball_dy;

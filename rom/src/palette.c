@@ -53,7 +53,7 @@ static const u16 sprites[16] = {
     [13] = RGB(0x100818),
 };
 
-/* The colours of the sky, an evening, at its top and at its bottom. */
+/* The colours at the top and the bottom of the evening sky: red, green and blue, each up to 31. */
 static const u8 sky_above[3] = {1, 2, 7}, sky_below[3] = {9, 4, 14};
 
 static u16 sky(int shade)

@@ -21,6 +21,7 @@ static void paint_sky(void)
         for (u32 x = FIELD_LEFT; x < FIELD_RIGHT; x += 2)
             canvas_pair(x, y, shades[x % 4], shades[x % 4 + 1]);
     }
+    /* Stars at pseudo-random places, which are always the same. */
     for (u32 i = 0, at = 7; i < 48; i++, at = at * 1103 + 12345) {
         u32 x = FIELD_LEFT + (at >> 4) % (FIELD_RIGHT - FIELD_LEFT);
         canvas_pixel(x, FIELD_TOP + 2 + (at >> 13) % (FLOOR - FIELD_TOP - 16), STAR);
@@ -114,17 +115,17 @@ static void paint_digits(u32 first_tile, u8 ink, u8 paper)
 
 static void paint_lives(void)
 {
-    for (u32 left = 0; left < 2; left++)
+    for (u32 alive = 0; alive < 2; alive++)
         for (i32 y = 0; y < 8; y++)
             for (i32 x = 0; x < 8; x++) {
                 i32 dx = 2 * x - 7, dy = 2 * y - 9; /* half pixels from the middle of a ball that is 6 pixels wide */
                 bool inside = dx * dx + dy * dy <= 36, shine = dx < 0 && dy < 0 && dx * dx + dy * dy < 16;
-                canvas_tile_pixel(LIFE_TILES + left, x, y,
-                                  !inside ? HUD_PAPER : !left ? LIFE_GONE : shine ? LIFE_LIGHT : LIFE);
+                canvas_tile_pixel(LIFE_TILES + alive, x, y,
+                                  !inside ? HUD_PAPER : !alive ? LIFE_GONE : shine ? LIFE_LIGHT : LIFE);
             }
 }
 
-/* The colour of one pixel of a brick. A brick has 15 by 7 pixels, with a gap to its right and below it. */
+/* The colour of one pixel of a brick. A brick is 15 by 7 pixels, with a gap to its right and below it. */
 static u8 brick_colour(u32 row, u32 x, u32 y, bool gem, u8 background)
 {
     u8 light = BRICK + row * BRICK_SHADES;

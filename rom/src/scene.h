@@ -3,7 +3,7 @@
 #include "canvas.h"
 
 enum {
-    SCORE_COLUMN = 5, /* the positions of numbers, in tiles */
+    SCORE_COLUMN = 5, /* columns and rows are positions on the screen, in tiles */
     FACTOR_COLUMN = 12,
     BEST_COLUMN = 16,
     LEVEL_COLUMN = 24,

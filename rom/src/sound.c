@@ -6,7 +6,7 @@ enum {
     FULL_VOLUME = 0x0002,
     NO_SWEEP = 0x0008,
     SQUARE = 0x0080,
-    FALLING = 0x1000, /* volume envelope downwards, one step each 1/64 s */
+    FALLING = 0x0100, /* the volume falls by one step every 1/64 s; with 2 * FALLING, every 2/64 s */
     LOUD = 0xA000,
     SOFT = 0x5000,
     TRIGGER = 0x8000,
@@ -27,14 +27,14 @@ void sound_on(void)
 
 static void beep(u16 volume, u16 pitch)
 {
-    REG_SOUND1CNT_H = volume | 0x0100 | SQUARE;
+    REG_SOUND1CNT_H = volume | FALLING | SQUARE;
     REG_SOUND1CNT_X = TRIGGER | pitch;
 }
 
 void sound_play(const struct events *events)
 {
     if (events->lost) {
-        REG_SOUND4CNT_L = LOUD | 0x0200;
+        REG_SOUND4CNT_L = LOUD | 2 * FALLING;
         REG_SOUND4CNT_H = TRIGGER | 0x0054;
     } else if (events->cleared) {
         beep(LOUD, PITCH(1568));

@@ -3,9 +3,9 @@
 //!
 //!     cores BARE [SECONDS]    BARE is `benches/bare.c`, compiled; SECONDS is the length of a run, 1 if it is left out
 //!
-//! `make bench-cores` runs it. It prints JSON. In each of five rounds, each ROM runs in three ways, one after the
-//! other; the results are medians. libmgba is optimised with a profile of the programs in `programs/`, but not of the
-//! ROM `count`.
+//! `make bench-cores` runs it. It prints JSON. Each ROM runs for five rounds. In each round, it runs in three ways, one
+//! after the other; the results are medians of the rounds. The profile with which libmgba is optimised was recorded
+//! with these ROMs, except `count`.
 
 use std::error::Error;
 use std::fs;
@@ -21,7 +21,7 @@ const ROUNDS: usize = 5;
 /// Frames before a measurement; `benches/bare.c` runs the same number.
 const WARM_UP: u32 = 300;
 const CORES: usize = 500;
-/// Frames that each of the 500 cores runs before memory is measured.
+/// Frames that each of the 500 cores runs before memory is measured a second time.
 const FRAMES: u32 = 60;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;

@@ -20,6 +20,7 @@ struct fw_cheat {
 	struct mCheatSet* set;
 	struct rom_patch* patches;
 	size_t patch_count;
+	bool is_applied; /* whether the patches are in the ROM */
 };
 
 struct fw_cheats {
@@ -53,16 +54,29 @@ static void write_rom(struct mCore* core, const struct rom_patch* patch, uint32_
 	}
 }
 
-/* Whether libmgba still has the set of a cheat. Scripts can load a game, which drops all sets, or a state with cheats,
- * which replaces them. */
-static bool is_there(struct fw_core* self, const struct fw_cheat* cheat) {
+/* Marks a set as one of this file's: every set in the list has it as `copyProperties`, which libmgba calls only for a
+ * new set, before it adds the set. A set of a loaded state can have the address of a freed set, but not this mark. */
+static void mark(struct mCheatSet* set, struct mCheatSet* from) {
+	UNUSED(set);
+	UNUSED(from);
+}
+
+/* Whether libmgba has exactly the sets of the list. Scripts can load a game, which drops all sets, or a state with
+ * cheats, which replaces them. */
+static bool has_our_sets(struct fw_core* self) {
+	const struct fw_cheats* list = self->cheats;
 	struct mCheatDevice* device = self->core->cheatDevice(self->core);
-	for (size_t i = 0; i < mCheatSetsSize(&device->cheats); ++i) {
-		if (*mCheatSetsGetPointer(&device->cheats, i) == cheat->set) {
-			return true;
+	size_t count = list ? list->count : 0;
+	if (mCheatSetsSize(&device->cheats) != count) {
+		return false;
+	}
+	for (size_t i = 0; i < count; ++i) {
+		const struct mCheatSet* set = *mCheatSetsGetPointer(&device->cheats, i);
+		if (set != list->all[i].set || set->copyProperties != mark) {
+			return false;
 		}
 	}
-	return false;
+	return true;
 }
 
 /* Restores the original bytes of the ROM. Two cheats may change the same byte, so this goes from the last to the
@@ -70,9 +84,10 @@ static bool is_there(struct fw_core* self, const struct fw_cheat* cheat) {
 static void restore_rom(struct fw_core* self) {
 	for (size_t i = self->cheats->count; i--;) {
 		struct fw_cheat* cheat = &self->cheats->all[i];
-		for (size_t p = cheat->set->enabled ? cheat->patch_count : 0; p--;) {
+		for (size_t p = cheat->is_applied ? cheat->patch_count : 0; p--;) {
 			write_rom(self->core, &cheat->patches[p], cheat->patches[p].original);
 		}
+		cheat->is_applied = false;
 	}
 }
 
@@ -83,6 +98,7 @@ static void change_rom(struct fw_core* self) {
 			cheat->patches[p].original = read_rom(self->core, &cheat->patches[p]);
 			write_rom(self->core, &cheat->patches[p], cheat->patches[p].value);
 		}
+		cheat->is_applied = cheat->set->enabled;
 	}
 }
 
@@ -256,7 +272,7 @@ int fw_cheat_add(struct fw_core* self, const struct fw_cheat_codes* codes, struc
 		return FW_NO_MEMORY;
 	}
 	list->all = all;
-	struct fw_cheat cheat = { device->createSet(device, codes->name), NULL, 0 };
+	struct fw_cheat cheat = { device->createSet(device, codes->name), NULL, 0, false };
 	cheat.set->enabled = false;
 	/* A master code and the keys of encrypted codes also apply to the cheats after them, as in mGBA's window. */
 	if (list->count) {
@@ -276,6 +292,7 @@ int fw_cheat_add(struct fw_core* self, const struct fw_cheat_codes* codes, struc
 	restore_rom(self);
 	int status = read_lines(self, &cheat, codes, problem);
 	if (status == FW_OK) {
+		cheat.set->copyProperties = mark;
 		mCheatAddSet(device, cheat.set);
 		cheat.set->enabled = codes->enabled;
 		list->all[list->count++] = cheat;
@@ -298,9 +315,13 @@ void fw_cheat_enable(struct fw_core* self, size_t index, bool enabled) {
 	apply(self, set);
 }
 
+static void drop_set(struct fw_core* self, struct mCheatSet* set) {
+	mCheatRemoveSet(self->core->cheatDevice(self->core), set);
+	mCheatSetDeinit(set);
+}
+
 static void drop(struct fw_core* self, struct fw_cheat* cheat) {
-	mCheatRemoveSet(self->core->cheatDevice(self->core), cheat->set);
-	mCheatSetDeinit(cheat->set);
+	drop_set(self, cheat->set);
 	free(cheat->patches);
 }
 
@@ -315,22 +336,24 @@ void fw_cheat_remove(struct fw_core* self, size_t index) {
 
 size_t fw_cheats_count(struct fw_core* self) {
 	struct fw_cheats* list = self->cheats;
-	bool lost = list && list->count && list->game != fw_crc32(self);
-	for (size_t i = 0; list && i < list->count; ++i) {
-		lost = lost || !is_there(self, &list->all[i]);
+	size_t count = list ? list->count : 0;
+	bool is_same_game = !count || list->game == fw_crc32(self);
+	if (is_same_game && has_our_sets(self)) {
+		return count;
 	}
-	if (!lost) {
-		return list ? list->count : 0;
+	/* If another game was loaded, the ROM that they changed is gone, so it is not restored. */
+	if (count && is_same_game) {
+		restore_rom(self);
 	}
-	/* The ROM that they changed is gone too, so it is not restored. */
-	for (size_t i = 0; i < list->count; ++i) {
-		if (is_there(self, &list->all[i])) {
-			drop(self, &list->all[i]);
-		} else {
-			free(list->all[i].patches);
-		}
+	/* This also removes the sets of a state, which nobody could list or switch off. */
+	struct mCheatDevice* device = self->core->cheatDevice(self->core);
+	while (mCheatSetsSize(&device->cheats)) {
+		drop_set(self, *mCheatSetsGetPointer(&device->cheats, 0));
 	}
-	list->count = 0;
+	while (count) {
+		free(list->all[--count].patches);
+		list->count = count;
+	}
 	return 0;
 }
 

@@ -112,7 +112,7 @@ void fw_clock_init(struct fw_core* self) {
 	struct mRTCGenericSource* rtc = &self->core->rtc;
 	self->clock = (struct fw_clock) { .host = self, .zone = FW_NO_ZONE };
 	rtc->override = RTC_NO_OVERRIDE;
-	/* Its functions are never called. self_of uses this pointer to find the core. */
+	/* libmgba never calls the functions of `custom`. self_of uses the pointer to find the core. */
 	rtc->custom = &self->clock.d;
 	rtc->d = (struct mRTCSource) {
 		.sample = sample,

@@ -61,7 +61,7 @@ static int take_rom(const struct fw_rom* given, struct VFile** out, enum mPlatfo
 	return file ? copy_rom(file, out, platform) : FW_NO_MEMORY;
 }
 
-/* Reads the ROM of this core again from its file. Returns NULL if there is no ROM for this console in it any more. */
+/* Reads the ROM of this core again from its file. Returns NULL if the file no longer has a ROM for this console. */
 static struct VFile* read_again(struct fw_core* self) {
 	struct VDir* archive = VDirOpenArchive(self->file);
 	struct VFile* file;
@@ -166,8 +166,9 @@ static int insert_rom(struct fw_core* self, const struct fw_rom* given, struct V
 	return FW_OK;
 }
 
-/* If a script calls emu:loadFile() with a bad path, the core has no ROM. libmgba
- * would crash when such a core runs or is read, so this inserts a ROM again. */
+/* Called after a script has run, because scripts can call emu:loadFile(). If that replaced
+ * the ROM, this makes the processor fetch from the new one. If the path was bad, the core has
+ * no ROM. libmgba would crash when such a core runs or is read, so this inserts a ROM again. */
 void fw_check_rom(struct fw_core* self) {
 	struct mCore* core = self->core;
 	const void* now = rom_memory(core);
@@ -334,9 +335,9 @@ void fw_reset(struct fw_core* self) {
 }
 
 /* Runs a frame without drawing its picture, which takes much less time. The console is
- * in the same state afterwards, because nothing in it depends on the renderer. A Super
- * Game Boy does depend on it, because it gets colours and borders as pictures; for it,
- * this returns false and does nothing. */
+ * in the same state afterwards, because its state does not depend on the renderer. The
+ * exception is a Super Game Boy, which gets colours and borders as pictures. For it, this
+ * returns false and does nothing. */
 static bool run_undrawn(struct fw_core* self) {
 	struct mCore* core = self->core;
 	if (core->platform(core) == mPLATFORM_GB) {
@@ -456,7 +457,7 @@ size_t fw_rom_size(const struct fw_core* self) {
 	return self->core->romSize(self->core);
 }
 
-/* mGBA 0.11 replaced getGameTitle and getGameCode by getGameInfo. */
+/* mGBA 0.11 replaced getGameTitle and getGameCode with getGameInfo. */
 void fw_title(const struct fw_core* self, char* out) {
 	memset(out, 0, FW_NAME_SIZE);
 #ifdef FW_HAVE_GAME_INFO
@@ -466,7 +467,7 @@ void fw_title(const struct fw_core* self, char* out) {
 #else
 	self->core->getGameTitle(self->core, out);
 #endif
-	/* The last of the title's 16 bytes on a Game Boy later became a flag for colours: 0x80 or 0xC0. */
+	/* On a Game Boy, the last of the title's 16 bytes later became the flag for Game Boy Color games: 0x80 or 0xC0. */
 	if (self->core->platform(self->core) == mPLATFORM_GB && (out[15] & 0x80)) {
 		out[15] = 0;
 	}

@@ -36,8 +36,8 @@ enum fw_status {
 	FW_CHEAT_LINE, /* libmgba does not accept the code */
 	FW_CHEAT_INCOMPLETE, /* another line is needed */
 	FW_CHEAT_ADDRESS, /* `value` is an address that no code can write */
-	FW_CHEAT_OUTSIDE, /* `value` is an address after the end of the ROM */
-	FW_CHEAT_OTHER_GAME, /* `value` is a byte that the ROM should have there */
+	FW_CHEAT_OUTSIDE, /* `value` is an address outside the ROM */
+	FW_CHEAT_OTHER_GAME, /* `value` is the byte that the code expects in the ROM, which has another byte there */
 	FW_NOT_A_BIOS, /* not a BIOS of this console */
 };
 
@@ -177,7 +177,7 @@ struct fw_save_view {
 };
 
 int fw_save_load(struct fw_core*, const uint8_t* data, size_t len, bool temporary, uint64_t* id);
-/* Removes the save from the cartridge. libmgba then writes its own addition to the save, the clock. */
+/* Removes the save from the cartridge. On a Game Boy, libmgba then appends the state of the cartridge's clock to it. */
 void fw_save_unload(struct fw_core*);
 /* Counts only saves that are not temporary. Returns false if there is no save with this index. The view is valid until
  * the next call for this core. */
@@ -205,7 +205,8 @@ struct fw_cheat_problem {
 
 /* Adds a cheat after the others. On failure, fills in `problem` and adds no cheat. */
 int fw_cheat_add(struct fw_core*, const struct fw_cheat_codes*, struct fw_cheat_problem* problem);
-/* The number of cheats. Must be called before an index is used, because scripts can cause the removal of all cheats. */
+/* The number of cheats. Must be called before an index is used, because scripts can cause the removal of all cheats.
+ * Also removes the cheats of a state that a script has loaded. */
 size_t fw_cheats_count(struct fw_core*);
 void fw_cheat_enable(struct fw_core*, size_t index, bool enabled);
 void fw_cheat_remove(struct fw_core*, size_t index);
@@ -243,7 +244,7 @@ enum fw_sensor { FW_TILT_X, FW_TILT_Y, FW_GYRO, FW_LIGHT, FW_SENSORS };
 
 /* Tilt and gyro accept all values; 0 is at rest. Light accepts 0 (dark) to 255. */
 void fw_sensor_set(struct fw_core*, unsigned sensor, int32_t value);
-/* Whether the cartridge has rumbled since the last call. */
+/* Whether the cartridge rumbles now, or has rumbled since the last call. */
 bool fw_take_rumble(struct fw_core*);
 
 /* ---- log.c: libmgba's own log ---- */

@@ -18,13 +18,13 @@ static _Atomic callback libmgba_mode3;
 
 /* All threads share these variables. They are written only if they change, because a write slows the other threads
  * down. */
-static void learn(_Atomic callback* own, callback function) {
+static void store_callback(_Atomic callback* own, callback function) {
 	if (atomic_load_explicit(own, memory_order_relaxed) != function) {
 		atomic_store_explicit(own, function, memory_order_relaxed);
 	}
 }
 
-static callback known(_Atomic callback* own) {
+static callback load_callback(_Atomic callback* own) {
 	return atomic_load_explicit(own, memory_order_relaxed);
 }
 
@@ -33,8 +33,8 @@ static bool passes(uint32_t from, uint32_t to, uint32_t period) {
 	return (from ^ to) & ~(period - 1);
 }
 
-/* Advances the divider by up to 16 steps at once. libmgba advances it step by step, because the timer and the sound may
- * depend on it. If one of them does, this calls libmgba's own function. */
+/* Advances the divider by up to 16 steps at once. libmgba advances it step by step, because some steps also advance the
+ * timer or the sound. If one of the steps does, this calls libmgba's own function. */
 static void update_timer(struct mTiming* timing, void* context, uint32_t late) {
 	struct GBTimer* timer = context;
 	struct GB* gb = timer->p;
@@ -45,7 +45,7 @@ static void update_timer(struct mTiming* timing, void* context, uint32_t late) {
 	uint32_t period = timer->timaPeriod;
 	if (time < 0 || (period & (period - 1)) || (period && passes(from, to, period)) ||
 		passes(from, to, 0x200 << gb->doubleSpeed)) {
-		known(&libmgba_timer)(timing, timer, late);
+		load_callback(&libmgba_timer)(timing, timer, late);
 		return;
 	}
 	timer->internalDiv = to;
@@ -79,7 +79,7 @@ static void end_mode2(struct mTiming* timing, void* context, uint32_t late) {
 	video->dotClock = mTimingCurrentTime(timing) - late + 10 - video->x * 2;
 	int32_t length = GB_VIDEO_MODE_3_LENGTH_BASE + video->objMax * 6 - video->x;
 	video->mode = 3;
-	video->modeEvent.callback = known(&libmgba_mode3);
+	video->modeEvent.callback = load_callback(&libmgba_mode3);
 	video->stat = GBRegisterSTATSetMode(video->stat, 3);
 	memory->io[GB_REG_STAT] = video->stat;
 	mTimingSchedule(timing, &video->modeEvent, length * 2 - late);
@@ -87,26 +87,26 @@ static void end_mode2(struct mTiming* timing, void* context, uint32_t late) {
 
 void fw_gb_events_begin_frame(struct GB* gb) {
 	struct mTimingEvent* event = &gb->timer.event;
-	learn(&libmgba_timer, event->callback);
+	store_callback(&libmgba_timer, event->callback);
 	event->callback = update_timer;
 }
 
 void fw_gb_events_update(struct GB* gb) {
 	struct mTimingEvent* event = &gb->video.modeEvent;
 	if (gb->video.mode == 3) {
-		learn(&libmgba_mode3, event->callback);
+		store_callback(&libmgba_mode3, event->callback);
 	} else if (gb->video.mode == 2 && event->callback != end_mode2) {
-		learn(&libmgba_mode2, event->callback);
-		if (known(&libmgba_mode3)) {
+		store_callback(&libmgba_mode2, event->callback);
+		if (load_callback(&libmgba_mode3)) {
 			event->callback = end_mode2;
 		}
 	}
 }
 
 void fw_gb_events_end_frame(struct GB* gb) {
-	gb->timer.event.callback = known(&libmgba_timer);
+	gb->timer.event.callback = load_callback(&libmgba_timer);
 	if (gb->video.modeEvent.callback == end_mode2) {
-		gb->video.modeEvent.callback = known(&libmgba_mode2);
+		gb->video.modeEvent.callback = load_callback(&libmgba_mode2);
 	}
 }
 

@@ -77,7 +77,7 @@ struct mStateExtdata;
 
 /* clock.c */
 void fw_clock_init(struct fw_core*);
-/* Called after each frame and each reset. */
+/* Called after each frame, and before and after each reset. */
 void fw_clock_follow(struct fw_core*);
 /* Called before and after a state is loaded. The first returns the time of a clock that advances with the frames. If
  * the state has such a clock, its time has been loaded. Otherwise the clock continues from the time at which the state
@@ -87,7 +87,7 @@ void fw_clock_after_load(struct fw_core*, int64_t before, struct mStateExtdata* 
 
 /* save.c */
 void fw_saves_init(struct fw_core*);
-/* Called before a reset, and before another save or ROM is inserted. */
+/* Called before a reset, before another ROM is inserted, and before the cartridge's own save is replaced or removed. */
 void fw_saves_settle(struct fw_core*);
 /* Called after a ROM was inserted. Then libmgba no longer uses the earlier saves. */
 void fw_saves_dropped(struct fw_core*);
@@ -116,10 +116,11 @@ void fw_sound_end_frame(struct fw_core*);
 
 struct GB;
 
-/* gb_events.c: called before and after each frame; the second function, before events are handled */
+/* gb_events.c: called before and after each frame */
 void fw_gb_events_begin_frame(struct GB*);
-void fw_gb_events_update(struct GB*);
 void fw_gb_events_end_frame(struct GB*);
+/* Called within a frame, each time before events are handled. */
+void fw_gb_events_update(struct GB*);
 
 /* sm83.c: runs until the end of the frame */
 void fw_run_processor(struct fw_core*);

@@ -9,7 +9,7 @@
 #include <mgba/internal/gb/gb.h>
 #include <mgba/internal/gba/gba.h>
 
-/* The parts of the GBA's bus that are not made of plain bytes. */
+/* The parts of the GBA's bus that are not made of plain bytes, as the highest byte of their addresses. */
 enum { GBA_PALETTE = 5, GBA_VRAM = 6, GBA_OAM = 7, GBA_SAVE = 0xE };
 
 static bool is_gba(const struct mCore* core) {
@@ -17,7 +17,7 @@ static bool is_gba(const struct mCore* core) {
 }
 
 /* Whether libmgba's own access of this width uses exactly these bytes. The GBA
- * rotates numbers at odd addresses, and repeats one byte on the bus of the save. On
+ * rotates numbers at unaligned addresses, and repeats one byte on the bus of the save. On
  * a Game Boy, libmgba reads and writes numbers byte by byte in any case. */
 static bool is_whole(const struct mCore* core, uint32_t address, unsigned width) {
 	return !is_gba(core) || (!(address & (width - 1)) && address >> 24 < GBA_SAVE);
@@ -103,7 +103,8 @@ void fw_write_range(struct fw_core* self, uint32_t address, const uint8_t* data,
 
 enum { GB_ROM = 0, GB_VRAM = 0x8000, GB_CART_RAM = 0xA000, VRAM_BANK = 0x2000 };
 
-static bool is_gb(const struct mCore* core, const struct fw_block* block, uint32_t start) {
+/* Whether this is the domain of a Game Boy that begins at `start`. */
+static bool is_gb_block(const struct mCore* core, const struct fw_block* block, uint32_t start) {
 	return !is_gba(core) && block->start == start;
 }
 
@@ -141,11 +142,11 @@ bool fw_domain(const struct fw_core* self, size_t index, struct fw_block* out, s
 			.readable = blocks[i].flags & mCORE_MEMORY_READ,
 			.writable = is_writable(self->core, &blocks[i]),
 		};
-		if (is_gb(self->core, out, GB_VRAM)) {
+		if (is_gb_block(self->core, out, GB_VRAM)) {
 			/* libmgba includes the cartridge's RAM, which follows the video RAM, in each bank. */
 			out->end = GB_VRAM + VRAM_BANK;
 			out->size /= 2;
-		} else if (is_gb(self->core, out, GB_ROM)) {
+		} else if (is_gb_block(self->core, out, GB_ROM)) {
 			/* Before 0.10.2, libmgba returns the size of the largest possible cartridge. */
 			out->size = self->core->romSize(self->core);
 		}
@@ -200,7 +201,7 @@ struct plain {
  * game has it unlocked, and reach only one bank of flash. Returns false for all other
  * domains. */
 static bool find_plain(struct mCore* core, const struct fw_block* block, struct plain* out) {
-	if (is_gb(core, block, GB_VRAM)) {
+	if (is_gb_block(core, block, GB_VRAM)) {
 		struct GB* gb = core->board;
 		*out = (struct plain) { gb->video.vram, block->size };
 		return true;

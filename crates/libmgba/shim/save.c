@@ -155,8 +155,8 @@ static void sweep(struct fw_core* self, bool all) {
 	}
 }
 
-/* Replaces a temporary save that is in use by an empty temporary save. This makes
- * libmgba close it. If a normal save replaced it, libmgba would not close it. */
+/* Inserts an empty temporary save. This makes libmgba close the temporary save that
+ * is in use, if there is one. libmgba would not close it if a normal save replaced it. */
 static void cover(struct fw_core* self) {
 	struct fw_save* cover = create(self, 0, true);
 	if (cover) {
@@ -263,7 +263,8 @@ struct fw_core* fw_saves_enter(struct fw_core* self) {
 }
 
 /* The path of a file that libmgba opened. libmgba stores the file descriptor right
- * after the VFile. A seek checks that this is the case. */
+ * after the VFile. To check that, this seeks in the VFile, and tests whether the
+ * descriptor is then at the same position. */
 static char* path_of(struct VFile* vf) {
 #ifdef __linux__
 	const off_t mark = 0x51A7E;

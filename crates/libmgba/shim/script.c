@@ -123,7 +123,8 @@ void fw_scripts_trigger(struct fw_core* self, const char* callback) {
 	}
 }
 
-/* The events during emulation. In mGBA, the core's own thread passes them on to scripts. */
+/* The events during emulation. In mGBA, the core's own thread passes them on to scripts. A core of this shim has no
+ * such thread, so these functions do it. */
 #define CORE_EVENT(NAME) \
 	static void on_ ## NAME(void* scripts) { \
 		trigger(scripts, #NAME); \

@@ -25,8 +25,9 @@
 
 enum { WINDOW = GBA_ARM7TDMI_FREQUENCY / 0x4000 };
 
-/* A state contains samples of up to two windows, which take less than three lines. The
- * processor may run a bit longer than the frame. */
+/* Whether the samples of this window may become part of a state. A state contains samples of
+ * up to two windows, which take less than three lines. The processor may run a bit longer
+ * than the frame. */
 static bool frame_ends_soon(const struct GBA* gba) {
 	return gba->video.vcount >= GBA_VIDEO_VERTICAL_PIXELS - 4 && gba->video.vcount <= GBA_VIDEO_VERTICAL_PIXELS + 1;
 }
@@ -67,7 +68,7 @@ enum {
 	ALL_CHANNELS = 0x1F,
 	/* The factor of libmgba's filter, as a fraction of 0x10000. */
 	FILTER = 65368,
-	/* The time after which libmgba updates the time of a channel that makes no sound. */
+	/* The time after which libmgba updates a square channel even if it makes no sound. */
 	LONG_TIME = 0x40000000
 };
 
@@ -77,7 +78,7 @@ static int32_t since(uint32_t now, uint32_t then) {
 
 /* The time until a channel may change its sample, at the time `now`. */
 static int64_t until_change(const struct GBAudio* audio, int32_t now) {
-	/* If the noise channel has changed within a sample, the next read returns an average. */
+	/* If the noise channel has changed several times since the last read, the next read returns an average. */
 	if (audio->ch4.nSamples > 1) {
 		return 0;
 	}
@@ -94,7 +95,7 @@ static int64_t until_change(const struct GBAudio* audio, int32_t now) {
 		until = next < until ? next : until;
 	}
 	if (audio->playingCh3) {
-		/* On a Game Boy without colours, a program can read the wave memory in the first cycles after a change. */
+		/* On a monochrome Game Boy, a program can read the wave memory in the first cycles after a change. */
 		bool just_changed = audio->style == GB_AUDIO_DMG && audio->ch3.readable;
 		int64_t next = just_changed ? 0 : since(audio->ch3.nextUpdate, now);
 		until = next < until ? next : until;

@@ -69,7 +69,7 @@ static enum mPlatform state_platform(const void* state) {
 }
 
 /* Restores the sound channels of a GBA a second time. From mGBA 0.10.2 on, libmgba advances them to the present after
- * it has restored them from a state. So the same state would be different when it is saved again. */
+ * it has restored them from a state. Without this, the same state would be different when it is saved again. */
 static void restore_sound(struct mCore* core, const void* from) {
 	if (core->platform(core) != mPLATFORM_GBA) {
 		return;
@@ -145,7 +145,8 @@ int fw_state_load(struct fw_core* self, const uint8_t* data, size_t len, int fla
 		if (mCoreLoadStateNamed(core, vf, without_cheats(flags))) {
 			restore_sound(core, found);
 		} else {
-			status = FW_STATE_FORMAT;
+			/* It has just been loaded from the same bytes, so there was no memory to read it again. */
+			status = FW_NO_MEMORY;
 		}
 		fw_clock_after_load(self, before, flags & SAVESTATE_RTC ? &extra : NULL);
 		finish_unused_save(core, &extra, flags);
@@ -161,7 +162,7 @@ int fw_save_get(struct fw_core* self, uint8_t** out, size_t* len) {
 	size_t size = self->core->savedataClone(self->core, &sram);
 	*out = sram;
 	*len = sram ? size : 0;
-	return FW_OK;
+	return size && !sram ? FW_NO_MEMORY : FW_OK;
 }
 
 int fw_save_set(struct fw_core* self, const uint8_t* data, size_t len) {

@@ -1,3 +1,4 @@
+/* The text buffers of scripts; text_buffer.h explains them. */
 #include "internal.h"
 
 #ifdef ENABLE_SCRIPTING

@@ -1,4 +1,4 @@
-//! Reads games from zip and 7z archives, and finds errors for files that are archives of other kinds.
+//! Reads games from zip and 7z archives, and returns error messages for archives of other kinds.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -13,17 +13,17 @@ use crate::MAX_ROM_SIZE;
 
 /// The file name extensions of games.
 const ENDINGS: [&str; 10] = ["gba", "agb", "mb", "srl", "gb", "gbc", "cgb", "sgb", "bin", "rom"];
-/// The largest size of the record at the end of a zip archive, with the longest comment.
+/// The largest size in bytes of the record at the end of a zip archive, with the longest comment.
 const ZIP_END: u64 = 22 + 0xFFFF;
 /// The largest number of bytes that are unpacked before a game in a 7z archive: other files can be packed together with
 /// the game.
 const MAX_UNPACKED: u64 = 512 << 20;
-/// The longest list of files in a 7z archive.
+/// The longest list of files in a 7z archive that is accepted, in bytes.
 const MAX_LIST: u64 = 1 << 20;
 /// How many names an error shows.
 const SHOWN: usize = 8;
 
-/// An archive in which games are searched for.
+/// A kind of archive in which games are searched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Zip,
@@ -59,11 +59,13 @@ pub(crate) fn problem(path: &Path) -> Option<&'static str> {
     let mut head = Vec::new();
     File::open(path).ok()?.take(6).read_to_end(&mut head).ok()?;
     Some(match head.as_slice() {
-        [0x1F, 0x8B, ..] => "is a gzip file, which is not opened; unpack it with gunzip first",
-        [b'R', b'a', b'r', b'!', ..] => "is a RAR archive, which is not opened; unpack it first",
-        [0xFD, b'7', b'z', b'X', b'Z', 0] => "is an xz file, which is not opened; unpack it with unxz first",
-        [b'B', b'Z', b'h', ..] => "is a bzip2 file, which is not opened; unpack it with bunzip2 first",
-        [0x28, 0xB5, 0x2F, 0xFD, ..] => "is a zstd file, which is not opened; unpack it with unzstd first",
+        [0x1F, 0x8B, ..] => "is a gzip file, which is not supported; unpack it with gunzip first",
+        [b'R', b'a', b'r', b'!', ..] => "is a RAR archive, which is not supported; unpack it first",
+        [0xFD, b'7', b'z', b'X', b'Z', 0] => {
+            "is an xz file, which is not supported; unpack it with unxz first"
+        }
+        [b'B', b'Z', b'h', ..] => "is a bzip2 file, which is not supported; unpack it with bunzip2 first",
+        [0x28, 0xB5, 0x2F, 0xFD, ..] => "is a zstd file, which is not supported; unpack it with unzstd first",
         _ => return None,
     })
 }
@@ -79,18 +81,18 @@ pub(crate) fn unpack(kind: Kind, mut file: File, inside: Option<&str>, shown: &P
                         .to_owned(),
                 );
             }
-            zipped(file, inside, shown)
+            unpack_zip(file, inside, shown)
         }
         Kind::SevenZip => {
             check_list(&mut file)?;
             // The library asserts properties of the list of files. A hostile list can make it panic.
-            catch_unwind(AssertUnwindSafe(|| seven_zipped(file, inside, shown)))
+            catch_unwind(AssertUnwindSafe(|| unpack_seven_zip(file, inside, shown)))
                 .unwrap_or_else(|_| Err(damaged("7z", "its list of files makes no sense")))
         }
     }
 }
 
-fn zipped(file: File, inside: Option<&str>, shown: &Path) -> Result<Game, String> {
+fn unpack_zip(file: File, inside: Option<&str>, shown: &Path) -> Result<Game, String> {
     let failed = |error| match error {
         ZipError::UnsupportedArchive(ZipError::PASSWORD_REQUIRED) => {
             "is a zip archive with a password; unpack it first".to_owned()
@@ -115,7 +117,7 @@ fn zipped(file: File, inside: Option<&str>, shown: &Path) -> Result<Game, String
     finish("zip", &entries[chosen], bytes)
 }
 
-fn seven_zipped(mut file: File, inside: Option<&str>, shown: &Path) -> Result<Game, String> {
+fn unpack_seven_zip(mut file: File, inside: Option<&str>, shown: &Path) -> Result<Game, String> {
     let failed = |error: sevenz_rust2::Error| match error {
         sevenz_rust2::Error::UnsupportedCompressionMethod(method) if method.contains("AES") => {
             "is a 7z archive with a password; unpack it first".to_owned()
@@ -232,7 +234,7 @@ fn is_game(name: &str) -> bool {
     !plain.starts_with("__MACOSX/") && !plain.ends_with('/') && ENDINGS.contains(&ending.as_str())
 }
 
-/// Reads at most one byte more than a cartridge has, whatever size the archive names.
+/// Reads at most one byte more than the largest ROM has, whatever size the archive states.
 fn read(reader: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     reader.take(MAX_ROM_SIZE as u64 + 1).read_to_end(&mut bytes)?;
@@ -274,7 +276,7 @@ fn check_list(file: &mut File) -> Result<(), String> {
     let (offset, size) = (number(12), number(20));
     let sum = u32::from_le_bytes([head[8], head[9], head[10], head[11]]);
     if crc32fast::hash(&head[12..32]) != sum {
-        return Err(damaged("7z", "the checksum of its head does not fit"));
+        return Err(damaged("7z", "the checksum of its header is wrong"));
     }
     if size > MAX_LIST {
         return Err(format!(

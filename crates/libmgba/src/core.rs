@@ -26,8 +26,8 @@ pub struct Options {
 /// An emulated console with its game.
 ///
 /// Time passes for a core only in [`run_frame`](Core::run_frame) and
-/// [`step`](Core::step). A core can move between threads, but only one thread uses it
-/// at a time.
+/// [`step`](Core::step), and when a script runs frames. A core can move between
+/// threads, but only one thread uses it at a time.
 pub struct Core {
     pub(crate) handle: Handle,
     /// The memory domains at the last load or reset. mGBA makes the table that

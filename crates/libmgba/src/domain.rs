@@ -29,12 +29,13 @@ pub struct Domain {
 }
 
 /// Memory domains. An offset past a domain's range on the bus is in its next bank; on
-/// the GBA, which has no banks, it wraps around. Game Boy domains and saves read
-/// as 0xFF past their last bank. Every offset is safe.
+/// the GBA, which has no banks, it wraps around. Past their last bank, the ROM and the
+/// video RAM of a Game Boy read as 0xFF, and so do the saves of both consoles. Every
+/// offset is safe.
 ///
 /// These domains do not have some errors of Lua's domains. The banks of a Game Boy's
 /// video RAM follow each other. Cartridge RAM can be accessed while the game has it
-/// locked. A number at an odd offset consists of the bytes there.
+/// locked. A number at an unaligned offset consists of the bytes there.
 impl Core {
     /// The memory domains at the last load or reset.
     pub fn domains(&self) -> &[Domain] {

@@ -3,8 +3,9 @@
 use crate::core::Core;
 use crate::platform::Platform;
 
-/// The address of a Game Boy's header.
+/// The address of the title. The part of a Game Boy's header that has a checksum begins there.
 const GB_HEADER: u32 = 0x134;
+/// The length of this part, including the checksum.
 const GB_HEADER_LENGTH: usize = 0x14E - GB_HEADER as usize;
 
 impl Core {

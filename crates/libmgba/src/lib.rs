@@ -69,13 +69,15 @@ pub use crate::sys::release_memory;
 pub use crate::sys::{Canvas, PICTURE};
 pub use crate::version::{BUILD, Version, version};
 
-// Larger files and ranges are refused, so no file and no caller can make a core allocate an unlimited amount of memory.
+// Files and ranges that exceed these limits are refused. So no file and no caller can make a core allocate an unlimited
+// amount of memory.
 
 /// The largest ROM that is accepted, in bytes.
 pub const MAX_ROM_SIZE: usize = 64 << 20;
 
 /// The longest range that can be read or written at once, in bytes. It is the
-/// largest part of a GBA's address space, one image of the cartridge.
+/// size of the largest part of a GBA's address space: one of the three mirrors
+/// of the cartridge's ROM.
 pub const MAX_RANGE: usize = 32 << 20;
 
 /// The largest savestate that is accepted, in bytes; a real one is below 1 MiB.

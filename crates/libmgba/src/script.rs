@@ -26,7 +26,7 @@ impl Core {
     ///
     /// # Errors
     ///
-    /// [`Error::NoScripting`].
+    /// [`Error::NoScripting`] and [`Error::OutOfMemory`].
     pub fn attach_scripts(&mut self, console: impl FnMut(Level, &str) + Send + 'static) -> Result<(), Error> {
         self.handle.attach_scripts(console).map_err(|status| match status {
             Status::NoMemory => Error::OutOfMemory,
@@ -57,7 +57,7 @@ impl Core {
     /// # Errors
     ///
     /// [`Error::Script`] (its message is also sent to the console),
-    /// [`Error::ScriptsNotAttached`], [`Error::Io`].
+    /// [`Error::ScriptsNotAttached`], [`Error::Io`], [`Error::NotAFile`], [`Error::OutOfMemory`].
     pub fn load_script(&mut self, path: &Path) -> Result<(), Error> {
         let source = fs::read(path).map_err(|e| Error::read(path, e))?;
         self.run(&c_path(path)?, &source)
@@ -67,7 +67,7 @@ impl Core {
     ///
     /// # Errors
     ///
-    /// As for [`load_script`](Core::load_script).
+    /// As for [`load_script`](Core::load_script), except for the errors of the file.
     pub fn run_script_source(&mut self, name: &str, source: &str) -> Result<(), Error> {
         // In mGBA, an asterisk means that this is not the name of a file.
         let name: Vec<u8> = format!("*{name}").replace('\0', " ").into();

@@ -40,7 +40,7 @@ impl Core {
         self.handle.save_state(flags as c_int).map_err(|_| Error::StateSave)
     }
 
-    /// Loads a state. After an error, nothing has changed.
+    /// Loads a state. After an error, nothing has changed, except possibly after [`Error::OutOfMemory`].
     ///
     /// # Errors
     ///
@@ -52,7 +52,7 @@ impl Core {
         if state.len() > MAX_STATE_SIZE {
             return Err(Error::StateTooLarge { len: state.len() as u64 });
         }
-        if state.starts_with(PNG_MAGIC) && !is_sound_png(state) {
+        if state.starts_with(PNG_MAGIC) && !is_intact_png(state) {
             return Err(Error::StateFormat);
         }
         let running = self.platform();
@@ -160,8 +160,8 @@ impl Core {
         self.handle.load_save(bytes, temporary).map(SaveId).map_err(|_| Error::OutOfMemory)
     }
 
-    /// Removes the save from the cartridge. libmgba then appends the state of the cartridge's clock to it. The save
-    /// stays in [`saves`](Core::saves) until [`forget_save`](Core::forget_save).
+    /// Removes the save from the cartridge. On a Game Boy, libmgba then appends the state of the cartridge's clock to
+    /// the save. The save stays in [`saves`](Core::saves) until [`forget_save`](Core::forget_save).
     pub fn unload_save(&mut self) {
         self.handle.unload_save();
     }
@@ -237,7 +237,7 @@ const PNG_MAGIC: &[u8] = b"\x89PNG\r\n\x1a\n";
 
 /// Whether the checksum of every chunk is right, up to the end mark. libmgba would
 /// find damage only while it reads the file, and would report it on stderr.
-fn is_sound_png(png: &[u8]) -> bool {
+fn is_intact_png(png: &[u8]) -> bool {
     let mut rest = &png[PNG_MAGIC.len()..];
     while let Some((len, after)) = rest.split_first_chunk::<4>() {
         let len = u32::from_be_bytes(*len) as usize;

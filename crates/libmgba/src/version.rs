@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn releases_and_development_builds_are_understood() {
+    fn versions_of_releases_and_development_builds_are_parsed() {
         assert_eq!(numbers("0.10.1"), (0, 10, 1));
         assert_eq!(numbers("0.11-7906-1a2b3c4"), (0, 11, 0));
         assert_eq!(numbers("nonsense"), (0, 0, 0));

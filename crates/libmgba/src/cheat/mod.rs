@@ -52,7 +52,7 @@ impl CheatKind {
         CheatKind::Raw,
     ];
 
-    /// Its name.
+    /// Its name in operations, such as `game_genie`.
     pub fn name(self) -> &'static str {
         match self {
             CheatKind::Auto => "auto",
@@ -66,7 +66,7 @@ impl CheatKind {
         }
     }
 
-    /// The line in mGBA's cheat files that names this encryption of codes.
+    /// The word for this encryption in mGBA's cheat files, where it comes after a `!`. `None` if there is no such word.
     fn directive(self) -> Option<&'static CStr> {
         match self {
             CheatKind::GameShark => Some(c"GSAv1"),
@@ -137,6 +137,7 @@ impl Cheat {
         Error::Cheat { place, problem: problem.into() }
     }
 
+    /// An error about the whole cheat.
     fn refused_whole(&self, problem: impl Into<String>) -> Error {
         let place = match &self.file {
             Some(file) => format!("{file}, cheat {:?}", self.name),

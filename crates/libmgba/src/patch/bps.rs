@@ -7,8 +7,8 @@ use super::reader::Reader;
 pub(super) fn apply(patch: &[u8], rom: &[u8]) -> Result<Vec<u8>, Problem> {
     let mut reader = Reader::with_sums(patch, b"BPS1".len())?;
     let (before, after) = (reader.rom_size()?, reader.rom_size()?);
-    let note = reader.number()?;
-    reader.bytes(note)?;
+    let note_length = reader.number()?;
+    reader.bytes(note_length)?;
     reader.check_rom(rom, before)?;
     let mut patched = Vec::with_capacity(after);
     let (mut from_rom, mut from_patched) = (0usize, 0usize);

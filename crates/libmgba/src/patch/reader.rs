@@ -3,7 +3,8 @@
 use super::Problem;
 use crate::MAX_ROM_SIZE;
 
-/// The checksums at the end of UPS and BPS patches: of the ROM, of the patched ROM, and of the patch.
+/// The size in bytes of the three checksums at the end of UPS and BPS patches: of the ROM, of the patched ROM, and of
+/// the patch.
 pub(super) const SUMS: usize = 12;
 
 /// A patch and a position in it.
@@ -115,7 +116,7 @@ impl<'a> Reader<'a> {
         } else {
             format!(
                 "the patch is for a ROM of {size} bytes with the CRC-32 {expected:08x}; this one has {} bytes and {sum:08x}: it \
-                 is another game or version, or has a header of a copier",
+                 is another game or version, or begins with the extra header of a copying device",
                 rom.len()
             )
         };

@@ -17,16 +17,16 @@ macro_rules! calls {
 }
 
 calls! {
-    /// Whether the following frames are drawn. The state of the console is the same in both cases, but a frame that is
+    /// Sets whether the following frames are drawn. The state of the console is the same in both cases, but a frame that is
     /// not drawn takes much less time. Until a frame is drawn, the picture of an earlier frame stays. A Super Game Boy
-    /// draws all frames, because it gets its colours as pictures.
+    /// draws all frames, because games send it colours and borders by drawing them as pictures.
     fn set_drawing(self: &mut Core, draws: bool) = fw_set_drawing;
-    /// Whether sound is mixed even if the buffer is full because nobody reads it. libmgba normally does that. Here it
+    /// Sets whether sound is mixed even if the buffer is full because nobody reads it. libmgba normally does that. Here it
     /// is off by default, because mixing takes a quarter of a frame's time. The state of the console, and the sound
     /// that is read, are the same in both cases.
     fn mix_all_sound(self: &mut Core, all: bool) = fw_mix_all_sound;
-    /// Whether libmgba runs all instructions of a Game Boy, cycle by cycle. This is off by default: then an instruction
-    /// that ends before the next event is run at once. The state of the console is the same in both cases.
+    /// Sets whether libmgba runs all instructions of a Game Boy, cycle by cycle. By default, it does not: an instruction
+    /// that ends before the next event is run in one step. The state of the console is the same in both cases.
     fn step_all_cycles(self: &mut Core, all: bool) = fw_step_all_cycles;
     /// Runs one instruction of the processor. If the processor waits for an interrupt, it waits at most until the end
     /// of the frame. No `frame` callback is called, even if the instruction completes a frame.

@@ -41,7 +41,8 @@ pub type Canvas = Box<dyn AsRef<[AtomicU32]> + Send>;
 // data only for threads that it starts itself, and the shim lets it start no threads.
 unsafe impl Send for Handle {}
 
-/// Locked while scripts are attached, because libmgba then fills tables that all contexts share, without a lock.
+/// Locked during each call that attaches scripts, because libmgba then fills tables that all contexts share, without a
+/// lock.
 static ATTACH: Mutex<()> = Mutex::new(());
 
 /// A battery save, with the bytes that its file would have.

@@ -1,4 +1,4 @@
-//! Copies pixels, with instructions that not every processor has where they help.
+//! Copies pixels. Uses faster instructions if the processor has them.
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{

@@ -207,7 +207,7 @@ fn a_game_genie_code_changes_only_the_banks_with_its_byte() {
 }
 
 #[test]
-fn states_and_scripts_do_not_change_cheats() {
+fn states_do_not_change_cheats_and_a_script_that_loads_a_state_does_no_harm() {
     let mut core = demo();
     run(&mut core, 2);
     let before = core.save_state(31).unwrap();
@@ -230,6 +230,36 @@ fn states_and_scripts_do_not_change_cheats() {
     add(&mut core, CheatKind::Raw, "02000100:64");
     run(&mut core, 1);
     assert_eq!(core.read8(SCRATCH), 0x64);
+}
+
+#[test]
+fn the_cheats_of_a_state_that_a_script_loads_are_removed() {
+    let (_home, path) = file("cheats.state", b"");
+    let path = format!("{:?}", path.to_str().unwrap());
+    let mut other = demo();
+    run(&mut other, 2);
+    add(&mut other, CheatKind::Raw, "02000100:63");
+    crate::support::lua(&mut other, &format!("emu:saveStateFile({path}, 31)"));
+    let mut core = demo();
+    run(&mut core, 2);
+    let original = core.read8(TITLE);
+    for ours in [0, 1, 2] {
+        core.clear_cheats();
+        let name = format!("{ours} cheats");
+        if ours > 0 {
+            add(&mut core, CheatKind::Raw, "080000A0:42");
+            assert_eq!(core.read8(TITLE), 0x42);
+        }
+        if ours > 1 {
+            add(&mut core, CheatKind::Raw, "02000102:11");
+        }
+        crate::support::lua(&mut core, &format!("emu:loadStateFile({path}, 31)"));
+        assert_eq!(core.cheats(), 0, "{name}");
+        assert_eq!(core.read8(TITLE), original, "{name}: the ROM");
+        core.write8(SCRATCH, 0);
+        run(&mut core, 1);
+        assert_eq!(core.read8(SCRATCH), 0, "{name}: the state's cheat");
+    }
 }
 
 #[test]

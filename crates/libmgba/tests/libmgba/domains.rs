@@ -171,7 +171,7 @@ fn a_game_boys_banks_follow_each_other() {
 fn gbc_core() -> Core {
     let mut rom = gb("FRAMEWIRE");
     rom[0x143] = 0xC0;
-    Core::from_bytes(&rom).expect("a sound Game Boy Color ROM")
+    Core::from_bytes(&rom).expect("a valid Game Boy Color ROM")
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn cartridge_ram_can_be_accessed_while_the_game_has_it_locked() {
 }
 
 #[test]
-fn numbers_at_odd_addresses_consist_of_the_bytes_there() {
+fn numbers_at_unaligned_addresses_consist_of_the_bytes_there() {
     for mut core in [gba_core(), gb_core()] {
         let base = if core.platform() == Platform::Gba { 0x0200_0100 } else { 0xC100 };
         let domain = index(&core, "wram");

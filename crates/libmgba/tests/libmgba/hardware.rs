@@ -31,7 +31,7 @@ fn a_bios_runs_before_the_game() {
     run(&mut core, 3);
     assert_eq!(core.read8(0x0200_0100), 0x63);
     let at = core.read_register("pc").unwrap();
-    assert!(at >= 0x0800_0000, "the game runs after it: {at:#x}");
+    assert!(at >= 0x0800_0000, "the game runs after the BIOS: {at:#x}");
 
     for (name, bytes) in [("short", &bios[..100]), ("other", &[0; 0x4000][..])] {
         let path = home.path().join(name);

@@ -1,4 +1,5 @@
-//! Compares Game Boy instructions that the shim runs at once with libmgba, which runs them cycle by cycle.
+//! Compares the C code in `shim`, which runs most Game Boy instructions in one step, with libmgba, which runs them
+//! cycle by cycle.
 
 use framewire_libmgba::Core;
 
@@ -11,7 +12,7 @@ const COLOR: usize = 0x143;
 /// Instructions that do not exist. libmgba stops at them forever.
 const ILLEGAL: [u8; 11] = [0xD3, 0xDB, 0xDD, 0xE3, 0xE4, 0xEB, 0xEC, 0xED, 0xF4, 0xFC, 0xFD];
 const HALT: u8 = 0x76;
-const INTERRUPTS: u32 = 0xFF0F;
+const REQUESTED_INTERRUPTS: u32 = 0xFF0F;
 const ENABLED_INTERRUPTS: u32 = 0xFFFF;
 
 /// A ROM in which everything except the header is random: code, data and interrupt handlers.
@@ -25,7 +26,7 @@ fn random_rom(random: &mut Random) -> Vec<u8> {
         }
         rom[at] = byte;
     }
-    // No cartridge RAM, MBC1, MBC2 or MBC5, all without a clock.
+    // The kind of cartridge: only a ROM, or with MBC1, MBC2 or MBC5. None has a clock.
     rom[0x147] = [0x00, 0x03, 0x06, 0x1B][random.next() as usize % 4];
     rom[COLOR] = if random.next().is_multiple_of(2) { 0x80 } else { 0 };
     rom
@@ -41,12 +42,12 @@ fn random_programs_run_as_in_libmgba() {
         let mut random = Random(seed);
         let mut cores = pair(&random_rom(&mut random));
         for frame in 0..24 {
-            let [keys, enabled, wanted, draws] = [(); 4].map(|()| random.next());
+            let [keys, enabled, requested, draws] = [(); 4].map(|()| random.next());
             for core in &mut cores {
                 core.set_keys(keys as u16 & 0xFF);
-                // A program that waits for an interrupt continues, and a program in a loop jumps to a handler.
+                // With these, a program that waits for an interrupt continues, and one in a loop jumps to a handler.
                 core.write8(ENABLED_INTERRUPTS, enabled as u8 & 0x1F);
-                core.write8(INTERRUPTS, wanted as u8 & 0x1F);
+                core.write8(REQUESTED_INTERRUPTS, requested as u8 & 0x1F);
                 core.set_drawing(draws.is_multiple_of(2));
                 core.run_frame();
             }

@@ -38,6 +38,7 @@ fn repeat(offset: usize, count: u16, byte: u8) -> Vec<u8> {
     [&(offset as u32).to_be_bytes()[1..], &[0, 0], &count.to_be_bytes(), &[byte]].concat()
 }
 
+/// A number of variable length, as UPS and BPS patches store it.
 fn number(mut value: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     loop {

@@ -111,15 +111,15 @@ fn a_reset_does_not_lose_the_save_of_a_game_that_continued_from_a_state() {
 
 /// How many files in a folder this process has open.
 #[cfg(target_os = "linux")]
-fn descriptors(below: &std::path::Path) -> usize {
+fn descriptors(folder: &std::path::Path) -> usize {
     let open =
         fs::read_dir("/proc/self/fd").unwrap().filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
-    open.filter(|path| path.starts_with(below)).count()
+    open.filter(|path| path.starts_with(folder)).count()
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_script_s_save_is_in_memory_and_has_the_path_of_its_file() {
+fn a_scripts_save_is_in_memory_and_has_the_path_of_its_file() {
     for (mut core, sram) in [(gba_core(), GBA_SRAM), (gb_core(), GB_SRAM)] {
         let (dir, path) = file("s.sav", &[0x31; 0x8000]);
         let script = Transcript::attach(&mut core);
@@ -142,7 +142,7 @@ fn a_script_s_save_is_in_memory_and_has_the_path_of_its_file() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_script_s_save_that_is_not_a_file_does_no_harm() {
+fn a_scripts_save_that_is_not_a_file_does_no_harm() {
     for mut core in [gba_core(), gb_core()] {
         let script = Transcript::attach(&mut core);
         for (path, temporary) in [

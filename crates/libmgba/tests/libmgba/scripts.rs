@@ -230,7 +230,7 @@ fn scripts_move_to_a_core_of_the_other_platform() {
 }
 
 #[test]
-fn the_wrapper_returns_the_facts_of_a_rom_that_a_script_has_loaded() {
+fn the_wrapper_returns_the_title_of_a_rom_that_a_script_has_loaded() {
     let mut core = gba_core();
     let said = Transcript::attach(&mut core);
     let (_dir, other) = file("o.gba", &gba("OTHER", "OTHE"));
@@ -251,11 +251,11 @@ fn a_script_that_unloads_the_rom_does_not_end_the_process() {
         run(&mut core, 2);
         core.screenshot_png().unwrap();
         core.read_range(0, 0x10000).unwrap();
-        let (_dir, sound) = match core.platform().number() {
+        let (_dir, original) = match core.platform().number() {
             0 => file("g.gba", &gba("FRAMEWIRE", "BFWE")),
             _ => file("g.gb", &gb("FRAMEWIRE")),
         };
-        core.load_file(&sound).unwrap();
+        core.load_file(&original).unwrap();
         core.reset();
         run(&mut core, 2);
         assert_eq!(core.title(), "FRAMEWIRE");

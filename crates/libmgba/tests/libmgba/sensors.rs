@@ -4,7 +4,7 @@ use framewire_libmgba::{Core, Sensor, flags};
 
 use crate::support::{gb, gba, run};
 
-/// A core with a game of this code. By the code, libmgba recognises games with sensors.
+/// A core with a game that has this code. libmgba recognises games with sensors by their codes.
 fn cartridge(code: &str) -> Core {
     let mut core = Core::from_bytes(&gba("SENSORS", code)).unwrap();
     core.reset();
@@ -64,7 +64,7 @@ fn a_gba_cartridge_measures_the_tilt_that_was_set() {
     core.set_sensor(Sensor::TiltX, 500);
     core.set_sensor(Sensor::TiltY, -1000);
     assert_eq!(tilt(&mut core), [0x3A0 - 255, 0x3A0 + 512]);
-    // It is not part of the state.
+    // The tilt is not part of a state.
     let state = core.save_state(flags::SAVEDATA).unwrap();
     core.set_sensor(Sensor::TiltX, -500);
     core.load_state(&state, flags::SAVEDATA).unwrap();

@@ -174,7 +174,7 @@ fn states_of_other_machines_and_games_are_refused_and_change_nothing() {
 fn damaged_states_do_not_end_the_process() {
     for mut core in [gba_core(), gb_core()] {
         run(&mut core, 5);
-        let sound = core.save_state(0).unwrap();
+        let valid = core.save_state(0).unwrap();
         let full = core.save_state(flags::ALL & !flags::SCREENSHOT).unwrap();
         let png = core.save_state(flags::ALL).unwrap();
         let mut seed = 1u32;
@@ -184,7 +184,7 @@ fn damaged_states_do_not_end_the_process() {
             seed ^= seed << 5;
             seed as usize
         };
-        for source in [&sound, &full, &png] {
+        for source in [&valid, &full, &png] {
             for _ in 0..100 {
                 let mut damaged = source.clone();
                 for _ in 0..1 + random() % 8 {
@@ -196,7 +196,7 @@ fn damaged_states_do_not_end_the_process() {
                 if core.load_state(&damaged, flags::ALL).is_ok() {
                     run(&mut core, 2);
                 }
-                core.load_state(&sound, 0).unwrap();
+                core.load_state(&valid, 0).unwrap();
             }
         }
         run(&mut core, 5);

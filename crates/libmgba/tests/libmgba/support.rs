@@ -75,11 +75,11 @@ pub fn program(text: &str, size: usize) -> Vec<u8> {
 }
 
 pub fn gba_core() -> Core {
-    Core::from_bytes(&gba("FRAMEWIRE", "BFWE")).expect("a sound GBA ROM")
+    Core::from_bytes(&gba("FRAMEWIRE", "BFWE")).expect("a valid GBA ROM")
 }
 
 pub fn gb_core() -> Core {
-    Core::from_bytes(&gb("FRAMEWIRE")).expect("a sound Game Boy ROM")
+    Core::from_bytes(&gb("FRAMEWIRE")).expect("a valid Game Boy ROM")
 }
 
 pub fn run(core: &mut Core, frames: u32) {

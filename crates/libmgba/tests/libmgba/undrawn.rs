@@ -10,7 +10,7 @@ const BITMAP: &str = include_str!("../../programs/bitmap.hex");
 /// The address of the header byte that marks a ROM for the Game Boy Color.
 const COLOR: usize = 0x143;
 
-/// Two cores of each game: two GBA games, a Game Boy game, and the same game for the Game Boy Color.
+/// Two cores for each of four games: two GBA games, a Game Boy game, and the same game for the Game Boy Color.
 fn pairs() -> Vec<[Core; 2]> {
     let scroll = program(SCROLL, 0x8000);
     let mut color = scroll.clone();

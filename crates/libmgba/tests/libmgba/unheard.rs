@@ -6,7 +6,8 @@ use crate::support::{gb, gba};
 
 const DEMO: &[u8] = include_bytes!("../../../../rom/framewire-demo.gba");
 
-/// A GBA program that writes random values to random sound registers, except SOUNDBIAS, about every thousand cycles.
+/// A GBA program that writes random values to random sound registers, except SOUNDBIAS, about every 5,000 cycles. It
+/// never switches the sound off.
 const NOISE: [u32; 21] = [
     0xE3A0_0301, // mov r0, #0x04000000
     0xE59F_4040, // ldr r4, the first number at the end
@@ -31,14 +32,14 @@ const NOISE: [u32; 21] = [
     1_013_904_223,
 ];
 
-/// A Game Boy program that does the same, but never switches the sound off.
+/// A Game Boy program that does the same, about every 3,400 clock cycles.
 const GB_NOISE: [u8; 46] = [
     0x3E, 0x80, 0xE0, 0x26, // the sound is on
     0x11, 0x34, 0x12, // ld de, 0x1234
     0x62, 0x6B, 0x29, 0x29, 0x19, // again: hl = de * 5
     0x11, 0x19, 0x36, 0x19, // add 0x3619
     0x54, 0x5D, // ld de, hl
-    0x7C, 0xE6, 0x3F, 0xC6, 0x10, // a = h & 0x3F + 0x10: a register
+    0x7C, 0xE6, 0x3F, 0xC6, 0x10, // a = (h & 0x3F) + 0x10: a register
     0xFE, 0x40, 0x30, 0xEC, // jr nc, again
     0x4F, 0x7D, 0x47, 0x79, // c = a, b = l
     0xFE, 0x26, 0x78, 0x20, 0x02, 0xF6, 0x80, // the switch stays on

@@ -1,5 +1,5 @@
 //! Runs Game Boy programs that wait for events, and checks that they run as in plain libmgba: loops that the shim
-//! skips, timers, and interrupts.
+//! (Framewire's C code over libmgba) skips, timers, and interrupts.
 
 use framewire_libmgba::Core;
 
@@ -8,7 +8,7 @@ use crate::support::gb;
 
 /// The address of the header byte that marks a ROM for the Game Boy Color.
 const COLOR: usize = 0x143;
-/// The address of the five interrupt handlers: vertical blank, display status, timer, serial link, keys.
+/// The address of the first of the five interrupt handlers: vertical blank, display status, timer, serial link, keys.
 const HANDLERS: usize = 0x40;
 /// The address of a function that programs call. It reads the flag that the handlers set.
 const FUNCTION: usize = 0x130;
@@ -30,7 +30,7 @@ fn part(random: &mut Random) -> Vec<u8> {
         8 => vec![0xF0, 0x0F, 0xE6, byte & 0x1F, 0x28, 0xFA],                // requested interrupts
         9 => vec![0x06, byte, 0x05, 0x20, 0xFD],                             // ld b, byte; dec b; jr nz
         10 => vec![0x21, 0x10, 0xC0, 0x34, 0x20, 0xFD],                      // inc (hl) until it is 0
-        11 => vec![0x21, 0x11, 0xC0, 0x3E, 1, 0xAE, 0x77, 0xF0, 0x44, 0xFE, line, 0x20, 0xF5], // undoes its last change
+        11 => vec![0x21, 0x11, 0xC0, 0x3E, 1, 0xAE, 0x77, 0xF0, 0x44, 0xFE, line, 0x20, 0xF6], // flip a bit until line
         12 => vec![0x3E, byte, 0xE0, 0x04],                                                    // write DIV
         13 => vec![0x3E, byte, 0xE0, random.choose(&[0x05, 0x06])],                            // TIMA or TMA
         14 => vec![0x3E, byte & 7, 0xE0, 0x07], // TAC: on or off, with one of four rates
