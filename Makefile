@@ -81,7 +81,8 @@ browser: setup-test lint-page
 browser-baselines:
 	$(MAKE) browser ARGS="look --update-snapshots=all"
 
-# Tests the channel's rings with every interleaving of two threads, in a quarter of a minute.
+# Tests the channel's rings with every interleaving of two threads that has at most two or three preemptions, in a quarter of a
+# minute.
 loom:
 	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom $(CARGO) test --locked --release -p framewire-channel --lib model
 

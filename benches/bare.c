@@ -48,10 +48,12 @@ int main(int argc, char **argv)
     }
     struct mCoreOptions options = { .skipBios = true, .useBios = false, .volume = 0x100 };
     mCoreConfigLoadDefaults(&core->config, &options);
+    /* As in Framewire's cores: idle loops of the game are run, not skipped. */
     mCoreConfigSetDefaultValue(&core->config, "idleOptimization", "ignore");
     mCoreLoadForeignConfig(core, &core->config);
     core->reset(core);
     double length = atof(argv[2]);
+    /* The first frames, in which the game starts, are not measured. */
     for (long i = 0; i < 300; i++)
         core->runFrame(core);
     double start = now(), time = 0;

@@ -1,10 +1,11 @@
 #!/bin/sh
 # Measures how many requests the load tester itself can send from one processor core, to an nginx that only echoes.
-# Measures wrk with the same server. Prints tables, and writes OUT/loadtest.json (the load tester's report) and
-# OUT/loadtest-wrk.txt.
+# Measures wrk with the same server. Prints tables, and writes the load tester's reports, OUT/loadtest-closed.json and
+# OUT/loadtest.json, and the output of wrk, OUT/loadtest-wrk.txt.
 #
-# usage: benches/loadtest.sh [OUT]
-# environment: SECONDS_EACH (5), RATES, CORE (of the load tester), SERVER_CORE (of nginx)
+# usage: benches/loadtest.sh [OUT]    the default is target/bench
+# environment: SECONDS_EACH (the length of each run; default 5), RATES (of the open loop, in requests per second),
+#     CORE (of the load tester and of wrk; default 1), SERVER_CORE (of nginx; default 0)
 set -eu
 cd "$(dirname "$0")/.."
 out=${1:-target/bench}

@@ -4,14 +4,14 @@
     benches/testers.py [--only http|https] [--framewire PATH] [--rate 200] [--seconds 10] [--json FILE]
 
 Each request is a POST with a body. There are three kinds of runs: the server answers after 20 ms; it answers at once,
-but stalls once for two seconds; or it fails 1% of the requests. The table has the figures of each tester, and how far
-they are from the server's. In a run with a stall, the server's latencies are computed from the intended send times:
-request i is due at i / rate.
+but stalls once for two seconds; or it answers after 20 ms, but fails 1% of the requests. The table has the figures of
+each tester, and how far they are from the server's. In a run with a stall, the server's latencies are computed from the
+intended send times: request i is due at i / rate.
 
 wrk cannot send at a fixed rate. It gets the number of connections that leads to the rate if replies take 20 ms, and it
 has no run with a stall. Testers that are not in PATH are skipped. For HTTPS, openssl makes a certificate. --json FILE
 replaces the runs of the same scheme in FILE. The exit code is 1 if Framewire's counts differ from the server's, or if a
-percentile differs by more than 2%.
+percentile of 1 ms or more differs by more than 2%.
 """
 
 import argparse
@@ -29,9 +29,9 @@ import time
 from pathlib import Path
 
 PERCENTILES = (50, 90, 99)
-DELAY = 0.02
-STALL = 2.0
-ALLOWED = 0.02
+DELAY = 0.02  # seconds
+STALL = 2.0  # seconds
+ALLOWED = 0.02  # the largest relative difference between percentiles
 
 
 class Server:
@@ -113,9 +113,9 @@ def vegeta(program: str, url: str, rate: float, seconds: float, kind: str) -> tu
         attack = subprocess.run(command, input=targets.encode(), capture_output=True, check=True).stdout
     encoded = subprocess.run([program, "encode"], input=attack, capture_output=True, check=True).stdout
     replies = [json.loads(line) for line in encoded.splitlines()]
-    right = sorted(reply["latency"] / 1e6 for reply in replies if reply["code"] == 200)
-    figures = {share: right[math.ceil(share / 100 * len(right)) - 1] for share in PERCENTILES}
-    return len(right), len(replies) - len(right), figures
+    correct = sorted(reply["latency"] / 1e6 for reply in replies if reply["code"] == 200)
+    figures = {share: correct[math.ceil(share / 100 * len(correct)) - 1] for share in PERCENTILES}
+    return len(correct), len(replies) - len(correct), figures
 
 
 def oha(program: str, url: str, rate: float, seconds: float, kind: str) -> tuple[int, int, dict[int, float]]:
@@ -144,17 +144,17 @@ def wrk(program: str, url: str, rate: float, seconds: float, kind: str) -> tuple
     return total - failed, failed, {share: shares[share] for share in PERCENTILES}
 
 
-def off(measured: float, own: float) -> str:
-    # In a run with a stall, other replies take less than a millisecond, so the difference between two clocks matters
-    # too much.
-    return f"{100 * (measured / own - 1):+.1f}%" if own > 1 else f"server: {own:.2f}"
+def difference(measured: float, of_server: float) -> str:
+    # In a run with a stall, replies outside of the stall take less than a millisecond. The tester and the server begin
+    # and end their measurements at slightly different moments, so a percentage would say little.
+    return f"{100 * (measured / of_server - 1):+.1f}%" if of_server > 1 else f"server: {of_server:.2f}"
 
 
 def is_near(run: dict) -> bool:
     """Whether a run has the server's counts, and nearly its percentiles. Percentiles below 1 ms are not compared."""
     counts = run["correct"] == run["server_correct"] and run["failed"] == run["server_failed"]
     pairs = [(value, run["server"][share]) for share, value in run["measured"].items()]
-    return counts and all(abs(value / own - 1) <= ALLOWED for value, own in pairs if own > 1)
+    return counts and all(abs(value / of_server - 1) <= ALLOWED for value, of_server in pairs if of_server > 1)
 
 
 def certificate() -> ssl.SSLContext:
@@ -200,7 +200,7 @@ def main() -> None:
     parser.add_argument("--only", choices=["http", "https"])
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    heads = ["scheme", "run", "tester", "correct", "failed", *(f"p{share}, ms (off)" for share in PERCENTILES)]
+    heads = ["scheme", "run", "tester", "correct", "failed", *(f"p{share}, ms (difference)" for share in PERCENTILES)]
     print("| " + " | ".join(heads) + " |\n" + "| --- " * 3 + "| ---: " * 5 + "|")
     runs: dict[str, list[dict]] = {}
     for scheme in [options.only] if options.only else ["http", "https"]:
@@ -212,12 +212,12 @@ def main() -> None:
                     continue
                 runs[scheme].append(run)
                 counts = [f"{run['correct']} of {run['server_correct']}", f"{run['failed']} of {run['server_failed']}"]
-                cells = [f"{value:.2f} ({off(value, run['server'][share])})" for share, value in run["measured"].items()]
+                cells = [f"{value:.2f} ({difference(value, run['server'][share])})" for share, value in run["measured"].items()]
                 print("| " + " | ".join([scheme, kind, name, *counts, *cells]) + " |", flush=True)
     if options.json:
         kept = json.loads(options.json.read_text()) if options.json.exists() else {}
         options.json.write_text(json.dumps(kept | runs, indent=2) + "\n")
-    if not all(is_near(run) for list_of in runs.values() for run in list_of if run["tester"] == "framewire"):
+    if not all(is_near(run) for of_scheme in runs.values() for run in of_scheme if run["tester"] == "framewire"):
         sys.exit("Framewire's counts or percentiles differ from the server's")
 
 

@@ -21,10 +21,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LONG = 120
-"""The time limit for a program, in seconds. Wine takes long at its first start, when it creates a Windows folder."""
+"""The time limit for a program, in seconds. Wine's first start takes a long time: it creates a Windows folder."""
 
 
 def check(what: str, good: object, found: object) -> None:
+    """Prints that a check passed, if `good` is true. Otherwise ends this program and prints what was `found`."""
     if not good:
         sys.exit(f"windows-check: {what}: {found!r}")
     print(f"windows-check: {what}: works", flush=True)
@@ -49,7 +50,7 @@ class Wine:
             output, errors = process.communicate(timeout=LONG)
         except subprocess.TimeoutExpired:
             process.kill()
-            sys.exit(f"windows-check: framewire {' '.join(words)}: no end after {LONG} s")
+            sys.exit(f"windows-check: framewire {' '.join(words)}: still running after {LONG} s")
         return process.returncode, output + errors
 
 
@@ -122,6 +123,7 @@ def main() -> int:
     with zipfile.ZipFile(archive) as packed:
         packed.extractall(work)
     folder = next(work.iterdir())
+    # Wine 8 has no bcryptprimitives.dll, from which Rust's standard library gets random numbers.
     compiler = ["x86_64-w64-mingw32-gcc", "-O2", "-shared", "-o", str(folder / "bcryptprimitives.dll")]
     subprocess.run([*compiler, str(ROOT / "tools/dist/prng.c"), "-ladvapi32"], check=True)
     wine = Wine(folder)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds the archive for Windows: dist/framewire-VERSION-x86_64-windows.zip. Its program can attach to an mGBA window,
-# but has no embedded core. The same commit, compilers and packages give the same archive, byte by byte.
+# but has no embedded core. The same commit, compilers and packages give the same archive, byte for byte.
 #
 # DIST_DIR names another folder than dist.
 set -eu
@@ -40,7 +40,8 @@ folder=$work/$name
 mkdir -p "$folder/licences"
 cp "$built/framewire.exe" LICENSE-MIT LICENSE-APACHE CHANGELOG.md "$folder/"
 cp tools/dist/windows.md "$folder/README.md"
-# The build script of crates/script has written the script.
+# The build script of crates/script wrote framewire.lua during the build. The name of its folder depends on the version
+# of Cargo. If there are several such files, this takes the newest.
 script=$(ls -t "$built"/build/framewire-script-*/out/framewire.lua "$built"/build/framewire-script/*/out/framewire.lua 2>/dev/null | head -n 1)
 cp "$script" "$folder/framewire.lua"
 tools/licences.py "$folder/licences/crates.txt" $target -p framewire --no-default-features

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds the archive for Linux: dist/framewire-VERSION-x86_64-linux.tar.gz. Its program needs only glibc 2.28 or newer.
-# The same commit, compilers and packages give the same archive, byte by byte, in any folder. Also builds, from the same
-# program, a bundle for MCP clients (.mcpb), and the bundle's entry for the MCP registry (server.json).
+# The same commit, compilers and packages give the same archive, byte for byte, in any folder. Also builds, from the
+# same program, a bundle for MCP clients (.mcpb), and the bundle's entry for the MCP registry (server.json).
 #
 # DIST_DIR can name another folder than dist. CARGO_TARGET_DIR is used as in any other build.
 set -eu
@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 say() { echo "dist: $*" >&2; }
 die() { say "$@"; exit 1; }
 
-[ "$(uname -sm)" = "Linux x86_64" ] || die "this is $(uname -sm); the archive is built on Linux on x86_64"
+[ "$(uname -sm)" = "Linux x86_64" ] || die "this is $(uname -sm); the archive can be built only on Linux x86_64"
 for tool in python3 tar gzip sha256sum git; do
     command -v $tool >/dev/null || die "the program $tool is missing; install it (Debian: apt install python3-venv git)"
 done

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Runs the Python examples in Markdown files, with the Python that runs this script. FRAMEWIRE_URL is the server's URL.
+"""Runs the Python examples in Markdown files, with the Python that runs this script.
 
-python tools/examples.py FILE...
+    python tools/examples.py FILE...
+
+The examples use the server at FRAMEWIRE_URL.
 """
 
 import re

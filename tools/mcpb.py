@@ -4,7 +4,7 @@
     mcpb.py FOLDER VERSION OUTPUT.mcpb
 
 FOLDER has the content of the archive of `make dist`. The bundle (https://github.com/modelcontextprotocol/mcpb) is a ZIP
-file with the program, its licences and a manifest. The same folder gives the same bundle, byte by byte. The entry
+file with the program, its licences and a manifest. The same folder gives the same bundle, byte for byte. The entry
 (https://github.com/modelcontextprotocol/registry) has the bundle's SHA-256.
 """
 

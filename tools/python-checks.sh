@@ -1,10 +1,10 @@
 #!/bin/sh
 # Tests the environments with Gymnasium 1.2.2, the version that RLlib 2.60 needs, and with the checks of
-# Stable-Baselines3 and RLlib. Also tests the metrics that Ray exports for fleets. The necessary packages go into
-# target/python-checks and take 6 GB. `make test` uses the newest Gymnasium, and skips these checks because they need
-# PyTorch and `ray[default]`.
+# Stable-Baselines3 and RLlib. Also tests the metrics that Ray exports for fleets (docs/fleets.md). The necessary
+# packages go into target/python-checks and take 6 GB. `make test` uses the newest Gymnasium, and skips these checks
+# because they need PyTorch and `ray[default]`.
 #
-#     tools/python-checks.sh [ARGUMENT OF PYTEST...]
+#     tools/python-checks.sh [PYTEST_ARGUMENT...]
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -2,7 +2,8 @@
 # Finds a Rust compiler that can build for Windows (x86_64-pc-windows-gnu). Prints environment variables for the build,
 # one per line, for `env`. If this machine's compiler has the standard library for Windows, it prints nothing. Otherwise
 # it downloads Debian's Rust compiler and the source of the standard library, from which cargo builds that library.
-# These packages are only unpacked, in target/rust-windows, so the machine's own compiler does not change.
+# These packages are only unpacked, in target/rust-windows, so the machine's own compiler does not change. The script
+# first installs MinGW-w64, which links the program, if it is missing.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)

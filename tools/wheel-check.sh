@@ -1,6 +1,6 @@
 #!/bin/sh
 # Checks a wheel with auditwheel, installs it into an empty environment of each PYTHON, and tests it there: with the
-# demo, with a Gymnasium environment, with the program `framewire`, and with each Python example in the README,
+# demo, with a Gymnasium environment, with the program `framewire`, and with the Python examples in the README,
 # docs/python.md and docs/environments.md.
 #
 #     tools/wheel-check.sh WHEEL PYTHON...

@@ -31,7 +31,7 @@ cp docs/python.md docs/environments.md $try/top/docs/
 cp rom/framewire-demo.gba rom/memory-map.toml $try/top/rom/
 cp tools/wheel-check.sh tools/examples.py $try/top/tools/
 cp "$wheel" $try/
-# The system has no network, so this downloads the packages for its Python.
+# The tests in that system do not use the network, so this downloads the packages for its Python.
 python3 -m venv $try/pip
 platforms=$(for minor in 28 27 17 5; do echo "--platform manylinux_2_${minor}_x86_64"; done)
 # shellcheck disable=SC2086 # they are several arguments

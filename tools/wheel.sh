@@ -27,7 +27,7 @@ mkdir -p $data/scripts $licences
 install -m 755 "$program" $data/scripts/framewire
 cp LICENSE-MIT LICENSE-APACHE $licences/
 tools/licences.sh $licences -p framewire -p framewire-python
-# maturin refuses a wheel that needs anything beyond manylinux_2_28. It reads pyproject.toml of the folder in which it runs.
+# maturin refuses a wheel that needs anything beyond manylinux_2_28. It reads the pyproject.toml in its working folder.
 (cd python && ../target/python/bin/maturin build --quiet --release --locked --zig --compatibility manylinux_2_28 \
     --out ../target/wheels)
 restore

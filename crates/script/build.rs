@@ -6,7 +6,7 @@ use std::{env, fs, io};
 
 /// The parts. Each comes after the parts that it requires.
 const PARTS: &[&[&str]] = &[
-    // Parts that all other parts use.
+    // Parts that many other parts use.
     &["version", "ticks", "limits", "stopwatch", "log", "refusal", "eventqueue"],
     // Receiving and sending the bytes of one client.
     &["inbox", "connection"],

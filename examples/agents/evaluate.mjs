@@ -1,7 +1,7 @@
 // Plays level 1 of the demo game with MCP in two ways, and counts the calls, tokens and frames of each way:
 //
 //   act      each decision is one call of `act`: move under the ball until a condition holds, and return values
-//   press    as with other servers, each decision is three calls: press a key, sleep, take a screenshot
+//   press    as with other servers, each decision is up to three calls: take a screenshot, press a key, sleep
 //
 //   npm install && node evaluate.mjs http://127.0.0.1:5000 [act|press|all] [seed] [FILE]
 //
@@ -36,7 +36,7 @@ const client = new Client({ name: "evaluation", version: "1" });
 await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`)));
 
 let state = Number(seed);
-/** A pseudorandom number from 0 to 1. The sequence depends only on the seed. */
+/** A pseudorandom number from 0 up to, but not including, 1. The sequence depends only on the seed. */
 function random() {
   state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
   return state / 2 ** 32;
@@ -59,6 +59,7 @@ function landing({ ball_x: x, ball_y: y, ball_dx: dx, ball_dy: dy }) {
   return LEFT + (folded > width ? 2 * width - folded : folded);
 }
 
+/** What a player gets to see. In the game's `state`, 1 is a level that is being played, and 3 is the end of the game. */
 const VALUES = ["ball_x", "ball_y", "ball_dx", "ball_dy", "paddle_x", "state", "level", "lives"];
 
 /** Plays with one call per decision. */
@@ -96,7 +97,10 @@ async function playByAct(cost) {
   return seen.level > 1;
 }
 
-/** Plays with three calls per decision: press, sleep, screenshot. There are 12 frames (0.2 s) between two pictures. */
+/**
+ * Plays with up to three calls per decision: screenshot, press, sleep. There are 12 frames (0.2 s) between two pictures.
+ * `observe` and `act` do the work of these calls, but only the calls of the other servers are counted.
+ */
 async function playByPress(cost) {
   const count = (args, result) => {
     cost.calls += 1;
@@ -117,6 +121,7 @@ async function playByPress(cost) {
     const [dx, dy] = known ? [seen.ball_x - before.ball_x, seen.ball_y - before.ball_y] : [0, 0];
     const target = dy > 0 ? landing({ ...seen, ball_dx: dx, ball_dy: dy }) + (random() - 0.5) * 200 : seen.ball_x;
     const distance = Math.abs(target - seen.paddle_x);
+    // The speed is in sixteenths of a pixel per frame.
     const [left, right, speed] = distance > DASH ? ["L", "R", 96] : ["Left", "Right", 48];
     const direction = target < seen.paddle_x ? left : right;
     const key = seen.state === 1 ? direction : seen.state === 3 ? "Start" : "A";

@@ -6,7 +6,8 @@
 Without --attach, the game runs in an embedded core, which is paused between calls and plays as fast as it can. With
 --attach, an mGBA window runs the game all the time at its own speed, and a call waits for 60 of its frames. Prints
 JSON. For a window, `max_frames` is the largest number of frames between two replies, and `frames_per_second` is the
-window's speed during the test.
+window's speed during the test. `real_time_ms` is the time of 60 frames at the console's speed, and `most_ms` is the time of
+two frames more.
 """
 
 import argparse
@@ -23,7 +24,7 @@ RATE = 16777216 / 280896
 
 
 class Server:
-    """A process of `framewire mcp`, which gets one request at a time."""
+    """A process of `framewire mcp`, which gets one request at a time. `runs`: whether the game also runs between calls."""
 
     def __init__(self, command, runs):
         self.runs = runs

@@ -1,7 +1,8 @@
 -- The types of arguments: how an argument is read from text, and which values are accepted. A type has these fields:
 --
---  read        a function that converts text to a value, or returns nil if the text does not have this type
---  expected    says in error texts what `read` accepts
+--  read        a function that converts text to a value; if the text does not have this type, it returns nil, or raises
+--              a refusal
+--  expected    says in error texts what `read` accepts; not needed if `read` raises its own refusals
 --  low, high   the smallest and the largest number that is accepted
 --  check       a function that checks a value in some other way, and raises a refusal
 --  narrow      true if the binary form of a value can hold values that are not accepted

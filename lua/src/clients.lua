@@ -143,7 +143,8 @@ function clients.with_long_reply()
   return nil
 end
 
--- Called right after the script has slept. Sends parts of long replies, to one client after the other.
+-- Called right after the script has slept. Sends parts of long replies, to at most `limits.rested_replies` clients. The
+-- next call continues with the clients after them.
 function clients.send_long_replies()
   local count, sent = #clients.all, 0
   for step = 1, count do
@@ -172,9 +173,9 @@ function clients.hottest()
   return hot
 end
 
--- Called once a second. Closes links that have stopped sending pings, because a failed network gives no other sign.
--- Counts its calls instead of reading a clock: while mGBA is paused, nothing is read, and that time must not count as
--- silence.
+-- Called once a second. Closes links that have sent a ping, and then nothing for more than `limits.silent_seconds`,
+-- because a failed network gives no other sign. Counts its calls instead of reading a clock: while mGBA is paused,
+-- nothing is read, and that time must not count as silence.
 function clients.close_silent()
   for _, each in ipairs(clients.all) do
     each.silent = each.silent + 1

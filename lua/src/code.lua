@@ -87,6 +87,7 @@ local BINARIES = {
       return nil
     end
     local shifted = a << b
+    -- 2^63 does not fit into an integer, so the division by it has two steps.
     local back = shifted // (1 << math.min(b, 62)) // (b == 63 and 2 or 1)
     if back ~= a then
       return nil
@@ -97,7 +98,8 @@ local BINARIES = {
     if b < 0 or b > 63 then
       return nil
     end
-    return b == 63 and truth(a < 0) * -1 or a // (1 << b)
+    -- With b = 63, only the sign is left. Lua's `>>` would not keep the sign, so this divides.
+    return b == 63 and -truth(a < 0) or a // (1 << b)
   end,
   function(a, b)
     if b > 0 and a > MOST - b or b < 0 and a < LEAST - b then
@@ -127,7 +129,7 @@ local OR, AND = 0, 1
 -- side does not decide the result.
 local function binary(operator, left, right)
   local apply = BINARIES[operator - 1]
-  local decides = operator == OR
+  local decides = operator == OR -- the truth of a left side that decides the result; for `or` and `and`
   if apply then
     return function(frame)
       local a = left(frame)
@@ -177,7 +179,7 @@ local function part(self, at, depth)
     local inner = at + 3 + length
     local address, next_at = part(self, inner, depth + 1)
     if byte(bytes, inner) == CONSTANT then
-      table.insert(self.known, { name = name, address = address(), length = kind[1] })
+      table.insert(self.constant_reads, { name = name, address = address(), length = kind[1] })
     end
     return function(frame)
       local from = address(frame)
@@ -201,8 +203,8 @@ end
 local code = {}
 
 -- Raises a refusal if the expression reads a constant address that has no memory.
-local function check_known(self)
-  for _, range in ipairs(self.known) do
+local function check_constant_reads(self)
+  for _, range in ipairs(self.constant_reads) do
     local fine, problem
     if range.name == "" then
       fine, problem = pcall(memory.check_bus, range.address, range.length)
@@ -220,12 +222,12 @@ end
 -- Decodes an expression. Returns a function that computes its value from the frame counter. `place` names the
 -- expression in refusals.
 function code.compile(bytes, place)
-  local self = { bytes = bytes, place = place, known = {} }
+  local self = { bytes = bytes, place = place, constant_reads = {} }
   local value, next_at = part(self, 1, 0)
   if next_at ~= #bytes + 1 then
     malformed(place)
   end
-  check_known(self)
+  check_constant_reads(self)
   return value
 end
 

@@ -40,7 +40,7 @@ function connection.new(socket)
     outbox_last = 0,
     taken = 0, -- how many bytes of the first of these replies were already put into slices
     slice = nil, -- the bytes to send next
-    burst = 0, -- how many slices were sent since the script last slept
+    burst = 0, -- how many slices were sent since the script last slept, or since nothing was left to send
     unsent = 0, -- how many bytes wait to be sent in total, including those of the slice
     hold = limits.first_hold, -- while there is a backlog of requests, replies wait until they have this many bytes
     stuck_time = nil, -- since when nothing could be sent, by the clock; nil if something could be sent
@@ -59,7 +59,7 @@ function connection.new(socket)
     -- Only for a link, which sends binary frames:
     session = nil,
     binary = false,
-    pinged = false, -- whether it has sent a ping; if so, it is closed when no more pings come
+    pinged = false, -- whether it has sent a ping; if so, it is closed when it is silent for too long
     silent = 0, -- seconds since its last byte arrived
     heard = true, -- whether a byte has arrived since the last check by lockstep.lua
     queue = {}, -- requests that were decoded but not performed yet, from index `queue_first` to `queue_last`

@@ -88,7 +88,7 @@ local function check_path(path)
   end
 end
 
--- Loads a ROM. If the file is not a ROM, raises a refusal that says why.
+-- Loads a ROM. If the file is not a ROM, or mGBA cannot load it, raises a refusal that says why.
 function emulator.load_rom(path)
   check_path(path)
   local advance = emu:platform() == GAME_BOY_ADVANCE
@@ -150,8 +150,9 @@ function emulator.step()
 end
 
 -- Loads a ROM, if possible without a reset. mGBA frees the memory of the old ROM, but the processor still has pointers
--- to it, so the next instruction would crash. Loading a state that was saved before sets these pointers again. If the
--- new ROM is another game, mGBA rejects that state; then the new game starts from the beginning.
+-- to it, so the next instruction would crash mGBA. Loading a state that was saved before sets these pointers again. If
+-- the new ROM is another game, mGBA rejects that state; then the new game starts from the beginning. Returns true, or
+-- raises a refusal if the ROM is not loaded.
 function emulator.exchange_rom(path)
   local state = emu:saveStateBuffer(0)
   emulator.load_rom(path)

@@ -9,14 +9,14 @@ local INSTRUCTIONS = 5000000
 local PERIOD = 100000 -- instructions between two checks of their count
 local DEPTH = 8 -- how deeply tables may be nested
 local ENTRIES = 10000 -- entries of all tables together
-local LENGTH = 262144 -- bytes of the values as JSON; also bytes of output
+local LENGTH = 262144 -- bytes of the values as JSON, without the brackets and keys of tables; also bytes of output
 local LINES = 1000 -- lines of output
 
 -- Functions that are not available, because they would run frames or replace the game in the middle of a request. The
--- values say what to use instead.
+-- values say what to use instead: a tool of the MCP server, or a route of the HTTP API.
 local ALTERNATIVES = {
   runFrame = "act or POST /v1/advance",
-  step = "POST /v1/step",
+  step = "the operation step",
   reset = "control or POST /v1/reset",
   loadFile = "load or POST /v1/load",
 }
@@ -78,11 +78,15 @@ local function from_table(value, depth, budget)
   local by_name = {}
   for index, key in ipairs(names) do
     local name = type(key) == "string" and key or tostring(key)
+    if by_name[name] ~= nil then
+      error(format("the values have a table with two keys that are %s as text; use different keys", from_text(name)), 0)
+    end
     names[index] = name
     by_name[name] = rawget(value, key)
   end
   table.sort(names)
   for index, name in ipairs(names) do
+    -- A key of a JSON object must be text, so a byte that is not UTF-8 becomes the character with its number.
     local written = utf8.len(name) and from_text(name) or '"' .. gsub(name, "[%c\"\\\128-\255]", escape) .. '"'
     parts[index] = written .. ":" .. to_json(by_name[name], depth + 1, budget)
   end
@@ -179,6 +183,8 @@ local function count()
   error(format("the code was stopped after %d instructions; do less in one request", INSTRUCTIONS), 0)
 end
 
+-- A debug hook belongs to one coroutine. So the code gets replacements for the functions that create coroutines, and
+-- these set the hook. `create` converts the coroutine to the result of the replaced function.
 local function counted(create)
   return function(body)
     local thread = coroutine.create(body)

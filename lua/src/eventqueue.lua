@@ -6,6 +6,7 @@ local limits = require "limits"
 local pack = string.pack
 
 local eventqueue = {
+  -- Items that have no body.
   RESET = "\2",
   LOCKSTEP_OVER = "\4",
   GAME = "\5",
@@ -15,7 +16,7 @@ local eventqueue = {
 
 local items, count = {}, 0
 
--- Adds an item, unless it is equal to the last one.
+-- Adds an item, unless it is equal to the last one or the queue is full.
 function eventqueue.add(item)
   if count < limits.queued_events and items[count] ~= item then
     count = count + 1

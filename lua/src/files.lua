@@ -1,4 +1,5 @@
--- Checks files and bytes before mGBA gets them, because mGBA closes the running game before it checks the new one.
+-- Checks files and bytes before mGBA gets them, because mGBA itself checks too little: for example, it closes the
+-- running game before it checks the new one. Also checks the files that mGBA has written.
 
 local byte, find, rep, sub, unpack = string.byte, string.find, string.rep, string.sub, string.unpack
 
@@ -30,7 +31,7 @@ local function is_of_system(path)
   local name = cleaned(path) .. "/"
   for _, folder in ipairs(SYSTEM_FOLDERS) do
     if sub(name, 1, #folder) == folder then
-      return sub(name, 1, 9) ~= "/dev/shm/"
+      return sub(name, 1, 9) ~= "/dev/shm/" -- this folder has regular files
     end
   end
   return false
@@ -48,10 +49,10 @@ local function has_true_size(file)
   return size and (size > 0 or file:seek("set", 0) == 0 and file:read(1) == nil), size
 end
 
--- Whether mGBA may open this path. Allowed are regular files, paths that do not exist yet, and folders, which mGBA
--- itself refuses. A FIFO is not allowed, because mGBA would wait forever for its other end. Other special files are not
--- allowed either: mGBA terminates if it cannot map a save file into memory. This check opens files for reading and
--- writing, because that does not block for a FIFO.
+-- Whether mGBA may open this path. On Windows, this is not checked. On other systems, these are allowed: regular files,
+-- paths that do not exist yet, and folders, which mGBA itself refuses. A FIFO is not allowed, because mGBA would wait
+-- forever for its other end. Other special files are not allowed either: mGBA terminates if it cannot map a save file
+-- into memory. This check first opens a file for reading and writing, because that does not block for a FIFO.
 function files.may_open(path)
   if WINDOWS then
     return true
@@ -88,8 +89,8 @@ end
 
 local GBA_HEADER = 0xC0
 
--- The same tests as GBAIsROM and GBIsROM in libmgba. In addition, the header must be complete, because mGBA would read
--- past the end of the file.
+-- `is_gba_rom` and `is_gb_rom` make the same tests as GBAIsROM and GBIsROM in libmgba. In addition, the header must be
+-- complete, because mGBA would read past the end of the file.
 local function is_gba_rom(head)
   if sub(head, 1, 4) == "\127ELF" then
     return is_gba_elf(head)
@@ -191,6 +192,8 @@ local STATES = {
   [false] = { magic = 0x00400000, size = 0x11800 },
 }
 
+-- Whether the bytes are a savestate of the running console, or a PNG file that contains a savestate. `advance` is as in
+-- `check_rom`.
 function files.is_state(data, advance)
   if sub(data, 1, 8) == "\x89PNG\r\n\26\n" then
     return find(data, "gbAs", 1, true) ~= nil
@@ -209,8 +212,8 @@ end
 -- Whether a file that mGBA has written exists, can be written, and begins with the given bytes. If not, also returns
 -- the reason.
 function files.is_written(path, beginning)
-  if package.config:sub(1, 1) == "\\" and find(path, "[\128-\255]") then
-    return true -- Windows: mGBA takes paths as UTF-8, but Lua does not, so Lua cannot open this file
+  if WINDOWS and find(path, "[\128-\255]") then
+    return true -- on Windows, mGBA takes paths as UTF-8, but Lua does not, so Lua cannot open this file
   end
   local file, problem = io.open(path, "r+b")
   local head = file and file:read(#beginning)

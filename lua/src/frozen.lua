@@ -54,7 +54,7 @@ local function find(name)
   end
 end
 
--- Freezes a value. Replaces a frozen value with the same name.
+-- Freezes a value: writes it now, and again after each frame. Replaces a frozen value with the same name.
 function frozen.freeze(name, kind, expression, data)
   if #name < 1 or #name > limits.frozen_name then
     refuse(BAD_ARGUMENT, "name has %d bytes; use 1 to %d", #name, limits.frozen_name)
@@ -92,7 +92,7 @@ function frozen.unfreeze(name)
   return known ~= nil
 end
 
--- Returns a list with the name, the type and the bytes of each frozen value.
+-- Returns a list with three texts for each frozen value: its name, its type, and its bytes as hexadecimal digits.
 function frozen.list()
   local texts = {}
   for _, value in ipairs(all) do

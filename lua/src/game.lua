@@ -1,6 +1,7 @@
 -- Detects resets, loaded states and newly loaded games. The script cannot use mGBA's callbacks for this: if a script
 -- resets the console in a frame callback, mGBA's `reset` callback ends that frame callback (see `emulator.reset`).
--- Operations report immediately what they do. The script detects everything else by the frame counter.
+-- Operations report immediately what they do. The script detects other resets and loaded states by the frame counter,
+-- and another game by its title, code or checksum.
 --
 -- After a reset or a loaded state, the next frame does not follow from the frame before. This is called a *break* in
 -- the order of frames.
@@ -18,7 +19,7 @@ local game = {
 
 local FIRST = 1 -- after a reset, the number of the first frame is at most this
 local last_frame -- the number of the last frame; nil before the first
-local identity -- identifies the game
+local identity -- the title, the code and the checksum of the game, joined
 local noted = false -- whether an operation has reported a break since the last frame
 
 -- Counts a break. Reports a reset or a loaded state as an event.

@@ -1,13 +1,14 @@
 -- A *hold* keeps keys down for a number of frames. Time is counted in ticks, the frames that this script has seen,
--- because the emulator's own counter starts again at a reset. Each key has a queue of holds, so that the game sees a
--- separate press for every hold. A key belongs to one hold or one key timeline at a time.
+-- because the emulator's own counter starts again at a reset. Unlike the ticks of ticks.lua, these ticks do not
+-- continue while a frame waits in lockstep. Each key has a queue of holds, so that the game sees a separate press for
+-- every hold. A key belongs to one hold or one key timeline at a time.
 
 local limits = require "limits"
 local refusal = require "refusal"
 
 -- Creates the holds. `press` and `release` are functions that press and release a mask of keys.
 local function new(press, release)
-  local holds = { tick = 0, waiting = 0 }
+  local holds = { tick = 0, waiting = 0 } -- the current tick, and how many holds wait
   local owner = {} -- by key: the hold that keeps it down, or the timeline that plays it
   local free_at = {} -- by key: the first tick at which it may be pressed again
   local queues = {} -- by key: the holds that wait for it, in order; a hold of several keys is in several queues
@@ -99,7 +100,7 @@ local function new(press, release)
   -- Holds `keys`. If earlier holds use some of them, the new hold waits until they have ended.
   function holds.hold(keys, frames)
     if holds.waiting >= limits.waiting_holds then
-      refusal.refuse(refusal.BUSY, "%d holds of keys wait already", holds.waiting)
+      refusal.refuse(refusal.BUSY, "%d holds are already waiting for their keys", holds.waiting)
     end
     local hold = { keys = keys, frames = frames }
     for key = 0, 9 do

@@ -15,8 +15,9 @@ function inbox.new()
     at = 1,
     pieces = {}, -- the bytes that arrived after `data`
     count = 0, -- how many pieces there are
+    tail = nil, -- the end of these pieces, with fewer bytes than the end marker
     size = 0, -- how many bytes are not used yet, in total
-    needed = 4, -- for binary frames: how many bytes the next whole frame has at least
+    needed = 4, -- for binary frames: how many bytes must be here before the next frame can be complete
     ended = false, -- for text messages: whether the inbox may hold a whole message
   }
 end
@@ -87,8 +88,8 @@ function inbox.next_message(box)
   return sub(box.data, start, first - 1)
 end
 
--- Returns the position of the next complete binary frame, after its length field, and the position after its end.
--- Returns nil if the frame is not complete yet, and false if its length is not allowed.
+-- Returns where the content of the next complete binary frame begins in `box.data`, which is after its length field,
+-- and the position after its end. Returns nil if the frame is not complete yet, and false if its length is not allowed.
 function inbox.next_frame(box)
   if box.size < box.needed then
     return nil

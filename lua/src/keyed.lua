@@ -2,9 +2,9 @@
 -- even after the session is lost. This helps a bridge that was killed and started again, and a client that never got
 -- the reply.
 --
--- A key is remembered for its full time. When there are too many keys, requests with new keys are refused. When the
--- replies become too large in total, the oldest replies are dropped but their keys are kept, so that a repeat is
--- refused and not performed again. The embedded core has the same rules.
+-- A key is always remembered for its full time, `limits.keyed_seconds`. When there are too many keys, requests with new
+-- keys are refused. When the replies become too large in total, the oldest replies are dropped but their keys are kept,
+-- so that a repeat is refused and not performed again. The embedded core has the same rules.
 
 local limits = require "limits"
 local refusal = require "refusal"
@@ -18,6 +18,7 @@ local DROPPED = "it was done before, and its reply is not kept any more"
 local FULL = "the emulator remembers as many keys as it can, each for 10 minutes; send the request again later, or without a "
   .. "key if it may be done twice"
 
+-- The same text as in crates/emulator/src/embedded/perform.rs.
 local UNDER_WAY = "the frames of the request with this key have not run yet; send it again when they have run"
 
 local SMALL = 64 -- batches of at most this many bytes are kept as they are, larger ones as a hash
@@ -95,7 +96,7 @@ function keyed.recall(key, batch, id)
   expire(seconds())
   local known = digests[key]
   if not known then
-    if last - first + 1 >= limits.keyed_replies then
+    if last - first + 1 >= limits.keyed_keys then
       return nil, refusal.BUSY, FULL
     end
     return nil

@@ -1,5 +1,4 @@
--- The limits of the script. Beyond a limit, a request is refused or a text is cut off. docs/protocol.md describes the
--- limits that clients can reach.
+-- The limits of the script. docs/protocol.md lists the limits that clients can reach, and what happens beyond them.
 
 local MIB = 1024 * 1024
 
@@ -18,23 +17,24 @@ local limits = {
   -- Bytes of replies that wait because a client does not read them. With more, its connection is closed.
   outbox = 64 * MIB,
   full_outbox = 8 * MIB, -- bytes of replies that wait to be sent; with more, the connection's next requests wait
-  -- During a backlog of requests, replies are held back until they have this many bytes, at first (connection.lua).
+  -- At the beginning of a backlog of requests, replies are held back until they have this many bytes. While the backlog
+  -- lasts, this number doubles each time that it is reached, up to `full_outbox` (connection.lua).
   first_hold = MIB // 4,
   silent_seconds = 10, -- how long a link that has sent a ping may then send nothing
   unread_seconds = 10, -- how long a client may read none of its replies
   backlog = 512, -- clients that can connect between two frames; the system's own limit may be lower
   connections = 400, -- at the same time; at file descriptor 1024, select() terminates mGBA
 
-  sessions = 64, -- sessions that are remembered after their connection is gone
+  sessions = 64, -- with more, the script forgets the one without a connection that was used longest ago
   replies = 8192, -- replies that a session keeps for repeated requests
-  reply_bytes = 32 * MIB, -- bytes of these replies
-  keyed_replies = 131072, -- replies that are kept by the idempotency keys of their requests
+  reply_bytes = 32 * MIB, -- bytes of these replies, and separately of all replies kept by their idempotency keys
+  keyed_keys = 131072, -- idempotency keys that are remembered
   keyed_seconds = 600, -- how long a key is remembered
   waiting_holds = 65536, -- holds that wait for an earlier one of the same key
   steps = 65536, -- steps of a timeline
   waiting_timelines = 1024, -- timelines that were appended and have not begun yet
   ended_timelines = 16384, -- timelines whose end is remembered
-  queued_events = 16384, -- items in the event frame of one frame
+  queued_events = 16384, -- items in the event frame of one frame, without the items of watches
   runs = 256, -- operations `run` at the same time
   run_steps = 1024, -- steps of a run
   run_frames = 216000, -- frames of all its steps together
@@ -59,11 +59,12 @@ local limits = {
   large_share = 0.02, -- the share of all time that they may use in the long run
   large_wait = 1.5, -- seconds that a large request waits at most
   deferred = 64, -- requests of a connection that wait while its later requests are performed
-  text_range = MIB, -- bytes of memory in one text message; as text, a byte takes 20 times as long
+  text_range = MIB, -- bytes of memory in one text message; as text, a byte takes longer (`TEXT_COST` in messages.lua)
 
   small_read = 4096, -- bytes that are read at once from a connection that sends little
   large_read = 65536, -- the same for a connection that sends much
-  -- Bytes that are sent at once. With more, mGBA needs more time between the check of a connection and the write.
+  -- Bytes that are sent at once. With more, mGBA needs more time between the check of a connection and the write. If
+  -- the connection ends in this time, the write can terminate mGBA (connection.lua).
   send_slice = 16 * 1024,
   -- Slices of a reply that are sent immediately. The rest is sent right after the script has slept (connection.lua).
   first_slices = 1,

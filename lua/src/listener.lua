@@ -13,6 +13,7 @@ local listener = {
 
 local retry_tick -- when to try again to listen; nil before the first attempt
 
+-- Returns nil, or what went wrong.
 local function try_to_listen(address, port)
   local candidate = socket.tcp()._s -- the bare socket: mGBA polls its wrapper in a callback
   local code = candidate:open(address, port)
@@ -40,7 +41,7 @@ function listener.listen(address, port)
   retry_tick = ticks.now + ticks.per_second
 end
 
--- Tries again to listen, if the last attempt failed a second ago.
+-- Tries again to listen, if the last attempt failed at least a second ago.
 function listener.retry(address, port)
   if not listener.socket and ticks.now >= retry_tick then
     listener.listen(address, port)

@@ -7,7 +7,7 @@ local log = require "log"
 
 local lockstep = {
   on = false,
-  driven = 0, -- how many runs (runs.lua) were begun in lockstep; until they end, frames do not wait
+  driven = 0, -- how many runs (runs.lua) that were begun in lockstep have not ended; until they end, frames do not wait
   LONGEST = 60, -- seconds that a frame waits at most: otherwise a busy client could freeze mGBA's window
   GONE = 1, -- lockstep ends when the link that began it has had no connection for this many seconds
   SILENT = 1.75, -- or when that link has sent pings, and then nothing for this many seconds
@@ -21,8 +21,8 @@ local unheard = 0 -- seconds that a frame has waited without a byte from the own
 local wanted, done = 0, 0 -- how many frames were asked for, and how many of them have run
 -- By session: how many `frames` its last `advance` asked for, and the value of `done` after the `last` of them.
 local goals = {}
--- By session, if lockstep ended before the last frame that it had asked for: how many frames its last `advance` had
--- asked for, and how many of them have run.
+-- By session, if lockstep ended before the last frame that the session had asked for: how many frames its last
+-- `advance` had asked for, and how many of them have run.
 local cut = {}
 -- How many seconds the current frame has waited, and how many it had waited at the last request of a client.
 local waited, asked = 0, 0

@@ -149,8 +149,8 @@ function memory.check_domain(name, offset, length, change)
   elseif name == "eeprom" then
     refuse(UNSUPPORTED, "mGBA's Lua shows the BIOS in place of an EEPROM; save a state with flag 2, which holds it")
   elseif change and (name == "bios" or name == "io") then
-    refuse(BAD_ARGUMENT, "address is %d, in the domain %q, which takes no writes; accepted is a write on the bus, if that "
-      .. "part of it takes any", offset, name)
+    refuse(BAD_ARGUMENT, "address is %d, in the domain %q, which takes no writes; accepted is a write on the bus, if "
+      .. "the bus accepts writes there", offset, name)
   elseif name == "sram" and is_advance() and found:name() ~= "SRAM" and (change or offset + length > 0x10000) then
     refuse(UNSUPPORTED, "mGBA's Lua reads only the bank of flash memory that the game has chosen, and writes none")
   end
@@ -213,6 +213,7 @@ end
 
 function memory.write_range(address, data)
   local core, write8, write = emu, emu.write8, write_byte
+  -- If all bytes lie outside of the video memory, they are written without a check of each byte's address.
   if address >= PAST_VIDEO or address + #data <= VIDEO then
     function write(at, value)
       write8(core, at, value)

@@ -177,27 +177,27 @@ function run.console_log(text) console:log(text) end
 function run.console_warn(text) console:warn(text) end
 function run.console_error(text) console:error(text) end
 
--- The flag of a watch of keys, which recordings use.
+-- The flag of a watch that also reports the keys. Recordings use such watches.
 local WATCH_KEYS = 1
 
 function run.watch(client, id, every, flags, ranges)
   local name = frozen.first()
   if name and flags & WATCH_KEYS ~= 0 then
-    refuse(refusal.BAD_ARGUMENT, "the value at %s is frozen, and a replay would not write it, so it would differ; "
+    refuse(refusal.BUSY, "the value at %s is frozen, but a replay would not write it and would therefore differ; "
       .. "unfreeze it before you record", name)
   end
   return watches.watch(client, id, every, flags, ranges)
 end
 run.unwatch = watches.unwatch
 
--- requests.lua implements `run`, because the operations after it in a batch have to wait. This function is for text
--- messages.
+-- requests.lua implements `run`, because the operations after it in a batch have to wait. This function is never
+-- called, because no text message has this operation, but each operation in optable.lua needs a function.
 function run.run() refuse(UNSUPPORTED, "`run` needs a binary connection: send framewire.hello first") end
 function run.evaluate(expressions) return code.evaluate(expressions, emulator.frame()) end
 run.read_at, run.write_at = frozen.read_at, frozen.write_at
 function run.freeze(name, kind, address, data)
   if watches.report_keys() then
-    refuse(refusal.BAD_ARGUMENT, "a recording is being made, which holds keys and no writes to memory, so its replay would "
+    refuse(refusal.BUSY, "a recording is being made, which holds keys and no writes to memory, so its replay would "
       .. "differ; stop the recording first")
   end
   frozen.freeze(name, kind, address, data)
@@ -216,18 +216,21 @@ local function no_layers()
 end
 run.sensors, run.set_sensor = no_sensors, no_sensors
 run.layers, run.set_layer = no_layers, no_layers
-function run.rewind() refuse(UNSUPPORTED, "mGBA's Lua keeps no history; use snapshots, or hold the window's key for rewind") end
+function run.rewind()
+  refuse(UNSUPPORTED, "framewire.lua keeps no history, but `framewire serve` does: use its POST /v1/rewind; or use "
+    .. "snapshots, or hold the window's key for rewind")
+end
 
 -- `allowed` is a setting: whether clients may send code.
 local scripts = { allowed = false }
 
 function run.script(source)
   if not scripts.allowed then
-    refuse(UNSUPPORTED, "framewire.lua runs no code of clients in this window; set allow_script = true at its top, or "
-      .. "FRAMEWIRE_SCRIPT_ALLOW_SCRIPT=true in mGBA's environment, and load it again")
+    refuse(UNSUPPORTED, "framewire.lua does not run code from clients in this window; set allow_script = true at its "
+      .. "top, or FRAMEWIRE_SCRIPT_ALLOW_SCRIPT=true in mGBA's environment, and load it again")
   end
   if watches.report_keys() then
-    refuse(refusal.BUSY, "the game is being recorded or replayed, and recordings do not hold scripts; end that first")
+    refuse(refusal.BUSY, "a recording or a replay is under way, and recordings do not hold scripts; end it first")
   end
   local reply, problem = evaluate(source)
   return reply or refuse(refusal.BAD_ARGUMENT, "the code is not Lua: %s", refusal.sentence(problem))
@@ -247,11 +250,12 @@ local NEEDS_NO_GAME = set("echo", "cycles", "pause", "resume", "set_speed", "con
 -- Operations only for links. Their functions in `run` get the link's connection as the first argument.
 local LINKED = set("advance", "lockstep", "watch", "unwatch")
 local LAST = set("advance") -- must be the last operation of its batch
--- The index of the argument that says how many bytes an operation moves, that is, reads or writes.
+-- The index of the argument that says how many bytes an operation moves, that is, reads or writes. The argument is a
+-- length, or the data itself.
 local MOVED = { read_range = 2, domain_read_range = 3, write_range = 2, read_at = 2, write_at = 2 }
 
--- Returns a function that first checks the arguments of an operation, and then performs it. The binary form of these
--- arguments can hold values that are not accepted.
+-- Returns a function that first checks the arguments of an operation, and then performs it. This is for operations with
+-- an argument whose binary form can hold values that are not accepted (`narrow` in arguments.lua).
 local function checked(op, perform)
   local before = op.linked and 1 or 0
   return function(...)

@@ -1,7 +1,8 @@
 -- Reads large parts of the ROM for a request in advance, a few small parts in each frame. Other memory changes from
 -- frame to frame, so all operations of a batch have to read it between the same two frames. A ROM does not change, so
 -- the script can read it earlier. But some cartridges have ports within the first bytes of the ROM, for example to a
--- clock, and these bytes do change. So they are read last, together with the rest of the batch.
+-- clock, and these bytes do change. So they are read last, together with the rest of the batch. If a batch reads them
+-- several times, it reads only the first of these ranges ahead.
 
 local limits = require "limits"
 local memory = require "memory"
@@ -9,6 +10,7 @@ local operations = require "operations"
 
 local GAME_BOY_ADVANCE = 0
 local ROM_START, ROM_END = 0x08000000, 0x0E000000 -- on the bus of the Game Boy Advance
+local ROM_SIZE = 0x2000000 -- of the largest ROM; after it, the bus has the same ROM again
 local ROM_DOMAINS = { cart0 = true, cart1 = true, cart2 = true }
 
 local read_range, domain_read_range = operations.by_name.read_range, operations.by_name.domain_read_range
@@ -16,7 +18,8 @@ local read_range, domain_read_range = operations.by_name.read_range, operations.
 local readahead = {}
 
 -- If an operation reads much of the ROM: the position of its address in the request, relative to `place`, the position
--- of the operation. The length is at the next position. Nil for other operations.
+-- of the operation; and whether the first part that it reads may have ports. The length is at the next position. Nil
+-- for other operations.
 local function address_place(request, place)
   local op, a, b, c = request[place], request[place + 1], request[place + 2], request[place + 3]
   local base, length
@@ -28,7 +31,7 @@ local function address_place(request, place)
   if not base or length <= limits.read_part or base < 0 or base + length > ROM_END - ROM_START then
     return nil
   end
-  return op == read_range and 1 or 2
+  return op == read_range and 1 or 2, base % ROM_SIZE < limits.read_part
 end
 
 -- Begins to read ahead for a request if that helps; returns whether it does. It does not help a request that changes
@@ -37,15 +40,22 @@ function readahead.begin(request)
   if request.change or request.moved <= limits.frame_bytes or not emu or emu:platform() ~= GAME_BOY_ADVANCE then
     return false
   end
-  local list, rest = {}, request.moved
+  local list, rest, ports = {}, request.moved, nil
   for place = 1, 5 * request.count, 5 do
-    local at = address_place(request, place)
-    if at then
+    local at, has_ports = address_place(request, place)
+    if at and not (has_ports and ports) then
       local length = request[place + at + 1]
-      table.insert(list, 1, { place = place, at = at, length = length, parts = {}, rest = length })
+      -- `rest` counts down to 0, because the parts are read from the last to the first.
+      local each = { place = place, at = at, length = length, parts = {}, rest = length }
+      if has_ports then
+        ports = each
+      else
+        list[#list + 1] = each
+      end
       rest = rest - length
     end
   end
+  list[#list + 1] = ports -- so their bytes are read last of all
   if rest > limits.frame_bytes then
     return false
   end

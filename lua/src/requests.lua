@@ -13,7 +13,7 @@ local runs = require "runs"
 
 local attempt, encode, encode_refusal = operations.attempt, frames.encode, frames.encode_refusal
 
-local MAX_RESULTS = limits.frame - 1024
+local MAX_RESULTS = limits.frame - 1024 -- bytes; the rest is more than enough for the head of the reply
 local TOO_LARGE = encode_refusal(refusal.TOO_LARGE, "the reply would be larger than 24 MiB; ask for less at once")
 
 local requests = {}
@@ -168,6 +168,7 @@ local function go_on(request, client, progress)
       local session = client.session
       runs.wait(run, function(...)
         request.run = nil
+        -- The connection may be another one by now. If there is none, operations get a substitute.
         local now = session.connection or { session = session, watches = {} }
         if not add(request, progress, op, ...) then
           request.count = progress.count -- no further operation is performed

@@ -42,8 +42,9 @@ local last_second = math.huge
 -- The smaller of the last two such values. One of them may be exceptional, for example because a game was loaded.
 local mgba_busy = 0
 
--- At the end of each second of the clock, adjusts the budget of steering.lua to the number of frames that ran in it,
--- unless mGBA was paused or lockstep was on.
+-- At the end of each second of the clock, adjusts the serving time (the budget of steering.lua) to the number of frames
+-- that ran in it, unless mGBA was paused or lockstep was on. Also does what has to be done once a second: closes silent
+-- links, and checks whether another game was loaded.
 local function count_frames()
   local now = os.time()
   if now == second then

@@ -102,7 +102,8 @@ local function finisher(session, request)
   end
 end
 
--- Ends the run of a request, if it has one, because nobody waits for the request any more.
+-- Ends the run of a request, if it has one, because nobody waits for the request any more. A request with a key
+-- continues, because its caller may repeat it.
 function sessions.cancel(session, id)
   local request = session.running[id]
   if request and request.run and not request.key then

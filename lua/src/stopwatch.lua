@@ -6,7 +6,7 @@
 -- `begin_window` and `end_window` are called at the beginning and the end of each serving time.
 
 local MILLISECOND = 0.001
-local SHORTEST, LONGEST = MILLISECOND / 100, MILLISECOND
+local SHORTEST, LONGEST = MILLISECOND / 100, MILLISECOND -- the limits of `stopwatch.gap`
 -- An estimate needs this many serving times, and this many waits that ended early.
 local SAMPLES = 16
 

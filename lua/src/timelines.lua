@@ -1,5 +1,5 @@
--- Key timelines: plans of which keys are down in which frames. The network cannot delay them. A timeline owns its keys
--- as a hold does, and uses the ticks of `holds`.
+-- Key timelines: plans of which keys are down in which frames. The script itself performs them, so the network cannot
+-- delay them. A timeline owns its keys as a hold does, and uses the ticks of `holds`.
 
 local arguments = require "arguments"
 local limits = require "limits"
@@ -148,7 +148,7 @@ local function new(holds, press, release, over, frame)
     if not ends then
       return { tostring(timelines.play(steps)), "0" }
     elseif #waiting >= limits.waiting_timelines then
-      refuse(refusal.BUSY, "%d timelines wait already, which is the limit; append after one has begun", #waiting)
+      refuse(refusal.BUSY, "%d timelines are already waiting, which is the limit; append after one has begun", #waiting)
     end
     table.insert(waiting, create(steps, keys, ends))
     return { tostring(last_id), tostring(ends - holds.tick) }
@@ -185,7 +185,8 @@ local function new(holds, press, release, over, frame)
     return id == 0 and holds.cancel() or any
   end
 
-  -- Returns whether the timeline with this id plays; if it has ended, how and in which frame.
+  -- Returns the state of the timeline with this id: that it plays or waits; or how it ended, and the frame counter at
+  -- that time. Raises a refusal if it is not known.
   function timelines.describe(id)
     for _, each in ipairs { running, waiting } do
       for _, timeline in ipairs(each) do

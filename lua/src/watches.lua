@@ -40,7 +40,9 @@ local function check_place(number, name, address, length)
   end
 end
 
--- Decodes the range at `at`. Returns it, the position of the next one, and the length of its value in bytes.
+-- Decodes the range at `at`. Returns it, the position of the next one, and the length of its value in bytes. If its
+-- name is empty and its length is 0, it is not a range of memory but an expression, and `address` is the number of
+-- bytes of the expression.
 local function read_range(bytes, at, number)
   local fine, name, address, length, next_at = pcall(unpack, "<s1I4I2", bytes, at)
   local is_expression = fine and length == 0 and name == ""

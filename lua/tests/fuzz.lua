@@ -1,7 +1,7 @@
 -- Sends mutated input to the script:  lua5.4 lua/tests/fuzz.lua [COUNT] [SEED]
 --
 -- The input arrives on one connection after another, cut into pieces at random positions. It must not raise an error,
--- and the script must finish with each piece. At the same time, a link and a text client send requests that have
+-- and the script must finish its work on each piece. At the same time, a link and a text client send requests that have
 -- exactly one correct reply. The test fails if a reply is wrong or missing, or if there is an additional one.
 
 local folder = arg[0]:match("^(.*)fuzz%.lua$")
@@ -238,11 +238,11 @@ end
 
 local others = { checked_client(true, frame_message), checked_client(false, text_message) }
 
--- Does what the script does in each frame.
+-- Does a part of what the script does in each frame.
 local function run_frame()
   events.send({ self }, watches.after_frame())
   emulator.advance()
-  while lockstep.waits(1, false) do
+  while lockstep.waits(1) do
     settle(take, self)
   end
   lockstep.run()

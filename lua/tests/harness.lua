@@ -1,6 +1,10 @@
 -- A small test runner.
 
-local harness = { passed = 0, failed = 0 }
+local harness = {
+  passed = 0,
+  failed = 0,
+  root = nil, -- the project's folder, with a slash at its end; set by the program that runs the tests
+}
 
 local function show(value)
   if type(value) == "string" then

@@ -6,7 +6,7 @@ local timelines = require "timelines"
 local keyboard = {}
 
 -- Creates a keyboard. `mask` is the keys that are down; `presses` are all presses and `over` the timelines that have
--- ended, in order.
+-- ended, in order. `frame` is how many frames have run.
 function keyboard.new()
   local self = { mask = 0, presses = {}, over = {}, frame = 0 }
   local function press(keys)
@@ -52,7 +52,7 @@ function keyboard.steps(text)
   return table.concat(bytes)
 end
 
--- What the steps of a row can do, other than `play`, `append` and `run`.
+-- The steps that a row of test vectors can have, other than `play`, `append` and `run`.
 local ACTIONS = {
   hold = function(it, keys, frames) it.holds.hold(keys, frames) end,
   press = function(it, keys)
@@ -66,7 +66,7 @@ local ACTIONS = {
   cancel = function(it, id) it.timelines.cancel(id) end,
 }
 
--- Performs the steps of a row of test vectors. Returns the masks after all frames, in the form `MASK*FRAMES
+-- Performs the steps of a row of test vectors. Returns the mask after each frame, in the form `MASK*FRAMES
 -- MASK*FRAMES`.
 function keyboard.play(row)
   local it = keyboard.new()

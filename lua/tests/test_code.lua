@@ -23,7 +23,7 @@ local function console_of_addresses()
   return function() memory.has_bus = has_bus end
 end
 
-test("the test vectors that the Rust code uses too", function()
+test("expressions have the values in the test vectors, which the Rust code uses too", function()
   local restore = console_of_addresses()
   local check_bus, check_domain = memory.check_bus, memory.check_domain
   memory.check_bus = function() end
@@ -58,8 +58,8 @@ end)
 
 test("one request evaluates several expressions", function()
   emu = fake.emu()
-  local frame, broken = "\1", "\x30\0" .. ("<i8"):pack(1) .. "\0" .. ("<i8"):pack(0)
-  local found = code.evaluate(("<s2s2"):pack(frame, broken), 7)
+  local frame, division_by_zero = "\1", "\x30\0" .. ("<i8"):pack(1) .. "\0" .. ("<i8"):pack(0)
+  local found = code.evaluate(("<s2s2"):pack(frame, division_by_zero), 7)
   eq(found, ("<I1i8I1i8"):pack(1, 7, 0, 0))
   eq(harness.refusal(code.evaluate, ("<s2"):pack(frame):rep(257), 7).text:match("more than 256") ~= nil, true)
 end)

@@ -8,6 +8,7 @@ local test, eq = harness.test, harness.eq
 local ROM = harness.root .. "rom/framewire-demo.gba"
 local STATE = string.pack("<I4", 0x01000007) .. ("\0"):rep(0x61000 - 4)
 
+-- Creates an `emu` whose functions return `values`, and a console.
 local function begin(values)
   emu, console = fake.emu(values), fake.console()
 end

@@ -34,6 +34,9 @@ test("code that does not end is stopped, and the size of its values and output i
   eq(error_of("local t = {} t.t = t return t"), "the values have tables that are nested deeper than 8; return fewer levels")
   local long = "local t = {} for i = 1, 10001 do t[i] = i end return t"
   eq(error_of(long), "the values have more than 10000 entries; return fewer")
+  eq(error_of("return {['1'] = 1, [1] = 2}"),
+    'the values have a table with two keys that are \\"1\\" as text; use different keys')
+  eq(evaluate("return {[1] = 1, [3] = 3}"), '{"values":[{"1":1,"3":3}],"output":[]}')
   eq(error_of("return ('x'):rep(300000)"), "the values have more than 262144 bytes; return less")
   eq(evaluate("for i = 1, 1001 do print(i) end"):match('"cut":true') ~= nil, true)
 end)

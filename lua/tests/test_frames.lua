@@ -14,7 +14,7 @@ for _, row in ipairs(harness.vectors "ops.tsv") do
   local name, literals, hex = table.unpack(row)
   test(("ops.tsv: %s %s"):format(name, literals), function()
     local bytes = unhex(hex)
-    local request = assert(decode(bytes), "it is decoded")
+    local request = assert(decode(bytes), "it is not decoded")
     eq(request[1], operations.by_name[name])
     local wanted = harness.literals(literals)
     for index = 1, wanted.n do
@@ -37,7 +37,7 @@ for _, row in ipairs(harness.vectors "values.tsv") do
   end)
 end
 
-test("frames.tsv", function()
+test("binary frames are decoded and encoded as in frames.tsv", function()
   local rows = {}
   for _, row in ipairs(harness.vectors "frames.tsv") do
     rows[row[1] .. " " .. row[2]] = unhex(row[3])

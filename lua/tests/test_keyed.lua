@@ -32,7 +32,7 @@ test("large batches with the same key are distinguished, wherever they differ", 
   end
 end)
 
--- Sets the system's time forward. Returns a function that undoes this.
+-- Sets the system's time forward by a number of seconds. Returns a function that undoes this.
 local function later(by)
   local time = os.time
   os.time = function() return time() + by end -- luacheck: ignore
@@ -42,7 +42,7 @@ end
 test("a key is remembered for its full time, however many keys come after it", function()
   local undo = later(limits.keyed_seconds)
   eq(keyed.recall("a key", "a batch", 1), nil, "the keys of earlier tests")
-  for number = 1, limits.keyed_replies do
+  for number = 1, limits.keyed_keys do
     eq(select("#", keyed.recall("key " .. number, "", 1)), 1)
     keyed.remember("key " .. number, "", frames.encode_reply(number, 0, 0, ""))
   end

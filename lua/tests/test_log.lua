@@ -25,7 +25,7 @@ end
 test("a line begins with the name of the script", function()
   lines_of("info", function(at)
     at(1)
-    log.info("the first line of a second may be about the one before")
+    log.info("the first line of a new second may be about the second before it")
     console = fake.console()
     log.info("%d of %s", 1, "a kind")
   end)

@@ -12,17 +12,19 @@ local function ask(message, values)
   return reply, table.concat(emu.calls, "\n"), table.concat(console.lines, "\n")
 end
 
+-- Defines a test: the message succeeds, and the script calls the functions `wanted` of mGBA, which return `values`.
 local function calls(message, wanted, values)
-  test(message, function()
+  test(message .. " calls the right functions of mGBA", function()
     local reply, found = ask(message, values)
     eq(found, wanted, "the calls of mGBA")
     eq(reply ~= ERROR, true, "success")
   end)
 end
 
+-- Defines a test: the reply to the message is an error, and the console shows why.
 local function refused(message, why)
   test(message .. " is refused", function()
-    local reply, found, line = ask(message, { readRegister = nil })
+    local reply, found, line = ask(message)
     eq(reply, ERROR)
     eq(found:gsub("^readRegister rx$", ""), "", "the calls of mGBA")
     eq(line:find(why, 1, true) ~= nil, true, "the reason in " .. line)

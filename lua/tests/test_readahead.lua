@@ -89,6 +89,28 @@ test("memory other than a ROM is read all at once, also in a batch that reads a 
   eq(#result(socket.written, 2), 6 + 100 + 6 + MIB + 3)
 end)
 
+test("bytes of the ROM that may be ports are read in the frame of the batch, also if it reads them twice", function()
+  for number, order in ipairs {
+    { 0x08400000, 0x08000000 }, { 0x08000000, 0x08400000 }, { 0x08000000, 0x08000000 }, { 0x0A000000, 0x08000000 },
+  } do
+    local socket, self, take = link(810 + number)
+    local port_reads = {}
+    emu.readRange = function(core, address, length)
+      if address % 0x02000000 == 0 then
+        table.insert(port_reads, ticks.now)
+      end
+      return read_range(core, address, length)
+    end
+    local batch = string.pack("<I4I4I2", 1, 1, 2) .. read(order[1], 4 * MIB) .. read(order[2], MIB // 4)
+    socket:arrive(string.pack("<s4", "\1" .. batch))
+    run(self, take)
+    eq(#result(socket.written, 1), 6 + 4 * MIB + 6 + MIB // 4)
+    for _, tick in ipairs(port_reads) do
+      eq(tick, ticks.now, "order " .. number)
+    end
+  end
+end)
+
 test("if the ROM is exchanged during a read, all bytes are from the new ROM", function()
   local socket, self, take = link(802)
   socket:arrive(client.request(1, read(0x08000000, 4 * MIB)))

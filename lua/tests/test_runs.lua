@@ -6,7 +6,7 @@ local lockstep = require "lockstep"
 local runs = require "runs"
 local test, eq = harness.test, harness.eq
 
-local FRAME_IS = "\x22\1\0" -- the expression `frame == n`, with n as a constant of 8 bytes
+local FRAME_IS = "\x22\1\0" -- the beginning of the expression `frame == n`; n follows as 8 bytes
 
 local function frame_is(number)
   return FRAME_IS .. ("<i8"):pack(number)
@@ -26,7 +26,7 @@ local function steps(list, stop)
 end
 
 -- Connects a link. Returns a table with these functions: `frame` runs a frame, `send` sends a request, and `replies`
--- returns, by id, the replies so far.
+-- returns, by id, the replies so far. The table also has the results of `client.connect`.
 local function link(name)
   local socket, self, take = client.connect()
   local now = 9
@@ -62,6 +62,7 @@ local function run_op(bytes)
   return ("<I1s4"):pack(0x87, bytes)
 end
 
+-- The ends of the steps in the reply to a run, as text: `WHY CONDITION FRAMES FRAME` for each step.
 local function ends(reply)
   local length, at = string.unpack("<I4", reply.body, 3)
   local list = {}

@@ -113,7 +113,7 @@ test("a client is accepted and answered within the frame", function()
   end)
 end)
 
-test("a new client replaces the client that was silent for longest, if that was for a minute", function()
+test("a new client replaces the client that was silent for longest, if that was more than a minute", function()
   with_connections(3, function(listener)
     local list = fill(listener, 3)
     ticks.now = ticks.now + MINUTE

@@ -3,8 +3,9 @@ local steering = require "steering"
 local test, eq = harness.test, harness.eq
 
 -- Simulates an emulator that needs `cost` milliseconds per frame, and then waits until the next frame is due, unless it
--- is `fast`. Clients send requests all the time. Serving them takes `error` times as long as the script has planned.
--- Runs for some seconds. Returns the number of frames in each second, and the budget at the end of each second.
+-- is `fast`. `pace` is how many frames are due in a second, if not the normal number. Clients send requests all the
+-- time. Serving them takes `error` times as long as the script has planned. Runs for some seconds. Returns the number
+-- of frames in each second, and the budget at the end of each second.
 local function run(self, seconds, emulator)
   local time, next_frame, frames, budgets = 0, 0, {}, {}
   local pace = 1000 / (emulator.pace or steering.NORMAL_RATE)

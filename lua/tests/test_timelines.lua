@@ -43,7 +43,7 @@ test("the end of each timeline is reported once, with its cause", function()
   eq(over(it), "")
 end)
 
-test("cancelling 0 returns whether there were holds", function()
+test("cancelling 0 also ends holds, and returns true if there were any", function()
   local it = keyboard.new()
   it.holds.hold(1, 5)
   eq(it.timelines.cancel(0), true)

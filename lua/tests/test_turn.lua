@@ -154,8 +154,8 @@ test("messages that only look a little like HTTP are answered", function()
   eq(socket.written, "x<|END|><|ERROR|><|END|>y<|END|>", "later in a connection")
 end)
 
--- First bytes of other protocols. The first of them is a TLS 1.2 hello as a browser sends it, with a session id that
--- the server of a web page has chosen.
+-- The beginnings are first bytes of other protocols, and text that only resembles a message. The first one is a TLS 1.2
+-- hello as a browser sends it, with a session id that the server of a web page has chosen.
 test("no message is performed after first bytes that are not a message, whatever pieces they arrive in", function()
   local beginnings = {
     "\x16\3\1\0\xC8\1\0\0\xC4\3\3" .. ("r"):rep(32) .. "\x20<|END|>core.addKey,0<|END|>pad",

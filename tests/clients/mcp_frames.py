@@ -80,7 +80,7 @@ async def check_frames(client, calls, seed):
 
 
 async def check_running(client, calls, seed):
-    """Checks the same while frames also run between the calls, at the emulator's own speed."""
+    """Checks the same as `check_frames`, while frames also run between the calls, at the emulator's own speed."""
     chooser = random.Random(seed)
     await call(client, "control", action="resume")
     for number in range(calls):

@@ -3,7 +3,7 @@
     mcp_use.py URL PROGRAM ROOT    ROOT is the checkout
 
 There are three servers: the one at URL, PROGRAM over stdio with a game of its own, and PROGRAM over stdio with the
-server at URL. Each is tested with both revisions of the protocol.
+server at URL. Each is tested with the revisions 2025-11-25 ("legacy" in the SDK) and 2026-07-28 of the protocol.
 """
 
 import asyncio
@@ -118,7 +118,10 @@ async def listen_once(client):
 
 
 async def check_subscriptions(mode):
-    """A client is notified when the picture changes, over stdio and over HTTP. The earlier revision needs a session."""
+    """A client is notified when the picture changes, over stdio and over HTTP.
+
+    In the earlier revision, a subscription over HTTP needs a session.
+    """
     if mode == "legacy":
         for where in [STDIO, f"{URL}/mcp"]:
             heard = asyncio.Queue()
@@ -138,7 +141,7 @@ async def check_subscriptions(mode):
 
 
 async def check_most_listeners():
-    """The 17th client that listens over HTTP gets an error. It can listen after others have closed their streams."""
+    """The 17th stream that listens over HTTP gets an error. After the others are closed, a new one can listen."""
     async with Client(f"{URL}/mcp", mode="2026-07-28") as client:
         async with AsyncExitStack() as streams:
             for _ in range(16):
@@ -218,7 +221,11 @@ async def check_rights():
 
 
 async def check_script(mode):
-    """The tool `script`, which runs Lua code, is offered to a client that asks for it, if the server allows it."""
+    """The tool `script` runs Lua code. Over stdio, the server's --allow-script is enough to offer it.
+
+    The server at URL does not allow it: a client that asks for it gets an error that names the option, and other
+    clients are not offered it.
+    """
     allowed = StdioServerParameters(command=PROGRAM, args=["mcp", ROM, "--symbols", SYMBOLS, "--allow-script"])
     async with Client(allowed, mode=mode) as client:
         tools = (await client.list_tools()).tools
@@ -255,17 +262,17 @@ def check_sessions():
         if reply.headers["mcp-session-id"] is None:
             break
         opened.append(reply.headers["mcp-session-id"])
-        assert len(opened) <= 16, "sessions of one sender have no bound"
+        assert len(opened) <= 16, "one sender has more than 16 sessions"
     assert '"subscribe"' not in reply.text, reply.text
     tools = {"id": 2, "method": "tools/list"}
     assert post(tools).status == 200
-    ended, host = {"mcp-session-id": opened[0]}, URL.removeprefix("http://")
-    assert '"tools"' in post(tools, **ended).text
+    first, host = {"mcp-session-id": opened[0]}, URL.removeprefix("http://")
+    assert '"tools"' in post(tools, **first).text
     for status in [204, 404]:
         connection = http.client.HTTPConnection(host)
-        connection.request("DELETE", "/mcp", headers=ended)
+        connection.request("DELETE", "/mcp", headers=first)
         assert connection.getresponse().status == status, status
-    assert post(tools, **ended).status == 404
+    assert post(tools, **first).status == 404
     for session in opened[1:]:
         connection = http.client.HTTPConnection(host)
         connection.request("DELETE", "/mcp", headers={"mcp-session-id": session})

@@ -106,11 +106,7 @@ impl FrameClient {
                 return Ok(frame);
             }
             if Instant::now() > end {
-                return Err(Error::Timeout {
-                    what: "the script sent a frame".to_owned(),
-                    after: self.limit,
-                    detail: String::new(),
-                });
+                return Err(Error::Timeout { what: "the script sent a frame".to_owned(), after: self.limit });
             }
             let mut part = [0; 64 * 1024];
             match self.stream.read(&mut part).map_err(Error::io("wait for the script"))? {

@@ -34,6 +34,7 @@ impl SmallDisk {
             use std::os::unix::fs::MetadataExt;
             data.uid() == 0
         });
+        // In the script of `sh -c`, `$0` is the argument after the script: the folder `disk`.
         let mount =
             format!("mount -t tmpfs -o size={kib}k,mode=0777 none \"$0\" && echo mounted && exec sleep 3600");
         let mut holder = Process::spawn("unshare", place.path(), |command| {

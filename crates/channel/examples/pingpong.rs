@@ -1,16 +1,19 @@
 //! Measures how fast Rust sends and receives through a channel. This program is also the other side of the benchmark
 //! `luajit benches/luajit/pingpong.lua --partner PROGRAM`, which starts it.
 //!
-//! `pingpong NAME CORE` attaches and waits for requests: "p COUNT" means to echo COUNT messages, "s COUNT" to read
-//! COUNT messages. `pingpong --measure COUNT ROUNDS` starts a second copy of itself and prints the medians, in
-//! nanoseconds, as JSON.
+//! `pingpong NAME CORE` runs on processor core CORE, attaches to channel NAME, and waits for requests: "p COUNT" means
+//! to answer COUNT messages, one by one, and "s COUNT" to read COUNT messages. `pingpong --measure COUNT ROUNDS` starts
+//! a second copy of itself. It prints as JSON the median times of a round trip and of a message that gets no answer, in
+//! nanoseconds.
 
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use framewire_channel::{Endpoint, Error, Options};
 
+/// The length of a message in round trips, in bytes.
 const DIALOGUE: usize = 11;
+/// The length of a message in a stream in one direction, in bytes.
 const STREAM: usize = 64;
 const LONG: Option<Duration> = Some(Duration::from_secs(10));
 
@@ -32,7 +35,8 @@ fn number_of(message: &[u8]) -> Result<u32> {
     Ok(u32::from_le_bytes(*head))
 }
 
-fn echo(mine: &mut Endpoint, count: u32) -> Result {
+/// Answers each message with a message that begins with the same number.
+fn echo_numbers(mine: &mut Endpoint, count: u32) -> Result {
     for _ in 0..count {
         let number = number_of(&mine.receiver.receive(LONG)?)?;
         let mut place = mine.reserve(DIALOGUE, LONG)?;
@@ -63,7 +67,7 @@ fn answer(name: &str, core: usize) -> Result {
         };
         let (task, count) = request.split_once(' ').ok_or("a message without a task")?;
         match task {
-            "p" => echo(&mut mine, count.parse()?)?,
+            "p" => echo_numbers(&mut mine, count.parse()?)?,
             _ => read_stream(&mut mine, count.parse()?)?,
         }
     }

@@ -11,9 +11,9 @@ use crate::{Error, Receiver, Reserved, Sender, wait};
 pub struct Options {
     /// How many messages can wait in each direction: a power of two from 8 to 65,536.
     pub slots: usize,
-    /// Bytes for long messages in each direction: a multiple of 4,096, from twice the longest message (2 MiB) to 1 GiB.
+    /// Bytes for long messages in each direction: a multiple of 4,096, from 2 MiB (twice the longest message) to 1 GiB.
     pub bulk: usize,
-    /// Bytes in addition to the rings, a multiple of 4,096; see [`Extra`].
+    /// Bytes of [`Extra`] memory: a multiple of 4,096, from 0 to 1 GiB.
     pub extra: usize,
     /// How long a wait polls before it sleeps.
     pub spin: Duration,
@@ -25,8 +25,8 @@ impl Default for Options {
     }
 }
 
-/// One side of a channel. Dropping it, or both of its halves, ends the channel. The other side can still read the
-/// messages that were sent before.
+/// One side of a channel. Dropping it, or both of its halves, ends the channel, unless an [`Extra`] or a [`Waker`] of
+/// this side still exists. The other side can still read the messages that were sent before.
 pub struct Endpoint {
     /// Sends to the other side.
     pub sender: Sender,
@@ -44,7 +44,7 @@ impl Endpoint {
         if !options.slots.is_power_of_two() || !(8..=65_536).contains(&options.slots) {
             return Err(Error::Size("slots: a power of two from 8 to 65536 is accepted"));
         }
-        // Twice the longest message, so that one always fits even if the end of the ring stays unused.
+        // Twice the longest message, so that a message always fits even if the end of the bulk room stays unused.
         if !(2 * MAX_MESSAGE..=1 << 30).contains(&options.bulk) || !options.bulk.is_multiple_of(4096) {
             return Err(Error::Size("bulk: a multiple of 4096 from 2 MiB to 1 GiB is accepted"));
         }
@@ -55,7 +55,8 @@ impl Endpoint {
         Ok(Endpoint::new(Block::create(name, options.slots, options.bulk, options.extra)?, options.spin))
     }
 
-    /// Attaches to a channel that another process has created. Waits until there is a channel with this name to which no process has attached yet.
+    /// Attaches to a channel that another process has created. Waits until there is a channel with this name to which
+    /// no process has attached yet.
     ///
     /// # Errors
     /// [`Error::Missing`], [`Error::Attached`] and [`Error::Damaged`] after `timeout`; other errors at once.
@@ -105,8 +106,8 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Like [`Sender::reserve`], but a short message also reports to the other side how many of its messages were read.
-    /// If the two sides send in turn, this is faster than [`Sender::reserve`].
+    /// Like [`Sender::reserve`], but the message can also report to the other side how many of its messages this side
+    /// has read. If the two sides send in turn, this is faster than [`Sender::reserve`].
     ///
     /// # Errors
     /// Those of [`Sender::reserve`].

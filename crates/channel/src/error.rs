@@ -15,11 +15,14 @@ pub enum Error {
     /// A message of this many bytes cannot be sent.
     #[error("a message has 1 to {MAX_MESSAGE} bytes, not {0}")]
     Length(usize),
-    /// The memory has contents that this version of the library never writes, or the size of its file has changed.
+    /// The memory has contents that this version of the library never writes, a part of it is missing, or the size of
+    /// its file has changed.
     #[error("the channel is damaged: {0}")]
     Damaged(&'static str),
-    /// The name cannot be used.
-    #[error("a channel's name is letters, digits, '-', '_' and '.', not {0:?}")]
+    /// The name is empty, has more than 200 characters, begins with `.`, or has a character that is not accepted.
+    #[error(
+        "a channel cannot be called {0:?}; use 1 to 200 letters, digits, '-', '_' and '.', with no '.' at the beginning"
+    )]
     Name(String),
     /// Sizes that a channel cannot have.
     #[error("{0}")]
@@ -30,10 +33,10 @@ pub enum Error {
     /// A client is attached, or has been attached before: a channel accepts only one client.
     #[error("channel {0:?} has a client already")]
     Attached(String),
-    /// No running process serves a channel of this name.
+    /// No running process serves a channel with this name.
     #[error("channel {0:?} does not exist; start the program that serves it")]
     Missing(String),
-    /// The memory of this name is not safe to use.
+    /// The shared memory with this name belongs to another user, or other users can open it.
     #[error("channel {0:?} belongs to another user, or others may open it; choose another name")]
     Foreign(String),
     /// The channel was created with another version of the layout.

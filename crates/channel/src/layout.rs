@@ -11,7 +11,7 @@ pub const VERSION: u32 = 1;
 pub const MAILBOX_MAX: usize = 19;
 /// The longest message that is stored in its slot.
 pub const INLINE_MAX: usize = 112;
-/// A long message begins at a multiple of this offset.
+/// A long message begins at an offset that is a multiple of this.
 pub const BULK_ALIGN: usize = 64;
 
 /// Offsets in a block.
@@ -22,7 +22,9 @@ pub mod at {
     pub const SLOTS: usize = 12;
     pub const BULK: usize = 16;
     pub const EXTRA: usize = 20;
+    /// The creator's process id.
     pub const CREATOR: usize = 64;
+    /// The client's process id; 0 until it attaches.
     pub const ATTACHED: usize = 68;
     /// Two words, one for each side.
     pub const CLOSED: usize = 72;

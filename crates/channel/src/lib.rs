@@ -17,8 +17,9 @@
 //! - [`Error`]: why there is no message, or no channel.
 //!
 //! `docs/channel.md` describes the memory byte by byte. `luajit/framewire/channel.lua` implements the same protocol in
-//! Lua. The modules, from the lowest layer up: `memory` holds the bytes, and is the only part that makes system calls;
-//! `ring` sends and receives messages; `wait` spins and sleeps. The crate is empty on all systems except Linux.
+//! Lua. The modules, from the lowest layer up: `memory` holds the bytes, and makes the system calls for shared memory,
+//! locks and sleeping; `wait` spins and sleeps; `ring` sends and receives messages; `endpoint` creates channels and
+//! attaches to them. The crate is empty on all systems except Linux.
 
 #![cfg(any(target_os = "linux", loom))]
 // loom's models (`model.rs`) use only a part of the crate.
@@ -39,7 +40,7 @@ pub use error::Error;
 pub use layout::MAX_MESSAGE;
 
 /// Sends messages to the other side. The channel ends when the sender and the [`Receiver`] of an endpoint are both
-/// dropped.
+/// dropped, and every [`Extra`] and [`Waker`] of this side too.
 #[cfg(not(loom))]
 pub type Sender = ring::Sender<memory::Block>;
 /// Receives messages from the other side.

@@ -1,4 +1,5 @@
-//! Models for loom, which runs the two sides of a small channel in every interleaving with at most two or three preemptions.
+//! Models for loom, which runs the two sides of a small channel in every interleaving with at most two or three
+//! preemptions.
 //!
 //! Run them with `RUSTFLAGS="--cfg loom" cargo test --release -p framewire-channel --lib model` and a separate target
 //! folder.
@@ -80,8 +81,8 @@ impl Memory for Model {
         }]
     }
     fn sleep(&self, sleeper: Sleeper, _: Duration) {
-        // Like a futex: the value is read under a lock that wakers also take. This sleep never ends by itself, so a missed
-        // wake-up is a deadlock, which loom reports.
+        // Like a futex: the value is read under a lock that wakers also take. This sleep never ends by itself, so a
+        // missed wake-up is a deadlock, which loom reports.
         let mut guard = self.lock.lock().unwrap();
         while self.sleeps(sleeper).load(Ordering::Relaxed) == 1 {
             guard = self.woken.wait(guard).unwrap();
@@ -174,8 +175,8 @@ fn model_replies_report_what_was_read() {
         let (mut other_sender, mut other_receiver) = model.endpoint(Side::Attached);
         let other = thread::spawn(move || {
             for _ in 0..2 {
-                let asked = other_receiver.receive(None).unwrap().to_vec();
-                reply(&mut other_sender, &mut other_receiver, &asked);
+                let request = other_receiver.receive(None).unwrap().to_vec();
+                reply(&mut other_sender, &mut other_receiver, &request);
             }
         });
         for number in 0..2 {

@@ -6,9 +6,9 @@ pub use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence};
 #[cfg(loom)]
 pub use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// Separates two steps: publishing something, and then checking whether the other side sleeps. It keeps the compiler from
-/// reordering them. If the processor reorders them, nothing is missed, because a side that is about to sleep sends a memory
-/// barrier to all processes before its last check.
+/// Separates two steps: publishing something, and then checking whether the other side sleeps. It keeps the compiler
+/// from reordering them. If the processor reorders them, nothing is missed, because a side that is about to sleep sends
+/// a memory barrier to all processes before its last check.
 pub fn light_fence() {
     #[cfg(not(loom))]
     compiler_fence(Ordering::SeqCst);

@@ -1,8 +1,9 @@
 //! Waiting for the other side: spin briefly, then sleep in the kernel.
 //!
-//! Before a side sleeps, it sets a flag in shared memory, passes a barrier that reaches every process of the channel, and
-//! checks once more whether there is something for it. The other side publishes first and reads that flag afterwards. So at
-//! least one of the two notices the other, and the side that publishes needs no barrier of its own.
+//! Before a side sleeps, it sets its sleep word in shared memory, passes a barrier that reaches every process of the
+//! channel, and checks once more whether there is something for it. The other side publishes first and reads that word
+//! afterwards. So at least one of the two notices the other, and the side that publishes needs no barrier of its own.
+//! If the kernel does not have this barrier, a side can miss a wake-up, so it sleeps for 1 ms at most.
 
 use std::time::{Duration, Instant};
 
@@ -14,9 +15,9 @@ use crate::sync::Ordering;
 #[cfg(not(loom))]
 const ROUND: u32 = 16;
 
-/// Waits for the time between two checks: about 50 ns, as in LuaJIT. Checking more often would be slower, because it takes the
-/// cache line away from the other side while that side is still writing. With 35 ns, messages between two Rust programs
-/// are faster, but messages between Rust and LuaJIT are a quarter slower.
+/// Waits for the time between two checks: about 50 ns, as in LuaJIT. Checking more often would be slower, because it
+/// takes the cache line away from the other side while that side is still writing. With 35 ns, messages between two
+/// Rust programs are faster, but messages between Rust and LuaJIT are a quarter slower.
 #[cfg(not(loom))]
 #[inline(always)]
 pub fn pause() {
@@ -64,7 +65,8 @@ pub fn spin(_: Duration, mut is_ready: impl FnMut() -> bool) -> bool {
     is_ready()
 }
 
-/// Spins, then sleeps, until `is_ready` returns true.
+/// Spins, then sleeps, until `is_ready` returns true. Parameters and errors are those of [`sleep`]; `spin_time` is part
+/// of the `timeout`.
 pub fn wait<M: Memory>(
     memory: &M,
     side: Side,
@@ -80,8 +82,8 @@ pub fn wait<M: Memory>(
     sleep(memory, side, sleeper, timeout.map(|timeout| timeout.saturating_sub(spin_time)), damage, is_ready)
 }
 
-/// Sleeps until `is_ready` returns true. `damage` looks for a value in the memory that the other side cannot have
-/// written, and describes it.
+/// Sleeps until `is_ready` returns true. `damage` looks for a value in the memory that the protocol does not allow, and
+/// describes it.
 ///
 /// # Errors
 /// [`Error::Timeout`], [`Error::Closed`], [`Error::Died`] or [`Error::Damaged`].

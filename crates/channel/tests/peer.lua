@@ -1,5 +1,6 @@
 -- The LuaJIT side of the tests in channel/lua.rs.
--- `luajit peer.lua ROLE NAME TASK COUNT`: ROLE is "create" or "connect".
+-- `luajit peer.lua ROLE NAME TASK COUNT`: ROLE is "create" or "connect", NAME is the channel's name, TASK is the name
+-- of a function in `tasks`, and COUNT is how many messages the task `answer` reads.
 
 local here = arg[0]:match("^(.*)/") or "."
 package.path = here .. "/../../../luajit/?.lua;" .. package.path
@@ -9,7 +10,7 @@ local channel = require "framewire.channel"
 
 local role, name, task, count = arg[1], arg[2], arg[3], tonumber(arg[4])
 
--- This function and the next three are the same as in channel/support.rs.
+-- This function and the next three make the same messages as channel/support.rs.
 local function length_of(number)
   local kind = number % 50
   if kind == 49 then return 1 + number * 7919 % 300000 end
@@ -42,7 +43,8 @@ local sender, receiver = mine.sender, mine.receiver
 
 local tasks = {}
 
--- Checks each message, and answers with a message that has the same number.
+-- Checks `count` messages, and answers each with a message that has the same number. Then prints the error that the end
+-- of the channel causes.
 function tasks.answer()
   for number = 0, count - 1 do
     local data, length = receiver:await(10)

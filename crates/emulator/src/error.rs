@@ -10,9 +10,10 @@ pub enum EmulatorError {
     #[error("{0}")]
     Deadline(String),
     /// The queue is full; nothing was done. The number is the queue's length.
-    #[error("{0} requests already wait for the emulator; send fewer at a time and try again")]
+    #[error("{0} requests are already waiting for the emulator; send fewer at a time and try again")]
     Busy(usize),
-    /// The connection broke and the script was loaded again, so it is not known whether the batch was performed.
+    /// The connection broke, and the script was loaded again, has forgotten the session or is mGBA-http's. So it is not
+    /// known whether the batch was performed.
     #[error("{0}")]
     Lost(String),
     /// The emulator is being stopped.

@@ -67,7 +67,8 @@ impl PendingPicture {
         PendingPicture(receiver)
     }
 
-    /// Waits until the picture is drawn. Returns `None` when the emulator is gone.
+    /// Waits until the picture is drawn. Returns [`FramePassed`] if the frame has passed, and `None` when the emulator
+    /// is gone.
     pub async fn picture(self) -> Option<Result<Arc<Picture>, FramePassed>> {
         self.0.await.ok()
     }

@@ -67,7 +67,7 @@ impl Pending {
         (responder, Pending { deadline: Some(deadline), ..pending })
     }
 
-    /// A flag that is set when this is dropped, so that nobody waits for the outcome any more.
+    /// A flag that is set when this is dropped. Then no caller waits for the outcome any more.
     pub(crate) fn given_up(&mut self) -> Arc<AtomicBool> {
         let flag = Arc::new(AtomicBool::new(false));
         self.given_up = Some(SetOnDrop(flag.clone()));
@@ -107,7 +107,7 @@ impl Pending {
 
     fn poll_answer(&mut self, context: &mut Context<'_>) -> Poll<Answer> {
         match &mut self.source {
-            // If it is polled again after the outcome, the result is `Stopped`, as for the other source.
+            // If this source is polled again after the outcome, the result is `Stopped`. The other source panics then.
             Source::Ready(answer) => Poll::Ready(answer.take().unwrap_or(Err(EmulatorError::Stopped))),
             Source::Responder(receiver) => Pin::new(receiver)
                 .poll(context)

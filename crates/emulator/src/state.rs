@@ -1,6 +1,6 @@
 use serde::{Serialize, Serializer};
 
-/// How an emulator runs.
+/// Where an emulator runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

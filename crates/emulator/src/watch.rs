@@ -4,12 +4,13 @@ use std::sync::Arc;
 pub use framewire_protocol::MemoryRange;
 use framewire_protocol::{Op, watch};
 
-use crate::feed::Feed;
+use crate::event_queue::EventQueue;
 
 /// What to watch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WatchRequest {
-    /// The memory whose changes are reported: at most 256 ranges of at most 4,096 bytes each.
+    /// The memory whose changes are reported: at most 256 ranges of at most 4,096 bytes each, and 65,536 bytes in
+    /// total.
     pub ranges: Vec<MemoryRange>,
     /// The interval, in frames, of the *regular events*, which are sent even if nothing has changed; 0 for none.
     pub every: u32,
@@ -26,7 +27,7 @@ pub struct WatchRequest {
 /// dropped.
 pub struct Watch {
     op: Op,
-    feed: Arc<Feed>,
+    queue: Arc<EventQueue>,
     _guard: DropGuard,
 }
 
@@ -42,8 +43,8 @@ impl Drop for DropGuard {
 }
 
 impl Watch {
-    /// A watch with this number, whose events arrive in `feed`.
-    pub(crate) fn new(id: u32, request: &WatchRequest, feed: Arc<Feed>, on_drop: OnDrop) -> Watch {
+    /// A watch with this number, whose events arrive in `queue`.
+    pub(crate) fn new(id: u32, request: &WatchRequest, queue: Arc<EventQueue>, on_drop: OnDrop) -> Watch {
         let mut flags = 0;
         if request.keys {
             flags |= watch::FLAG_KEYS;
@@ -55,7 +56,7 @@ impl Watch {
             flags |= watch::FLAG_CLOCK;
         }
         let op = Op::Watch { id, every: request.every, flags, ranges: watch::encode(&request.ranges) };
-        Watch { op, feed, _guard: DropGuard(on_drop) }
+        Watch { op, queue, _guard: DropGuard(on_drop) }
     }
 
     /// The operation that starts the watch. Its result is the bytes of all ranges, one after another. The first event
@@ -66,13 +67,13 @@ impl Watch {
 
     /// Waits for the next event. Returns `None` after the last one. If this future is cancelled, no event is lost.
     pub async fn next(&mut self) -> Option<WatchEvent> {
-        self.feed.next().await
+        self.queue.next().await
     }
 
     /// Why the watch has ended; `None` while it runs. After the end, [`next`](Self::next) still returns the remaining
     /// events.
     pub fn end(&self) -> Option<WatchEnd> {
-        self.feed.end()
+        self.queue.end()
     }
 }
 
@@ -97,7 +98,7 @@ pub enum WatchEnd {
 pub struct WatchEvent {
     /// The emulator's frame counter after that frame.
     pub frame: u32,
-    /// The number of frames since the watch started. For a time without a connection, this is the difference of the
+    /// The number of frames since the watch started. Frames that ran without a connection are counted with the
     /// emulator's frame counter.
     pub ticks: u64,
     /// The ranges that have changed since the previous event.

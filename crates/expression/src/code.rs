@@ -69,8 +69,8 @@ impl Code {
         Ok(Code { root: Parser::new(text, names)?.code()? })
     }
 
-    /// Compiles `text` as an address, like the text in the brackets of `u16[…]`: a name stands for its address. Also returns
-    /// the type and the format of the number at that address, if the text is only a name with a type.
+    /// Compiles `text` as an address, like the text in the brackets of `u16[…]`: a name stands for its address. Also
+    /// returns the type and the format of the number at that address, if the text is only a name with a type.
     ///
     /// # Errors
     /// [`ParseError`] says what is wrong, and in which column.
@@ -111,7 +111,8 @@ impl Code {
         self.root.is_condition()
     }
 
-    /// Its value now; `None` if it has no value, for example because of a division by zero or memory that does not exist.
+    /// Its value now; `None` if it has no value, for example because of a division by zero or memory that does not
+    /// exist.
     pub fn value(&self, memory: &mut impl ReadMemory) -> Option<i64> {
         match self.root.evaluate(&mut FromMemory(memory))? {
             Number::Whole(number) => Some(number),
@@ -181,8 +182,9 @@ fn encode(node: &Node, out: &mut Vec<u8>) {
         Node::Read(kind, domain, address) => {
             out.extend([READ, position(&Type::ALL, kind)]);
             let domain = domain.as_deref().unwrap_or_default();
-            out.push(domain.len().min(u8::MAX.into()) as u8);
-            out.extend(domain.bytes().take(u8::MAX.into()));
+            // The parser refuses longer names.
+            out.push(domain.len() as u8);
+            out.extend(domain.bytes());
             encode(address, out);
         }
         Node::Unary(unary, of) => {
@@ -243,7 +245,8 @@ mod tests {
     use super::*;
     use crate::NoNames;
 
-    /// 256 bytes of which each holds its own address, on the bus and in the domain `wram`.
+    /// Memory of 256 bytes, on the bus and in the domain `wram`. Each byte holds its own address. The field is the
+    /// frame counter.
     struct Bytes(u32);
 
     impl ReadMemory for Bytes {
@@ -270,7 +273,7 @@ mod tests {
         let rows = include_str!("../../protocol/vectors/code.tsv").lines();
         for row in rows.filter(|row| !row.starts_with('#')) {
             let columns: Vec<&str> = row.split('\t').collect();
-            let [text, bytes, value] = columns[..] else { panic!("{row:?} has three columns") };
+            let [text, bytes, value] = columns[..] else { panic!("{row:?} does not have three columns") };
             let code = Code::parse(text, &NoNames).unwrap();
             assert_eq!(hex(&code.encode()), bytes, "{text}");
             let decoded = Code::decode(&code.encode()).unwrap();
@@ -308,6 +311,13 @@ mod tests {
         for wrong in ["frame", "u8[frame]", "bytes[0, 4]", "", "wram:4"] {
             assert!(address(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn names_of_domains_that_do_not_fit_into_the_code_are_refused() {
+        let read = |length: usize| Code::parse(&format!("u8[{}:0]", "d".repeat(length)), &NoNames);
+        assert!(read(255).is_ok());
+        assert!(read(256).unwrap_err().message.contains("has 256 bytes"));
     }
 
     #[test]

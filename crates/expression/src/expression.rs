@@ -39,13 +39,13 @@ impl Expression {
         self.uses_frame
     }
 
-    /// Whether it can only be true or false: a comparison, `and`, `or`, `not`.
+    /// Whether its value can only be true or false, like that of a comparison or of `not`.
     pub fn is_condition(&self) -> bool {
         self.root.is_condition()
     }
 
-    /// Its value for this frame counter and these numbers in its [`places`](Expression::places), in their order. `None` if
-    /// it has no value: for a division by zero, a shift out of range, or a number beyond 64 bits.
+    /// Its value if the frame counter is `frame` and its [`places`](Expression::places) contain `values`, in the same
+    /// order. `None` if it has no value: for a division by zero, a shift out of range, or a number beyond 64 bits.
     pub fn value(&self, frame: u32, values: &[i64]) -> Option<i64> {
         self.root.value(frame, values)
     }
@@ -65,7 +65,7 @@ pub enum Subject {
     Expression(Expression),
     /// Bytes: `bytes[0x02000000, 16]`.
     Range(Range),
-    /// A text, which ends within these bytes: `text[0x02000000, 16]`.
+    /// The text in these bytes, up to its end: `text[0x02000000, 16]`.
     Text(Range),
 }
 

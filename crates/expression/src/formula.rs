@@ -11,12 +11,12 @@ use crate::{Names, ParseError, Place};
 pub enum Number {
     /// A whole number. Memory and comparisons give these.
     Whole(i64),
-    /// A number with a decimal point; always finite.
+    /// A number with a decimal point. If an operator would give an infinite result, there is no value instead.
     Real(f64),
 }
 
 impl Number {
-    /// The number, rounded to 53 bits if it is whole and larger.
+    /// The number, rounded to 53 significant bits if it is whole and needs more.
     pub fn as_f64(self) -> f64 {
         match self {
             Number::Whole(number) => number as f64,
@@ -35,7 +35,10 @@ impl Number {
     fn minus(self, other: Number) -> Option<Number> {
         match (self, other) {
             (Number::Whole(left), Number::Whole(right)) => left.checked_sub(right).map(Number::Whole),
-            (left, right) => Some(Number::Real(left.as_f64() - right.as_f64())),
+            (left, right) => {
+                let difference = left.as_f64() - right.as_f64();
+                if difference.is_finite() { Some(Number::Real(difference)) } else { None }
+            }
         }
     }
 }
@@ -81,7 +84,8 @@ pub struct Formula {
     places: Vec<Place>,
 }
 
-/// What a formula remembers from frame to frame. A new episode starts with a new memory.
+/// What a formula remembers from frame to frame. Use a new or a cleared memory for each sequence of frames, such as an
+/// episode of training.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Memory {
     /// For each function, the value from earlier frames that it needs.
@@ -122,7 +126,7 @@ impl Formula {
         &self.places
     }
 
-    /// How many of its functions remember earlier frames.
+    /// How many [`History`] functions it calls, including calls inside arguments.
     pub fn functions(&self) -> usize {
         self.functions.len()
     }
@@ -214,6 +218,9 @@ mod tests {
         assert_eq!(over("u8[0] / 2.0", &[5]), [Some(2.5)]);
         assert_eq!(over("0.5 & u8[0]", &[5]), [None]);
         assert_eq!(over("1.0 / u8[0]", &[0]), [None]);
+        let huge = format!("1{}.0", "0".repeat(308));
+        let text = format!("delta((u8[0] - 2) * {huge})");
+        assert_eq!(over(&text, &[1, 3]), [Some(0.0), None], "the difference is infinite");
     }
 
     #[test]

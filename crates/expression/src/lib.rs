@@ -48,5 +48,5 @@ pub use place::{Format, Names, NoNames, Place, Range, Symbol, Type, Variable};
 pub const MAX_TEXT: usize = 1024;
 /// The largest number of places that one expression may read.
 pub const MAX_PLACES: usize = 64;
-/// The largest number of bytes of one `bytes[…]`.
+/// The largest number of bytes of one `bytes[…]` or `text[…, LENGTH]`.
 pub const MAX_RANGE: u16 = 4096;

@@ -8,13 +8,13 @@ pub(crate) enum Node {
     Constant(i64),
     /// A number with a decimal point; in formulas only.
     Real(f64),
-    /// `true` or `false`. Unlike another constant, it is a condition.
+    /// `true` or `false`. Unlike other constants, it is a condition.
     Truth(bool),
     /// The frame counter.
     Frame,
-    /// The number at the place with this index.
+    /// The number at the place in memory with this index in the expression's list of places.
     Place(usize),
-    /// The number at an address that is computed, on the bus or in a domain; in code only.
+    /// The number at an address that is computed, on the bus or in a domain; only in a [`Code`](crate::Code).
     Read(Type, Option<String>, Box<Node>),
     Unary(Unary, Box<Node>),
     Binary(Binary, Box<Node>, Box<Node>),

@@ -20,7 +20,7 @@ pub enum Type {
 }
 
 impl Type {
-    /// All types, in the order in which messages list them.
+    /// All types, in the order of their codes in [`Code::encode`].
     pub const ALL: [Type; 6] = [Type::U8, Type::U16, Type::U32, Type::I8, Type::I16, Type::I32];
 
     /// Its name, such as `u16`.
@@ -138,8 +138,8 @@ pub enum Format {
     Float,
 }
 
-/// A name whose address is computed: an element of an array of structures, a field of a structure, or memory that a pointer
-/// leads to.
+/// A name whose address is computed: an element of an array of structures, a field of a structure, or memory that a
+/// pointer leads to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Variable {
     /// The address if all indices are 0.

@@ -62,7 +62,7 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<(usize, Token)>, ParseError> {
                 rest = after;
                 Token::Text(inner.to_owned())
             }
-            _ if is_of_word(first) => {
+            _ if can_start_word(first) => {
                 let (word, after) = split_word(rest);
                 rest = after;
                 Token::Word(word.to_owned())
@@ -87,14 +87,14 @@ fn unknown(sign: char) -> String {
     }
 }
 
-/// Whether a word may start with this character. Names in symbol files may also contain dots, `@` and `$`, but they do
-/// not start with the sign of an operator.
-fn is_of_word(sign: char) -> bool {
+/// Whether a word may start with this character. Names in symbol files contain dots and `@`, too.
+fn can_start_word(sign: char) -> bool {
     sign.is_alphanumeric() || matches!(sign, '_' | '.' | '@')
 }
 
+/// Splits off the word at the start of `text`. After its first character, a word can also contain `$`.
 fn split_word(text: &str) -> (&str, &str) {
-    let is_within = |sign: char| is_of_word(sign) || sign == '$';
+    let is_within = |sign: char| can_start_word(sign) || sign == '$';
     text.split_at(text.find(|sign| !is_within(sign)).unwrap_or(text.len()))
 }
 
@@ -109,7 +109,10 @@ fn number(word: &str) -> Result<Token, String> {
         let is_decimal =
             |digits: &str| !digits.is_empty() && digits.chars().all(|digit| digit.is_ascii_digit());
         if is_decimal(whole) && is_decimal(fraction) {
-            return plain.parse().map(Token::Real).map_err(|_| format!("`{word}` is not a number"));
+            return match plain.parse::<f64>() {
+                Ok(real) if real.is_finite() => Ok(Token::Real(real)),
+                _ => Err(format!("`{word}` is too large; use numbers up to {:e}", f64::MAX)),
+            };
         }
         return Err(format!("`{word}` is not a number; write for example 0.5"));
     }
@@ -138,6 +141,8 @@ mod tests {
         for text in ["0x", "0b2", "12a", "0xg", "1.", "1.2.3", "9223372036854775808"] {
             assert!(tokens(text).is_err(), "{text}");
         }
+        let error = tokens(&format!("1{}.0", "0".repeat(400))).unwrap_err();
+        assert!(error.message.contains("too large"), "{error}");
     }
 
     #[test]

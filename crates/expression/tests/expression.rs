@@ -177,6 +177,8 @@ fn errors_name_the_problem_and_its_column() {
     refused("u8[u32[0x02000000]]", 4, "known beforehand");
     refused("u8[1/0]", 4, "no value");
     refused("presses[10]", 9, "indices 0 to 9");
+    refused("1 == not 2", 6, "expected a number or a name, not `not`");
+    refused("1 == and 2", 6, "left and right");
     refused("presses[score]", 9, "expected a number");
     refused("presses == 3", 1, "presses[0] to presses[9]");
     refused("Main.loop", 1, "u8[Main.loop]");

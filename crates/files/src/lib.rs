@@ -37,7 +37,7 @@ fn begin_as(folder: &Path, builder: &tempfile::Builder) -> io::Result<NamedTempF
 fn without_path(error: io::Error) -> io::Error {
     let text = error.to_string();
     match text.rsplit_once(" at path ") {
-        Some((words, _)) => io::Error::new(error.kind(), words.to_owned()),
+        Some((message, _)) => io::Error::new(error.kind(), message.to_owned()),
         None => error,
     }
 }
@@ -80,13 +80,13 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<File> {
     finish(file, &real_path)
 }
 
-/// The path that `path` leads to when links are followed. With the permissions of the file there, if it exists.
+/// The path to which `path` leads when links are followed, and the permissions of the file there, if it exists.
 fn target(path: &Path) -> io::Result<(PathBuf, Option<fs::Permissions>)> {
     match regular(path)? {
-        Some(there) => {
+        Some(metadata) => {
             // Renaming would replace even a read-only file. Opening it for writing fails in that case.
             OpenOptions::new().write(true).open(path)?;
-            Ok((fs::canonicalize(path)?, Some(there.permissions())))
+            Ok((fs::canonicalize(path)?, Some(metadata.permissions())))
         }
         None => match fs::read_link(path) {
             // `path` is a link to a file that does not exist yet.
@@ -99,8 +99,8 @@ fn target(path: &Path) -> io::Result<(PathBuf, Option<fs::Permissions>)> {
 /// The metadata of the regular file at `path`; `None` if nothing exists there.
 fn regular(path: &Path) -> io::Result<Option<fs::Metadata>> {
     match fs::metadata(path) {
-        Ok(there) if there.is_file() => Ok(Some(there)),
-        Ok(there) if there.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        Ok(metadata) if metadata.is_file() => Ok(Some(metadata)),
+        Ok(metadata) if metadata.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
         Ok(_) => Err(not_a_file()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
@@ -118,8 +118,8 @@ fn not_a_file() -> io::Error {
 ///
 /// If something else exists there, or the system reports an error.
 pub fn check_regular(path: &Path) -> io::Result<()> {
-    let there = regular(path)?;
-    if there.is_some() && is_kernel_file(path) { Err(not_a_file()) } else { Ok(()) }
+    let metadata = regular(path)?;
+    if metadata.is_some() && is_kernel_file(path) { Err(not_a_file()) } else { Ok(()) }
 }
 
 /// Whether the kernel generates this file.
@@ -128,7 +128,8 @@ fn is_kernel_file(path: &Path) -> bool {
     cfg!(target_os = "linux") && real.is_ok_and(|real| real.starts_with("/proc") || real.starts_with("/sys"))
 }
 
-/// Removes the temporary files in `folder` whose process has ended. Returns how many it removed.
+/// Removes the temporary files in `folder` whose process has ended. Returns how many it removed. Where locks are not
+/// supported, it removes nothing, because it cannot detect which processes have ended.
 ///
 /// # Errors
 ///
@@ -298,6 +299,7 @@ mod tests {
             assert_eq!(error.to_string(), problem, "{}", path.display());
         }
         let error = replace(&home.path().join("no/folder"), b"x").unwrap_err();
+        // The error does not contain the path of the temporary file.
         assert_eq!(error.to_string(), "No such file or directory (os error 2)");
         assert_eq!(names(home.path()), [""; 0]);
     }

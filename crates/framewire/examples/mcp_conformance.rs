@@ -33,7 +33,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
 use tokio::sync::broadcast;
 
-/// The tools that need more than a fixed result.
+/// The tools that are implemented in this file. The other tools come from `fixtures.json`.
 const TOOLS: [&str; 7] = [
     "test_tool_with_progress",
     "test_tool_with_logging",
@@ -48,11 +48,11 @@ const LISTS: [(List, &str); 2] =
     [(List::Tools, "test_trigger_tool_change"), (List::Prompts, "test_trigger_prompt_change")];
 /// The pause between two notifications of a tool.
 const PAUSE: Duration = Duration::from_millis(50);
-/// A resource that clients of the earlier revision subscribe to.
+/// The resource to which clients of earlier revisions of MCP can subscribe.
 const WATCHED: &str = "test://watched-resource";
 /// The URI of a resource with a parameter: the text before and after the parameter.
 const TEMPLATE: [&str; 2] = ["test://template/", "/data"];
-/// The revisions that the product supports.
+/// The revisions of MCP that Framewire supports.
 const REVISIONS: [ProtocolVersion; 4] = [
     ProtocolVersion::V_2026_07_28,
     ProtocolVersion::V_2025_11_25,
@@ -324,7 +324,7 @@ impl ServerHandler for Fixture {
         if request.uri == WATCHED {
             return Ok(());
         }
-        Err(ErrorData::resource_not_found(format!("{} cannot be subscribed", request.uri), None))
+        Err(ErrorData::resource_not_found(format!("{} cannot be subscribed to", request.uri), None))
     }
 
     async fn unsubscribe(

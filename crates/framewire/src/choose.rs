@@ -73,7 +73,7 @@ pub struct Started {
 /// else starts the demo game. The first emulator is the default.
 ///
 /// # Errors
-/// If one of them cannot be started.
+/// If the settings contradict each other, or an emulator cannot be started.
 pub async fn emulators(settings: &Settings) -> anyhow::Result<Vec<Started>> {
     let mut requested = settings.requested()?;
     if requested.is_empty() {
@@ -100,8 +100,8 @@ pub async fn emulators(settings: &Settings) -> anyhow::Result<Vec<Started>> {
             Source::Rom(_) | Source::Demo => {
                 let rom = if let Source::Rom(path) = source { Some(path) } else { None };
                 let settings = Settings { channel: channel.take(), ..settings.clone() };
-                let of = name.clone();
-                let core = startup_thread(move || embed(&of, rom.as_deref(), &settings)).await;
+                let emulator = name.clone();
+                let core = startup_thread(move || embed(&emulator, rom.as_deref(), &settings)).await;
                 if several { core.with_context(|| format!("emulator {name}"))? } else { core? }
             }
         };
@@ -138,9 +138,9 @@ async fn found(address: String) -> Requested {
 /// Says why the demo game is served, and how to serve something else.
 fn instead(address: &str, problem: &str) -> String {
     format!(
-        "no script of an mGBA answers at {address} ({problem}); serving the built-in demo game instead. For an mGBA window: \
-         load the script there (`framewire script -o framewire.lua`), then start again, or start with --attach {address}, \
-         which waits for it. For a game without a window: framewire serve GAME.gba"
+        "no script in mGBA answers at {address} ({problem}); serving the built-in demo game instead. For an mGBA \
+         window: load the script there (`framewire script -o framewire.lua`), then start again, or start with \
+         --attach {address}, which waits for it. For a game without a window: framewire serve GAME.gba"
     )
 }
 
@@ -153,7 +153,7 @@ async fn startup_thread<T: Send + 'static>(
     result.await.context("starting the emulator failed")?
 }
 
-/// Adds the default port to an address that has no port.
+/// Adds the default port to an address that has no port, and removes `tcp://` from its start.
 ///
 /// # Errors
 /// If the port is not a number from 1 to 65535.
@@ -218,16 +218,16 @@ fn embed(name: &str, rom: Option<&Path>, settings: &Settings) -> anyhow::Result<
 /// The settings that modify the game of the emulator `name`, such as a patch or cheats.
 #[cfg(feature = "embedded")]
 fn mods(settings: &Settings, name: &str) -> anyhow::Result<Mods> {
-    fn of<'a>(all: &'a [impl AsRef<Path>], name: &str) -> Vec<&'a Path> {
+    fn values_for<'a>(all: &'a [impl AsRef<Path>], name: &str) -> Vec<&'a Path> {
         let named = all.iter().map(|setting| named_path(setting.as_ref()));
-        named.filter(|(of, _)| of.is_none_or(|of| of == name)).map(|(_, value)| value).collect()
+        named.filter(|(owner, _)| owner.is_none_or(|owner| owner == name)).map(|(_, value)| value).collect()
     }
-    // If there are several values, the last one counts.
-    let patching = match of(&settings.patch, name).pop() {
+    // If there are several values, the last one counts; only `--cheats` uses all of them.
+    let patching = match values_for(&settings.patch, name).pop() {
         None => Patching::NextTo,
         Some(path) => patching(path),
     };
-    let save_type = of(&settings.save_type, name).pop().map(Path::to_string_lossy);
+    let save_type = values_for(&settings.save_type, name).pop().map(Path::to_string_lossy);
     let hardware = Hardware {
         bios: settings.bios.clone(),
         gb_model: parsed("--gb-model", settings.gb_model.as_deref())?,
@@ -237,8 +237,8 @@ fn mods(settings: &Settings, name: &str) -> anyhow::Result<Mods> {
     };
     Ok(Mods {
         options: CoreOptions { patching, hardware },
-        cheats: of(&settings.cheats, name).into_iter().map(Path::to_owned).collect(),
-        save: of(&settings.save, name).pop().map(Path::to_owned),
+        cheats: values_for(&settings.cheats, name).into_iter().map(Path::to_owned).collect(),
+        save: values_for(&settings.save, name).pop().map(Path::to_owned),
     })
 }
 
@@ -310,11 +310,11 @@ mod tests {
     async fn the_log_says_why_the_demo_game_is_served() {
         let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
         assert_eq!(found(nobody.clone()).await.source, Source::Demo);
-        let said = instead(&nobody, "Connection refused (os error 111)");
+        let message = instead(&nobody, "Connection refused (os error 111)");
         for part in
             [nobody.as_str(), "refused", "demo game", "framewire script", "--attach", "serve GAME.gba"]
         {
-            assert!(said.contains(part), "{part}: {said}");
+            assert!(message.contains(part), "{part}: {message}");
         }
     }
 

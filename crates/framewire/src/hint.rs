@@ -5,10 +5,11 @@ use std::path::Path;
 use clap::Error;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-/// The extensions of ROM files, and of archives that can contain a ROM.
-const ENDINGS: [&str; 9] = ["gba", "agb", "mb", "gb", "gbc", "sgb", "bin", "zip", "7z"];
+/// The usual extensions of ROM files, and of archives that can contain a ROM.
+const EXTENSIONS: [&str; 9] = ["gba", "agb", "mb", "gb", "gbc", "sgb", "bin", "zip", "7z"];
 
-/// If the word that clap did not expect is a ROM, returns an error that says how to play it. Otherwise returns `error`.
+/// If the word that clap did not expect looks like a ROM, returns an error that says how to play it. Otherwise returns
+/// `error`.
 pub fn with_serve(error: Error) -> Error {
     let unknown = error.get(ContextKind::InvalidSubcommand).or_else(|| error.get(ContextKind::InvalidArg));
     match unknown {
@@ -21,10 +22,11 @@ pub fn with_serve(error: Error) -> Error {
     }
 }
 
+/// Whether a word has the extension of a ROM, or is the path of a file.
 fn is_game(word: &str) -> bool {
     let path = Path::new(word);
-    let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
-    !word.starts_with('-') && (ENDINGS.contains(&ending.as_str()) || path.is_file())
+    let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+    !word.starts_with('-') && (EXTENSIONS.contains(&extension.as_str()) || path.is_file())
 }
 
 #[cfg(test)]
@@ -40,9 +42,9 @@ mod tests {
             (["framewire", "--rmo"], None),
         ] {
             let error = crate::Cli::command().try_get_matches_from(args).unwrap_err();
-            let said = super::with_serve(error).to_string();
-            assert_eq!(said.contains("to play this game"), hint.is_some(), "{said}");
-            assert!(hint.is_none_or(|hint| said.contains(hint)), "{said}");
+            let message = super::with_serve(error).to_string();
+            assert_eq!(message.contains("to play this game"), hint.is_some(), "{message}");
+            assert!(hint.is_none_or(|hint| message.contains(hint)), "{message}");
         }
     }
 }

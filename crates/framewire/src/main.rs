@@ -1,4 +1,5 @@
-//! The `framewire` program: one file per subcommand.
+//! The `framewire` program. Most subcommands have a file or a folder of their own; the one-shot commands are in
+//! `commands`.
 
 mod bench;
 mod choose;

@@ -31,7 +31,7 @@ pub fn stop() -> anyhow::Result<impl Future<Output = &'static str>> {
         tokio::select! {
             _ = interrupt.recv() => "Ctrl+C",
             _ = pause.recv() => "Ctrl+Break",
-            _ = close.recv() => "the end of the console's window",
+            _ = close.recv() => "the closing of the console window",
         }
     })
 }
@@ -39,7 +39,7 @@ pub fn stop() -> anyhow::Result<impl Future<Output = &'static str>> {
 /// The exit code of a program that was stopped with Ctrl+C.
 pub const INTERRUPTED: i32 = 130;
 
-/// Waits for Ctrl+C.
+/// Waits for Ctrl+C; forever, if the system cannot report it.
 pub async fn interrupt() {
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending().await
@@ -51,8 +51,8 @@ pub async fn interrupt() {
 #[cfg(unix)]
 const SELECT: u64 = 1024;
 
-/// The number of descriptors that HTTP connections may not use: 400 for clients of a script, 64 for clients that are
-/// being refused, and 48 for files, the runtime and listening sockets.
+/// The number of descriptors that HTTP connections may not use: 400 for the clients of a script that an embedded core
+/// runs, 64 for clients that are being refused, and 48 for files, the runtime and listening sockets.
 #[cfg(unix)]
 const RESERVED: u64 = 512;
 

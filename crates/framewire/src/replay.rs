@@ -16,12 +16,12 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::choose::{DEMO_ROM, patching};
 use crate::output;
 
-/// The number of frames from one picture hash to the next, for a recording that has no picture hashes yet.
+/// With `--write`: the number of frames from one picture hash to the next, for a recording without picture hashes.
 const DEFAULT_EVERY: u32 = 60;
 
 /// The exit code if the replay differs, or the recording is damaged.
 const DIFFERS: u8 = 1;
-/// The exit code if the recording could not be played.
+/// The exit code for an error: the recording could not be played, or its file could not be replaced.
 const IMPOSSIBLE: u8 = 2;
 
 /// Arguments of `framewire replay`.
@@ -58,7 +58,7 @@ pub struct Args {
 /// Plays a recording and prints the result.
 ///
 /// # Errors
-/// If the result cannot be printed.
+/// Never: errors are printed here, because their exit code is 2 and not 1.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match play(args) {
         Ok(equal) => Ok(if equal { ExitCode::SUCCESS } else { ExitCode::from(DIFFERS) }),
@@ -145,7 +145,8 @@ fn print(report: &Report, recording: &Recording) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Atomically replaces the recording's file with one that contains the hashes of this replay.
+/// Atomically replaces the recording's file with one that contains the hashes of this replay. Returns true, because the
+/// recording now agrees with the replay.
 fn write(path: &Path, recording: &Recording, report: &Report, every: u32) -> anyhow::Result<bool> {
     if let Ending::Damaged(_) = recording.ending() {
         bail!("{} is damaged, so it is not changed", path.display());

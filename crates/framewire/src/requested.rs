@@ -1,4 +1,4 @@
-//! The emulators that the settings ask for, and their names.
+//! The emulators that the settings request, and their names.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ pub enum EmulatorKind {
     Rom,
 }
 
-/// An emulator that the settings ask for.
+/// An emulator that the settings request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Requested {
     /// Its name, for `?emulator=`.
@@ -39,8 +39,8 @@ pub enum Source {
 
 impl Settings {
     /// The emulators that these settings name, in the order of the command line. If they come from another source,
-    /// those of `attach` are before those of `rom`. Empty if no setting names an emulator or configures an embedded
-    /// core.
+    /// those of `attach` are before those of `rom`. If no setting names an emulator but one configures an embedded
+    /// core, the demo game. Empty if no setting does either.
     ///
     /// # Errors
     /// If two emulators have the same name, or the port of an address is not valid.
@@ -108,7 +108,8 @@ fn named(text: &str) -> Option<(&str, &str)> {
     text.split_once('=').filter(|(name, rest)| is_emulator_name(name) && !rest.is_empty())
 }
 
-/// The name of an emulator for which the settings give no name: the name of its file, or its address.
+/// The name of an emulator for which the settings give no name: the first 48 characters of its address, or of the name
+/// of its file without the extension. A `-` replaces each character that a name cannot have.
 fn default_name(source: &Source) -> String {
     let text = match source {
         Source::Attach(address) => address.clone(),

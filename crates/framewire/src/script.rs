@@ -20,7 +20,7 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.output {
         Some(path) => {
-            std::fs::write(&path, SCRIPT).with_context(|| {
+            framewire_files::replace(&path, SCRIPT.as_bytes()).with_context(|| {
                 format!("cannot write {}; name a file in a folder you may write to", path.display())
             })?;
             output::notice(format_args!(
@@ -31,4 +31,22 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         None => output::text(SCRIPT).context("cannot print the script")?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn an_existing_script_is_replaced_and_not_changed_in_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, link) = (folder.path().join("framewire.lua"), folder.path().join("link.lua"));
+        fs::write(&path, "the user's script").unwrap();
+        fs::hard_link(&path, &link).unwrap();
+        run(Args { output: Some(path.clone()) }).unwrap();
+        assert!(fs::read_to_string(&path).unwrap() == SCRIPT);
+        assert_eq!(fs::read_to_string(&link).unwrap(), "the user's script");
+    }
 }

@@ -21,9 +21,9 @@ Settings come from the command line, then from the environment variables named a
 (--config FILE, or framewire.toml in the working folder) with the same names: listen = \"127.0.0.1:5000\", speed = 2, \
 clock = \"frames\", lua = [\"a.lua\"]. If one source chooses emulators, the choices of later sources do not count. RUST_LOG (such as debug, or framewire::link=debug) chooses what is logged.
 
-With none of --rom, --attach, --speed, --clock, --lua and --channel it attaches to 127.0.0.1:8888 if a script of Framewire or \
-mGBA-http answers there. Otherwise, without --attach, it runs an embedded core, with a built-in demo game if there is no \
---rom.
+Without --rom, --attach or an option for embedded cores (such as --speed, --save or --lua), it attaches to 127.0.0.1:8888 if \
+a script of Framewire or mGBA-http answers there. Otherwise, without --attach, it runs an embedded core, with a built-in demo \
+game if there is no --rom.
 
 With several of --rom and --attach, the first is the default, and requests under /v1 choose another with ?emulator=NAME. \
 An emulator without a name is named after its file or address. --speed, --clock and --lua are for all embedded cores, --channel \

@@ -28,8 +28,8 @@ pub struct Settings {
     #[arg(long, value_name = "[NAME=]FILE", env = "FRAMEWIRE_ROM")]
     #[serde(deserialize_with = "one_or_many")]
     pub rom: Vec<PathBuf>,
-    /// Attach to the mGBA window whose script listens at this address; can be repeated and mixed with --rom [default:
-    /// 127.0.0.1:8888 if a script answers there]
+    /// Attach to the mGBA window whose script listens at this address; can be repeated and mixed with --rom (in the
+    /// variable: separated by commas) [default: 127.0.0.1:8888 if a script answers there]
     #[arg(long, value_name = "[NAME=]HOST:PORT", env = "FRAMEWIRE_ATTACH")]
     #[serde(deserialize_with = "one_or_many")]
     pub attach: Vec<String>,
@@ -173,7 +173,7 @@ impl Settings {
             ("lua", !self.lua.is_empty()),
             ("channel", self.channel.is_some()),
         ];
-        set.into_iter().find_map(|(name, set)| set.then_some(name))
+        set.into_iter().find(|(_, set)| *set).map(|(name, _)| name)
     }
 
     /// The address to listen at.
@@ -241,9 +241,6 @@ where
     text.parse().map(Some).map_err(serde::de::Error::custom)
 }
 
-/// The largest [`Size`].
-const MAX_SIZE: usize = 64 << 30;
-
 /// A speed, as users write it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SpeedSetting {
@@ -284,7 +281,10 @@ impl FromStr for Seconds {
     }
 }
 
-/// An amount of memory, as users write it.
+/// The largest [`Size`], in bytes.
+const MAX_SIZE: usize = 64 << 30;
+
+/// An amount of memory in bytes, as users write it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size(pub usize);
 

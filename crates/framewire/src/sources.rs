@@ -31,8 +31,8 @@ impl RawSettings {
     /// Merges all sources. The file is `file`, or `framewire.toml` in the working folder if there is one.
     ///
     /// # Errors
-    /// If one source both attaches to an mGBA and sets something that only embedded cores use, if `file` cannot be
-    /// read, or if the file contains anything but settings.
+    /// If one source attaches to an mGBA and sets something for embedded cores, but names no ROM. Also if `file` cannot
+    /// be read, or contains anything but settings.
     pub fn with_file(self, file: Option<&Path>) -> anyhow::Result<Settings> {
         let mut settings = self.command_line;
         if !settings.choose()
@@ -71,9 +71,9 @@ impl FromArgMatches for RawSettings {
             environment.rom = take(&mut command_line.rom).into_iter().flat_map(split).collect();
         }
         if in_environment("attach") {
-            let several = take(&mut command_line.attach);
-            let one_by_one = several.iter().flat_map(|several| several.split(','));
-            environment.attach = one_by_one.filter(|one| !one.is_empty()).map(str::to_owned).collect();
+            let values = take(&mut command_line.attach);
+            let addresses = values.iter().flat_map(|value| value.split(','));
+            environment.attach = addresses.filter(|text| !text.is_empty()).map(str::to_owned).collect();
         }
         if in_environment("symbols") {
             environment.symbols = take(&mut command_line.symbols);
@@ -204,6 +204,7 @@ impl Settings {
                 ..fallback
             };
             if self.rom.is_empty() {
+                // Only mGBAs are attached, so the fallback's settings for embedded cores are dropped too.
                 fallback = Settings {
                     bios: None,
                     gb_model: None,
@@ -211,13 +212,13 @@ impl Settings {
                     no_sgb_borders: false,
                     speed: None,
                     clock: None,
-                    history: None,
                     lua: vec![],
                     channel: None,
                     ..fallback
                 };
             }
         } else if self.embedded().is_some() && fallback.rom.is_empty() {
+            // These settings configure an embedded core, and the fallback only attaches to mGBAs.
             fallback.attach.clear();
         }
         fn first<T>(set: Vec<T>, fallback: Vec<T>) -> Vec<T> {
@@ -308,6 +309,15 @@ mod tests {
     }
 
     #[test]
+    fn the_history_of_a_file_applies_to_attached_emulators_too() -> anyhow::Result<()> {
+        for command_line in [attach("b"), rom("a")] {
+            let settings = from_toml(RawSettings { command_line, ..Default::default() }, "history = \"1M\"")?;
+            assert_eq!(settings.history(), 1 << 20);
+        }
+        Ok(())
+    }
+
+    #[test]
     fn the_clock_is_a_setting_for_embedded_cores() -> anyhow::Result<()> {
         let settings = from_toml(RawSettings::default(), "clock = \"2026-01-31T12:00:00+01:00\"")?;
         assert!(matches!(settings.clock, Some(framewire_emulator::Clock::At(_))));
@@ -342,8 +352,8 @@ mod tests {
     fn a_source_with_two_choices_is_refused() {
         let environment = Settings { speed: Some(SpeedSetting::Unlimited), ..attach("b") };
         let given = RawSettings { environment, ..Default::default() };
-        let said = format!("{:#}", from_toml(given, "").unwrap_err());
-        assert!(said.contains("FRAMEWIRE_ATTACH and FRAMEWIRE_SPEED"), "{said}");
+        let message = format!("{:#}", from_toml(given, "").unwrap_err());
+        assert!(message.contains("FRAMEWIRE_ATTACH and FRAMEWIRE_SPEED"), "{message}");
     }
 
     #[test]

@@ -19,8 +19,8 @@ pub const DEMO_MAP: &str = include_str!("../../../rom/memory-map.toml");
 pub fn of(settings: &Settings, name: &str, demo: bool) -> anyhow::Result<Arc<SymbolFiles>> {
     let mut symbols = SymbolFiles::default();
     for setting in &settings.symbols {
-        let (of, path) = named_path(setting);
-        if of.is_none_or(|of| of == name) {
+        let (owner, path) = named_path(setting);
+        if owner.is_none_or(|owner| owner == name) {
             symbols.load(path).context("--symbols")?;
         }
     }

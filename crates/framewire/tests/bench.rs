@@ -334,6 +334,6 @@ fn errors_say_what_to_type() {
         let output = bench(args);
         let text = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success() && text.contains(advice), "{args:?}: {text}");
-        assert!(output.stdout.is_empty(), "{args:?}: nothing was measured");
+        assert!(output.stdout.is_empty(), "{args:?}: standard output must be empty");
     }
 }

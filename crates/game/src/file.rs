@@ -24,7 +24,7 @@ pub struct GameFile {
     pub name: String,
     /// The ROM's path, if the file names one.
     pub rom_path: Option<PathBuf>,
-    /// The ROM that the file is for.
+    /// The identity of the ROM, if the file has its `sha256`.
     pub rom: Option<Rom>,
     /// Names for addresses.
     pub symbols: Arc<Symbols>,
@@ -307,8 +307,9 @@ impl Reader<'_> {
         Formula::parse(text.get_ref(), self.symbols).map_err(|error| self.expression_error(text, &error))
     }
 
-    /// Adds the position in the file to an error in an expression. `text` includes its quotation marks in its span, so
-    /// its first character is one byte after the start of the span.
+    /// Adds the position in the file to an error in an expression. The span of `text` includes its quotation mark, so
+    /// its first character is one byte after the start of the span. After an escape, or in a text in triple quotation
+    /// marks, the position is a few bytes too far left.
     fn expression_error(&self, text: &Spanned<String>, error: &ParseError) -> GameFileError {
         let within =
             text.get_ref().char_indices().nth(error.column - 1).map_or(text.get_ref().len(), |(at, _)| at);
@@ -383,7 +384,8 @@ memory = ["score", "bytes[0x02000000, 8]"]
     fn another_rom_is_refused_with_both_hashes() {
         let rom = Rom::of(b"one");
         assert!(rom.check(b"one").is_ok());
-        let said = rom.check(b"two").unwrap_err().to_string();
-        assert!(said.contains(&rom.to_string()) && said.contains(&Rom::of(b"two").to_string()), "{said}");
+        let message = rom.check(b"two").unwrap_err().to_string();
+        assert!(message.contains(&rom.to_string()), "{message}");
+        assert!(message.contains(&Rom::of(b"two").to_string()), "{message}");
     }
 }

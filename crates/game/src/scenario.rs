@@ -16,8 +16,8 @@ pub struct Scenario {
     pub frame_skip: u32,
     /// The probability, from 0 to 1, that a frame repeats the keys of the previous frame instead of the action's keys.
     pub sticky: f64,
-    /// The largest number of frames without keys that are played before an episode. The actual number is random, from
-    /// 0.
+    /// The largest number of frames without keys at the start of an episode. The actual number is random, from 0 to
+    /// this number.
     pub max_noops: u32,
     /// An episode is truncated after this many frames.
     pub max_frames: Option<u32>,
@@ -27,9 +27,9 @@ pub struct Scenario {
     pub memory: Vec<Observed>,
     /// The reward of a frame. A step's reward is the sum over its frames.
     pub reward: Option<Formula>,
-    /// The condition on which the episode ends. It is evaluated for each frame.
+    /// The episode ends when this is true. It is evaluated for each frame.
     pub terminated: Option<Formula>,
-    /// The condition on which the episode is cut off, for a reason outside of the task. It is evaluated for each frame.
+    /// The episode is cut off, for a reason outside of the task, when this is true. It is evaluated for each frame.
     pub truncated: Option<Formula>,
     /// Values that are reported with the observation, by name.
     pub info: Vec<(String, Formula)>,

@@ -7,16 +7,18 @@ use axum::http::header::ACCEPT_ENCODING;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-/// Whether a client accepts gzip.
+/// Whether a client accepts gzip. `*` stands for each coding that the client does not name.
 pub(crate) fn accepts_gzip(headers: &HeaderMap) -> bool {
-    let texts = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
-    let mut codings = texts.flat_map(|text| text.split(','));
-    codings.any(|coding| {
-        let mut parts = coding.split(';').map(str::trim);
-        let named = parts.next().is_some_and(|name| name.eq_ignore_ascii_case("gzip") || name == "*");
-        let weight = parts.find_map(|part| part.strip_prefix("q="));
-        named && weight.and_then(|weight| weight.parse::<f32>().ok()).unwrap_or(1.0) > 0.0
-    })
+    let weight_of = |name: &str| {
+        let texts = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+        texts.flat_map(|text| text.split(',')).find_map(|coding| {
+            let mut parts = coding.split(';').map(str::trim);
+            parts.next().filter(|coding| coding.eq_ignore_ascii_case(name))?;
+            let weight = parts.find_map(|part| part.strip_prefix("q="));
+            Some(weight.and_then(|weight| weight.parse::<f32>().ok()).unwrap_or(1.0))
+        })
+    };
+    weight_of("gzip").or_else(|| weight_of("*")).is_some_and(|weight| weight > 0.0)
 }
 
 /// Compresses these bytes.
@@ -39,6 +41,9 @@ mod tests {
             ("*", true),
             ("identity", false),
             ("gzip;q=0", false),
+            ("gzip;q=0, *", false),
+            ("*, gzip;q=0", false),
+            ("*;q=0, gzip", true),
             ("br", false),
             ("x-gzip2", false),
         ] {

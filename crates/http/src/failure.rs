@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use framewire_emulator::EmulatorError;
 use framewire_protocol::{OpError, Status};
 
-/// The reply to requests that are still open when the server stops.
+/// The message to clients whose requests or streams are still open when the server stops.
 pub(crate) const STOPPING: &str = "the server is stopping";
 
 /// The reply to a request that failed.
@@ -61,7 +61,7 @@ impl Failure {
         Failure { status: StatusCode::METHOD_NOT_ALLOWED, message, header }
     }
 
-    /// The server has no capacity for the request now.
+    /// The server has no capacity for the request now. `Retry-After` says that the client can try again in a second.
     pub(crate) fn busy(message: String) -> Failure {
         let header = Some((RETRY_AFTER, HeaderValue::from_static("1")));
         Failure { status: StatusCode::SERVICE_UNAVAILABLE, message, header }

@@ -8,8 +8,8 @@
 //!   WebSocket; [`compat`] holds **the table of mGBA-http's 62 routes**; `plain` and `console` hold most other routes;
 //!   `docs` describes all routes ([`openapi`]);
 //! - `routing`: what routes share: their state, the parts of a request for handlers, the declarations of routes;
-//! - `feeds` (watches and events), `pictures`, `sockets` (WebSockets), `storage` (snapshots, recordings, searches, replays)
-//!   and `idempotency` (requests with an `Idempotency-Key`) are services, which do not depend on routes;
+//! - `feeds` (watches and events), `pictures`, `sockets` (WebSockets), `storage` (snapshots, recordings, uploaded games
+//!   and searches) and `idempotency` (requests with an `Idempotency-Key`) are services, which do not depend on routes;
 //! - `operations` performs operations on the [`Emulators`]; `reading` reads JSON and queries;
 //! - `access` decides who may send which request; `transport` holds connections and the limits on them;
 //! - `metrics` counts for Prometheus; `failure` and `problem` say what went wrong, as text and as JSON.

@@ -7,18 +7,21 @@ use std::time::Duration;
 pub struct Limits {
     /// Largest request body in bytes. A larger one gets a 413.
     pub max_body: usize,
-    /// Largest message for `POST /mgbaendpoint` in bytes. A message in a URL must also fit into [`Limits::MAX_HEAD`].
+    /// Largest message for `POST /mgbaendpoint` in bytes. A larger one gets a 413. A message in a URL is limited only
+    /// by [`Limits::MAX_HEAD`].
     pub max_message: usize,
     /// How many bytes of large results the server holds at once, for all clients together.
     pub max_replies: usize,
-    /// How many bytes of request heads, bodies and WebSocket messages the server holds at once, including those that are still
-    /// arriving. The first 16 KiB of each do not count.
+    /// How many bytes of request heads, bodies and WebSocket messages the server holds at once for callers with full
+    /// rights, including bytes of requests and messages that are still arriving. The first 16 KiB of each request and
+    /// each message do not count.
     pub max_incoming: usize,
     /// How many of these bytes one address may use (for IPv6: one /64 network).
     pub max_incoming_per_address: usize,
-    /// The same as `max_incoming`, but only for read-only callers and for clients that have not sent a required token.
+    /// The same as `max_incoming`, for read-only callers and for clients that have not sent a required token. Their
+    /// bytes are counted separately.
     pub max_incoming_limited: usize,
-    /// How many of these bytes one address may use.
+    /// How many of these bytes one address may use (for IPv6: one /64 network).
     pub max_incoming_limited_per_address: usize,
     /// How many event streams, WebSockets and long waits can be open at once, for all clients together.
     pub max_streams: usize,
@@ -39,13 +42,13 @@ pub struct Limits {
     /// How many bytes of replies are kept for repeated requests. Beyond that, the oldest replies are dropped, and repeats of their
     /// requests get a 410.
     pub max_keyed_bytes: usize,
-    /// How long a request's head may take to arrive after its first byte.
+    /// How long a request's head may take to arrive after its first byte. After that, the client gets a 408.
     pub head: Duration,
-    /// How long a request's body may take to arrive after the head.
+    /// How long a request's body may take to arrive after the head. After that, the client gets a 408.
     pub body: Duration,
-    /// How long a connection may be idle between requests.
+    /// How long a connection may be idle between requests. After that, it is closed.
     pub idle: Duration,
-    /// How long a client may leave a reply unread.
+    /// How long a client may leave a reply unread. After that, the connection is closed.
     pub stall: Duration,
     /// After a stop signal, requests that clients have already sent may still arrive, several on one connection. So the
     /// server first continues to work normally for this time. Then, for the same time again, each reply has

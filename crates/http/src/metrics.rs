@@ -1,7 +1,7 @@
 //! Counters for Prometheus: `GET /metrics`.
 //!
-//! A request for one of mGBA-http's routes is counted without a lookup, because the route's number is the index of its
-//! counters. The counters of other routes are looked up by their labels. The state of emulators is read when a client
+//! A request for one of mGBA-http's routes that succeeds is counted without a lookup, because the route's number is the
+//! index of its counters. Other counters are looked up by their labels. The state of emulators is read when a client
 //! requests the metrics.
 
 use std::borrow::Cow;
@@ -19,8 +19,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry, Unit};
 
-/// Upper bounds of the buckets of the latency histograms, in seconds. An embedded core answers within the first bound.
-/// With the default deadline, requests to a stalled emulator fail after 3 s, which is the second-largest bound.
+/// Upper bounds of the buckets of the latency histograms, in seconds. An embedded core usually answers within the first
+/// bound. With the default deadline, requests to a stalled emulator fail after 3 s, which is the second-largest bound.
 const SECONDS: [f64; 16] = [
     0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 3.0,
     10.0,
@@ -39,8 +39,8 @@ pub(crate) enum Answered {
     Compat(usize),
     /// One of Framewire's own, by its pattern.
     Own(MatchedPath),
-    /// No route: the request was refused earlier, or its path does not exist.
-    Nobody,
+    /// No route: for example, because the request was refused earlier, or because its path does not exist.
+    NoRoute,
 }
 
 /// The names and values of a counter's labels.
@@ -180,7 +180,7 @@ impl Meter {
                 (Cow::Borrowed(handles.route), None)
             }
             Answered::Own(path) => (path.as_str().to_owned().into(), Some(time)),
-            Answered::Nobody => (Cow::Borrowed(""), Some(time)),
+            Answered::NoRoute => (Cow::Borrowed(""), Some(time)),
         };
         if let Some(time) = seconds {
             self.seconds.get_or_create(&route_labels(route.clone(), method)).observe(time.as_secs_f64());
@@ -203,7 +203,7 @@ impl Meter {
         match by {
             Answered::Compat(number) => self.compat_routes[*number].0,
             Answered::Own(path) => path.as_str(),
-            Answered::Nobody => "",
+            Answered::NoRoute => "",
         }
     }
 
@@ -260,7 +260,7 @@ fn gauge_value(count: usize) -> i64 {
     count.try_into().unwrap_or(i64::MAX)
 }
 
-/// The name of a method. Methods that clients invent share one name.
+/// The name of a common method. All other methods share one name, because clients can invent methods.
 fn method_name(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",

@@ -1,4 +1,4 @@
-//! Routes that are neither under `/v1` nor mGBA-http's: `/healthz`, `/metrics` and `/screen.png`.
+//! The routes `/healthz`, `/metrics` and `/screen.png`, which are neither under `/v1` nor mGBA-http's.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ pub(crate) struct Health {
     status: &'static str,
     /// Whether the first emulator can be reached.
     connected: bool,
-    /// Whether the first emulator runs frames.
+    /// Whether frames of the first emulator run, and if not, why.
     run: Run,
 }
 

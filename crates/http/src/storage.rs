@@ -57,13 +57,13 @@ impl<T> Storage<T> {
     pub(crate) fn get(&self) -> Result<Arc<T>, Problem> {
         self.0.clone().ok_or_else(|| {
             Problem::unsupported(
-                "this server keeps no snapshots, recordings and games; start it with --data DIR",
+                "this server keeps no snapshots, recordings or games; start it with --data DIR",
             )
         })
     }
 }
 
-/// Games that clients sent.
+/// Games that clients sent, if the server has no folder for files (see [`Files`](crate::Files)).
 pub(crate) struct Uploads {
     /// The folder in which they are kept.
     pub(crate) folder: PathBuf,

@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for line in stdin().lines() {
         match line?.as_str() {
             "pause" => mgba.pause()?,
-            "resume" => mgba.unpause()?,
+            "resume" => mgba.resume()?,
             other => return Err(format!("{other:?} is not a command; use pause or resume").into()),
         }
         println!("done");

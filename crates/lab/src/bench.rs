@@ -11,13 +11,13 @@ use tempfile::TempDir;
 
 /// The time that the command may take in addition to the load, for the program's start and for late replies.
 const SLACK: Duration = Duration::from_secs(60);
-/// The time between two checks whether the command has ended.
+/// The time between two checks of whether the command has ended.
 const PERIOD: Duration = Duration::from_millis(50);
 
 /// The load of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Load {
-    /// This many requests a second.
+    /// This many requests per second.
     Rate(u32),
     /// This many clients. Each sends its next request after the reply to its previous one.
     Clients(usize),
@@ -40,7 +40,7 @@ pub struct Bench {
     pub counter: String,
     /// Further options.
     pub options: Vec<String>,
-    /// The largest number of times that the command repeats the load. It limits the time that the command may take.
+    /// The largest number of runs that the command makes. It limits the time that the command may take.
     pub runs: u32,
 }
 
@@ -61,15 +61,16 @@ impl Bench {
         option("--payload", self.payload.clone());
         option("--emulator", self.counter.clone());
         words.extend(self.options.iter().cloned());
-        // The check would send a request before the load begins, and so warm up the target.
+        // The check would open a connection before the load begins, so the target would no longer be cold.
         words.extend(["--skip-check".to_owned(), "--quiet".to_owned()]);
         words
     }
 
-    /// Runs the command to its end and returns its report, or `None` if `stop` ended it early.
+    /// Runs the command to its end and returns its report. Returns `None` if the run was ended early, for instance by
+    /// `stop`.
     ///
     /// # Errors
-    /// If the command does not write a report.
+    /// If the command does not start, does not end in time, or does not write a report.
     pub fn run(&self, stop: &Stop) -> anyhow::Result<Option<Report>> {
         let folder = TempDir::new().context("no folder for a report")?;
         let mut command = self.command();

@@ -23,14 +23,12 @@ pub enum Error {
         source: io::Error,
     },
     /// A condition did not come true in time.
-    #[error("waited {after:?} without success until {what}{detail}")]
+    #[error("timed out after {after:?} while waiting until {what}")]
     Timeout {
         /// The condition, such as "the window opened".
         what: String,
         /// The time limit.
         after: Duration,
-        /// What was seen instead, if that is useful. It starts with "; ".
-        detail: String,
     },
     /// A program ended unexpectedly.
     #[error("{name} ended with {status}; it wrote:\n{output}")]
@@ -48,7 +46,7 @@ pub enum Error {
     /// Lua code run in the emulator failed.
     #[error("Lua in the emulator: {0}")]
     Lua(String),
-    /// Something failed on a display, of which there is a picture.
+    /// Something failed, and there is a picture of the display at that moment.
     #[error("{source}\nthe display at that moment: {}", picture.display())]
     Pictured {
         /// What failed.

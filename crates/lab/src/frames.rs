@@ -18,7 +18,7 @@ const SPAN: Duration = Duration::from_secs(5);
 const COUNTER: &str = include_str!("frames.lua");
 const NAME: &str = "frames.json";
 
-/// Frames a second.
+/// Frames per second.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Frames {
     /// Over the whole run.
@@ -33,16 +33,16 @@ pub fn counter(folder: &Path) -> (String, PathBuf) {
     (COUNTER.replace(NAME, &file.to_string_lossy()), file)
 }
 
-/// Reads the file that [`counter`] describes, in a thread, until it is stopped.
+/// Reads the frame number from the file of [`counter`], in a thread, until it is stopped.
 #[derive(Debug)]
-pub struct Watch {
+pub struct FrameMeter {
     stop: Sender<()>,
     thread: JoinHandle<Vec<(Instant, u64)>>,
 }
 
-impl Watch {
-    /// Starts now.
-    pub fn start(file: &Path) -> Watch {
+impl FrameMeter {
+    /// Starts to read.
+    pub fn start(file: &Path) -> FrameMeter {
         let file = file.to_path_buf();
         let (stop, stopped) = mpsc::channel();
         let thread = thread::spawn(move || {
@@ -54,10 +54,10 @@ impl Watch {
                 }
             }
         });
-        Watch { stop, thread }
+        FrameMeter { stop, thread }
     }
 
-    /// Stops, and returns the rates from the start until now; `None` if the file had no number.
+    /// Stops, and returns the rates from the start until now; `None` if fewer than two numbers were read.
     pub fn stop(self) -> Option<Frames> {
         let _ = self.stop.send(());
         rates(&self.thread.join().ok()?)

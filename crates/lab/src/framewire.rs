@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::{Error, Http, Process, Result, Signal, paths};
 
-/// The time limit for the start. The program itself may wait up to 3 s for an emulator.
+/// The time limit for the start. The program itself may look for an emulator for up to 0.5 s.
 const START: Duration = Duration::from_secs(20);
 /// What the program prints when it is ready for requests.
 const READY: &str = "listening on ";
@@ -65,11 +65,13 @@ impl Framewire {
         Ok(Self { process, url, _logs: logs })
     }
 
-    /// Runs `framewire` with these arguments to its end; returns how it ended, its standard output and its error output.
+    /// Runs `framewire` with these arguments to its end. Returns how it ended, its standard output and its standard
+    /// error.
     ///
     /// # Errors
     ///
-    /// [`Error::Timeout`] if it still runs after `limit`; then it is killed.
+    /// [`Error::Io`] if it cannot be built or started; [`Error::Timeout`] if it still runs after `limit`. Then it is
+    /// killed.
     pub fn run(args: &[&str], limit: Duration) -> Result<(ExitStatus, String, String)> {
         let logs = TempDir::new().map_err(Error::io("make a folder for logs"))?;
         let mut process = Self::start(logs.path(), args)?;

@@ -6,8 +6,8 @@ use ureq::http::{Method, Request};
 
 use crate::{Error, Result};
 
-/// The time limit for a response. It is longer than any deadline of the program, so that a test gets the program's own
-/// error.
+/// The time limit for a response. It is longer than the program's default deadlines, so that a test gets the program's
+/// own error.
 const LIMIT: Duration = Duration::from_secs(30);
 /// The limit on the size of a body, in bytes. Savestates and pictures are smaller.
 const LARGEST: u64 = 64 * 1024 * 1024;

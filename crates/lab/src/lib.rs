@@ -4,11 +4,12 @@
 //!   user; [`Desktop`]: its display, with [`Key`]s, [`Window`]s and [`Picture`]s;
 //! - [`Framewire`]: the program, built from this checkout; [`paths`]: paths of files in the checkout;
 //! - [`Process`]: a child process whose output is kept, and which ends with this process; [`ports`]: free ports for it;
-//! - [`TextClient`] and [`Http`]: blocking clients of a script and of a server; [`Proxy`]: a proxy that simulates network failures;
+//! - [`TextClient`] and [`Http`]: blocking clients of a script and of a server; [`Proxy`]: a proxy that simulates
+//!   network failures;
 //! - [`until`]: waits for a condition.
 //!
-//! All code waits for a condition with a deadline, never for a fixed time. When the value that owns a child process is
-//! dropped, the child is killed. If this process itself is killed, the kernel kills its children.
+//! Code that waits checks a condition until a deadline, instead of sleeping for a fixed time. When the value that owns
+//! a child process is dropped, the child is killed. If this process itself is killed, the kernel kills its children.
 //!
 //! The package's program, `framewire-lab`, measures the figures in the documents: see `main.rs`.
 

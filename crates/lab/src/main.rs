@@ -46,7 +46,7 @@ enum Command {
     },
     /// Send requests of mixed sizes through the bridge for a long time, and watch memory and frame rate.
     Soak {
-        /// Its length
+        /// Length of the run
         #[arg(long, value_name = "MINUTES", default_value_t = 10.0)]
         minutes: f64,
         /// Requests per second

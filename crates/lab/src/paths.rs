@@ -25,7 +25,7 @@ pub fn script() -> PathBuf {
 #[must_use]
 pub fn profile_dir() -> PathBuf {
     let program = std::env::current_exe().expect("a running program has a path");
-    let folder = program.parent().expect("a program lies in a folder");
+    let folder = program.parent().expect("a program is in a folder");
     let folder = if folder.ends_with("deps") { folder.parent() } else { Some(folder) };
     folder.expect("cargo keeps tests in <profile>/deps").to_path_buf()
 }

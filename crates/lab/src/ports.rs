@@ -69,6 +69,6 @@ mod tests {
         drop(listener);
         // If another test starts a child process at this moment, the child inherits the socket and keeps it open until
         // `exec`.
-        until("nobody listened", Duration::from_secs(5), || Ok(!is_listened_on(port)?)).unwrap();
+        until("nothing listened", Duration::from_secs(5), || Ok(!is_listened_on(port)?)).unwrap();
     }
 }

@@ -105,7 +105,7 @@ impl Process {
     /// [`Error::Io`] if the operating system does not return its status.
     pub fn try_exit(&mut self) -> Result<Option<ExitStatus>> {
         if self.status.is_none() {
-            let what = format!("look after {}", self.name);
+            let what = format!("get the exit status of {}", self.name);
             self.status = self.child.try_wait().map_err(Error::io(what))?;
         }
         Ok(self.status)

@@ -18,7 +18,7 @@ pub fn check() -> anyhow::Result<()> {
         let names: Vec<_> = missing.iter().map(|(program, _)| *program).collect();
         let packages: Vec<_> = missing.iter().map(|(_, package)| *package).collect();
         bail!(
-            "{} not found; install what is missing: sudo apt install {} (`make study` does it)",
+            "{} not found; install what is missing: sudo apt install {} (`make study` also installs it)",
             names.join(", "),
             packages.join(" ")
         );

@@ -281,6 +281,7 @@ mod tests {
         proxy.cut();
         assert_eq!(stream.read(&mut [0]).unwrap(), 0);
     }
+
     #[test]
     fn an_unplugged_proxy_delivers_nothing_and_a_plugged_in_one_delivers_everything() {
         let proxy = Proxy::start(echoing()).unwrap();

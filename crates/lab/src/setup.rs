@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use framewire_lab::{Framewire, StockMgba, StockOptions, TextClient, paths, ports};
 use tempfile::TempDir;
 
-use crate::frames::{self, Watch};
+use crate::frames::{self, FrameMeter};
 
 /// A simple script of the kind that the study of 2025 used.
 const STUDY: &str = include_str!("study.lua");
@@ -190,8 +190,8 @@ impl Setup {
     }
 
     /// Starts to measure the emulator's frame rate.
-    pub fn watch(&self) -> Watch {
-        Watch::start(&self.frames)
+    pub fn frame_meter(&self) -> FrameMeter {
+        FrameMeter::start(&self.frames)
     }
 
     /// Starts `framewire serve --attach` for this script. The server connects to the script without waiting for a

@@ -20,7 +20,7 @@ pub fn run(setup: &Setup, clients: usize) -> Vec<Result<Duration, &'static str>>
         barrier.wait();
         let start = Instant::now();
         let answer = setup.client(PATIENCE).and_then(|mut client| client.echo(setup.script().echo_prefix()));
-        answer.map(|_| start.elapsed()).map_err(|error| words(&error))
+        answer.map(|_| start.elapsed()).map_err(|error| failure_kind(&error))
     };
     thread::scope(|scope| {
         let threads: Vec<_> = (0..clients).map(|_| scope.spawn(ask)).collect();
@@ -28,7 +28,7 @@ pub fn run(setup: &Setup, clients: usize) -> Vec<Result<Duration, &'static str>>
     })
 }
 
-fn words(error: &Error) -> &'static str {
+fn failure_kind(error: &Error) -> &'static str {
     let Error::Io { source, .. } = error else { return "other" };
     match source.kind() {
         // A blocking socket reports a time-out as one of these two.

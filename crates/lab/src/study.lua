@@ -1,9 +1,9 @@
 -- A simple echo script, like the one that the study of 2025 used: it answers each message with the same message.
 -- `framewire-lab` compares it with Framewire's script. It has no other use.
 --
--- It works as such scripts usually do. The queue for new connections has room for one (the default), and the script
--- accepts one connection per frame. Each connection has a frame callback of its own, which handles one message per
--- frame.
+-- It works as such scripts usually do. The queue for new connections has mGBA's default length, 1, and the script
+-- accepts one connection per frame. Each connection has a frame callback of its own. In each frame, this callback reads
+-- up to the first complete message, and answers all complete messages that it has read.
 
 local END = "<|END|>"
 local READ = 1024 -- bytes at a time
@@ -33,7 +33,9 @@ local function accepted(client)
     end
   end
 
-  client:add("error", ended)
+  client:add("error", function(_, reason) -- mGBA passes the socket first
+    ended(reason)
+  end)
   client:add("received", function()
     repeat
       local data, reason = client:receive(READ)
@@ -43,7 +45,7 @@ local function accepted(client)
         end
         return
       end
-      if study_unframed then
+      if study_unframed then -- messages have no mark at their end
         client:send(data)
       else
         text = text .. data

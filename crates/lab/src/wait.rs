@@ -34,7 +34,7 @@ pub fn until_some<T>(
             return Ok(value);
         }
         if start.elapsed() >= limit {
-            return Err(Error::Timeout { what: what.into(), after: limit, detail: String::new() });
+            return Err(Error::Timeout { what: what.into(), after: limit });
         }
         thread::sleep(STEP);
     }
@@ -57,7 +57,7 @@ mod tests {
     #[test]
     fn the_timeout_error_names_the_condition() {
         let error = until("pigs flew", Duration::from_millis(30), || Ok(false)).unwrap_err();
-        assert_eq!(error.to_string(), "waited 30ms without success until pigs flew");
+        assert_eq!(error.to_string(), "timed out after 30ms while waiting until pigs flew");
     }
 
     #[test]

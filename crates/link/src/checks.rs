@@ -95,8 +95,8 @@ fn is_one_access(access: &Access<'_>) -> bool {
     length == 1 || address.is_multiple_of(length) && (domain.is_some() || address < SAVE)
 }
 
-/// If mGBA does not read the number of `op` in one access: the operation that reads its bytes. `None` for all other
-/// operations.
+/// The operation that reads the bytes of the number that `op` reads, if mGBA does not read this number in one access.
+/// `None` for all other operations.
 pub(crate) fn as_bytes(op: &Op) -> Option<Op> {
     let number = |access: &Access<'_>| !access.write && !is_one_access(access);
     let access = Access::of(op).filter(number)?;
@@ -110,7 +110,7 @@ pub(crate) fn as_bytes(op: &Op) -> Option<Op> {
     }
 }
 
-/// Combines bytes to a number. The first byte is the least significant one.
+/// Combines bytes into a number. The first byte is the least significant one.
 pub(crate) fn number(value: Value) -> Result<Value, OpError> {
     match value {
         Value::Bytes(bytes) if bytes.len() <= 4 => {
@@ -120,8 +120,8 @@ pub(crate) fn number(value: Value) -> Result<Value, OpError> {
     }
 }
 
-/// Refuses a path that would block or crash mGBA: a folder, a pipe, a device, or a file of the kernel. A relative path is
-/// not checked, because mGBA's working directory is unknown.
+/// Refuses a path that would block or crash mGBA: a folder, a pipe, a device, or a file of the kernel. A relative path
+/// is not checked, because mGBA's working directory is unknown.
 ///
 /// # Errors
 /// If the path is refused. The error says what is accepted.

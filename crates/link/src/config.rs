@@ -15,7 +15,7 @@ pub struct Config {
     pub first_retry: Duration,
     /// Longest delay before another attempt to connect.
     pub last_retry: Duration,
-    /// How long requests wait for a broken connection to come back before they fail.
+    /// How long requests that were not sent yet wait for a broken connection to come back before they fail.
     pub grace: Duration,
     /// Time between two pings.
     pub heartbeat: Duration,

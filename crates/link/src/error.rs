@@ -1,7 +1,8 @@
 /// Why a batch has no outcome.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LinkError {
-    /// Nothing listens at the address, or the connection to it was refused.
+    /// The link has no connection to a script: it cannot connect, or what listens at the address is another program or
+    /// a script with another protocol.
     #[error(
         "no emulator at {address} ({problem}); start mGBA, load a ROM and then the script \
          (Tools > Scripting... > File > Load script; `framewire script` prints it), or run `framewire doctor`"
@@ -9,7 +10,7 @@ pub enum LinkError {
     Absent {
         /// Where the emulator was expected.
         address: String,
-        /// The error of the system.
+        /// Why there is no connection.
         problem: String,
     },
     /// Connected, but the emulator has not answered anything for a while, nor this request by its deadline.
@@ -33,10 +34,11 @@ pub enum LinkError {
     /// Too many requests are open.
     #[error("{0} requests wait for the emulator already")]
     Busy(usize),
-    /// The connection broke after a request that changes something was sent, and the script was loaded again.
+    /// The connection broke after a request that changes something was sent, and the script no longer remembers the
+    /// session: it was loaded again, or many other sessions have begun since.
     #[error(
-        "the script at {address} was loaded again while this request was open; whether it was done cannot be \
-         known. Check before you repeat it"
+        "the script at {address} no longer remembers this request: while the request was open, the script was loaded \
+         again, or many other clients connected. Whether it was done cannot be known. Check before you repeat it"
     )]
     Lost {
         /// Its address.

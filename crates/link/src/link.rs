@@ -12,7 +12,7 @@ use crate::{Config, LinkError, Listen, Phase, Status, supervisor};
 
 /// A connection to the script in one emulator, which is opened again whenever it breaks.
 ///
-/// Dropping the link stops it: open batches fail with [`LinkError::Stopped`].
+/// Dropping the link stops it like [`close`](Link::close), but does not wait for the end.
 pub struct Link {
     inbox: mpsc::Sender<Submission>,
     status: Arc<Mutex<Status>>,
@@ -35,7 +35,7 @@ impl Link {
         Link { inbox, status, stop }
     }
 
-    /// Submits a batch. `respond` is called by `deadline` at the latest, within 20 ms.
+    /// Submits a batch. `respond` is called within 20 ms after `deadline` at the latest.
     ///
     /// A batch that changes something is performed once or not at all, even if the connection breaks. If the link
     /// cannot know which of the two happened, the error says so. A batch that is too large for a request is refused:
@@ -44,8 +44,8 @@ impl Link {
         self.submit_unless(batch, deadline, None, respond);
     }
 
-    /// Like [`submit`](Link::submit). If `given_up` becomes true, the batch is withdrawn within 20 ms, and the script ends a run
-    /// that the batch waits for.
+    /// Like [`submit`](Link::submit). If `given_up` becomes true while the link is connected to Framewire's script, the
+    /// batch is withdrawn within 20 ms, and the script ends a run that the batch waits for.
     pub fn submit_unless(
         &self,
         batch: Batch,
@@ -79,7 +79,7 @@ impl Link {
     }
 
     /// Accepts no more batches, waits until the open ones are answered or have missed their deadlines, and closes the
-    /// connection.
+    /// connection. Without a connection, the open batches fail at once with [`LinkError::Stopped`].
     pub async fn close(&self) {
         self.stop.send_replace(true);
         self.stop.closed().await;

@@ -163,8 +163,8 @@ impl Session {
         self.deadlines.first().map(|(deadline, _)| *deadline)
     }
 
-    /// Prepares the open requests for a new connection. If the script still remembers its replies, every open request is
-    /// sent again. Otherwise, the requests that change something and may have been performed fail with `lost`.
+    /// Prepares the open requests for a new connection. If the script still remembers its replies, every open request
+    /// is sent again. Otherwise, the requests that change something and may have been performed fail with `lost`.
     pub fn reconnected(&mut self, remembered: bool, lost: &LinkError) {
         if !remembered {
             let doubtful: Vec<u64> = self

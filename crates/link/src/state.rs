@@ -28,7 +28,7 @@ pub(crate) struct LinkState {
     pub events: Option<u32>,
     /// The emulator's frame counter in its last answer, on any connection.
     pub frame: u32,
-    /// When the last connection that was ready broke.
+    /// When the last connection broke that was ready, or whose script still answered on another connection.
     pub lost: Option<Instant>,
 }
 
@@ -63,6 +63,7 @@ impl LinkState {
             let before = (status.phase, status.stalled);
             let frame = status.frame;
             change(status);
+            // A change that resets the status sets the frame counter to 0. The notice then has the last known one.
             let frame = if status.frame == 0 { frame } else { status.frame };
             (frame, Notice::of_change(before, status))
         };
@@ -150,7 +151,7 @@ impl LinkState {
     }
 
     /// Waits for `future`, and meanwhile accepts requests and fails those whose deadline passes. Returns `None` if the
-    /// link is asked to stop.
+    /// link is asked to stop or is dropped.
     pub async fn wait_for<F: Future>(&mut self, future: F) -> Option<F::Output> {
         let mut future = std::pin::pin!(future);
         loop {

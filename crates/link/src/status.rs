@@ -3,7 +3,8 @@ use framewire_protocol::EventFrame;
 /// The phase of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Phase {
-    /// The first attempt to connect has not ended.
+    /// The first attempt to connect has not ended, or the connection broke less than [`Config::grace`](crate::Config)
+    /// ago.
     #[default]
     Connecting,
     /// The last attempt to connect failed; more follow.
@@ -48,7 +49,7 @@ pub enum Notice {
     /// The connection broke, for this reason. The link connects again.
     Disconnected(String),
     /// Events of the script were lost with the previous connection: how many, or `None` if the script was loaded again,
-    /// so that the number is not known.
+    /// so the number is unknown.
     Missed(Option<u32>),
     /// Connected, but the emulator has not answered for a while.
     Stalled,

@@ -34,6 +34,7 @@ pub(crate) async fn run(
             ConnectionEnd::Stopped => break,
             ConnectionEnd::Broken(problem) => broken(&mut state, problem),
         }
+        // Right after a break, the link connects again at once.
         let pause = match state.lost {
             Some(lost) if lost.elapsed() < state.config.first_retry => Duration::ZERO,
             _ => jittered(delay),
@@ -110,7 +111,7 @@ async fn connection(state: &mut LinkState, delay: &mut Duration) -> ConnectionEn
         None => return ConnectionEnd::Stopped,
         Some(Err(error)) => return ConnectionEnd::Broken(error.to_string()),
         Some(Ok(None)) => {
-            // The script is reachable, so requests may wait for it.
+            // The script answers on another connection. So it can be reached, and requests may wait for it.
             state.lost = Some(Instant::now());
             return ConnectionEnd::Broken(silence::DEAD.to_owned());
         }

@@ -25,6 +25,7 @@ const MAX_REPLY: usize = 64 * 1024 * 1024;
 /// After this many iterations, the loop yields to other tasks of the runtime.
 const TURNS: usize = 64;
 
+/// The error for a change with an idempotency key.
 const KEYED: &str = "mGBA-http's script cannot remember what it has done under a key: leave the key out, or load Framewire's \
                      script (`framewire script`)";
 
@@ -61,7 +62,7 @@ impl Work {
     }
 
     /// The operations to check before the next one is sent. At first, these are all operations up to the first one that
-    /// loads another game. After that, it is one operation each time.
+    /// loads another game. Each later operation is checked alone, just before it is sent.
     fn unchecked(&self) -> &[Op] {
         let done = self.outcome.results.len();
         let loads = |op: &Op| matches!(op, Op::LoadFile { .. } | Op::LoadRom { .. });
@@ -95,6 +96,7 @@ struct TextConnection<'a> {
     searched: usize,
     /// What the open message was sent for, and when.
     waiting: Option<(Waiting, Instant)>,
+    /// When the last reply arrived. At the start, it is so long ago that the first heartbeat is sent at once.
     heard: Instant,
     silence: SilenceCheck,
     sizes: DomainSizes,
@@ -202,7 +204,8 @@ impl TextConnection<'_> {
         }
     }
 
-    /// Sends the next operation of a batch. Responds with the outcome if there is no next operation.
+    /// Sends the next operation of a batch, or first asks for the size of a memory domain. Responds with the outcome if
+    /// there is no next operation, or if an operation is refused.
     fn advance(&mut self, mut work: Work) {
         let unchecked = work.unchecked();
         // mGBA-http's routes accept any address, as mGBA does.

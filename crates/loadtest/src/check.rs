@@ -88,12 +88,12 @@ impl Check {
     /// # Errors
     /// [`Failure::Status`] if the status is not correct.
     pub fn status(&self, status: u16) -> Result<(), Failure> {
-        let right = match self {
+        let correct = match self {
             Check::Nothing => true,
             Check::Status(wanted) => status == *wanted,
             _ => (200..300).contains(&status),
         };
-        if right { Ok(()) } else { Err(Failure::Status(status)) }
+        if correct { Ok(()) } else { Err(Failure::Status(status)) }
     }
 
     /// Checks the reply to `payload`.
@@ -101,13 +101,13 @@ impl Check {
     /// # Errors
     /// [`Failure::Wrong`] if the reply is not correct.
     pub fn reply(&self, payload: &[u8], reply: &[u8]) -> Result<(), Failure> {
-        let right = match self {
+        let correct = match self {
             Check::Echo => reply == payload,
             Check::Equals(wanted) => reply == wanted,
             Check::Contains(wanted) => reply.windows(wanted.len()).any(|window| window == wanted),
             Check::Success | Check::Status(_) | Check::Nothing => true,
         };
-        if right { Ok(()) } else { Err(Failure::Wrong) }
+        if correct { Ok(()) } else { Err(Failure::Wrong) }
     }
 }
 

@@ -54,7 +54,7 @@ impl fmt::Display for FailOn {
     }
 }
 
-/// The figures that are compared.
+/// The metrics that are compared.
 pub const METRICS: [Metric; 8] = [
     Metric::Achieved,
     Metric::Success,
@@ -76,13 +76,15 @@ pub struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// The value of a figure before and after, and the change in percent of the value before.
+    /// The value of a metric before and after, and the change in percent of the value before; `None` if it was not
+    /// measured in both runs.
     pub fn change(&self, metric: Metric) -> Option<(f64, f64, f64)> {
         Some(change(metric.of(self.before)?, metric.of(self.after)?))
     }
 
-    /// Why the second row breaks the rule, if it does. For latencies, a request without a correct reply counts as
-    /// slower than any limit, as in a [`Goal`](crate::goal::Goal).
+    /// Why the second row breaks the rule, if it does. A rule is also broken if its metric was not measured in both
+    /// runs. For latencies, a request without a correct reply counts as slower than any limit, as in a
+    /// [`Goal`](crate::goal::Goal).
     pub fn fails(&self, rule: &FailOn) -> Option<String> {
         let judged = rule.metric.judged(self.before).zip(rule.metric.judged(self.after));
         let Some((before, after, change)) = judged.map(|(before, after)| change(before, after)) else {
@@ -92,16 +94,18 @@ impl Pair<'_> {
             Threshold::Change(bound) => rule.relation.holds(change, bound),
             Threshold::Value(bound) => rule.relation.holds(after, bound),
         };
-        fails.then(|| {
-            let (before, after) = (rule.metric.show(before), rule.metric.show(after));
-            format!("{rule} at {}: {before} became {after} ({change:+.1} %)", self.after.load())
-        })
+        if !fails {
+            return None;
+        }
+        let (before, after) = (rule.metric.show(before), rule.metric.show(after));
+        Some(format!("{rule} at {}: {before} became {after} ({change:+.1} %)", self.after.load()))
     }
 }
 
 /// Two values, and the change in percent of the first.
 fn change(before: f64, after: f64) -> (f64, f64, f64) {
     let change = if before == after { 0.0 } else { 100.0 * (after - before) / before.abs() };
+    // The change is not a number if the first value is infinite and the second is not.
     (before, after, if change.is_nan() { f64::NEG_INFINITY } else { change })
 }
 

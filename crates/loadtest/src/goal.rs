@@ -24,7 +24,7 @@ struct Condition {
 enum Bound {
     /// A value in the metric's unit.
     Value(f64),
-    /// A percentage of the requested rate.
+    /// A percentage of the requested rate or, if the load has no fixed rate, of the rate of all requests.
     OfAsked(f64),
 }
 
@@ -34,7 +34,7 @@ pub enum GoalError {
     /// A part of the text is not a condition.
     #[error("{0:?} is not a condition; use for example success=100%,p99<40ms")]
     Malformed(String),
-    /// The figure does not exist.
+    /// The metric does not exist.
     #[error(transparent)]
     Metric(#[from] MetricError),
     /// The value has no unit or a wrong unit.
@@ -42,7 +42,7 @@ pub enum GoalError {
     Value {
         /// What was typed.
         value: String,
-        /// The figure's name.
+        /// The metric's name.
         metric: String,
         /// An example of an accepted value.
         example: &'static str,
@@ -67,7 +67,9 @@ impl FromStr for Condition {
         let metric: Metric = name.parse()?;
         let of_asked = value.strip_suffix('%').filter(|_| metric == Metric::Achieved);
         let bound = match of_asked {
-            Some(share) => share.trim().parse().ok().map(Bound::OfAsked),
+            Some(share) => {
+                share.trim().parse().ok().filter(|share: &f64| share.is_finite()).map(Bound::OfAsked)
+            }
             None => metric::value(metric.unit(), value).map(Bound::Value),
         };
         let bound = bound.ok_or_else(|| GoalError::Value {
@@ -96,8 +98,10 @@ impl Condition {
             Bound::Value(bound) => bound,
             Bound::OfAsked(share) => row.asked.unwrap_or(row.requests as f64 / row.seconds) * share / 100.0,
         };
-        let holds = self.relation.holds(value, bound);
-        (!holds).then(|| format!("{}: it was {}", self.text, self.metric.show(value)))
+        if self.relation.holds(value, bound) {
+            return None;
+        }
+        Some(format!("{}: it was {}", self.text, self.metric.show(value)))
     }
 }
 
@@ -134,11 +138,18 @@ mod tests {
         assert_eq!(missed("p99<40ms", &silent), ["p99<40ms: it was infinite (requests failed)"]);
         assert_eq!(missed("max<1s,mean<1s", &silent).len(), 2);
         assert_eq!(missed("p99<40ms", &row(400, 400)), Vec::<String>::new());
-        // With 2 failures among 402 requests, the 99th percentile of all requests is the 99.49th percentile of the
+        // With 2 failures among 402 requests, the 99th percentile of all requests is the 99.495th percentile of the
         // correct replies.
         assert_eq!(missed("p99<2.5ms,p50<2ms", &row(402, 400)), Vec::<String>::new());
         assert_eq!(missed("p99<1.9ms", &row(402, 400)).len(), 1);
         assert_eq!(missed("p99<1s", &row(100, 0)).len(), 1, "no reply was correct");
+    }
+
+    #[test]
+    fn percentages_that_are_not_finite_are_refused() {
+        for text in ["achieved>=nan%", "achieved>=inf%"] {
+            assert!(text.parse::<Goal>().is_err(), "{text}");
+        }
     }
 
     #[test]

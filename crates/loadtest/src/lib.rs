@@ -1,9 +1,9 @@
 //! A load tester that measures waiting times correctly: in an open loop, and from the *intended* send time.
 //!
 //! Some testers send each request only after the reply to the last one. So they stop sending exactly while the server
-//! is slow, and do not measure how long other requests would have waited ("coordinated omission"). This tester decides
-//! when each request is due without regard to the replies to earlier requests. The latency of a request counts from
-//! the time at which the request was due. The latency from the actual send is recorded, too.
+//! is slow, and do not measure how long other requests would have waited ("coordinated omission"). With an open load,
+//! this tester decides when each request is due without regard to the replies to earlier requests. The latency of a
+//! request counts from the time at which the request was due. The latency from the actual send is recorded, too.
 //!
 //! From input to output:
 //!
@@ -17,9 +17,8 @@
 //! - [`engine`]: runs a plan: with one thread and one async runtime per worker, and a precision of microseconds;
 //! - [`record`]: histograms and counts of an interval; [`probe`]: a counter that is sampled during the run;
 //! - [`row`]: the figures of one run; [`metric`]: figures by name; [`goal`]: conditions on figures; [`search`]: finds
-//!   the
-//!   highest rate that meets a goal;
-//! - [`report`]: Markdown, JSON, HDR log and HTML; [`compare`]: compares two reports.
+//!   the highest rate that meets a goal;
+//! - [`report`]: Markdown, JSON, HTML, CSV, Prometheus' text format and HDR log; [`compare`]: compares two reports.
 //!
 //! To measure another protocol, implement [`target::Target`]. The rest of the crate does not depend on the protocol.
 

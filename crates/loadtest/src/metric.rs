@@ -58,6 +58,7 @@ pub enum Unit {
     Number,
 }
 
+/// The names of the figures of latencies.
 const FIGURES: [(&str, Figure); 8] = [
     ("mean", Figure::Mean),
     ("p50", Figure::P50),
@@ -69,6 +70,7 @@ const FIGURES: [(&str, Figure); 8] = [
     ("max", Figure::Max),
 ];
 
+/// The names of all other metrics.
 const OTHERS: [(&str, Metric); 5] = [
     ("success", Metric::Success),
     ("achieved", Metric::Achieved),
@@ -121,7 +123,7 @@ impl fmt::Display for Metric {
 }
 
 /// Converts a percentile of all `requests` to a percentile of the `correct` replies. Requests without a correct reply
-/// count as slower than all others. If the result is above 100, the percentile falls on one of them.
+/// count as slower than all others. If the result is above 100, the percentile falls on such a request.
 pub fn place_among(percent: f64, correct: u64, requests: u64) -> f64 {
     percent * requests as f64 / (correct as f64).max(f64::MIN_POSITIVE)
 }
@@ -156,7 +158,10 @@ impl Metric {
             Metric::Intended(figure) => (&row.intended, figure),
             Metric::Sent(figure) => (&row.sent, figure),
         };
-        (summary.count > 0).then_some(match figure {
+        if summary.count == 0 {
+            return None;
+        }
+        Some(match figure {
             Figure::Mean => summary.mean,
             Figure::P50 => summary.p50,
             Figure::P90 => summary.p90,

@@ -44,6 +44,7 @@ impl Payload {
 fn letters(size: usize, random: &mut fastrand::Rng, out: &mut Vec<u8>) {
     while out.len() < size {
         let bits = random.u64(..);
+        // A letter takes six bits, so 64 bits are enough for ten letters.
         let count = (size - out.len()).min(10);
         out.extend((0..count).map(|index| LETTERS[(bits >> (6 * index)) as usize & 63]));
     }
@@ -52,7 +53,9 @@ fn letters(size: usize, random: &mut fastrand::Rng, out: &mut Vec<u8>) {
 fn uuid(random: &mut fastrand::Rng, out: &mut Vec<u8>) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut bits = random.u128(..);
+    // The version is 4.
     bits = bits & !(0xf << 76) | (4 << 76);
+    // The variant is the one of RFC 9562.
     bits = bits & !(0b11 << 62) | (0b10 << 62);
     for index in 0..32 {
         if matches!(index, 8 | 12 | 16 | 20) {
@@ -84,13 +87,15 @@ impl FromStr for Payload {
 
     fn from_str(text: &str) -> Result<Self, PayloadError> {
         let size = |text: &str| text.parse().ok().filter(|size| (1..=LARGEST).contains(size));
+        if text == "uuid" {
+            return Ok(Payload::Uuid);
+        }
         let payload = match text.split_once("..") {
-            _ if text == "uuid" => Some(Payload::Uuid),
             None => size(text).map(Payload::Bytes),
             Some((least, most)) => size(least)
                 .zip(size(most))
                 .filter(|(least, most)| least <= most)
-                .map(|(a, b)| Payload::Between(a, b)),
+                .map(|(least, most)| Payload::Between(least, most)),
         };
         payload.ok_or_else(|| PayloadError(text.to_owned()))
     }

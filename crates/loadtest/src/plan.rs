@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::payload::Payload;
 use crate::stages::Stages;
 
-/// The highest rate that is accepted.
+/// The highest rate that is accepted, in requests per second.
 pub const MOST_RATE: f64 = 10_000_000.0;
 
 /// How the requests of an open load are spread over time.
@@ -61,8 +61,8 @@ pub struct Plan {
     /// The largest number of requests in flight at a time, over all workers. If more requests are due, they wait, and
     /// their latency includes the wait.
     pub connections: usize,
-    /// The longest time that a request may take after it was sent, and the longest time that the run waits for replies
-    /// after the window.
+    /// The longest time from when a client begins a request, including connecting, to the end of the reply. Also the
+    /// longest time that the run waits for replies after the window.
     pub timeout: Duration,
 }
 

@@ -14,7 +14,7 @@ use crate::target::{Call, Client, Session, Target};
 const PERIOD: Duration = Duration::from_millis(250);
 /// The shortest time over which a rate is computed. Rates over shorter times would mostly show the jitter of the
 /// sampling.
-const WINDOW: Duration = Duration::from_secs(1);
+const SHORTEST: Duration = Duration::from_secs(1);
 /// The longest time that a sample may take.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -38,8 +38,9 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Computes the pace from times and values, in order of time; `None` if there are fewer than two. The time between
-    /// two samples is left out if the counter went back in it, because of a reset or a loaded state.
+    /// Computes the pace from times and values, in order of time. The time between two samples is left out if the
+    /// counter went back in it, because of a reset or a loaded state. `None` if no time remains, such as with fewer
+    /// than two samples.
     pub fn of(samples: &[(Instant, f64)]) -> Option<Pace> {
         let (mut rise, mut time) = (0.0, 0.0);
         for pair in samples.windows(2) {
@@ -58,18 +59,18 @@ impl Pace {
             if samples[to].1 < samples[to - 1].1 {
                 from = to;
             }
-            // `from` becomes the latest sample that is at least `WINDOW` before `to`.
-            while from + 1 < to && samples[to].0 - samples[from + 1].0 >= WINDOW {
+            // `from` becomes the latest sample that is at least `SHORTEST` before `to`.
+            while from + 1 < to && samples[to].0 - samples[from + 1].0 >= SHORTEST {
                 from += 1;
             }
             let span = samples[to].0 - samples[from].0;
-            if span >= WINDOW {
+            if span >= SHORTEST {
                 let pace = (samples[to].1 - samples[from].1) / span.as_secs_f64();
                 (min, max) = (min.min(pace), max.max(pace));
             }
         }
-        // The mean must be within the range. Otherwise it may not be, because the run is shorter than `WINDOW`, or
-        // because the counter rises in steps.
+        // The mean can be outside of this range if the run is shorter than `SHORTEST`, or if the counter rises in
+        // steps. Then the range is extended.
         (min, max) = (min.min(mean), max.max(mean));
         Some(Pace { mean, min, max, samples: samples.len() })
     }
@@ -166,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_steady_counter() {
+    fn a_steady_counter_has_equal_mean_minimum_and_maximum() {
         let pace = Pace::of(&samples(&[100.0, 130.0, 160.0, 190.0])).unwrap();
         assert_eq!((pace.mean, pace.min, pace.max), (60.0, 60.0, 60.0));
         assert_eq!(Pace::of(&samples(&[1.0])), None);

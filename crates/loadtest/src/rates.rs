@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_ranges_and_mixtures() {
+    fn lists_ranges_and_mixtures_are_read() {
         assert_eq!(parse("1, 5,10").unwrap(), [1.0, 5.0, 10.0]);
         assert_eq!(parse("10..30/10").unwrap(), [10.0, 20.0, 30.0]);
         assert_eq!(parse("0.5,1..8*2").unwrap(), [0.5, 1.0, 2.0, 4.0, 8.0]);

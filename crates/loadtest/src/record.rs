@@ -9,7 +9,7 @@ use crate::target::{Failure, Trace};
 
 /// The largest latency that is recorded: an hour, in nanoseconds. Larger latencies count as an hour.
 const LONGEST: u64 = 3_600_000_000_000;
-/// The largest number of different error texts that are kept for one interval.
+/// The largest number of different error texts that are kept in one record.
 const TEXTS: usize = 16;
 
 /// A histogram of latencies in nanoseconds, with a precision of one part in a thousand.
@@ -112,7 +112,7 @@ impl Counts {
     }
 }
 
-/// Everything that one worker, or several workers together, recorded in an interval.
+/// Everything that one worker, or several workers together, recorded in an interval or in the whole run.
 #[derive(Debug, Clone, Default)]
 pub struct Record {
     /// From the time a request was due to its correct reply.
@@ -129,7 +129,7 @@ pub struct Record {
     pub counts: Counts,
     /// The number of replies with each status, correct or not.
     pub statuses: BTreeMap<u16, u64>,
-    /// Error texts, and how many times each occurred.
+    /// The texts of the first few different errors, and how many times each occurred.
     pub texts: BTreeMap<String, u64>,
 }
 

@@ -16,7 +16,8 @@ use crate::target::Failure;
 pub const LATE: f64 = 1.0;
 /// A share of the 99th percentile of the latencies: see [`LATE`].
 pub const LATE_SHARE: f64 = 0.1;
-/// There is a warning that the tester was the limit if it used more than this share of its processor.
+/// There is a warning that the tester was the limit if its busiest thread used more than this share of the processor
+/// time that it could get.
 pub const BUSY: f64 = 0.9;
 /// There is a warning if more than this share of the requests waited for a connection.
 pub const WAITED: f64 = 0.01;
@@ -25,10 +26,10 @@ pub const WAITED: f64 = 0.01;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
-    /// The command line asked for this run.
+    /// The command line requested this run.
     #[default]
     Measure,
-    /// To find a limit.
+    /// To find a limit: the highest rate that still meets a goal.
     Search,
     /// To confirm a limit.
     Confirm,
@@ -48,7 +49,7 @@ pub struct Row {
     pub stages: Option<String>,
     /// The length of the window (the measured part of the run) in seconds.
     pub seconds: f64,
-    /// Correct replies per second that arrived before the end of the window.
+    /// Correct replies that arrived before the end of the window, per second of the window.
     pub achieved: f64,
     /// Requests that were due in the window, without those that were cut off.
     pub requests: u64,
@@ -78,7 +79,8 @@ pub struct Row {
     pub bytes: Option<Bytes>,
     /// How late the tester itself began requests for which a connection was free.
     pub late: Summary,
-    /// The share of the available processor time that the tester's busiest thread used, not counting waiting.
+    /// The share of the available processor time that the tester's busiest thread used for work. Processor time that it
+    /// spent on waiting does not count as used.
     pub tester_busy: Option<f64>,
     /// Requests for which no connection was free when they were due.
     pub waited: u64,
@@ -87,9 +89,10 @@ pub struct Row {
     /// Retries of failed requests; they are not in `requests`.
     #[serde(default)]
     pub retries: u64,
-    /// The largest number of requests in flight at a time.
+    /// The largest number of requests in flight at a time; with several workers, the sum of their largest numbers.
     pub most_in_flight: usize,
-    /// How fast the sampled counter rose.
+    /// How fast a counter rose that was sampled during the run, such as the emulator's frame counter. `None` if no
+    /// counter was sampled. See [`crate::probe`].
     pub pace: Option<Pace>,
     /// The figures of each interval of the run.
     pub series: Vec<Point>,
@@ -178,8 +181,8 @@ impl Summary {
 }
 
 /// The points of a plot of percentiles. The percentages come closer and closer to 100, as far as there are enough
-/// latencies to distinguish them. There is also a point for each of the `PERCENTILES`, counted
-/// among all `requests`.
+/// latencies to distinguish them. If some of the `requests` have no correct reply, each of the `PERCENTILES` of
+/// all requests also gets a point, at its place among the correct replies, unless it falls on a request without one.
 fn curve(latencies: &Latencies, requests: u64) -> Vec<(f64, f64)> {
     if latencies.count() == 0 {
         return Vec::new();
@@ -202,7 +205,7 @@ impl Point {
     /// The figures of an interval.
     pub fn of(interval: &Interval) -> Self {
         let latencies = &interval.record.intended;
-        let some = |value: f64| (latencies.count() > 0).then_some(value);
+        let some = |value: f64| if latencies.count() > 0 { Some(value) } else { None };
         Point {
             at: (interval.start + interval.length).as_secs_f64(),
             rate: interval.record.counts.correct as f64 / interval.length.as_secs_f64(),
@@ -227,6 +230,7 @@ impl Row {
             Load::Stages { stages, .. } => (None, None, Some(stages.to_string())),
             Load::Closed { concurrency } => (None, Some(*concurrency), None),
         };
+        let bytes = Bytes { sent: counts.bytes_sent, received: counts.bytes_received };
         let mut row = Row {
             phase,
             asked,
@@ -244,8 +248,7 @@ impl Row {
             sent: Summary::of(&outcome.total.sent, ended),
             connect: Summary::of(&outcome.total.connect, 0),
             first_byte: Summary::of(&outcome.total.first_byte, 0),
-            bytes: (counts.bytes_sent + counts.bytes_received > 0)
-                .then_some(Bytes { sent: counts.bytes_sent, received: counts.bytes_received }),
+            bytes: if bytes.sent + bytes.received > 0 { Some(bytes) } else { None },
             late: Summary::of(&outcome.total.late, 0),
             tester_busy: outcome.busy,
             waited: counts.waited,
@@ -273,7 +276,7 @@ impl Row {
     }
 
     /// The percentage of requests for which no connection was free when they were due.
-    pub fn waited_share(&self) -> f64 {
+    pub fn waited_percent(&self) -> f64 {
         100.0 * self.waited as f64 / (self.requests + self.cut_off).max(1) as f64
     }
 
@@ -293,15 +296,16 @@ fn warnings(row: &Row, connections: usize) -> Vec<String> {
     if row.cut_short {
         let open = match row.cut_off {
             0 => String::new(),
+            1 => "; 1 request that was still open is not counted".to_owned(),
             count => format!("; {count} requests that were still open are not counted"),
         };
         warnings.push(format!("cut short after {:.1} s{open}", row.seconds));
     }
     if row.tester_late() {
         warnings.push(format!(
-            "the tester, not the target, was the limit for some requests: it began 1 % of all requests {:.1} ms late or \
-             more, and the figures from the intended send time include this delay; use a lower rate, or give the tester \
-             a processor of its own",
+            "the tester, not the target, was the limit for some requests: it began 1 % of the requests for which a connection \
+             was free at least {:.1} ms late, and the figures from the intended send time include this delay; use a lower \
+             rate, or give the tester a processor of its own",
             row.late.p99
         ));
     }
@@ -312,10 +316,10 @@ fn warnings(row: &Row, connections: usize) -> Vec<String> {
             100.0 * busy
         ));
     }
-    if row.waited_share() > 100.0 * WAITED {
+    if row.waited_percent() > 100.0 * WAITED {
         warnings.push(format!(
             "{:.0} % of the requests had to wait for one of the {connections} connections, and this counts as latency: {}",
-            row.waited_share(),
+            row.waited_percent(),
             if row.tester_limited() {
                 "the tester was too slow for this rate"
             } else {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::plan::{Arrivals, Load};
 
-/// The times at which one worker's requests are due, counted from the start of the run. With a constant rate, they do
+/// The times at which one worker's requests are due, counted from the start of the run. With [`Load::Open`], they do
 /// not end.
 #[derive(Debug)]
 pub struct Schedule {
@@ -39,7 +39,7 @@ impl Piece {
         if inside == 0.0 {
             return self.start;
         }
-        // The integral of the rate, solved for the time, in a form that also holds without a rise.
+        // The integral of the rate, solved for the time, in a form that also works if the rate does not rise.
         let root = (self.rate * self.rate + 2.0 * self.rise * inside).max(0.0).sqrt();
         self.start + 2.0 * inside / (self.rate + root)
     }

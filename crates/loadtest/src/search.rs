@@ -30,7 +30,8 @@ impl Default for Search {
 pub struct Limit {
     /// The goal.
     pub goal: String,
-    /// The highest rate that met the goal in all confirmation runs; `None` if no rate did.
+    /// The highest rate that met the goal in all confirmation runs; `None` if no rate did. If the search was cut short,
+    /// confirmation runs may be missing.
     pub rate: Option<f64>,
     /// The lowest rate that missed the goal; `None` if no rate did.
     pub missed_at: Option<f64>,
@@ -55,7 +56,7 @@ pub struct Trial {
     pub stopped: bool,
 }
 
-/// How many times the rate is lowered because a confirmation failed.
+/// The largest number of times that the rate is lowered because a confirmation failed.
 const STEPS_DOWN: u32 = 12;
 
 /// Searches for a limit. Doubles the rate while runs pass (or halves it until a run passes). Then narrows the gap
@@ -104,7 +105,8 @@ pub fn find<E>(
             confirmations = 0;
             steps += 1;
             let lower = round(rate / search.precision);
-            passed = (steps <= STEPS_DOWN && lower >= search.lowest && lower < rate).then_some(lower);
+            let continues = steps <= STEPS_DOWN && lower >= search.lowest && lower < rate;
+            passed = if continues { Some(lower) } else { None };
         }
     }
     Ok(Limit {
@@ -130,7 +132,7 @@ impl<E> Finder<'_, E> {
     fn passes(&mut self, rate: f64, phase: Phase) -> Result<bool, E> {
         // A confirmation has no second chance, because its purpose is to detect rates that pass only sometimes.
         let chances = if phase == Phase::Confirm { 1 } else { 2 };
-        for _ in 0..chances {
+        for chance in 1..=chances {
             let trial = (self.trial)(rate, phase)?;
             self.stopped |= trial.stopped;
             if self.stopped {
@@ -139,10 +141,12 @@ impl<E> Finder<'_, E> {
             if trial.missed.is_empty() {
                 return Ok(true);
             }
-            self.missed = trial.missed;
-            self.limited = trial.tester_limited;
+            if chance == chances {
+                self.missed_at = Some(rate);
+                self.missed = trial.missed;
+                self.limited = trial.tester_limited;
+            }
         }
-        self.missed_at = Some(rate);
         Ok(false)
     }
 }
@@ -200,7 +204,25 @@ mod tests {
     }
 
     #[test]
-    fn a_goal_that_no_rate_meets_and_a_goal_that_all_rates_meet() {
+    fn the_missed_conditions_are_those_of_the_rate_that_missed() {
+        let (mut misses, mut hiccups) = (0, 0);
+        let limit = find::<()>(&Search::default(), String::new(), &mut |rate, _| {
+            // Rates above 330/s miss the goal. After the first miss, one trial at a lower rate misses it too, but its
+            // repetition passes.
+            let hiccup = rate <= 330.0 && misses > 0 && hiccups == 0;
+            let missed = if rate > 330.0 || hiccup { vec![format!("slow at {rate}")] } else { vec![] };
+            misses += u32::from(!missed.is_empty());
+            hiccups += u32::from(hiccup);
+            Ok(Trial { missed, tester_limited: hiccup, stopped: false })
+        })
+        .unwrap();
+        assert_eq!(hiccups, 1);
+        assert_eq!(limit.missed, [format!("slow at {}", limit.missed_at.unwrap())]);
+        assert!(!limit.tester_limited);
+    }
+
+    #[test]
+    fn a_search_can_end_without_a_passing_rate_or_without_a_failing_rate() {
         let (limit, _) = run(10.0, |_, _| false);
         assert_eq!((limit.rate, limit.missed.len()), (None, 1));
         let (limit, _) = run(10.0, |_, _| true);

@@ -9,8 +9,8 @@ pub trait Target: Send + Sync + 'static {
     /// What one worker keeps for one run.
     type Session: Session;
 
-    /// Begins a run on a worker's thread, inside its runtime. Must not connect yet, because
-    /// the time to connect is part of a cold start.
+    /// Begins a run on a worker's thread, inside its runtime. Must not connect yet, because the time to connect is part
+    /// of a cold start.
     fn session(&self) -> Self::Session;
 }
 
@@ -114,7 +114,7 @@ pub enum Failure {
     Reset,
     /// There was no complete reply in time.
     TimedOut,
-    /// The server answered with a status other than success.
+    /// The server answered with a status that the check does not accept.
     Status(u16),
     /// The content of the reply is not correct.
     Wrong,

@@ -14,7 +14,7 @@ pub type CallFuture<'a> = Pin<Box<dyn Future<Output = Result<Json, Problem>> + S
 /// A future that completes when the server stops.
 pub type EndFuture<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
-/// Calls JSON-RPC methods: `batch`, and routes by their `operationId`.
+/// Calls JSON-RPC methods (docs/json-rpc.md): `batch`, and routes by their `operationId`, such as `load` or `v1.pause`.
 pub trait Backend: Send + Sync {
     /// Calls a method.
     fn call<'a>(&'a self, method: &'a str, params: Object) -> CallFuture<'a>;
@@ -37,7 +37,8 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// Reads a problem document.
+    /// Reads a problem document. Without a status, the status is 500. Without `detail`, the detail is the whole
+    /// document.
     pub fn from_json(document: &Json) -> Problem {
         let status = document["status"].as_u64().and_then(|status| u16::try_from(status).ok());
         let detail = match document["detail"].as_str() {

@@ -32,7 +32,7 @@ pub struct HttpHost {
 
 /// For how long a handler is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Keeps {
+pub enum HandlerLifetime {
     /// For one request, which stands alone.
     Request,
     /// For all requests of a session.
@@ -43,7 +43,7 @@ pub enum Keeps {
 /// session. The caller must check `Host`, `Origin` and tokens. Call this function within a Tokio runtime.
 pub fn router_of<H: ServerHandler>(
     host: HttpHost,
-    handler: impl Fn(Keeps) -> H + Clone + Send + Sync + 'static,
+    handler: impl Fn(HandlerLifetime) -> H + Clone + Send + Sync + 'static,
 ) -> Router {
     let (of_session, of_request) = (handler.clone(), handler);
     let sessions = Arc::new(Sessions::new());
@@ -56,12 +56,15 @@ pub fn router_of<H: ServerHandler>(
         stopped.await;
         cancellation.cancel();
     });
-    let lasting =
-        StreamableHttpService::new(move || Ok(of_session(Keeps::Session)), sessions.clone(), lasting);
-    // Without the legacy mode, this service opens no sessions. It uses the same type of session manager as the other
-    // one, so that the SDK's generic code is compiled only once.
+    let lasting = StreamableHttpService::new(
+        move || Ok(of_session(HandlerLifetime::Session)),
+        sessions.clone(),
+        lasting,
+    );
+    // Without the legacy mode, this service opens no sessions. It gets a session manager of the same type as the
+    // service `lasting`, so that the SDK's generic code is compiled only once.
     let alone = StreamableHttpService::new(
-        move || Ok(of_request(Keeps::Request)),
+        move || Ok(of_request(HandlerLifetime::Request)),
         sessions.clone(),
         config().with_legacy_session_mode(false),
     );
@@ -77,13 +80,14 @@ pub fn router_of<H: ServerHandler>(
                     Err(refusal) => return refusal,
                 };
                 let in_session = match request.kind {
-                    // For other methods, the SDK checks the session, after it has checked the protocol's revision.
+                    // For other HTTP methods, the SDK checks the session, after it has checked the protocol's revision.
                     Kind::InSession(id)
                         if request.request.method() == Method::DELETE && !sessions.has(&id, &sender) =>
                     {
                         return no_session();
                     }
                     Kind::InSession(_) => true,
+                    // Without room for another session, the client gets none, and its requests stand alone.
                     Kind::Initialize => sessions.make_room(&sender).await,
                     Kind::Alone => false,
                 };

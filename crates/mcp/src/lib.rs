@@ -29,7 +29,7 @@ mod subscriptions;
 mod tools;
 
 pub use backend::{Backend, CallFuture, EndFuture, Object, Problem};
-pub use http::{HttpHost, Keeps, router_of};
+pub use http::{HandlerLifetime, HttpHost, router_of};
 pub use server::{Connect, router, serve_stdio};
 pub use session::{Options, Session, Toolset, UnknownToolset};
 

@@ -11,7 +11,7 @@ use crate::tools::ToolError;
 
 /// The longest note, in bytes.
 const MAX_NOTE: usize = 1024;
-/// The largest size of a file, in bytes.
+/// A file that has more bytes than this gets no further notes.
 const MAX_FILE: u64 = 4 << 20;
 
 /// A note.
@@ -29,7 +29,7 @@ pub(crate) struct Note {
 pub(crate) fn check(session: &Session, note: &str) -> Result<(), ToolError> {
     if session.options.notes.is_none() {
         return Err(ToolError(
-            "note: this server has no folder for notes; leave note out, or start it with --data DIR".into(),
+            "note: there is no folder for notes; leave note out, or start the server with --data DIR".into(),
         ));
     }
     if note.is_empty() || note.len() > MAX_NOTE {
@@ -38,7 +38,7 @@ pub(crate) fn check(session: &Session, note: &str) -> Result<(), ToolError> {
     Ok(())
 }
 
-/// Appends a note to the file of the running game.
+/// Appends a note to the file of the running game. Without a folder for notes, does nothing.
 pub(crate) async fn add(session: &Session, frame: u32, note: &str) -> Result<(), ToolError> {
     let Some(path) = file(session).await? else { return Ok(()) };
     let recording = session.call("recordingUnderWay", json!({})).await.ok();
@@ -69,7 +69,7 @@ pub(crate) async fn add(session: &Session, frame: u32, note: &str) -> Result<(),
     written().map_err(|error| failed(&error))
 }
 
-/// The last notes about the running game, the oldest first.
+/// The last notes about the running game, the oldest first. Empty if there is no file that can be read.
 pub(crate) async fn last(session: &Session, count: usize) -> Result<Vec<Note>, ToolError> {
     let Some(path) = file(session).await? else { return Ok(Vec::new()) };
     let text = match std::fs::read(&path) {

@@ -33,7 +33,7 @@ pub(crate) struct Picture {
 }
 
 impl PictureOptions {
-    /// Refuses invalid options.
+    /// Refuses options that are invalid for every picture: a wrong scale, or an empty part.
     pub(crate) fn check(&self) -> Result<(), ToolError> {
         self.transform().check().map_err(refused)
     }
@@ -42,7 +42,7 @@ impl PictureOptions {
         Transform { crop: self.crop, scale: self.scale, colors: None }
     }
 
-    /// Makes the picture from a screenshot, which is a PNG in base64.
+    /// Makes the picture from a screenshot, which is a PNG in base64. Fails if `crop` is not inside the screenshot.
     pub(crate) fn picture(&self, screenshot: &Json) -> Result<Picture, ToolError> {
         let data = screenshot.as_str().unwrap_or_default();
         let options = format!("{:?} {:?} {}", self.scale, self.crop, self.grey);
@@ -86,7 +86,7 @@ mod tests {
 
     use super::*;
 
-    /// A screenshot of 4 by 2 pixels, which all differ in their red.
+    /// A screenshot of 4 by 2 pixels, each with a different value of red.
     fn sample() -> Json {
         let rgb = (0..8).flat_map(|index| [index * 10, 0, 200]).collect();
         STANDARD.encode(Pixels { width: 4, height: 2, rgb }.encode()).into()

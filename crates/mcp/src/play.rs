@@ -26,7 +26,7 @@ pub(crate) struct Run<'a> {
 }
 
 /// The result of a run.
-pub(crate) struct Played {
+pub(crate) struct RunResult {
     /// The frame counter at the end.
     pub(crate) frame: u32,
     /// The number of frames that were run.
@@ -82,6 +82,7 @@ pub(crate) fn sequence_step(text: &str) -> Result<Option<Json>, ToolError> {
     if presses.is_empty() {
         return Ok(None);
     }
+    // The method `run` does not accept a sequence that presses no key.
     if presses.iter().all(|(keys, _)| *keys == Keys::default()) {
         let frames: u32 = presses.iter().map(|(_, frames)| frames).sum();
         return Ok(Some(json!({"frames": frames})));
@@ -122,7 +123,7 @@ pub(crate) fn changes(before: &Json, after: &Json) -> Json {
 
 impl Run<'_> {
     /// Performs the run.
-    pub(crate) async fn perform(self, session: &Session) -> Result<Played, ToolError> {
+    pub(crate) async fn perform(self, session: &Session) -> Result<RunResult, ToolError> {
         let Run { steps, stop, values, watched, picture, key } = self;
         let mut then = Vec::new();
         let mut params = json!({"steps": steps, "values": values});
@@ -158,7 +159,7 @@ impl Run<'_> {
             ("timeout", _) => Ended::Timeout,
             _ => Ended::Done,
         };
-        Ok(Played { frame, frames, steps: steps.len(), ended, values, watched, picture })
+        Ok(RunResult { frame, frames, steps: steps.len(), ended, values, watched, picture })
     }
 }
 

@@ -6,15 +6,15 @@ use crate::play;
 use crate::session::Session;
 use crate::tools::ToolError;
 
-/// The picture of the last frame.
+/// The URI of the picture of the last frame.
 const SCREEN: &str = "framewire://screen";
-/// All symbols.
+/// The URI of the list of all symbols.
 const SYMBOLS: &str = "framewire://symbols";
-/// A snapshot's picture.
+/// The URI of a snapshot's picture, without the snapshot's name at its end.
 const SNAPSHOT: &str = "framewire://snapshots/";
-/// The properties of a recording.
+/// The URI of the properties of a recording, without the recording's name at its end.
 const RECORDING: &str = "framewire://recordings/";
-/// The largest number of snapshots and recordings in the list.
+/// The largest number of snapshots in the list, and the largest number of recordings.
 const MAX_LISTED: u32 = 100;
 
 /// A resource in the list.
@@ -35,7 +35,7 @@ pub(crate) enum Content {
 const PNG: &str = "image/png";
 const JSON: &str = "application/json";
 
-/// All resources.
+/// All resources, but only the first [`MAX_LISTED`] snapshots and recordings.
 pub(crate) async fn list(session: &Session) -> Vec<Entry> {
     let entry =
         |uri: &str, name: &str, media_type| Entry { uri: uri.to_owned(), name: name.to_owned(), media_type };

@@ -22,7 +22,7 @@ use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
-use crate::http::{HttpHost, Keeps, router_of};
+use crate::http::{HandlerLifetime, HttpHost, router_of};
 use crate::prompts;
 use crate::resources::{self, Content};
 use crate::session::{Session, SessionMemory};
@@ -30,9 +30,10 @@ use crate::subscriptions::{self, Followed};
 use crate::tools::{self, Effect, Reply, Tool, ToolError};
 
 /// The instructions that clients get when they connect.
-const INSTRUCTIONS: &str = "Plays Game Boy Advance and Game Boy games frame by frame. Loop: act, with the values and the picture that \
-    the next decision needs. Memory says more than pictures: symbols lists names, search finds unknown values, and expressions such \
-    as score or u16[0x02000038] work in values, until and stop. Snapshots make attempts cheap.";
+const INSTRUCTIONS: &str = "Plays Game Boy Advance and Game Boy games frame by frame. Loop: call act, and ask it for \
+    the values and the picture that the next decision needs. Memory says more than pictures: symbols lists names, \
+    search finds unknown values, and expressions such as score or u16[0x02000038] work in values, until and stop. \
+    Snapshots make attempts cheap.";
 
 /// The revisions of the protocol, the newest first.
 const REVISIONS: [ProtocolVersion; 4] = [
@@ -50,15 +51,15 @@ pub type Connect = Arc<dyn Fn(&Parts) -> Result<Session, String> + Send + Sync>;
 enum Client {
     /// The only client, over stdio.
     Only(Arc<Session>),
-    /// The sender of each request over HTTP. `Keeps` says whether the server serves one request or a session.
-    Sender(Connect, Keeps),
+    /// The sender of each request over HTTP. `HandlerLifetime` says whether the server serves one request or a session.
+    Sender(Connect, HandlerLifetime),
 }
 
 #[derive(Clone)]
 struct Server {
     client: Client,
-    /// The resources to which a client of an earlier revision has subscribed, by URI. The tasks end when they are
-    /// dropped.
+    /// The resources to which a client has subscribed, by URI, if it uses a revision of the protocol before 2026-07-28.
+    /// The tasks end when they are dropped.
     followers: Arc<Mutex<HashMap<String, JoinSet<()>>>>,
     /// A permit for each stream of `subscriptions/listen`, and for each session over HTTP with subscriptions.
     listeners: Arc<Semaphore>,
@@ -85,7 +86,7 @@ pub async fn serve_stdio(session: Session) -> Result<(), String> {
 /// tokens. Call this function within a Tokio runtime.
 pub fn router(host: HttpHost, connect: Connect) -> Router {
     let listeners = Arc::new(Semaphore::new(subscriptions::MAX_LISTENERS));
-    router_of(host, move |keeps| Server::new(Client::Sender(connect.clone(), keeps), listeners.clone()))
+    router_of(host, move |lifetime| Server::new(Client::Sender(connect.clone(), lifetime), listeners.clone()))
 }
 
 impl Server {
@@ -118,12 +119,13 @@ impl Server {
         self.permits.lock().extend(self.listeners.clone().try_acquire_owned());
     }
 
-    /// Returns the permit that `reserve` took.
+    /// Returns the permit that `reserve` took, or an error if it could not take one.
     fn permit_to_listen(&self) -> Result<OwnedSemaphorePermit, ErrorData> {
         self.permits.lock().pop().ok_or_else(too_many_listeners)
     }
 
-    /// Takes the permit of a session over HTTP, at its first subscription.
+    /// Takes the permit of a session over HTTP, at its first subscription. Other clients need no permit for this.
+    /// Returns an error if no permit is free.
     fn begin_to_listen(&self) -> Result<(), ErrorData> {
         let is_over_http = matches!(self.client, Client::Sender(..));
         if is_over_http && self.permits.lock().is_empty() {
@@ -156,7 +158,7 @@ impl ServerHandler for Server {
         let mut result = self.negotiate_initialize(&request)?;
         context.peer.set_peer_info(request);
         // In revisions with this handshake, subscriptions need a session.
-        if let (Client::Sender(_, Keeps::Request), Some(resources)) =
+        if let (Client::Sender(_, HandlerLifetime::Request), Some(resources)) =
             (&self.client, &mut result.capabilities.resources)
         {
             resources.subscribe = None;
@@ -199,7 +201,7 @@ impl ServerHandler for Server {
         let unknown = |why: String| ErrorData::resource_not_found(why, Some(json!({"uri": uri})));
         let contents = match resources::read(&session, &uri).await {
             None => {
-                return Err(unknown(format!("there is no resource {uri}; resources/list has all of them")));
+                return Err(unknown(format!("there is no resource {uri}; see resources/list")));
             }
             Some(Err(ToolError(why))) => return Err(unknown(why)),
             Some(Ok(Content::Text(text))) => {
@@ -215,7 +217,7 @@ impl ServerHandler for Server {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        if let Client::Sender(_, Keeps::Request) = &self.client {
+        if let Client::Sender(_, HandlerLifetime::Request) = &self.client {
             return Err(ErrorData::method_not_found::<SubscribeRequestMethod>());
         }
         let session = self.session(&context)?;
@@ -225,8 +227,7 @@ impl ServerHandler for Server {
         self.begin_to_listen()?;
         let mut followers = self.followers.lock();
         if followers.len() >= subscriptions::MAX && !followers.contains_key(&uri) {
-            let why =
-                format!("{} resources are subscribed; unsubscribe one of them first", subscriptions::MAX);
+            let why = format!("you have {} subscriptions already; end one of them first", subscriptions::MAX);
             return Err(ErrorData::invalid_request(why, None));
         }
         let mut follower = JoinSet::new();
@@ -375,7 +376,8 @@ mod tests {
     fn a_stream_that_is_acknowledged_keeps_its_permit() {
         let listeners = Arc::new(Semaphore::new(1));
         let connect: Connect = Arc::new(|_| Err("no session is needed".to_owned()));
-        let server = || Server::new(Client::Sender(connect.clone(), Keeps::Request), listeners.clone());
+        let server =
+            || Server::new(Client::Sender(connect.clone(), HandlerLifetime::Request), listeners.clone());
         let (first, second) = (server(), server());
         for each in [&first, &second] {
             assert!(each.accepted_subscription_filter(&SubscriptionFilter::new()).is_some());

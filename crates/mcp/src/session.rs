@@ -55,7 +55,7 @@ impl Toolset {
 
 /// A name that is not the name of a toolset.
 #[derive(Debug, thiserror::Error)]
-#[error("{0:?} is not a toolset; use play, debug, files and script, with commas between them")]
+#[error("{0:?} is not a toolset; use one or more of play, debug, files and script, with commas between them")]
 pub struct UnknownToolset(String);
 
 impl FromStr for Toolset {
@@ -124,7 +124,7 @@ pub struct Session {
 /// What tools remember between calls.
 #[derive(Default)]
 pub(crate) struct SessionMemory {
-    /// The mark of the picture that was sent last.
+    /// The mark of the picture that was sent last: a hash of the screenshot and of how it was cropped and scaled.
     pub(crate) picture: Option<String>,
     /// Expressions whose changes `act` reports.
     pub(crate) watched: Vec<String>,
@@ -164,8 +164,8 @@ impl Session {
         Ok(self.backend.call(method, params).await?)
     }
 
-    /// Performs operations, all between the same two frames. Returns the frame counter, and the value of each
-    /// operation.
+    /// Performs operations in one batch: no frame runs between them, except in operations such as `run`. Returns the
+    /// frame counter, and the value of each operation.
     pub(crate) async fn batch(&self, ops: Vec<Json>) -> Result<(u32, Vec<Json>), ToolError> {
         let mut reply = self.call("batch", json!({"ops": ops})).await?;
         let frame = reply["frame"].as_u64().and_then(|frame| u32::try_from(frame).ok()).unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Sessions over HTTP, for clients of the revisions before 2026-07-28. A session belongs to the sender that opened it.
+//! Sessions of MCP over HTTP, for clients of MCP's revisions before 2026-07-28. A session belongs to the sender that
+//! opened it.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -17,7 +18,7 @@ const MAX: usize = 64;
 const MAX_EACH: usize = 16;
 /// A session without a message for this long ends.
 const IDLE: Duration = Duration::from_secs(4 * 3600);
-/// A session that was not used for this long ends if its sender opens another session and has reached the limit.
+/// A session that was not used for this long ends if its sender opens another session and there is no room for it.
 const REPLACEABLE: Duration = Duration::from_secs(600);
 /// For this long, a client whose connection broke can ask for a reply again. The time is short because replies with
 /// pictures are large.
@@ -69,8 +70,8 @@ impl Sessions {
         SENDER.scope(sender, response).await
     }
 
-    /// Whether this sender can open a session. If there is no room, this first ends the sender's session that was
-    /// unused for the longest time, if that time is at least [`REPLACEABLE`].
+    /// Whether this sender can open a session. If there is no room, this first ends the session that the sender has not
+    /// used for the longest time, if that time is at least [`REPLACEABLE`].
     pub(crate) async fn make_room(&self, sender: &str) -> bool {
         let replaced = {
             let open = self.open.lock();
@@ -120,8 +121,16 @@ impl SessionManager for Sessions {
             return Err(SessionsError::Full);
         }
         let (id, transport) = self.manager.create_session().await?;
-        self.open.lock().insert(id.clone(), Open { sender, used: Instant::now() });
-        Ok((id, transport))
+        {
+            let mut open = self.open.lock();
+            if has_room(&open, &sender) {
+                open.insert(id.clone(), Open { sender, used: Instant::now() });
+                return Ok((id, transport));
+            }
+        }
+        // Other requests took the room in the meantime.
+        self.manager.close_session(&id).await?;
+        Err(SessionsError::Full)
     }
 
     async fn initialize_session(
@@ -212,9 +221,9 @@ mod tests {
             session.used = session.used.checked_sub(REPLACEABLE).unwrap();
         }
         assert!(sessions.make_room("a").await);
-        let left: Vec<bool> = all.iter().map(|id| sessions.open.lock().contains_key(id)).collect();
-        assert_eq!(left.iter().position(|there| !there), Some(3));
-        assert_eq!(left.iter().filter(|there| **there).count(), MAX_EACH - 1);
+        let still_open: Vec<bool> = all.iter().map(|id| sessions.open.lock().contains_key(id)).collect();
+        assert_eq!(still_open.iter().position(|is_open| !is_open), Some(3));
+        assert_eq!(still_open.iter().filter(|is_open| **is_open).count(), MAX_EACH - 1);
     }
 
     #[tokio::test]

@@ -8,9 +8,10 @@ use crate::resources::{self, Content};
 use crate::session::Session;
 use crate::tools::ToolError;
 
-/// The largest number of resources that a client follows.
+/// The largest number of resources that a session or a stream of `subscriptions/listen` follows.
 pub(crate) const MAX: usize = 64;
-/// The largest number of streams of `subscriptions/listen` at the same time.
+/// The largest number of listeners at the same time: streams of `subscriptions/listen`, and sessions over HTTP that
+/// have subscriptions.
 pub(crate) const MAX_LISTENERS: usize = 16;
 /// The time between two reads of a resource.
 const PERIOD: Duration = Duration::from_millis(500);
@@ -19,7 +20,7 @@ const PERIOD: Duration = Duration::from_millis(500);
 pub(crate) struct Followed {
     session: Arc<Session>,
     uri: String,
-    /// The checksum of its last content. `None` if the resource could not be read.
+    /// The checksum of its last content. `None` if the last attempt to read it failed.
     checksum: Option<u32>,
 }
 
@@ -30,14 +31,15 @@ impl Followed {
     /// If there is no such resource, or it cannot be read.
     pub(crate) async fn begin(session: Arc<Session>, uri: String) -> Result<Followed, String> {
         let checksum = match resources::read(&session, &uri).await {
-            None => return Err(format!("there is no resource {uri}; resources/list has all of them")),
+            None => return Err(format!("there is no resource {uri}; see resources/list")),
             Some(Err(ToolError(why))) => return Err(why),
             Some(Ok(content)) => Some(checksum(&content)),
         };
         Ok(Followed { session, uri, checksum })
     }
 
-    /// Waits until the content of the resource changes, and returns the resource's URI.
+    /// Waits until the content of the resource changes, or until the resource can no longer or again be read. Returns
+    /// the resource's URI.
     pub(crate) async fn changed(&mut self) -> &str {
         loop {
             tokio::time::sleep(PERIOD).await;

@@ -75,7 +75,7 @@ impl Channel {
         code
     }
 
-    /// Decodes a code to the next sample, and updates the channel.
+    /// Decodes a code into the next sample, and updates the channel.
     fn decode(&mut self, code: u8) -> i16 {
         let step = STEPS[self.index as usize];
         let mut change = step >> 3;
@@ -91,7 +91,7 @@ impl Channel {
     }
 }
 
-/// Decodes a message to pairs of samples; `None` if it is not a valid message.
+/// Decodes a message into pairs of samples; `None` if it is not a valid message.
 pub fn decode(message: &[u8]) -> Option<Vec<i16>> {
     let (head, codes) = message.split_at_checked(CHANNELS * 4)?;
     let mut channels = [Channel::default(); CHANNELS];

@@ -115,7 +115,7 @@ mod tests {
     fn colours_are_those_of_the_formulas() {
         for (colors, rgb, shown) in [
             (ColorCorrection::Gba, [0, 0, 0], [0, 0, 0]),
-            // 255 / 280 of 255 times (305, 270, 280) / 255 to the power 1 / 2.2.
+            // 255² / 280 times the components (305, 270, 280) / 255 to the power 1 / 2.2.
             (ColorCorrection::Gba, [255, 255, 255], [252, 238, 242]),
             (ColorCorrection::Gba, [255, 0, 0], [232, 53, 111]),
             (ColorCorrection::Gbc, [0, 0, 0], [0, 0, 0]),

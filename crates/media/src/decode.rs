@@ -27,8 +27,8 @@ pub enum DecodeError {
     /// A key picture lacks some tiles.
     #[error("the key picture lacks some of its tiles")]
     Gaps,
-    /// A tile has an invalid number of colours.
-    #[error("a tile has {0} colours; 0 to 16 are accepted")]
+    /// A tile's own list has an invalid number of colours.
+    #[error("a tile's list has {0} colours; at most 16 are accepted")]
     Colours(u8),
     /// A pixel's colour is not in the palette or in its tile's list.
     #[error("a colour is not in its list")]

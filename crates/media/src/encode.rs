@@ -74,7 +74,7 @@ impl Encoder {
         let mut next = 0;
         let mut places = self.places.iter();
         for run in self.tiles.chunk_by(|tile, after| tile + 1 == *after) {
-            // A picture has fewer than 65,536 pixels and even fewer tiles, so these numbers fit.
+            // A picture has fewer than 65,536 pixels, and not more tiles than pixels, so these numbers fit.
             message.extend(((run[0] - next) as u16).to_le_bytes());
             message.extend((run.len() as u16).to_le_bytes());
             for places in places.by_ref().take(run.len()) {
@@ -113,6 +113,8 @@ pub(crate) fn is_wide(colours: usize) -> bool {
     colours > 256
 }
 
+/// Writes a tile: the length of its own list of palette indexes, the list, and for each pixel its position in the list.
+/// For a tile with more than [`MAX_OWN`] colours, writes 0 and the palette index of each pixel instead.
 fn write_tile(message: &mut Vec<u8>, places: &[u16; AREA], wide: bool) {
     let mut own = [0; MAX_OWN];
     let mut count = 0;

@@ -1,5 +1,6 @@
-/// The largest number of pixels in a picture, because a palette index has 16 bits. mGBA's largest picture, that of a
-/// Super Game Boy with its border, has 256 × 224 = 57,344 pixels.
+/// The largest number of pixels in a picture. Each pixel can have a colour of its own, and a message stores the number
+/// of colours in 16 bits. mGBA's largest picture, that of a Super Game Boy with its border, has 256 × 224 = 57,344
+/// pixels.
 pub const MAX_PIXELS: u32 = 65_535;
 
 /// A picture's pixels: three bytes each, red, green and blue, in rows from the top without gaps.

@@ -12,7 +12,7 @@ pub fn encode(image: Image) -> Vec<u8> {
     let mut file = Vec::new();
     let mut encoder = Encoder::new(&mut file, QUALITY);
     encoder.set_sampling_factor(SamplingFactor::F_1_1);
-    // Writing into a vector cannot fail, and the length of the data is checked.
+    // Writing into a vector cannot fail, and the length of an image's data was checked when the `Image` was made.
     let written = encoder.encode(image.pixels(), image.width(), image.height(), ColorType::Rgb);
     debug_assert!(written.is_ok(), "{written:?}");
     file

@@ -1,4 +1,5 @@
-/// The size of the hash table: a power of two, twice the largest number of colours, so that searches are short.
+/// The size of the hash table: a power of two, more than twice the largest number of colours, so that searches are
+/// short.
 const SLOTS: usize = 1 << 17;
 
 /// The colours of a message, each with its index.

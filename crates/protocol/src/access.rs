@@ -14,7 +14,7 @@ use crate::watch::MemoryRange;
 pub enum Bus {
     /// Game Boy Advance: BIOS, memory, and a cartridge, all below 0x10000000.
     Gba,
-    /// Game Boy and Game Boy Color: 16 bits, all of them.
+    /// Game Boy and Game Boy Color: all addresses of 16 bits.
     Gb,
 }
 
@@ -82,7 +82,8 @@ pub struct Access<'a> {
 }
 
 impl<'a> Access<'a> {
-    /// The memory that this operation reads or writes; `None` if it accesses no memory.
+    /// The memory that this operation reads or writes, if its arguments give one range of addresses. `None` for other
+    /// operations, such as `read_at`, for which an expression gives the address.
     pub fn of(op: &'a Op) -> Option<Access<'a>> {
         let (domain, address, length, write) = match op {
             Op::Read8 { address } => (None, *address, 1, false),
@@ -160,7 +161,7 @@ impl<'a> Access<'a> {
         }
         if write && !writable {
             let problem = format!("in the domain {domain:?}, which takes no writes");
-            return Err(self.refused(&problem, "a write on the bus, if that part of it takes any"));
+            return Err(self.refused(&problem, "a write on the bus, if the bus accepts writes there"));
         }
         Ok(())
     }

@@ -18,14 +18,14 @@ const NOT_DONE: &str = "not done: a later operation of this batch is refused";
 /// The bit in a batch's encoded count which marks the batch as [`Batch::unchecked`].
 const UNCHECKED: u16 = 0x8000;
 
-/// Operations that are performed in order at one frame boundary. After the first operation that fails, no further
-/// operation is performed.
+/// Operations that are performed in order. No frame runs between them; only operations such as `run` and `advance` let
+/// frames run. After the first operation that fails, no further operation is performed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Batch {
     /// The operations, at most [`MAX_OPS`].
     pub ops: Vec<Op>,
-    /// An idempotency key of 1 to [`MAX_KEY`] bytes, for a client that got no answer and repeats the batch. An emulator that
-    /// remembers an outcome under this key returns that outcome again and does not perform the batch twice.
+    /// An idempotency key of 1 to [`MAX_KEY`] bytes, for a client that got no answer and repeats the batch. An emulator
+    /// that remembers an outcome under this key returns that outcome again and does not perform the batch twice.
     pub key: Option<String>,
     /// Its name in logs, at most [`MAX_TRACE`] bytes. The name has no other effect.
     pub trace: Option<String>,
@@ -50,7 +50,8 @@ impl Batch {
     ///
     /// # Errors
     ///
-    /// If the batch exceeds [`MAX_OPS`], [`MAX_KEY`] or [`MAX_FRAME`]. The error says what to do instead.
+    /// If the batch exceeds [`MAX_OPS`], [`MAX_KEY`] or [`MAX_FRAME`], or if its key is empty. The error says what to
+    /// do instead.
     pub fn check(&self) -> Result<(), OpError> {
         if self.ops.len() > MAX_OPS {
             let message =
@@ -85,6 +86,7 @@ impl From<Op> for Batch {
     }
 }
 
+/// The binary form contains neither the key nor the name in logs; [`Frame`](crate::Frame) encodes these.
 impl Wire for Batch {
     fn encode(&self, out: &mut Vec<u8>) {
         debug_assert!(self.ops.len() <= MAX_OPS, "check() was not called");
@@ -179,6 +181,7 @@ impl Wire for Outcome {
         let count = usize::from(reader.get::<u16>()?);
         let results = (0..count)
             .map(|_| {
+                // The clone only peeks at the first byte: 0 before a value, or else the status of an error.
                 Ok(match reader.clone().get::<u8>()? {
                     0 => {
                         reader.get::<u8>()?;

@@ -1,8 +1,8 @@
-//! Why an operation was refused.
+//! Why an operation was refused or failed.
 
 use crate::wire::{DecodeError, Reader, Wire};
 
-/// The kind of a refusal. Front ends translate it to a status of their own.
+/// The kind of an error. Front ends translate it to a status of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Status {
@@ -18,7 +18,8 @@ pub enum Status {
     Busy = 5,
     /// The request or its result is larger than the limits allow.
     TooLarge = 6,
-    /// It is not known whether the operation was performed, because the endpoint no longer remembers the session.
+    /// The outcome is lost: the operation was performed before and its reply is no longer kept, or it is not known
+    /// whether the operation was performed.
     Lost = 7,
     /// Not done, because a later operation of the same batch is refused; no operation of the batch was done.
     NotDone = 8,
@@ -27,7 +28,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// Whether nothing was done, so that the same operation may succeed later.
+    /// Whether the operation was refused: nothing was done, so the operation can be sent again.
     pub fn is_refusal(self) -> bool {
         matches!(
             self,
@@ -76,18 +77,18 @@ const OUTCOME_DROPPED: &str = "it was done before, and its reply is not kept any
 const KEYS_FULL: &str = "the emulator remembers as many keys as it can, each for 10 minutes; send the request again later, or \
                          without a key if it may be done twice";
 
-/// Why an operation was refused: the kind, and a message for people that says what is accepted.
+/// Why an operation was refused or failed: the kind, and a message for people.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct OpError {
-    /// The kind of the refusal.
+    /// The kind of the error.
     pub status: Status,
     /// What was wrong and what to do next.
     pub message: String,
 }
 
 impl OpError {
-    /// A refusal of kind `status`.
+    /// An error of kind `status`.
     pub fn new(status: Status, message: impl Into<String>) -> Self {
         OpError { status, message: message.into() }
     }

@@ -31,7 +31,7 @@ pub struct EventFrame {
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventItem {
-    /// Watched memory has changed, or enough frames have passed for an event without a change.
+    /// Watched memory or the held keys have changed, or it is time for an event without a change.
     Changed {
         /// Number of the watch.
         watch: u32,
@@ -49,7 +49,7 @@ pub enum EventItem {
         /// Whether it was cancelled before its last step.
         cancelled: bool,
     },
-    /// Lockstep ended because no client had sent a request for the length of its time-out.
+    /// Lockstep ended because no client had sent a request for the length of its timeout.
     LockstepOver,
     /// Another game was loaded.
     Game,

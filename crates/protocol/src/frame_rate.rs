@@ -49,7 +49,8 @@ mod tests {
         for quarter in 1..=8 {
             frame_rate.note(start + Duration::from_millis(250 * quarter), 15 * quarter as u32);
         }
-        let rate = frame_rate.note(start + Duration::from_millis(2250), 135).expect("known");
+        let rate =
+            frame_rate.note(start + Duration::from_millis(2250), 135).expect("a rate after two seconds");
         assert!((rate - 60.0).abs() < 0.01, "{rate}");
     }
 

@@ -1,7 +1,7 @@
 //! The text exchange that makes a connection binary.
 //!
-//! It has the form of a marker message, so mGBA-http's script answers it too, with an error. After one round trip, the
-//! link knows which of the two scripts it has reached.
+//! It has the form of mGBA-http's text messages, so mGBA-http's script answers it too, with an error. So one round trip
+//! shows which of the two scripts the link has reached.
 
 use crate::PROTOCOL_VERSION;
 use crate::marker::END;
@@ -44,8 +44,8 @@ pub struct Welcome {
     pub known: bool,
     /// The emulator's frame counter; older scripts leave it out.
     pub frame: Option<u32>,
-    /// How many events the script has sent to links since it was loaded; events of watches do not count. When a link
-    /// reconnects, the events that it has not received were lost. Older scripts leave this out.
+    /// How many events the script has sent to links since it was loaded; events of watches do not count. If a link that
+    /// reconnects has received fewer events than this, the others were lost. Older scripts leave this out.
     pub events: Option<u32>,
 }
 

@@ -63,7 +63,7 @@ pub struct UnknownKey(pub String);
 impl FromStr for Key {
     type Err = UnknownKey;
 
-    /// Reads a name exactly as [`Key::name`] writes it: other letter cases are refused, as mGBA-http does.
+    /// Reads a name exactly as [`Key::name`] writes it. Other letter cases are refused, as in mGBA-http.
     fn from_str(name: &str) -> Result<Self, UnknownKey> {
         Key::ALL.into_iter().find(|key| key.name() == name).ok_or_else(|| UnknownKey(name.to_owned()))
     }
@@ -92,7 +92,7 @@ impl Keys {
         Key::ALL.into_iter().filter(move |key| self.0 & (1 << *key as u8) != 0)
     }
 
-    /// Their names, joined by `separator`.
+    /// The names of its keys, joined by `separator`.
     pub fn names(self, separator: &str) -> String {
         self.iter().map(Key::name).collect::<Vec<_>>().join(separator)
     }

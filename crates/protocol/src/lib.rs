@@ -8,15 +8,16 @@
 //! - [`access`]: the memory that operations read and write, and the memory that each console has;
 //! - [`timeline`], [`run`] and [`watch`]: arguments that have a format of their own;
 //! - [`batch`]: operations performed together, and their outcome;
-//! - [`error`]: why an operation was refused, as a status and a sentence;
+//! - [`error`]: why an operation was refused or failed, as a status and a sentence;
 //! - [`event`]: what an emulator reports without a request;
 //! - [`frame`]: the frames on a binary connection and the decoder that finds them in a stream;
 //! - [`hello`]: the text exchange that makes a connection binary;
 //! - [`hex`]: bytes as text;
 //! - [`number`]: whole numbers as text;
 //! - [`marker`]: mGBA-http's text messages, for scripts that support only these;
-//! - [`key`]: the ten buttons;
-//! - [`frame_rate`]: the frame rate, which both ends of a connection compute in the same way.
+//! - [`key`]: the ten buttons; [`sequence`]: sequences of key presses as text;
+//! - [`registers`]: the names of the processors' registers;
+//! - [`frame_rate`]: the frame rate, which the link and the embedded core compute in the same way.
 //!
 //! `docs/protocol.md` describes the wire format. The tests of this crate and the tests of the Lua script both read its
 //! test vectors, `vectors/*.tsv`.
@@ -68,7 +69,7 @@ pub const MAX_RANGE: u32 = 16 * 1024 * 1024;
 /// Largest number of operations in one batch.
 pub const MAX_OPS: usize = 4096;
 
-/// Longest key of a batch, in bytes.
+/// Longest idempotency key of a batch, in bytes.
 pub const MAX_KEY: usize = 255;
 
 /// Longest name of a batch in logs, in bytes.

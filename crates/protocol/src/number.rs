@@ -1,7 +1,8 @@
 //! Whole numbers as texts, in the two forms that mGBA-http's clients use.
 
 /// Reads a whole number as Lua's `tonumber` does: decimal, or hex after `0x` or `0X`. A sign and surrounding white space
-/// are allowed. A fraction or exponent is allowed if the number is whole (`1e3`).
+/// are allowed. A fraction or exponent is allowed if the number is whole (`1e3`). A number beyond the range of `i64`
+/// becomes `i64::MAX` or, if it is negative, `-i64::MAX`.
 pub fn lua_integer(text: &str) -> Option<i64> {
     let text = text.trim_matches([' ', '\t', '\n', '\r', '\x0b', '\x0c']);
     let (negative, digits) = match text.as_bytes().first()? {
@@ -16,7 +17,8 @@ pub fn lua_integer(text: &str) -> Option<i64> {
     Some(if negative { -magnitude } else { magnitude })
 }
 
-/// Reads a whole number as .NET's `int.Parse` does: decimal digits. A sign and surrounding white space are allowed.
+/// Reads a whole number as .NET's `int.Parse` does: decimal digits. A sign and surrounding white space are allowed. A
+/// number beyond the range of `i64` is treated as in [`lua_integer`].
 pub fn decimal_integer(text: &str) -> Option<i64> {
     let text = text.trim();
     match text.strip_prefix('-') {
@@ -51,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lua_numbers() {
+    fn lua_integer_reads_decimal_hex_and_whole_floats() {
         let cases = [
             ("0", Some(0)),
             ("33554688", Some(0x0200_0100)),
@@ -90,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn decimal_numbers() {
+    fn decimal_integer_reads_only_decimal_digits() {
         let cases = [
             ("0", Some(0)),
             (" 12 ", Some(12)),

@@ -9,7 +9,7 @@ use crate::wire::{DecodeError, Reader, Wire};
 
 /// The largest number of steps of a run.
 pub const MAX_RUN_STEPS: usize = 1024;
-/// The largest number of frames of all steps of a run: an hour.
+/// The largest number of frames of all steps of a run: an hour of the game.
 pub const MAX_RUN_FRAMES: u32 = 216_000;
 /// The largest number of conditions of a step, and of conditions that end the whole run.
 pub const MAX_CONDITIONS: usize = 16;

@@ -57,7 +57,7 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<KeyStep>, OpError> {
     Ok(steps)
 }
 
-/// Checks that these steps are a valid timeline. Does not check how many there are.
+/// Checks that these steps are a valid timeline. Does not check that there are at most [`MAX_STEPS`].
 ///
 /// # Errors
 /// If they are not valid. The error says which rule they break.

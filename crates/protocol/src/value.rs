@@ -1,4 +1,4 @@
-//! The result of an operation. It describes itself, so a peer needs no table to read it.
+//! The result of an operation. It contains its own type, so its receiver needs no table of types to read it.
 
 use crate::error::OpError;
 use crate::wire::{DecodeError, Reader, Wire, put_bytes};
@@ -21,7 +21,7 @@ pub enum Value {
     List(Vec<Value>),
 }
 
-/// Longest list that is encoded.
+/// Longest list that can be encoded. The items after it are left out.
 const MAX_LIST: usize = u16::MAX as usize;
 
 mod tag {

@@ -15,17 +15,18 @@ pub const MAX_WATCHED: usize = 65_536;
 /// Flag of a watch: report the keys held in each frame.
 pub const FLAG_KEYS: u8 = 1;
 
-/// Flag of a watch: report the hash of the picture in each event of `every`.
+/// Flag of a watch: report the hash of the picture in each of the regular events, which come at the interval `every` of
+/// [`Op::Watch`](crate::Op::Watch).
 pub const FLAG_HASHES: u8 = 2;
 
-/// A watch that reports keys and hashes sends an event at the latest after this many frames. So a recording gets all
-/// keys within half a second at the console's speed.
+/// In an embedded core, a watch that reports keys and hashes sends an event at the latest after this many frames. So a
+/// recording gets all keys within half a second at the console's speed.
 pub const MAX_QUIET: u32 = 30;
 
 /// Flag of a watch: the console's clock advances with the frames while the watch runs. Embedded cores only.
 pub const FLAG_CLOCK: u8 = 4;
 
-/// The size of an expression's value, which a watch reports in place of memory.
+/// The size in bytes of an expression's value, which a watch reports in place of memory.
 const VALUE: u16 = 9;
 
 /// A range of memory, or an expression that reads memory.

@@ -12,7 +12,7 @@ pub enum DecodeError {
     /// Text that is not UTF-8.
     #[error("text is not UTF-8")]
     NotText,
-    /// A tag, code or kind that this version does not know.
+    /// A tag, code or kind that does not exist in this version of the protocol.
     #[error("unknown {what} {value:#04x}")]
     Unknown {
         /// What kind of tag it was.
@@ -23,7 +23,7 @@ pub enum DecodeError {
     /// Bytes left over after a complete item.
     #[error("{0} bytes too many")]
     Trailing(usize),
-    /// A list, batch or value deeper or longer than the protocol allows.
+    /// Something with more items or bytes than the protocol allows, such as a batch.
     #[error("{what} larger than {limit}")]
     TooLarge {
         /// What was too large.

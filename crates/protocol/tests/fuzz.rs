@@ -28,6 +28,7 @@ fn hex_vectors(text: &str) -> Vec<Vec<u8>> {
 fn frames() -> Vec<Vec<u8>> {
     let mut frames = hex_vectors(include_str!("../vectors/frames.tsv"));
     for op in hex_vectors(include_str!("../vectors/ops.tsv")) {
+        // A request (kind 1) with id 7, `answered` 5, and one operation.
         let mut body = vec![1, 7, 0, 0, 0, 5, 0, 0, 0, 1, 0];
         body.extend(op);
         let length = u32::try_from(body.len()).expect("short");

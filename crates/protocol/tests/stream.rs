@@ -104,7 +104,7 @@ fn hex_pairs_may_contain_white_space_but_nothing_else() {
 }
 
 #[test]
-fn hello_and_welcome() {
+fn a_hello_is_written_and_a_welcome_is_read() {
     assert_eq!(Hello::new(0xabc).to_message(), "framewire.hello,1,0000000000000abc<|END|>");
     let welcome = Welcome::from_reply("framewire.welcome,1,0.1.0,5f3a,1").expect("a welcome");
     assert_eq!((welcome.protocol, welcome.known), (1, true));

@@ -1,3 +1,5 @@
+//! The entries of a recording, and how they are encoded.
+
 use framewire_protocol::wire::{Reader, Wire};
 use framewire_protocol::{DecodeError, Keys};
 
@@ -90,7 +92,7 @@ fn put_number(out: &mut Vec<u8>, mut number: u64) {
     out.push(number as u8);
 }
 
-/// Reads a number that [`put_number`] has written.
+/// Reads a number as [`put_number`] writes it. Refuses numbers of more than 9 bytes, which are 2^63 or larger.
 fn number(reader: &mut Reader<'_>) -> Result<u64, DecodeError> {
     let mut number = 0;
     for shift in (0..63).step_by(7) {
@@ -100,7 +102,7 @@ fn number(reader: &mut Reader<'_>) -> Result<u64, DecodeError> {
             return Ok(number);
         }
     }
-    Err(DecodeError::TooLarge { what: "number of frames", limit: 9 })
+    Err(DecodeError::TooLarge { what: "size of a number", limit: 9 })
 }
 
 #[cfg(test)]

@@ -1,3 +1,5 @@
+//! Why a file is not a recording or is damaged, and why a recording could not be made.
+
 use std::fmt;
 
 use framewire_emulator::EmulatorError;
@@ -26,7 +28,7 @@ pub enum FormatError {
     #[error(transparent)]
     Start(Damage),
     /// The file is too large.
-    #[error("the file has {0} bytes; a recording may have {limit} bytes", limit = crate::MAX_FILE)]
+    #[error("the file has {0} bytes; a recording may have at most {limit} bytes", limit = crate::MAX_FILE)]
     TooLarge(u64),
 }
 
@@ -79,7 +81,7 @@ pub enum RecordError {
     /// The emulator refused an operation, or did not answer.
     #[error(transparent)]
     Emulator(#[from] EmulatorError),
-    /// The file cannot be written.
+    /// The name is taken, or the file cannot be written.
     #[error(transparent)]
     Folder(#[from] FolderError),
     /// The file could not be completed, or could not get its name. It stays in the folder under its temporary name.

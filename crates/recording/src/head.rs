@@ -1,3 +1,5 @@
+//! The head: the text at the start of a recording.
+
 use std::fmt;
 use std::str::FromStr;
 

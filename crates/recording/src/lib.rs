@@ -4,7 +4,8 @@
 //! From the bytes upwards (`docs/recordings.md` describes the format):
 //!
 //! - [`Head`]: the game and the settings of a recording; the text at the start of the file;
-//! - [`Entry`]: keys for a number of frames, or a hash of the picture or of memory at that point;
+//! - [`Entry`]: the state at the start, keys for a number of frames, a hash of the picture or of memory at that point,
+//!   or the end;
 //! - [`Writer`], [`Recording`]: write and read a file, with a checksum after each entry;
 //! - [`Recorder`]: records what an emulator does;
 //! - [`replay`]: plays a recording, and compares the hashes;
@@ -32,5 +33,5 @@ pub use recordings::{Active, Listed, Recordings, Recovered};
 pub use replays::{ReplayResult, ReplayTask, Replays};
 pub use writer::Writer;
 
-/// The largest size of a recording's file, in bytes. This is enough for hours.
+/// The largest size of a recording's file, in bytes. This is enough for hours of play.
 pub const MAX_FILE: u64 = 32 << 20;

@@ -1,3 +1,5 @@
+//! Reads recordings and checks them for damage.
+
 use std::collections::VecDeque;
 use std::io;
 
@@ -122,8 +124,8 @@ impl Recording {
         }
     }
 
-    /// Writes the recording again with these hashes of pictures, one after each `every` frames. Leaves out damaged
-    /// parts.
+    /// Writes the recording again with these hashes of pictures: one after every group of `every` frames. Leaves out
+    /// damaged parts.
     ///
     /// # Errors
     ///
@@ -208,7 +210,7 @@ struct Entries<'a> {
     reader: Reader<'a>,
     file: &'a [u8],
     checksum: Hasher,
-    /// The frame to which the next entry belongs.
+    /// The frame to which the next entry belongs, unless that entry is a hash.
     frame: u64,
 }
 
@@ -322,6 +324,7 @@ mod tests {
         }
     }
 
+    /// In this file, the entry for the state has 109 bytes, and each entry of keys 8.
     #[test]
     fn truncation_missing_entries_and_extra_bytes_are_detected() {
         let file = file();

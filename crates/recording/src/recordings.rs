@@ -1,3 +1,5 @@
+//! The folder of recordings, and the recordings in progress.
+
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read};

@@ -1,3 +1,5 @@
+//! Writes recordings.
+
 use std::io::{self, Write};
 
 use crc32fast::Hasher;
@@ -12,7 +14,7 @@ pub struct Writer<W> {
     /// The checksum of everything so far, except for the checksums themselves.
     checksum: Hasher,
     /// The keys and the number of the frames that were added but not written yet. They all have the same keys.
-    run: (u16, u32),
+    pending: (u16, u32),
     frames: u64,
     bytes: u64,
 }
@@ -28,7 +30,7 @@ impl<W: Write> Writer<W> {
         out.write_all(head.as_bytes())?;
         let mut checksum = Hasher::new();
         checksum.update(head.as_bytes());
-        let mut writer = Writer { out, checksum, run: (0, 0), frames: 0, bytes: head.len() as u64 };
+        let mut writer = Writer { out, checksum, pending: (0, 0), frames: 0, bytes: head.len() as u64 };
         writer.put(&Entry::State(state))?;
         Ok(writer)
     }
@@ -41,12 +43,12 @@ impl<W: Write> Writer<W> {
     pub fn keys(&mut self, keys: u16, frames: u64) -> io::Result<()> {
         let mut left = frames;
         while left > 0 {
-            if self.run.0 != keys || self.run.1 == u32::MAX {
-                self.write_run()?;
-                self.run.0 = keys;
+            if self.pending.0 != keys || self.pending.1 == u32::MAX {
+                self.write_pending()?;
+                self.pending.0 = keys;
             }
-            let now = u32::try_from(left).unwrap_or(u32::MAX).min(u32::MAX - self.run.1);
-            self.run.1 += now;
+            let now = u32::try_from(left).unwrap_or(u32::MAX).min(u32::MAX - self.pending.1);
+            self.pending.1 += now;
             left -= u64::from(now);
         }
         self.frames += frames;
@@ -59,7 +61,7 @@ impl<W: Write> Writer<W> {
     ///
     /// Those of the inner writer.
     pub fn picture(&mut self, hash: u32) -> io::Result<()> {
-        self.write_run()?;
+        self.write_pending()?;
         self.put(&Entry::Picture(hash))
     }
 
@@ -69,7 +71,7 @@ impl<W: Write> Writer<W> {
     ///
     /// Those of the inner writer.
     pub fn memory(&mut self, hash: u32) -> io::Result<()> {
-        self.write_run()?;
+        self.write_pending()?;
         self.put(&Entry::Memory(hash))
     }
 
@@ -79,7 +81,7 @@ impl<W: Write> Writer<W> {
     ///
     /// Those of the inner writer.
     pub fn flush(&mut self) -> io::Result<()> {
-        self.write_run()?;
+        self.write_pending()?;
         self.out.flush()
     }
 
@@ -99,15 +101,15 @@ impl<W: Write> Writer<W> {
     ///
     /// Those of the inner writer.
     pub fn end(mut self, reason: &str) -> io::Result<W> {
-        self.write_run()?;
+        self.write_pending()?;
         self.put(&Entry::End { frames: self.frames, reason: reason.to_owned() })?;
         self.out.flush()?;
         Ok(self.out)
     }
 
-    /// Writes the frames that wait in `run`.
-    fn write_run(&mut self) -> io::Result<()> {
-        let (keys, frames) = std::mem::take(&mut self.run);
+    /// Writes the frames that wait in `pending`.
+    fn write_pending(&mut self) -> io::Result<()> {
+        let (keys, frames) = std::mem::take(&mut self.pending);
         if frames == 0 { Ok(()) } else { self.put(&Entry::Keys { keys, frames }) }
     }
 

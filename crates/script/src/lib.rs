@@ -1,6 +1,6 @@
 //! `framewire.lua`, the one file that a user loads into mGBA.
 //!
-//! The build script joins it from the parts in `lua/src`.
+//! The build script makes it by joining the parts in `lua/src`.
 
 /// The text of the script.
 pub const SCRIPT: &str = include_str!(concat!(env!("OUT_DIR"), "/framewire.lua"));

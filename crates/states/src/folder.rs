@@ -147,7 +147,7 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// Those of [`write`](Self::write). Then the file is removed.
+    /// [`FolderError::Taken`], [`FolderError::Full`], [`FolderError::Io`]. Then the file is removed.
     pub fn finish(&self, file: NamedTempFile, name: &Name, replace: bool) -> Result<(), FolderError> {
         // Syncing is slow, so it happens before the lock is taken.
         file.as_file().sync_all().map_err(io_error("write", file.path()))?;
@@ -244,7 +244,8 @@ impl Folder {
     }
 
     /// Replaces the content of the file `from` with `bytes` and its name with `to`, which may be the same name. If this
-    /// fails, the file is unchanged.
+    /// fails, the file is unchanged. There is one exception: if only the last step fails, the new content is there, but
+    /// the old name still exists.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
 //! Savestates in named files, the differences between two of them, and searches for the addresses in memory that hold a
-//! value. This crate uses no network and no emulator: its functions take bytes and return bytes.
+//! value. This crate uses no network and no emulator.
 //!
 //! - [`Name`]: the name of a file;
 //! - [`Folder`]: a folder of files of one kind, each written completely or not at all;

@@ -8,7 +8,7 @@ use std::str::FromStr;
 #[derive(Debug, Clone)]
 pub struct Name(String);
 
-/// The text is not a [`Name`].
+/// A text that is not a [`Name`], cut after 65 characters, and why it is not one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} cannot be a name: {1}")]
 pub struct NameError(pub String, pub &'static str);

@@ -10,7 +10,7 @@ const KEYWORD: &str = "framewire-snapshot";
 /// The kinds of the chunks that the picture needs.
 const PICTURE: [&[u8; 4]; 4] = [b"IHDR", b"PLTE", b"IDAT", b"IEND"];
 
-/// The game of a snapshot, and when it was made.
+/// What a snapshot contains in addition to the state: its game, when it was made, and a note.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct About {
     /// The game's title.

@@ -6,7 +6,7 @@ use crate::{About, Entry, Folder, FolderError, Name, Snapshot, StateError};
 /// The largest number of snapshots in the folder.
 const LIMIT: usize = 4096;
 
-/// The number of bytes that contain the [`About`], counted from the beginning of a snapshot's file.
+/// How many bytes at the beginning of a snapshot's file are read to find the [`About`].
 const HEAD: usize = 16 * 1024;
 
 /// A folder of snapshots.
@@ -78,7 +78,8 @@ impl Snapshots {
         self.0.write(name, snapshot.file(), replace)
     }
 
-    /// Gives a snapshot another name, another note or both. If this fails, the snapshot is unchanged.
+    /// Gives a snapshot another name, another note or both. If this fails, the snapshot is unchanged, with the
+    /// exception that [`Folder::rewrite`] describes.
     ///
     /// # Errors
     ///

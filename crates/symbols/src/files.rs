@@ -41,7 +41,7 @@ struct File {
 }
 
 impl SymbolFiles {
-    /// Adds the symbols of a file. If two files of a game have the same name, the first file wins.
+    /// Adds the symbols of a file. If two files of a game define the same name, the first file wins.
     ///
     /// # Errors
     /// If the file cannot be read, or contains no symbols.
@@ -50,7 +50,7 @@ impl SymbolFiles {
         Ok(())
     }
 
-    /// Adds the fields of a memory map in the format of the demo game's.
+    /// Adds the fields of a memory map, which has the format of the demo game's memory map.
     ///
     /// # Errors
     /// If the text is not a memory map.
@@ -76,7 +76,7 @@ impl SymbolFiles {
     }
 
     /// The names for this game. If `game` is `None`, the names for the latest game or, before the first game, all
-    /// names. Reads files that have changed again, which takes a while.
+    /// names. After a change of the game, this reads changed files again, which takes a while.
     pub fn read_for(&self, game: Option<&Game>) -> Arc<Symbols> {
         let files = &mut *self.files.lock();
         let checksum = game.map(|game| game.checksum);
@@ -103,6 +103,7 @@ fn for_game(files: &mut [File], game: &Game) -> Arc<Symbols> {
         return joined(ours.into_iter());
     }
     let mut games: Vec<String> = others.iter().map(|file| file.owner.to_string()).collect();
+    games.sort();
     games.dedup();
     Arc::new(Symbols::none(format!(
         "the symbols are for another game: {}; the game now is {game}. The symbols can be used when their game is loaded; \
@@ -198,8 +199,11 @@ mod tests {
         files.load(&path).unwrap();
         let (first, other) = (game("ONE", "A", 1), game("TWO", "B", 2));
         assert_eq!(address(&files, &first, "score"), Some(0x0200_0044));
-        let said = files.read_for(Some(&other)).find("score").unwrap_err();
-        assert!(said.contains("for another game: ONE (checksum 00000001); the game now is TWO"), "{said}");
+        let message = files.read_for(Some(&other)).find("score").unwrap_err();
+        assert!(
+            message.contains("for another game: ONE (checksum 00000001); the game now is TWO"),
+            "{message}"
+        );
         assert_eq!(address(&files, &first, "score"), Some(0x0200_0044));
     }
 

@@ -18,7 +18,7 @@ struct Map {
     rom: Option<Rom>,
 }
 
-/// The game that a memory map names. The game must match every field that is given.
+/// The game that a memory map names. The game must match each of these values that is given.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct Rom {
     pub(crate) title: Option<String>,
@@ -69,7 +69,7 @@ impl<'de> Deserialize<'de> for FieldType {
 
 /// A memory map.
 pub(crate) struct MemoryMap {
-    /// The fields that are plain numbers at fixed addresses, by name.
+    /// The fields that are plain numbers, or arrays of them, at fixed addresses, by name.
     pub(crate) fields: Vec<(String, Entry)>,
     /// The other fields.
     others: Vec<Field>,

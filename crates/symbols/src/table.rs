@@ -67,7 +67,8 @@ pub enum SymbolError {
 }
 
 impl Symbols {
-    /// Adds the symbols of a file, except for names that are already known. Returns the game that the file names.
+    /// Adds the symbols of a file, except for names that are already known. Returns the game that the file names, if it
+    /// names one.
     ///
     /// # Errors
     /// If the file cannot be read, or contains no symbols.
@@ -100,7 +101,8 @@ impl Symbols {
         Ok(rom)
     }
 
-    /// Adds the fields of a memory map in the format of the demo game's. Returns the game that it names.
+    /// Adds the fields of a memory map in the format of the demo game's. Returns the game that it names, if it names
+    /// one.
     ///
     /// # Errors
     /// If the text is not a memory map.
@@ -398,12 +400,13 @@ mod tests {
         assert!(Expression::parse("hero.hp > 3 and money == 9", &symbols).is_ok());
         for (text, says) in [
             ("party[6].hp", "0 to 5"),
+            ("party[1 / 0].hp", "divides by zero"),
             ("party[0]", "whole structure"),
             ("party[0].xp", "fields of `party`"),
             ("speed > 1", "fraction"),
         ] {
-            let said = Code::parse(text, &symbols).expect_err(text).to_string();
-            assert!(said.contains(says), "{text}: {said}");
+            let message = Code::parse(text, &symbols).expect_err(text).to_string();
+            assert!(message.contains(says), "{text}: {message}");
         }
         let party = symbols.variables().find(|(name, _)| *name == "party").unwrap().1;
         assert_eq!((party.type_name(), party.count(), party.size), ("monster", 6, 16));
@@ -427,8 +430,8 @@ mod tests {
             (field("\"u32[\"", "u8"), "column 5"),
             (field("1", "s") + itself, "others; use fewer"),
         ] {
-            let said = Symbols::default().add_memory_map(&map).expect_err(&map).to_string();
-            assert!(said.contains(says), "{map}: {said}");
+            let message = Symbols::default().add_memory_map(&map).expect_err(&map).to_string();
+            assert!(message.contains(says), "{map}: {message}");
         }
     }
 
@@ -439,8 +442,8 @@ mod tests {
         symbols.add_all(names.iter().map(|name| (name.as_str(), 0)));
         let unknown = "gSymbolOfAGame25000x";
         assert_eq!(symbols.neighbours(unknown).count(), 2048);
-        let said = symbols.locate(unknown).unwrap_err();
-        assert!(said.contains("did you mean \"gSymbolOfAGame25000"), "{said}");
+        let message = symbols.locate(unknown).unwrap_err();
+        assert!(message.contains("did you mean \"gSymbolOfAGame25000"), "{message}");
     }
 
     #[test]
@@ -461,8 +464,8 @@ mod tests {
             ("0x100000000", "0 to 0xFFFFFFFF"),
             ("", "no symbol"),
         ] {
-            let said = symbols.locate(text).expect_err(text);
-            assert!(said.contains(says), "{text}: {said}");
+            let message = symbols.locate(text).expect_err(text);
+            assert!(message.contains(says), "{text}: {message}");
         }
         assert!(Symbols::default().locate("score").unwrap_err().contains("--symbols FILE"));
     }
@@ -496,8 +499,8 @@ mod tests {
             ("b.tbl", "80=A\nxy=B", "line 2"),
             ("b.toml", "[[field]]\nname = 1", "is not a memory map"),
         ] {
-            let said = load(name, text).unwrap_err().to_string();
-            assert!(said.contains(says), "{name}: {said}");
+            let message = load(name, text).unwrap_err().to_string();
+            assert!(message.contains(says), "{name}: {message}");
         }
         let missing = Symbols::default().load(&folder.path().join("missing")).unwrap_err();
         assert!(matches!(missing, SymbolError::Read(..)));

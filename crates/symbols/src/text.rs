@@ -81,7 +81,8 @@ impl TextTable {
         Ok(bytes)
     }
 
-    /// The text of these bytes, up to the bytes that end a text. Bytes without an entry are written as `<3f>`.
+    /// The text of these bytes, up to the bytes that end a text. A byte without an entry is written in hex, as in
+    /// `<3f>`.
     pub fn decode(&self, bytes: &[u8]) -> String {
         let mut text = String::new();
         let mut rest = bytes;
@@ -141,8 +142,8 @@ mod tests {
             ("8081828384=A", "line 1"),
             ("/FF", "no line such as"),
         ] {
-            let said = TextTable::parse(text).expect_err(text);
-            assert!(said.contains(says), "{text}: {said}");
+            let message = TextTable::parse(text).expect_err(text);
+            assert!(message.contains(says), "{text}: {message}");
         }
     }
 }

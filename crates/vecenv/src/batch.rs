@@ -15,8 +15,8 @@ pub struct Batch<'a> {
     /// Values of the scenario's `info`, in the order of the scenario; NaN for a formula without a value.
     pub info: &'a mut [f64],
     /// Like `screens`, for the last observation of each episode that ended and was reset in the same step. Rows of
-    /// other environments are unchanged. Empty unless the vector uses
-    /// [`Autoreset::SameStep`](crate::Autoreset::SameStep).
+    /// other environments are unchanged, or 0 after [`VectorEnv::recv`](crate::VectorEnv::recv). Empty unless the
+    /// vector uses [`Autoreset::SameStep`](crate::Autoreset::SameStep).
     pub final_screens: &'a mut [u8],
     /// Like `final_screens`, for the observed memory.
     pub final_memory: &'a mut [f32],

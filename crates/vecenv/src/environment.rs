@@ -77,7 +77,7 @@ impl Environment {
         self.random = ChaCha8Rng::seed_from_u64(seed);
     }
 
-    /// Begins an episode, without random frames at its start and without an observation.
+    /// Begins an episode, without the frames of `max_noops` at its start, and without an observation.
     pub(crate) fn begin(&mut self) -> Result<(), Error> {
         self.core.load_state(&self.task.start, STATE_FLAGS)?;
         self.keys = 0;
@@ -114,6 +114,7 @@ impl Environment {
         Ok(())
     }
 
+    /// A random number of frames without keys for the start of an episode.
     fn noops(&mut self) -> u32 {
         match self.task.scenario.max_noops {
             0 => 0,
@@ -168,7 +169,7 @@ impl Environment {
         }
     }
 
-    /// Evaluates the formulas that need every frame: the reward, and the conditions on which the episode ends or is
+    /// Evaluates the formulas that need every frame: the reward, and the conditions under which the episode ends or is
     /// cut off. A formula without a value counts as 0.
     fn evaluate(&mut self) -> (f64, bool, bool) {
         let Environment { task, core, values, reward, terminated, truncated, .. } = self;

@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-/// Why a task or a vector of environments cannot do something. Nothing was changed.
+/// Why a task, a vector of environments or a search cannot do something.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The ROM cannot be opened, or a state cannot be loaded.

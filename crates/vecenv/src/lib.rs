@@ -3,7 +3,7 @@
 //! A [`Task`] is a scenario of a game file that is ready to run: its ROM, its start, and the shapes of its
 //! observations. A [`VectorEnv`] runs many environments of one task. A thread runs all frames of a step on one core
 //! before it continues with the next core, so that the core's memory stays in the processor's cache. Only frames that
-//! are observed are drawn. Rewards, and the conditions on which episodes end, are evaluated after each frame, also
+//! are observed are drawn. Rewards, and the conditions under which episodes end, are evaluated after each frame, also
 //! after frames that are not observed. The same seeds and actions give the same states and observations on every
 //! machine, with any number of threads.
 //!
@@ -11,6 +11,7 @@
 //! - [`VectorEnv`]: the environments; [`Autoreset`]: what happens after the end of an episode;
 //! - [`Explorer`]: plays many branches from saved states, for searches;
 //! - [`Batch`]: the memory into which a step writes its results;
+//! - [`Memory`]: reads the numbers that formulas need from a core's memory;
 //! - [`Error`]: why something cannot be done.
 
 mod batch;

@@ -28,7 +28,8 @@ pub(crate) struct Saved {
     pub(crate) random: ChaCha8Rng,
     /// What each formula remembers of earlier frames.
     pub(crate) histories: Vec<Vec<Number>>,
-    /// The two newest pictures, the newest one in the size of the observation, and the pictures of the observed steps.
+    /// The newest picture, the one before it, the newest one in the size of the observation, and the pictures of the
+    /// observed steps.
     pub(crate) pictures: Option<[Vec<u8>; 4]>,
     /// The console's state, in mGBA's format.
     pub(crate) machine: Vec<u8>,

@@ -476,7 +476,7 @@ mod tests {
     #[test]
     fn a_part_outside_of_the_picture_is_refused() {
         let screen = Screen { crop: Some([200, 0, 41, 160]), size: None, grey: true, stack: 1, max: 1 };
-        let said = Layout::new(&screen, 240, 160).unwrap_err();
-        assert!(said.contains("[200, 0, 41, 160]") && said.contains("240x160"), "{said}");
+        let message = Layout::new(&screen, 240, 160).unwrap_err();
+        assert!(message.contains("[200, 0, 41, 160]") && message.contains("240x160"), "{message}");
     }
 }

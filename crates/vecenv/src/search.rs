@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::memory::Memory;
 use crate::task::{Evaluated, Task};
 
-/// The largest number of steps in one branch.
+/// The largest number of steps in a branch with random actions.
 const MAX_STEPS: u32 = 1_000_000;
 
 /// What a search looks for, as formulas over memory. Functions that remember earlier frames are not accepted, because a
@@ -82,7 +82,7 @@ pub struct Rollout {
     pub over: bool,
     /// States in new cells, or better ones in known cells, in the order of their steps.
     pub found: Vec<Found>,
-    /// The state at the end of the branch, if the job asked for it and the episode has not ended.
+    /// The state at the end of the branch, if the job asked for it and `over` is false.
     pub state: Option<Vec<u8>>,
     /// SHA-256 of the console's state at the end of the branch, without the sound unit.
     pub hash: [u8; 32],
@@ -123,8 +123,8 @@ impl Best {
 }
 
 /// Plays branches of one scenario on a pool of threads. The results of a branch depend only on its job and on the
-/// cells that are known when it begins. Branches have no random frames at the start and no sticky actions, even if the
-/// scenario has them, so that their inputs can be replayed.
+/// cells that are known when it begins. Branches use neither `max_noops` nor `sticky` of the scenario, so that their
+/// inputs can be replayed.
 pub struct Explorer {
     task: Arc<Task>,
     pool: ThreadPool,
@@ -343,7 +343,7 @@ impl Explorer {
     }
 
     /// SHA-256 of the state in which episodes begin, the number of frames in a step, and the keys of the actions. If
-    /// two explorers have the same fingerprint, one can continue the other's branches.
+    /// two explorers of a scenario have the same fingerprint, one can continue the other's branches.
     pub fn fingerprint(&self) -> [u8; 32] {
         let mut hash = Sha256::new();
         hash.update(&self.task.start);

@@ -51,7 +51,8 @@ impl Task {
     /// path in the file.
     ///
     /// # Errors
-    /// If the ROM is missing, if it is not the ROM of the game file, or if the scenario does not fit its console.
+    /// If the ROM or the scenario's savestate cannot be loaded, if the ROM is not that of the game file, or if the
+    /// scenario does not fit its console.
     pub fn new(file: &GameFile, scenario: Option<&str>, rom: Option<&Path>) -> Result<Task, Error> {
         let scenario = file.scenario(scenario).map_err(Error::Argument)?.clone();
         Task::of(file, scenario, rom)
@@ -120,7 +121,7 @@ impl Task {
         &self.start
     }
 
-    /// The shape of the array of bytes that holds the observed picture: [stacked frames,] rows, columns[, colours].
+    /// The shape of the array of bytes that holds the observed picture: [stacked steps,] rows, columns[, colours].
     /// `None` if the picture is not observed.
     pub fn screen_shape(&self) -> Option<Vec<usize>> {
         self.layout.as_ref().map(Layout::shape)

@@ -28,7 +28,7 @@ pub enum Autoreset {
 /// The options of a vector.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// The number of environments; at least 1.
+    /// The number of environments, from 1 to 65,536.
     pub envs: usize,
     /// The number of threads that run the environments; 0 means one per processor.
     pub threads: usize,

@@ -179,8 +179,8 @@ fn rewards_add_up_to_the_score_and_episodes_end() {
     }
     assert!(score > first);
     let before = vector.hashes().unwrap();
-    let said = vector.step(&[0, 0], arrays.batch()).unwrap_err().to_string();
-    assert!(said.contains("has ended; reset it first"), "{said}");
+    let message = vector.step(&[0, 0], arrays.batch()).unwrap_err().to_string();
+    assert!(message.contains("has ended; reset it first"), "{message}");
     assert_eq!(vector.hashes().unwrap(), before, "nothing has changed");
     // Only the first environment is reset.
     vector.reset(&[None, None], Some(&[true, false]), arrays.batch()).unwrap();
@@ -218,8 +218,8 @@ fn an_unknown_action_changes_nothing() {
     for (actions, message) in
         [(&[0, 4][..], "no action 4"), (&[-1, 0], "no action -1"), (&[0], "1 values for 2")]
     {
-        let said = vector.step(actions, arrays.batch()).unwrap_err().to_string();
-        assert!(said.contains(message), "{said}");
+        let error = vector.step(actions, arrays.batch()).unwrap_err().to_string();
+        assert!(error.contains(message), "{error}");
     }
     assert_eq!(vector.hashes().unwrap(), before);
 }

@@ -98,57 +98,58 @@ fn tools() -> PathBuf {
 
 #[test]
 fn openapi_python_client_makes_a_client_with_every_route() {
-    let all = Generation::new();
-    all.write_example("yaml", 0, "python-client.yml");
-    all.write_example("python", 0, "client/example.py");
+    let generation = Generation::new();
+    generation.write_example("yaml", 0, "python-client.yml");
+    generation.write_example("python", 0, "client/example.py");
     let args =
         ["generate", "--path", "openapi.json", "--config", "python-client.yml", "--output-path", "client"];
-    let said = all.run("openapi-python-client", &[&args[..], &["--overwrite"]].concat());
+    let said = generation.run("openapi-python-client", &[&args[..], &["--overwrite"]].concat());
     assert!(!said.contains("will not be generated"), "{said}");
-    all.use_python(&["client/example.py", "openapi_python_client_use.py"]);
+    generation.use_python(&["client/example.py", "openapi_python_client_use.py"]);
 }
 
 #[test]
 fn openapi_typescript_makes_types_that_openapi_fetch_uses() {
-    let all = Generation::new();
+    let generation = Generation::new();
     // Without the last option, fields with a default value would be required.
     let args = ["openapi.json", "--output", "schema.d.ts", "--default-non-nullable", "false"];
-    all.run("openapi-typescript", &args);
-    all.write_example("ts", 0, "example.ts");
-    all.use_typescript(&["example.ts", "openapi_fetch_use.ts"]);
+    generation.run("openapi-typescript", &args);
+    generation.write_example("ts", 0, "example.ts");
+    generation.use_typescript(&["example.ts", "openapi_fetch_use.ts"]);
 }
 
 #[test]
 fn openapi_generator_makes_a_python_client() {
-    let all = Generation::new();
-    all.run("openapi-generator-cli", &["generate", "-g", "python", "-i", "openapi.json", "-o", "client"]);
-    all.write_example("python", 1, "client/example.py");
-    all.use_python(&["client/example.py", "openapi_generator_use.py"]);
+    let generation = Generation::new();
+    generation
+        .run("openapi-generator-cli", &["generate", "-g", "python", "-i", "openapi.json", "-o", "client"]);
+    generation.write_example("python", 1, "client/example.py");
+    generation.use_python(&["client/example.py", "openapi_generator_use.py"]);
 }
 
 #[test]
 fn openapi_generator_makes_a_typescript_client() {
-    let all = Generation::new();
+    let generation = Generation::new();
     let more = ["--additional-properties", "importFileExtension=.js"];
     let args = ["generate", "-g", "typescript-fetch", "-i", "openapi.json", "-o", "client"];
-    all.run("openapi-generator-cli", &[&args[..], &more].concat());
-    all.use_typescript(&["openapi_generator_use.ts"]);
+    generation.run("openapi-generator-cli", &[&args[..], &more].concat());
+    generation.use_typescript(&["openapi_generator_use.ts"]);
 }
 
 #[test]
 fn the_python_sdk_of_mcp_plays_over_stdio_and_http() {
-    let all = Generation::new();
+    let generation = Generation::new();
     let program = Framewire::command(&[]).unwrap().get_program().to_string_lossy().into_owned();
     let root = fs::canonicalize(paths::root()).unwrap();
-    all.run("python", &["mcp_use.py", all.framewire.url(), &program, root.to_str().unwrap()]);
+    generation.run("python", &["mcp_use.py", generation.framewire.url(), &program, root.to_str().unwrap()]);
 }
 
 /// Plays random sequences with MCP, over HTTP and over stdio, while connections are cut.
 #[track_caller]
 fn check_mcp_frames(server: Framewire) {
-    let all = Generation::of(server);
+    let generation = Generation::of(server);
     let program = Framewire::command(&[]).unwrap().get_program().to_string_lossy().into_owned();
-    println!("{}", all.run("python", &["mcp_frames.py", all.framewire.url(), &program]));
+    println!("{}", generation.run("python", &["mcp_frames.py", generation.framewire.url(), &program]));
 }
 
 #[test]
@@ -166,6 +167,6 @@ fn mcp_presses_keys_once_in_exactly_their_frames_of_a_window() {
 
 #[test]
 fn the_typescript_sdk_of_mcp_plays_over_http() {
-    let all = Generation::new();
-    all.use_typescript(&["mcp_use.ts"]);
+    let generation = Generation::new();
+    generation.use_typescript(&["mcp_use.ts"]);
 }

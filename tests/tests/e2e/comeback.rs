@@ -17,27 +17,27 @@ pub const SERVICE: Duration = Duration::from_secs(1);
 pub fn assert_no_warnings(lines: &str) {
     let levels = [" WARN ", " ERROR ", "panicked", "stack traceback"];
     for line in lines.lines() {
-        let loud = levels.iter().any(|word| line.contains(word))
+        let is_warning = levels.iter().any(|word| line.contains(word))
             || line.starts_with("warn")
             || line.starts_with("error");
-        assert!(!loud, "{line:?} in {lines}");
+        assert!(!is_warning, "{line:?} in {lines}");
     }
 }
 
 /// Waits until the script answers, and checks that the server answers soon after that.
-fn back_in_time(served: &Served, script: SocketAddr) {
+fn server_answers_after_script(served: &Served, script: SocketAddr) {
     until("the script answers", PATIENCE, || {
         let limit = Duration::from_millis(500);
         let asked = TextClient::connect(script, limit).and_then(|mut client| client.ask("framewire.version"));
         Ok(asked.is_ok())
     })
     .unwrap();
-    service_in_time(served);
+    server_answers_soon(served);
 }
 
 /// Checks that the emulator answers soon through the server.
 #[track_caller]
-fn service_in_time(served: &Served) {
+fn server_answers_soon(served: &Served) {
     let begun = Instant::now();
     served.ready();
     assert!(begun.elapsed() < SERVICE, "{:?}: {}", begun.elapsed(), served.server.log());
@@ -60,9 +60,12 @@ fn an_mgba_that_is_started_again_after_a_kill_or_close_is_found() {
             _ => mgba.close_window().unwrap(),
         }
         mgba.wait_exit(PATIENCE).unwrap();
-        until("its end is known", PATIENCE, || Ok(served.get("/core/currentframe").status == 502)).unwrap();
+        until("the server reports that the script is gone", PATIENCE, || {
+            Ok(served.get("/core/currentframe").status == 502)
+        })
+        .unwrap();
         mgba = StockMgba::start(&options).unwrap();
-        back_in_time(&served, script);
+        server_answers_after_script(&served, script);
     }
     until("no socket is left over", PATIENCE, || Ok(sockets::held_by(served.server.pid())? <= sockets))
         .unwrap();
@@ -82,22 +85,25 @@ fn only_a_reset_of_the_scripts_ends_the_connection_to_a_window() {
     assert_eq!(connected(&served), 1);
 
     mgba_of(&mut served).reset().unwrap();
-    service_in_time(&served);
+    server_answers_soon(&served);
     mgba_of(&mut served).open_rom(&other).unwrap();
-    service_in_time(&served);
+    server_answers_soon(&served);
     assert_eq!(served.text("/core/getgametitle"), "OTHERWIRE");
     mgba_of(&mut served).close_game().unwrap();
     served.refused("GET", "/core/currentframe", 504, "no ROM");
     mgba_of(&mut served).open_rom(&paths::rom()).unwrap();
-    service_in_time(&served);
+    server_answers_soon(&served);
     assert_eq!(served.text("/core/getgametitle"), "FRAMEWIRE");
     assert_eq!(connected(&served), 1, "{}", served.server.log());
 
     mgba_of(&mut served).reset_scripts().unwrap();
-    until("its end is known", PATIENCE, || Ok(served.get("/core/currentframe").status == 502)).unwrap();
+    until("the server reports that the script is gone", PATIENCE, || {
+        Ok(served.get("/core/currentframe").status == 502)
+    })
+    .unwrap();
     mgba_of(&mut served).lua(&format!("framewire = {{port = {}}}", script.port())).unwrap();
     mgba_of(&mut served).load_script(&paths::script()).unwrap();
-    back_in_time(&served, script);
+    server_answers_after_script(&served, script);
     until("no socket is left over", PATIENCE, || Ok(sockets::held_by(pid)? <= sockets)).unwrap();
     assert_no_warnings(&served.server.log());
     assert_no_warnings(&served.mgba.as_ref().unwrap().console());
@@ -127,7 +133,7 @@ fn requests_work_again_after_mgba_or_the_server_was_stopped() {
     wait_until_stopped(served.mgba.as_ref().unwrap().pid());
     served.refused("GET", "/core/currentframe", 504, "does not answer");
     served.mgba.as_mut().unwrap().signal(Signal::CONT).unwrap();
-    service_in_time(&served);
+    server_answers_soon(&served);
 
     // The server is stopped for longer than the script waits for a heartbeat.
     served.server.signal(Signal::STOP).unwrap();
@@ -135,7 +141,7 @@ fn requests_work_again_after_mgba_or_the_server_was_stopped() {
     until("the script misses the heartbeat", PATIENCE, || Ok(console().contains("nothing was heard")))
         .unwrap();
     served.server.signal(Signal::CONT).unwrap();
-    service_in_time(&served);
+    server_answers_soon(&served);
 
     // Both are stopped, as when the machine sleeps. The clock continues meanwhile.
     served.server.signal(Signal::STOP).unwrap();
@@ -143,7 +149,7 @@ fn requests_work_again_after_mgba_or_the_server_was_stopped() {
     std::thread::sleep(Duration::from_secs(3));
     served.mgba.as_mut().unwrap().signal(Signal::CONT).unwrap();
     served.server.signal(Signal::CONT).unwrap();
-    service_in_time(&served);
+    server_answers_soon(&served);
     assert_no_warnings(&served.mgba.as_ref().unwrap().console());
     assert_no_warnings(&served.server.log());
 }

@@ -12,7 +12,7 @@ use rcgen::{CertifiedKey, generate_simple_self_signed};
 use super::served::{PATIENCE, host};
 
 /// Runs `doctor` for the address of a script. Returns whether it reports success, and its output.
-fn of(attach: &str) -> (bool, String) {
+fn doctor_for(attach: &str) -> (bool, String) {
     let listen = format!("localhost:{}", ports::free());
     let (status, said, _) =
         Framewire::run(&["doctor", "--attach", attach, "--listen", &listen], PATIENCE).unwrap();
@@ -31,7 +31,7 @@ fn says(said: &str, finding: &str, advice: &str) {
 #[test]
 fn a_missing_script_is_reported() {
     let address = format!("localhost:{}", ports::free());
-    let (well, said) = of(&address);
+    let (well, said) = doctor_for(&address);
     assert!(!well);
     says(&said, &format!("no script at {address}"), "Load script");
 }
@@ -41,7 +41,7 @@ fn a_script_of_another_version_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let port = ports::free();
     let _host = host(&folder, port, &paths::script(), &[]);
-    let (well, said) = of(&format!("localhost:{port}"));
+    let (well, said) = doctor_for(&format!("localhost:{port}"));
     assert!(well, "{said}");
 
     let version = env!("CARGO_PKG_VERSION");
@@ -51,7 +51,7 @@ fn a_script_of_another_version_is_reported() {
     fs::write(&older, script.replace(&format!("script = \"{version}\""), "script = \"0.0.9\"")).unwrap();
     let port = ports::free();
     let _host = host(&folder, port, &older, &[]);
-    let (well, said) = of(&format!("127.0.0.1:{port}"));
+    let (well, said) = doctor_for(&format!("127.0.0.1:{port}"));
     assert!(!well);
     says(&said, &format!("script 0.0.9 answers at 127.0.0.1:{port}"), "framewire script -o");
 }
@@ -60,7 +60,7 @@ fn a_script_of_another_version_is_reported() {
 fn a_silent_program_and_another_program_at_the_scripts_address_are_reported() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = silent.local_addr().unwrap().to_string();
-    says(&of(&address).1, &format!("{address} accepts connections and does not answer"), "paused");
+    says(&doctor_for(&address).1, &format!("{address} accepts connections and does not answer"), "paused");
 
     let other = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = other.local_addr().unwrap().to_string();
@@ -69,7 +69,7 @@ fn a_silent_program_and_another_program_at_the_scripts_address_are_reported() {
             let _ = (&client).write_all(b"220 mail.example ready\r\n<|END|>");
         }
     });
-    let said = of(&address).1;
+    let said = doctor_for(&address).1;
     says(&said, &format!("another program listens at {address} by e2e"), "another port");
     assert!(said.contains(&format!("(process {})", std::process::id())), "{said}");
 }
@@ -120,7 +120,7 @@ fn a_running_framewire_is_not_reported_as_a_taken_port() {
         "{said}"
     );
     assert!(said.contains("ok   its emulator demo (embedded) is running: FRAMEWIRE, frame "), "{said}");
-    assert!(!said.contains("8888"), "nobody asked for a window: {said}");
+    assert!(!said.contains("8888"), "no window was requested: {said}");
 }
 
 #[test]

@@ -15,8 +15,7 @@ fn requests_in_flight_are_answered_when_the_server_is_stopped() {
         served.host.as_mut().unwrap().signal(Signal::STOP).unwrap();
         let mut clients: Vec<_> = (0..20).map(|client| Open::start(&served, client)).collect();
         served.server.signal(signal).unwrap();
-        until("the server knows that it is to end", PATIENCE, || Ok(served.server.log().contains("SIG")))
-            .unwrap();
+        until("the server got the signal", PATIENCE, || Ok(served.server.log().contains("SIG"))).unwrap();
         served.host.as_mut().unwrap().signal(Signal::CONT).unwrap();
         for (number, client) in clients.iter_mut().enumerate() {
             let reply = client.reply();
@@ -88,10 +87,13 @@ fn a_paused_and_a_closed_mgba_are_distinguished() {
     served.refused("GET", "/core/currentframe", 504, "paused");
     let state = served.text("/v1/emulator");
     assert!(state.contains(r#""run":"stalled""#), "{state}");
-    served.mgba.as_mut().unwrap().unpause().unwrap();
+    served.mgba.as_mut().unwrap().resume().unwrap();
     served.ready();
     served.mgba.as_mut().unwrap().signal(Signal::KILL).unwrap();
-    until("gone", PATIENCE, || Ok(served.get("/core/currentframe").status == 502)).unwrap();
+    until("the server reports that mGBA is gone", PATIENCE, || {
+        Ok(served.get("/core/currentframe").status == 502)
+    })
+    .unwrap();
     served.refused("GET", "/core/currentframe", 502, "start mGBA");
 }
 

@@ -173,7 +173,7 @@ fn frame_rate(client: &mut FrameClient) -> f64 {
     (current_frame(client) - first) as f64 / begun.elapsed().as_secs_f64()
 }
 
-/// These clients once slowed the game to a quarter of its speed and less. There are several attempts, because other
+/// These clients once slowed the game to a quarter of its speed or less. There are several attempts, because other
 /// programs on this machine may slow the game too.
 #[test]
 fn large_reads_and_unread_replies_do_not_slow_the_frames() {

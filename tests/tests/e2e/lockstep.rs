@@ -130,9 +130,9 @@ fn lockstep_ends_at_its_timeout_without_requests() {
 
 #[test]
 fn lockstep_ends_within_two_seconds_of_its_servers_end() {
-    let (_mgba, mut client) = window();
+    let (mgba, mut client) = window();
     for signal in [Signal::KILL, Signal::STOP, Signal::TERM] {
-        let mut server = server(&_mgba);
+        let mut server = server(&mgba);
         assert_eq!(post(&server, "/v1/lockstep", r#"{"timeout": 60000}"#).status, 200);
         let still = client.perform(vec![game_frame()]).unwrap().frame;
         server.signal(signal).unwrap();

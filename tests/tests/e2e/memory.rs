@@ -1,4 +1,4 @@
-//! Memory access is also exact in a stock mGBA, which has another version of libmgba than an embedded core.
+//! Memory access is also exact in a stock mGBA, which has a different version of libmgba than an embedded core.
 
 #[path = "../../../crates/emulator/tests/emulator/exact/mod.rs"]
 mod exact;

@@ -66,6 +66,7 @@ fn ten_thousand_taps_arrive_once_through_cut_connections_and_killed_bridges() {
                 assert!(begun.elapsed() < Duration::from_secs(600), "no progress");
                 std::thread::sleep(Duration::from_millis(1));
             }
+            // After every CUTS / KILLS cuts, the bridge is killed.
             if fault % (CUTS / KILLS + 1) == CUTS / KILLS {
                 running.signal(Signal::KILL).unwrap();
                 running.wait_exit(PATIENCE).unwrap();
@@ -162,7 +163,7 @@ fn a_tap_rejected_while_another_plays_succeeds_later_with_its_key() {
         assert_eq!(first.status, 200, "{}", first.text());
         let refused = post("/v1/tap", "second", r#"{"keys":["R"]}"#);
         assert_eq!(refused.status, 409, "{}", refused.text());
-        until("the first to end", PATIENCE, || {
+        until("the first tap is over and the second one is accepted", PATIENCE, || {
             Ok(post("/v1/tap", "second", r#"{"keys":["R"]}"#).status == 200)
         })
         .unwrap();

@@ -13,7 +13,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use super::served::{PATIENCE, host};
 
 #[test]
-fn without_arguments_it_serves_an_emulator() {
+fn the_program_serves_an_emulator_without_arguments() {
     let server = Framewire::serve(&[]).unwrap();
     let http = server.http();
     until("a title", PATIENCE, || Ok(http.get("/core/getgametitle")?.status == 200)).unwrap();
@@ -118,7 +118,7 @@ impl Piped {
         Piped(command.stdin(Stdio::null()).spawn().unwrap())
     }
 
-    /// The address that it prints when it listens.
+    /// The address that the program prints when it listens.
     fn url(&mut self) -> String {
         let mut line = String::new();
         BufReader::new(self.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -197,7 +197,7 @@ fn no_request_panics_with_a_clock_before_1970() {
 }
 
 #[test]
-fn a_second_interrupt_ends_it_immediately() {
+fn a_second_interrupt_ends_the_program_immediately() {
     let mut server = Framewire::serve(&["--speed", "1"]).unwrap();
     let mut client = TcpStream::connect(server.url().strip_prefix("http://").unwrap()).unwrap();
     client.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -209,7 +209,7 @@ fn a_second_interrupt_ends_it_immediately() {
     client.read_exact(&mut reply).unwrap();
     assert_eq!(&reply, b"HTTP/1.1 100");
     server.signal(Signal::INT).unwrap();
-    until("it is about to end", PATIENCE, || Ok(server.log().contains("SIGINT"))).unwrap();
+    until("the server got the signal", PATIENCE, || Ok(server.log().contains("SIGINT"))).unwrap();
     server.signal(Signal::INT).unwrap();
     let status = server.wait_exit(Duration::from_secs(5)).unwrap();
     assert_eq!(status.code(), Some(130), "{}", server.log());

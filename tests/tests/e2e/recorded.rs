@@ -31,7 +31,7 @@ fn record(served: &Served, start: &str, frames: u64) -> PathBuf {
     let request = json!({"name": "run", "start": start, "every": 20, "replace": true});
     ask(served, "POST", "/v1/recordings", &request, 201);
     let mut seed = 12345u32;
-    // On a busy machine, a window runs at a third of its speed.
+    // On a busy machine, a window may run at only a third of its normal speed.
     let patience = PATIENCE + Duration::from_secs(frames / 20);
     until("enough frames", patience, || {
         seed = seed.wrapping_mul(1_103_515_245).wrapping_add(12345);
@@ -62,8 +62,8 @@ fn number_before(said: &str, text: &str) -> u64 {
     before.rsplit(' ').next().unwrap().parse().unwrap()
 }
 
-/// Checks that the same keys produce the same pictures and memory in an embedded core. Returns how often memory was
-/// compared.
+/// Checks that the same keys produce the same pictures and memory in an embedded core, and that pictures were compared
+/// only if `pictures` is set. Returns how many times memory was compared.
 fn is_replayed(file: &Path, pictures: bool) -> u64 {
     let path = file.to_str().unwrap();
     let (code, said) = replay(&[path]);
@@ -124,10 +124,10 @@ fn a_recording_with_a_bios_needs_the_same_bios_for_its_replay() {
     // The logo of this game is empty. With these bytes, it has the checksum of the real logo. libmgba does not use the
     // BIOS for games with another logo.
     rom[0x9C..0xA0].copy_from_slice(&0x7858_84D1u32.to_le_bytes());
-    // Each vector is a branch to 0x20: mov pc, #0x08000000.
+    // Each vector is a branch to 0x20, where `mov pc, #0x08000000` starts the game.
     let mut bios = [0u8; 0x4000];
-    for vector in bios[..0x1C].as_chunks_mut::<4>().0 {
-        *vector = 0xEA00_0006u32.to_le_bytes();
+    for (number, vector) in (0u32..).zip(bios[..0x1C].as_chunks_mut::<4>().0) {
+        *vector = (0xEA00_0006 - number).to_le_bytes();
     }
     bios[0x20..0x24].copy_from_slice(&0xE3A0_F302u32.to_le_bytes());
     let folder = tempfile::tempdir().unwrap();
@@ -144,7 +144,7 @@ fn a_recording_with_a_bios_needs_the_same_bios_for_its_replay() {
     assert_ne!(code, Some(0), "{said}");
 }
 
-/// Records 100 frames of a paused game, which one request runs.
+/// Pauses the game, and records 100 frames that one request runs. Returns the recording's file.
 fn stepped(served: &Served, start: &str) -> PathBuf {
     ask(served, "POST", "/v1/pause", &Value::Null, 200);
     ask(served, "POST", "/v1/recordings", &json!({"name": "run", "start": start, "every": 20}), 201);
@@ -262,7 +262,7 @@ fn a_reset_or_a_state_ends_a_recording_of_a_stock_window_in_the_same_frame() {
 }
 
 #[test]
-fn unplayable_recordings_and_differing_replays_are_distinguished() {
+fn recordings_that_cannot_be_played_lead_to_exit_code_2() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("x.fwr");
     let path = file.to_str().unwrap();

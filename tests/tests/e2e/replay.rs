@@ -7,8 +7,8 @@ use framewire_e2e::{Framewire, until};
 
 use super::served::PATIENCE;
 
-/// A script that presses random keys for 1,000 frames and then writes a picture and memory to files. `seed` determines the
-/// keys.
+/// A script that presses random keys for 1,000 frames and then writes a picture and memory to files. `seed` determines
+/// the keys.
 fn script(seed: u32, folder: &Path) -> String {
     let (picture, memory) = (folder.join("picture.png"), folder.join("memory"));
     format!(

@@ -242,7 +242,7 @@ fn a_full_disk_leaves_the_old_file_or_the_new_one() {
             let back = json!({"name": "kept"});
             assert_eq!(send(&server.http(), "PATCH", "/v1/snapshots/renamed", &back).unwrap().status, 200);
         }
-        // Until the game is reset, states contain the save.
+        // Since the save was written, states contain it. A reset undoes that, so that all rounds begin alike.
         server.http().post("/coreadapter/reset").unwrap();
     }
     eprintln!("{count} full disks, {kept} saves delayed, {refusals} requests failed: all files complete");
@@ -277,8 +277,8 @@ fn a_read_only_folder_is_reported_at_the_start() {
     let Some(disk) = small_disk(256) else { return };
     let (rom, save) = (disk.inside("game.gba"), disk.outside("game.sav"));
     fs::copy(paths::rom(), disk.outside("game.gba")).unwrap();
-    for there in [false, true] {
-        if there {
+    for has_save in [false, true] {
+        if has_save {
             fs::write(&save, [3; SAVE]).unwrap();
         }
         disk.set_read_only(true).unwrap();
@@ -331,7 +331,7 @@ fn a_signal_writes_the_save_before_the_program_ends() {
 }
 
 #[test]
-fn a_read_only_data_folder_is_detected_before_the_server_listens() {
+fn a_data_folder_that_cannot_be_created_is_detected_before_the_server_listens() {
     let home = TempDir::new().unwrap();
     let file = home.path().join("file");
     fs::write(&file, "").unwrap();

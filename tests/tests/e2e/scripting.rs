@@ -1,4 +1,4 @@
-//! Clients run Lua code in a window.
+//! Tests with clients that run Lua code in a window.
 
 use framewire_e2e::{Framewire, Http, Reply, StockMgba, StockOptions, paths, ports, until};
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ impl Window {
 const PLACE: &str = "0x02000100";
 
 #[test]
-fn a_window_that_allows_it_runs_code() {
+fn a_window_that_allows_code_runs_it() {
     let window = Window::open("framewire.allow_script = true", &["--allow-script"]);
     let reply =
         window.run(&format!("print(emu:getGameTitle()) emu:write8({PLACE}, 9) return emu:read8({PLACE})"));

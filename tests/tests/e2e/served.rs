@@ -89,7 +89,7 @@ impl Served {
         self.http.get(target).unwrap()
     }
 
-    /// The response's text of a GET request that must succeed.
+    /// The text of the response to a GET request that must succeed.
     #[track_caller]
     pub fn text(&self, target: &str) -> String {
         let reply = self.get(target);
@@ -102,7 +102,7 @@ impl Served {
         self.text(target).parse().unwrap()
     }
 
-    /// The response's text of a POST request that must succeed.
+    /// The text of the response to a POST request that must succeed.
     #[track_caller]
     pub fn post(&self, target: &str) -> String {
         let reply = self.http.post(target).unwrap();
@@ -110,6 +110,7 @@ impl Served {
         reply.text()
     }
 
+    /// Checks that a request gets a response with this status, and with this text in it.
     #[track_caller]
     pub fn refused(&self, method: &str, target: &str, status: u16, says: &str) {
         let reply = self.http.send(method, target, "", Vec::new()).unwrap();

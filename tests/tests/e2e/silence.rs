@@ -31,7 +31,7 @@ impl Chain {
         let chain = Chain { bridge, network, host, _folder: folder };
         until("the script answers", PATIENCE, || Ok(chain.frame() == 200)).unwrap();
         let asked = chain.network.bytes().1;
-        until("the heart beats", PATIENCE, || Ok(chain.network.bytes().1 > asked)).unwrap();
+        until("a heartbeat passes", PATIENCE, || Ok(chain.network.bytes().1 > asked)).unwrap();
         chain
     }
 

@@ -65,7 +65,7 @@ fn a_script_answers_only_while_the_game_runs() {
     client.set_limit(SOON).unwrap();
     assert_eq!(client.reply().unwrap(), "are you paused");
 
-    mgba.unpause().unwrap();
+    mgba.resume().unwrap();
     assert_eq!(client.ask("and now").unwrap(), "and now");
 }
 
@@ -130,8 +130,8 @@ fn games_are_closed_and_opened_in_the_window() {
     let mut mgba = StockMgba::start(&StockOptions::without_game()).unwrap();
     assert_eq!(mgba.lua("return emu").unwrap(), "nil");
     mgba.open_rom(&paths::rom()).unwrap();
-    let mgba_shows = mgba.picture().unwrap();
-    assert!(mgba_shows.height > 160, "{}x{}", mgba_shows.width, mgba_shows.height);
+    let picture = mgba.picture().unwrap();
+    assert!(picture.height > 160, "{}x{}", picture.width, picture.height);
     mgba.close_game().unwrap();
     assert_eq!(mgba.lua("return emu").unwrap(), "nil");
 }
@@ -139,8 +139,8 @@ fn games_are_closed_and_opened_in_the_window() {
 #[test]
 fn a_key_of_the_keyboard_reaches_the_game() {
     let mut mgba = StockMgba::start(&StockOptions::new(&paths::rom())).unwrap();
-    // This waits for bit 0, the key A, in the demo game's field `held`. It cannot ask at the prompt repeatedly, because
-    // the prompt would take the keyboard focus from the game.
+    // The script waits for bit 0, the key A, in the demo game's field `held`. The test cannot run `mgba.lua` repeatedly
+    // instead, because that types at a prompt, which takes the keyboard focus from the game.
     let watch = format!(
         r#"callbacks:add("frame", function()
         if emu:read16({}) & 1 == 1 then io.open("seen", "w"):close() end

@@ -22,8 +22,10 @@ fn a_looping_script_does_not_block_requests_or_the_programs_end() {
         assert!(reply.text().contains("script"), "{}", reply.text());
         assert!(asked.elapsed() < Duration::from_secs(2), "{:?}", asked.elapsed());
     }
-    until("it is known", PATIENCE, || Ok(http.get("/v1/emulator")?.text().contains(r#""run":"stalled""#)))
-        .unwrap();
+    until("the server reports it", PATIENCE, || {
+        Ok(http.get("/v1/emulator")?.text().contains(r#""run":"stalled""#))
+    })
+    .unwrap();
     server.signal(Signal::TERM).unwrap();
     let signalled = Instant::now();
     let status = server.wait_exit(PATIENCE).unwrap();

@@ -14,7 +14,7 @@ fn stock() -> StockMgba {
 }
 
 #[test]
-fn clients_of_a_stock_mgba() {
+fn text_clients_of_a_stock_mgba_get_every_reply() {
     let mgba = stock();
     a_message_split_in_any_way(&mgba);
     messages_sent_together(&mgba);

@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 
 use framewire_e2e::{FrameClient, demo, paths, ports};
+use framewire_protocol::event::discontinuity::{GAME, RESET};
 use framewire_protocol::event::{self, EventItem};
 use framewire_protocol::{Op, watch};
 use serde_json::{Value, json};
@@ -65,7 +66,7 @@ fn every_frame_reset_and_pause_of_a_window_is_reported() {
     let reply =
         served.http.send("POST", "/v1/wait", "application/json", r#"{"until":"frame == 0"}"#.into()).unwrap();
     assert_eq!(reply.status, 504, "{}", reply.text());
-    served.mgba.as_mut().unwrap().unpause().unwrap();
+    served.mgba.as_mut().unwrap().resume().unwrap();
     events.wait_for("running");
 }
 
@@ -82,7 +83,7 @@ fn a_watch_reports_whether_a_loaded_rom_is_another_game() {
     client
         .perform(vec![Op::Watch { id: 1, every: 0, flags: watch::FLAG_KEYS, ranges: watch::encode(&[]) }])
         .unwrap();
-    for (path, reason) in [(&other, 3), (&other, 1), (&rom, 3)] {
+    for (path, reason) in [(&other, GAME), (&other, RESET), (&rom, GAME)] {
         let load = Op::LoadRom { path: path.to_str().unwrap().into() };
         client.perform(vec![load]).unwrap().results[0].as_ref().unwrap();
         let bytes = loop {

@@ -1,9 +1,9 @@
 //! A channel's block of shared memory: creates a block, attaches to one, and finds out whether the other side is alive.
 //!
 //! Each side holds a lock on one byte of the block's file for as long as it lives: the creator on byte 0, the side
-//! that attaches on byte 1. The kernel releases the lock when the process ends, however it ends. The lock on byte 2 guards
-//! the name. A process that replaces a leftover block locks only byte 2 of the leftover, so the leftover never looks
-//! alive.
+//! that attaches on byte 1. The kernel releases the lock when the process ends, however it ends. The lock on byte 2
+//! guards the name. A process that replaces a leftover block locks only byte 2 of the leftover, so the leftover never
+//! looks alive.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -21,7 +21,7 @@ use crate::layout::{MAGIC, VERSION, at};
 const NAME_LOCK: i64 = 2;
 /// Longest sleep without checking whether the other side is alive.
 const CHECK_INTERVAL: Duration = Duration::from_millis(50);
-/// The same if the kernel has no memory barriers across processes. Then a side can miss a wake-up, and notices its
+/// The same if the kernel has no memory barriers across processes. Then a side can miss a wake-up, and notices the
 /// message only after this time.
 const CHECK_INTERVAL_WITHOUT_BARRIERS: Duration = Duration::from_millis(1);
 
@@ -64,7 +64,7 @@ fn total(slots: usize, bulk: usize, extra: usize) -> usize {
 }
 
 #[inline]
-fn words(mapping: &Mapping, offset: usize) -> &AtomicU32 {
+fn word_at(mapping: &Mapping, offset: usize) -> &AtomicU32 {
     // SAFETY: inside the mapping's first page, aligned, and only ever used as an atomic.
     unsafe { AtomicU32::from_ptr(mapping.at(offset).cast()) }
 }
@@ -90,12 +90,15 @@ impl Block {
             let data = file.metadata().map_err(system("cannot read the attributes of the shared memory"))?;
             let named = sys::open(&path, false).and_then(|file| file.metadata());
             if !named.is_ok_and(|named| named.ino() == data.ino()) {
+                // Meanwhile, another process has removed the name or given it to a new object.
                 continue;
             }
             if data.size() > 0 {
-                sys::unlink(&path); // a leftover
+                // The block of an earlier process.
+                sys::unlink(&path);
                 continue;
             }
+            // No other process holds this lock: only the holder of the lock on the name takes it.
             sys::lock(&file, Side::Creator as i64);
             let size = total(slots, bulk, extra);
             let mapping = sys::allocate(&file, size).and_then(|()| Mapping::new(&file, size));
@@ -108,9 +111,9 @@ impl Block {
             for (offset, value) in
                 [(at::VERSION, VERSION as usize), (at::SLOTS, slots), (at::BULK, bulk), (at::EXTRA, extra)]
             {
-                words(&mapping, offset).store(value as u32, Ordering::Relaxed);
+                word_at(&mapping, offset).store(value as u32, Ordering::Relaxed);
             }
-            words(&mapping, at::CREATOR).store(std::process::id(), Ordering::Relaxed);
+            word_at(&mapping, at::CREATOR).store(std::process::id(), Ordering::Relaxed);
             // SYNC POINT (ready): a process that sees the magic also sees the sizes.
             magic(&mapping).store(MAGIC, Ordering::Release);
             let barriers = sys::accept_barriers();
@@ -144,15 +147,18 @@ impl Block {
         if magic(&mapping).load(Ordering::Acquire) != MAGIC {
             return Err(missing());
         }
-        let word = |offset| words(&mapping, offset).load(Ordering::Relaxed);
+        let word = |offset| word_at(&mapping, offset).load(Ordering::Relaxed);
         if word(at::VERSION) != VERSION {
             return Err(Error::Version { name: name.to_owned(), version: word(at::VERSION) });
         }
         let [slots, bulk, extra] = [at::SLOTS, at::BULK, at::EXTRA].map(|offset| word(offset) as usize);
-        if slots < 8 || !slots.is_power_of_two() || total(slots, bulk, extra) != size {
-            return Err(Error::Damaged("the sizes in its header do not match its file"));
+        let has_valid_sizes = slots >= 8
+            && slots.is_power_of_two()
+            && [bulk, extra].iter().all(|size| size.is_multiple_of(4096));
+        if !has_valid_sizes || total(slots, bulk, extra) != size {
+            return Err(Error::Damaged("the sizes in its header do not match its file, or are not possible"));
         }
-        let attached = words(&mapping, at::ATTACHED);
+        let attached = word_at(&mapping, at::ATTACHED);
         if attached.load(Ordering::Relaxed) != 0 {
             // Another client has attached before. The creator makes a new block for the next client.
             return Err(Error::Attached(name.to_owned()));
@@ -161,6 +167,7 @@ impl Block {
         attached.store(std::process::id(), Ordering::Release);
         sys::futex_wake(attached);
         let block = Block { file, mapping, path, side: Side::Attached, slots, bulk, extra, barriers };
+        // The creator may have ended since the check above.
         if block.peer_lives(Side::Attached) { Ok(block) } else { Err(missing()) }
     }
 
@@ -170,15 +177,15 @@ impl Block {
 
     /// Whether a client has attached. The creator uses this to wait for its client.
     pub fn is_attached(&self) -> bool {
-        words(&self.mapping, at::ATTACHED).load(Ordering::Acquire) != 0
+        word_at(&self.mapping, at::ATTACHED).load(Ordering::Acquire) != 0
     }
 
-    /// Sleeps until somebody attaches, for at most `limit`.
+    /// Sleeps until a client attaches, for at most `limit`.
     pub fn sleep_until_attached(&self, limit: Duration) {
-        sys::futex_wait(words(&self.mapping, at::ATTACHED), 0, limit);
+        sys::futex_wait(word_at(&self.mapping, at::ATTACHED), 0, limit);
     }
 
-    /// The damage that another process has done to the memory, if the channel is unusable because of it.
+    /// What is wrong with the memory, if the channel is unusable because of it.
     pub fn damage(&self) -> Option<&'static str> {
         if self.file.metadata().is_ok_and(|data| data.size() != self.mapping.size() as u64) {
             return Some("another program has changed the size of its file in /dev/shm");
@@ -187,7 +194,7 @@ impl Block {
             return Some("a part of its memory is missing; is /dev/shm full?");
         }
         let sizes = [at::VERSION, at::SLOTS, at::BULK, at::EXTRA]
-            .map(|offset| words(&self.mapping, offset).load(Ordering::Relaxed) as usize);
+            .map(|offset| word_at(&self.mapping, offset).load(Ordering::Relaxed) as usize);
         let is_whole = magic(&self.mapping).load(Ordering::Relaxed) == MAGIC
             && sizes == [VERSION as usize, self.slots, self.bulk, self.extra];
         if is_whole { None } else { Some("another program has overwritten its header") }
@@ -196,7 +203,8 @@ impl Block {
     /// The extra memory, as words.
     pub fn extra(&self) -> &[AtomicU32] {
         let start = self.mapping.at(at::RINGS + 2 * self.slots * size_of::<Slot>() + 2 * self.bulk);
-        // SAFETY: inside the mapping, 64-byte aligned because every size before it is, and only used as atomics.
+        // SAFETY: inside the mapping, 64-byte aligned because `attach` and `Endpoint::create` check the sizes, and only
+        // used as atomics.
         unsafe { slice::from_raw_parts(start.cast(), self.extra / 4) }
     }
 }
@@ -232,7 +240,7 @@ impl Memory for Block {
 
     #[inline]
     fn sleeps(&self, sleeper: Sleeper) -> &AtomicU32 {
-        words(
+        word_at(
             &self.mapping,
             match sleeper {
                 Sleeper::Reader(side) => at::READER_SLEEPS + 4 * side as usize,
@@ -269,7 +277,7 @@ impl Memory for Block {
     }
 
     fn peer_closed(&self, side: Side) -> bool {
-        words(&self.mapping, at::CLOSED + 4 * side.other() as usize).load(Ordering::Acquire) != 0
+        word_at(&self.mapping, at::CLOSED + 4 * side.other() as usize).load(Ordering::Acquire) != 0
     }
 
     fn peer_lives(&self, side: Side) -> bool {
@@ -283,7 +291,7 @@ impl Memory for Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        words(&self.mapping, at::CLOSED + 4 * self.side as usize).store(1, Ordering::Release);
+        word_at(&self.mapping, at::CLOSED + 4 * self.side as usize).store(1, Ordering::Release);
         self.barrier();
         for sleeper in [Sleeper::Reader(self.side.other()), Sleeper::Writer(self.side.other())] {
             self.sleeps(sleeper).store(0, Ordering::Release);

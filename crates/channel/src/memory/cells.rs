@@ -32,8 +32,9 @@ pub struct Slot {
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<Half>() == 32 && size_of::<Slot>() == 128);
 
-// SAFETY: everything except the stamp and `consumed`, which are atomic, is used by one side at a time: by the writer while the
-// stamp is old, and by the reader from the moment the stamp is new until it publishes that it has read the message.
+// SAFETY: everything except the stamp and `consumed`, which are atomic, is used by one side at a time: by the writer
+// while the stamp is old, and by the reader from the moment the stamp is new until it publishes that it has read the
+// message.
 unsafe impl Sync for Half {}
 // SAFETY: as above.
 unsafe impl Sync for Slot {}

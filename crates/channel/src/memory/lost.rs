@@ -1,8 +1,8 @@
 //! A signal handler that keeps the process alive if a part of a mapping is missing.
 //!
-//! A process of the same user can truncate a channel's file while it is mapped, and `/dev/shm` can be full. A process that
-//! then accesses the missing part gets SIGBUS, which would end the process. The handler in this file replaces the
-//! missing part by zero pages and marks the mapping as lost. The side that uses the mapping ends the channel at its
+//! A process of the same user can truncate a channel's file while it is mapped, and `/dev/shm` can be full. A process
+//! that then accesses the missing part gets SIGBUS, which would end the process. The handler in this file replaces the
+//! missing part with zero pages and marks the mapping as lost. The side that uses the mapping ends the channel at its
 //! next check. A SIGBUS for any other reason is passed on to the handler that was installed before this one.
 
 use std::io::{Error, Result};
@@ -19,7 +19,7 @@ pub struct Entry {
     /// The first byte; 0 while the entry is being changed or belongs to no mapping.
     start: AtomicUsize,
     size: AtomicUsize,
-    /// A part of the mapping was replaced by zero pages.
+    /// Whether a part of the mapping was replaced with zero pages.
     lost: AtomicBool,
     next: Option<&'static Entry>,
 }
@@ -87,7 +87,7 @@ impl Entry {
         self.taken.store(false, Ordering::Release);
     }
 
-    /// Whether a part of the mapping was replaced by zero pages.
+    /// Whether a part of the mapping was replaced with zero pages.
     #[inline]
     pub fn is_lost(&self) -> bool {
         self.lost.load(Ordering::Relaxed)
@@ -100,8 +100,8 @@ impl Entry {
             let start = entry.start.load(Ordering::Acquire);
             let size = entry.size.load(Ordering::Relaxed);
             fence(Ordering::Acquire);
-            // By now, an entry may belong to another mapping than at the first load. That cannot happen to the mapping
-            // that holds `address`: the thread that uses it is stopped in the handler.
+            // By now, an entry may belong to another mapping than at the first load. That cannot happen to the entry of
+            // the mapping that holds `address`: the thread that uses that mapping is stopped in the handler.
             let is_same = entry.start.load(Ordering::Relaxed) == start;
             (start != 0 && is_same && (start..start + size).contains(&address))
                 .then_some((entry, start + size))
@@ -145,8 +145,8 @@ extern "C" fn on_bus_error(signal: libc::c_int, info: *mut libc::siginfo_t, cont
     unsafe { *libc::__errno_location() = errno };
 }
 
-/// Replaces the missing pages of a registered mapping by zero pages, from the page of this address to the end of the
-/// mapping. The pages before it stay shared with the other side. Returns false if no mapping holds the address.
+/// Replaces the pages of a registered mapping with zero pages, from the page of this address to the end of the mapping.
+/// The pages before it stay shared with the other side. Returns false if no mapping holds the address.
 fn replace(address: usize) -> bool {
     let (Some((entry, end)), Some(before)) = (Entry::find(address), BEFORE.get()) else { return false };
     entry.lost.store(true, Ordering::Relaxed);
@@ -170,7 +170,8 @@ fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::
         return;
     }
     if handler == libc::SIG_DFL || handler == libc::SIG_IGN {
-        // SAFETY: all zero is the default action. The signal from `raise` stays pending until this handler has returned.
+        // SAFETY: all zero is the default action. The signal from `raise` stays pending until this handler has
+        // returned.
         unsafe {
             let default: libc::sigaction = MaybeUninit::zeroed().assume_init();
             libc::sigaction(signal, &default, ptr::null_mut());

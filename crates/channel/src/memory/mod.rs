@@ -16,7 +16,8 @@ use std::time::Duration;
 
 use crate::sync::AtomicU32;
 
-/// One of the two sides.
+/// One of the two sides: the creator, or the client, which attaches. The number of a side is its index in the layout,
+/// and the byte of the block's file that the side locks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     Creator = 0,

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::lost::Entry;
 
-/// Not in the libc crate; from the kernel's `linux/membarrier.h`.
+/// Commands of the system call `membarrier`, from the kernel's `linux/membarrier.h`.
 const MEMBARRIER_GLOBAL_EXPEDITED: libc::c_int = 1 << 1;
 const MEMBARRIER_REGISTER_GLOBAL_EXPEDITED: libc::c_int = 1 << 2;
 
@@ -18,8 +18,8 @@ fn check(result: libc::c_int) -> Result<libc::c_int> {
     if result < 0 { Err(Error::last_os_error()) } else { Ok(result) }
 }
 
-/// Opens a shared memory object. With `create`, creates an empty object if there is none; only this user can open that
-/// one.
+/// Opens a shared memory object. With `create`, creates an empty object if there is none; only this user can open the
+/// new object.
 pub fn open(path: &CString, create: bool) -> Result<File> {
     let flags = libc::O_RDWR | libc::O_CLOEXEC | if create { libc::O_CREAT } else { 0 };
     // SAFETY: the path ends with a NUL.
@@ -35,7 +35,7 @@ pub fn unlink(path: &CString) {
 }
 
 /// Extends an empty file to this size and reserves the memory for it. If `/dev/shm` is full, this returns an error, and
-/// there is no bus error later.
+/// there is no bus error later. If the system cannot reserve memory, this only extends the file.
 pub fn allocate(file: &File, size: usize) -> Result<()> {
     let too_long = |_| Error::from(ErrorKind::InvalidInput);
     let length = libc::off_t::try_from(size).map_err(too_long)?;
@@ -66,7 +66,8 @@ fn byte_lock(byte: i64) -> libc::flock {
     }
 }
 
-/// Locks a byte of an open file until the file's last descriptor is closed. Returns false if the byte is already locked.
+/// Locks a byte of an open file until the file's last descriptor is closed. Returns false if the byte is already locked
+/// through another open file.
 pub fn lock(file: &File, byte: i64) -> bool {
     let lock = byte_lock(byte);
     // SAFETY: the descriptor is open, and F_OFD_SETLK takes a structure of this type.
@@ -81,8 +82,8 @@ pub fn is_locked(file: &File, byte: i64) -> bool {
     result == 0 && lock.l_type != libc::F_UNLCK as libc::c_short
 }
 
-/// The first bytes of a file in memory, shared with every process that maps them. The memory stays usable if another process
-/// truncates the file.
+/// The first bytes of a file in memory, shared with every process that maps them. The memory stays usable if another
+/// process truncates the file.
 pub struct Mapping {
     start: NonNull<u8>,
     size: usize,
@@ -113,7 +114,7 @@ impl Mapping {
             .ok_or_else(|| Error::from(ErrorKind::OutOfMemory))
     }
 
-    /// The address of an offset, which must be inside the mapping.
+    /// The address of an offset. Panics if the offset is beyond the end of the mapping.
     #[inline]
     pub fn at(&self, offset: usize) -> *mut u8 {
         assert!(offset <= self.size, "offset {offset} outside of a mapping of {} bytes", self.size);

@@ -1,6 +1,7 @@
-//! Sends and receives messages. Each side writes its own slots in order: message `n` is in slot `n % slots`. But if the
-//! other side has read all earlier messages, a short message is in the writer's half of the mailbox, a cache line that
-//! both sides share. A message is complete when its stamp is `n + 1`.
+//! Sends and receives messages. Each side writes its own slots in order: message `n` is in slot `n % slots`. The slot
+//! of a message of more than 112 bytes holds only its length and its place in the writer's bulk room. If the other side
+//! has read all earlier messages, a message of up to 19 bytes is not in its slot, but in the writer's half of the
+//! mailbox, a cache line that both sides share. A message is complete when its stamp is `n + 1`.
 
 mod receiver;
 mod sender;

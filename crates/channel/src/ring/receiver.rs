@@ -17,8 +17,8 @@ pub struct Receiver<M: Memory> {
     next: u64,
     /// How many messages this side has reported as read, see `publish`.
     published: u32,
-    /// Whether a message in the mailbox was read, but not yet reported as read. Until then, the other side cannot use the mailbox
-    /// again.
+    /// Whether a message in the mailbox was read, but not yet reported as read. Until then, the other side cannot use
+    /// the mailbox again.
     mailbox_unreported: bool,
 }
 
@@ -26,8 +26,7 @@ pub struct Receiver<M: Memory> {
 /// explore.
 const SOON: u32 = if cfg!(loom) { 0 } else { 8 };
 
-/// The error if a part of the memory was missing during an access, but exists again when `try_receive` looks for the
-/// cause.
+/// The error of `try_receive` if a part of the memory is lost, and `Memory::damage` finds no cause.
 const LOST: &str = "a part of its memory was missing";
 
 #[derive(Clone, Copy)]
@@ -63,7 +62,8 @@ impl<M: Memory> Receiver<M> {
             return place;
         }
         if self.mailbox_unreported {
-            // A message to the other side would also have reported that the mailbox was read, but none has been sent since.
+            // A message to the other side would also have reported that the mailbox was read, but none has been sent
+            // since.
             self.publish();
         }
         for _ in 0..SOON {
@@ -109,7 +109,10 @@ impl<M: Memory> Receiver<M> {
             return Some(Found::Slot);
         }
         // SYNC POINT (message): as above.
-        (self.memory.half(writer).stamp.load(Ordering::Acquire) == self.next + 1).then_some(Found::Mailbox)
+        if self.memory.half(writer).stamp.load(Ordering::Acquire) == self.next + 1 {
+            return Some(Found::Mailbox);
+        }
+        None
     }
 
     #[cold]
@@ -119,7 +122,8 @@ impl<M: Memory> Receiver<M> {
         stop: impl Fn() -> bool,
     ) -> Result<Option<Found>, Error> {
         if self.mailbox_unreported {
-            // A message to the other side would also have reported that the mailbox was read, but none has been sent since.
+            // A message to the other side would also have reported that the mailbox was read, but none has been sent
+            // since.
             self.publish();
         }
         let mut place = None;
@@ -166,7 +170,7 @@ impl<M: Memory> Receiver<M> {
         if !fits_slot || mailbox > wanted {
             Some("a message has a wrong number")
         } else if consumed != self.published {
-            Some("another program has overwritten what this side has read")
+            Some("another program has overwritten the count of messages that this side has read")
         } else {
             None
         }
@@ -195,8 +199,8 @@ impl<M: Memory> Receiver<M> {
                 }
             }
         };
-        // SAFETY: the place is inside the memory, which the receiver keeps alive, and has `length` bytes. It belongs to the
-        // reader until the guard, `Message`, publishes that the message was read. (A process of the same user that
+        // SAFETY: the place is inside the memory, which the receiver keeps alive, and has `length` bytes. It belongs to
+        // the reader until the guard, `Message`, publishes that the message was read. (A process of the same user that
         // breaks the protocol can change the bytes meanwhile. The channel does not protect against such a process.)
         let bytes = unsafe { slice::from_raw_parts(start, length) };
         Ok(Message { receiver: self, bytes, place, bulk })
@@ -246,6 +250,7 @@ pub struct Message<'a, M: Memory> {
     receiver: &'a mut Receiver<M>,
     bytes: &'a [u8],
     place: Found,
+    /// The offset of a long message in the bulk room.
     bulk: Option<usize>,
 }
 

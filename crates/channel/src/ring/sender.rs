@@ -17,8 +17,8 @@ pub struct Sender<M: Memory> {
     spin: Duration,
     /// Number of the next message.
     head: u64,
-    /// Positions in the bulk room, which only grow: where the next long message can begin, and where the oldest long
-    /// message begins that may be unread.
+    /// Positions in the bulk room (the part of the memory for long messages), which only grow: where the next long
+    /// message can begin, and the beginning of the oldest long message that may be unread.
     bulk_head: u64,
     bulk_tail: u64,
     /// Long messages that may be unread: their numbers and where they end.
@@ -37,19 +37,21 @@ impl<M: Memory> Sender<M> {
         Sender { memory, side, spin, head: 0, bulk_head: 0, bulk_tail: 0, long: VecDeque::new() }
     }
 
-    /// Reserves room for a message of `length` bytes, 1 to [`MAX_MESSAGE`]. The caller writes the message where the other side
-    /// will read it; until then, the bytes have arbitrary values. Waits for room, forever without a `timeout`.
+    /// Reserves room for a message of `length` bytes, 1 to [`MAX_MESSAGE`]. The caller writes the message where the
+    /// other side will read it; until then, the bytes have arbitrary values. Waits for room, forever without a
+    /// `timeout`.
     ///
     /// # Errors
     /// [`Error::Length`]; [`Error::Timeout`]; [`Error::Damaged`]; [`Error::Closed`] and [`Error::Died`] if there is no
-    /// room, and the other side, whose reading would make room, is gone.
+    /// room and the other side is gone, so no room can become free.
     #[inline(always)]
     pub fn reserve(&mut self, length: usize, timeout: Option<Duration>) -> Result<Reserved<'_, M>, Error> {
         self.reserve_reply(None, length, timeout)
     }
 
-    /// Like [`reserve`](Self::reserve). A message in the mailbox also reports what this side's `reader` has read, so that the
-    /// cache line moves to the other core once instead of twice.
+    /// Like [`reserve`](Self::reserve). If the message is in the mailbox, or if no message waits to be read, it also
+    /// reports how many messages this side's `reader` has read. So in a dialogue, the cache line moves to the other
+    /// core once instead of twice.
     #[inline(always)]
     pub(crate) fn reserve_reply<'a>(
         &'a mut self,
@@ -70,8 +72,8 @@ impl<M: Memory> Sender<M> {
             Place::Slot => self.memory.slots(self.side)[slot].data(),
             Place::Bulk(offset) => self.memory.bulk(self.side, offset, length),
         };
-        // SAFETY: the place is inside the memory, which the sender keeps alive, and has `length` bytes. It belongs to the
-        // writer until the stamp is stored; storing it consumes the guard, `Reserved`.
+        // SAFETY: the place is inside the memory, which the sender keeps alive, and has `length` bytes. It belongs to
+        // the writer until the stamp is stored; storing it consumes the guard, `Reserved`.
         let bytes = unsafe { slice::from_raw_parts_mut(start, length) };
         Ok(Reserved { sender: self, reader, place, bytes })
     }
@@ -117,11 +119,11 @@ impl<M: Memory> Sender<M> {
         }
         let size = self.memory.bulk_size() as u64;
         let offset = self.bulk_head % size;
-        // A message is not split, so a part at the end of the ring may stay unused.
+        // A message is not split, so a part at the end of the room may stay unused.
         let start =
             if offset + length as u64 > size { self.bulk_head - offset + size } else { self.bulk_head };
         let fits = start + length as u64 - self.bulk_tail <= size;
-        fits.then_some(Place::Bulk((start % size) as usize))
+        if fits { Some(Place::Bulk((start % size) as usize)) } else { None }
     }
 
     #[cold]
@@ -132,7 +134,7 @@ impl<M: Memory> Sender<M> {
         let damage = || {
             let consumed = memory.half(side.other()).consumed.load(Ordering::Relaxed);
             let is_possible = head.wrapping_sub(consumed) as usize <= memory.slots(side).len();
-            (!is_possible).then_some("the other side has read messages that were not sent")
+            if is_possible { None } else { Some("the other side has read messages that were not sent") }
         };
         let mut place = None;
         wait::wait(&*memory, side, Sleeper::Writer(side), spin, timeout, damage, || {
@@ -156,7 +158,8 @@ impl<M: Memory> Sender<M> {
             Place::Mailbox => {
                 let half = self.memory.half(self.side);
                 half.set_length(length);
-                // SYNC POINT (message): pairs with the load in `Receiver::find`; a reader that sees the stamp also sees the message.
+                // SYNC POINT (message): pairs with the load in `Receiver::find`; a reader that sees the stamp also sees
+                // the message.
                 half.stamp.store(stamp, Ordering::Release);
             }
             Place::Slot | Place::Bulk(_) => {

@@ -96,7 +96,7 @@ fn a_wait_that_sleeps_ends_when_the_block_is_truncated() {
 }
 
 #[test]
-fn blocks_are_truncated_at_random_moments_of_an_exchange() {
+fn a_truncation_at_any_moment_of_an_exchange_ends_the_channel() {
     for _ in 0..kills() {
         let (file, mut here, mut there) = pair();
         let writer = std::thread::spawn(move || {
@@ -150,13 +150,28 @@ fn an_overwritten_header_ends_the_channel() {
     }
 }
 
-/// A process that a bus error outside of the channel's memory ends.
+#[test]
+fn sizes_that_would_misalign_the_extra_memory_are_refused() {
+    let name = name();
+    let here =
+        Endpoint::create(&name, Options { extra: EXTRA, ..Options::default() }).expect("a new channel");
+    let path = format!("/dev/shm/framewire.{name}");
+    let file = OpenOptions::new().write(true).open(path).expect("the block's file");
+    // The sizes still add up to the size of the file.
+    let [bulk, extra] = [2 * MAX_MESSAGE as u32 - 1, EXTRA as u32 + 2].map(u32::to_le_bytes);
+    file.write_all_at(&[bulk, extra].concat(), 16).expect("other sizes");
+    let end = Endpoint::connect(&name, Some(Duration::ZERO), Options::default()).err();
+    assert!(matches!(end, Some(Error::Damaged(_))), "{end:?}");
+    drop(here);
+}
+
+/// Causes a bus error outside of the channel's memory, which must end this process.
 #[test]
 #[ignore = "run by the test below in a process of its own"]
 fn other_fault() {
     let Ok(name) = std::env::var(NAME) else { return };
     let (block, here, there) = pair();
-    // First, the signal handler must handle a fault in the channel's memory.
+    // First, a fault in the channel's memory, which the signal handler must handle.
     block.set_len(0).expect("truncated");
     here.extra().as_ref()[0].store(1, Ordering::Relaxed);
     drop((here, there));

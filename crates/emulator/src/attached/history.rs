@@ -26,7 +26,7 @@ const FETCH_TIME: Duration = Duration::from_secs(10 * 60);
 /// The longest time to wait for a state.
 const STATE_TIMEOUT: Duration = Duration::from_secs(2);
 /// mGBA's state flags: the screenshot, the battery save and the cartridge's clock. With a screenshot, mGBA compresses
-/// the state, so a few KiB cross the link instead of 400.
+/// the state, so a few KiB cross the link instead of about 390.
 const FLAGS: u8 = 1 | 2 | 8;
 /// The script reports a loaded state within this many frames.
 const EVENT_FRAMES: u32 = 3;
@@ -46,7 +46,8 @@ struct FetchProgress {
     kept: Option<u32>,
     /// The last keys that were added to the current line.
     keys: Option<u16>,
-    /// The frame to which the emulator last went back, until a later state is kept.
+    /// The frame to which the emulator last went back; `None` after a later state was kept or the order of frames was
+    /// broken.
     went_to: Option<u32>,
     /// The number of times that the order of frames was broken, for example by a reset.
     breaks: u64,
@@ -161,7 +162,7 @@ impl StateFetcher {
     /// counter.
     ///
     /// # Errors
-    /// If the emulator cannot go back to that frame.
+    /// If the history may take no memory, if the batch contains another `rewind`, or if the frame is not kept.
     pub fn prepare(
         &self,
         batch: &mut Batch,
@@ -199,6 +200,8 @@ impl StateFetcher {
             (_, _, Some(Ok(_))) => {
                 Some(Err(OpError::failed(format!("mGBA could not load the state of frame {frame}"))))
             }
+            // The last error is the reason: if an operation is refused before the batch starts, the operations before
+            // it have an error too, which says only that they were not performed.
             (first, second, third) => [third, second, first].into_iter().flatten().find(Result::is_err),
         };
         if !matches!(result, Some(Ok(_))) {

@@ -54,7 +54,7 @@ impl Attached {
         Attached { link, address, shared, tasks }
     }
 
-    /// Waits until open requests are answered, ends lockstep if it is on, and closes the connection.
+    /// Ends the watches, ends lockstep if it is on, waits until open requests are answered, and closes the connection.
     pub async fn close(&self) {
         self.end_tasks();
         if self.shared.in_lockstep() {
@@ -65,7 +65,7 @@ impl Attached {
         self.link.close().await;
     }
 
-    /// Ends the refresh tasks and the watches.
+    /// Ends the tasks and the watches.
     fn end_tasks(&self) {
         self.tasks.iter().for_each(AbortHandle::abort);
         self.shared.watches.close();
@@ -79,7 +79,7 @@ impl Drop for Attached {
 }
 
 /// Passes a batch to the link. When the outcome arrives, applies the batch's effects to the shared state. If frames of
-/// an earlier batch still have to run, the batch waits for them, and its deadline moves by that time.
+/// an earlier batch still have to run, the batch waits for them, and its deadline is extended: see [`Advances`].
 fn submit(link: &Link, shared: &Arc<AttachedState>, mut batch: Batch, deadline: Instant) -> Pending {
     let (responder, mut pending) = Pending::new();
     let has_run = batch.ops.iter().any(|op| matches!(op, Op::Run { .. }));
@@ -92,7 +92,7 @@ fn submit(link: &Link, shared: &Arc<AttachedState>, mut batch: Batch, deadline: 
         _ => None,
     };
     let effects = shared::effects(&batch).map(|effects| (shared.clone(), effects));
-    let going_back = match go_back(link, shared, &mut batch) {
+    let going_back = match replace_rewind(link, shared, &mut batch) {
         Some(Err((index, error))) => {
             return Pending::ready(Ok(Outcome::refused(link.status().frame, index, error)));
         }
@@ -117,9 +117,10 @@ fn submit(link: &Link, shared: &Arc<AttachedState>, mut batch: Batch, deadline: 
     pending
 }
 
-/// Replaces a `rewind` in a batch with operations that the script has. Returns `None` if the batch has no `rewind`, and
-/// an error with the index of the operation if it is refused.
-fn go_back(
+/// Replaces a `rewind` in a batch with operations that the script has. Returns `None` if nothing was replaced: the
+/// batch has no `rewind`, or the script is mGBA-http's. If the `rewind` is refused, returns its index in the batch and
+/// the error.
+fn replace_rewind(
     link: &Link,
     shared: &AttachedState,
     batch: &mut Batch,
@@ -135,7 +136,7 @@ fn go_back(
         return None;
     }
     let busy = |message| Some(Err((rewind.0, OpError::new(Status::Busy, message))));
-    if shared.watches.belong_to_recording() {
+    if shared.watches.has_recording_or_replay() {
         return busy(
             "the game is being recorded or replayed, so it cannot go back; end that first".to_owned(),
         );
@@ -217,7 +218,7 @@ impl Emulator for Attached {
 
     fn history(&self) -> Option<Arc<History>> {
         let has_history = self.link.status().script != Some(Script::MgbaHttp);
-        has_history.then(|| self.shared.fetcher.ask())
+        if has_history { Some(self.shared.fetcher.ask()) } else { None }
     }
 }
 

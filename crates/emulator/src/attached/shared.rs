@@ -64,7 +64,8 @@ pub(super) enum OpEffect {
     Watch(u32),
     /// Lockstep starts (`true`) or ends.
     Lockstep(bool),
-    /// A timeline starts. Its number is the operation's result, or the first item of the result.
+    /// A timeline starts, or waits for other timelines. Its number is the operation's result, or the first item of the
+    /// result.
     Timeline,
     /// The next frame does not follow from the last one.
     Break(Beginning),

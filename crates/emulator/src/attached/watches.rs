@@ -12,7 +12,7 @@ use framewire_protocol::{MemoryRange, Op};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use crate::feed::Feed;
+use crate::event_queue::EventQueue;
 use crate::{Change, Discontinuity, Watch, WatchEnd, WatchEvent, WatchRequest};
 
 /// The deadline of the request that ends a watch.
@@ -31,7 +31,7 @@ pub(super) struct AttachedWatches {
 
 /// A watch, from its creation to its end.
 struct WatchEntry {
-    feed: Weak<Feed>,
+    queue: Weak<EventQueue>,
     /// The operation that starts the watch.
     op: Op,
     /// Whether the watch reports keys and discontinuities, and therefore continues in another game.
@@ -66,17 +66,17 @@ impl AttachedWatches {
     /// Creates a watch with a new number.
     pub fn watch(self: &Arc<Self>, request: WatchRequest) -> Watch {
         let id = self.last_id.fetch_add(1, Relaxed).wrapping_add(1);
-        let feed = Feed::new();
+        let queue = EventQueue::new();
         let watches = Arc::downgrade(self);
         let ended = move || {
             if let Some(watches) = watches.upgrade() {
                 watches.end(id);
             }
         };
-        let watch = Watch::new(id, &request, feed.clone(), Box::new(ended));
-        let feed = Arc::downgrade(&feed);
+        let watch = Watch::new(id, &request, queue.clone(), Box::new(ended));
+        let queue = Arc::downgrade(&queue);
         let WatchRequest { ranges, keys, .. } = request;
-        let entry = WatchEntry { feed, op: watch.op(), keys, ranges, known: None, forgotten: false };
+        let entry = WatchEntry { queue, op: watch.op(), keys, ranges, known: None, forgotten: false };
         self.open.lock().insert(id, entry);
         watch
     }
@@ -181,8 +181,8 @@ impl AttachedWatches {
     }
 
     /// Whether a watch that reports keys is open. Only recordings and replays have such watches.
-    pub fn belong_to_recording(&self) -> bool {
-        self.open.lock().values().any(|entry| entry.keys && entry.feed.strong_count() > 0)
+    pub fn has_recording_or_replay(&self) -> bool {
+        self.open.lock().values().any(|entry| entry.keys && entry.queue.strong_count() > 0)
     }
 
     /// Ends a watch whose handle was dropped.
@@ -201,23 +201,23 @@ impl AttachedWatches {
 
     /// Closes all watches, because the emulator is gone.
     pub fn close(&self) {
-        for feed in self.open.lock().drain().filter_map(|(_, entry)| entry.feed.upgrade()) {
-            feed.close(WatchEnd::EmulatorGone);
+        for queue in self.open.lock().drain().filter_map(|(_, entry)| entry.queue.upgrade()) {
+            queue.close(WatchEnd::EmulatorGone);
         }
     }
 }
 
 impl WatchEntry {
     fn put(&self, event: WatchEvent) {
-        if let Some(feed) = self.feed.upgrade() {
-            feed.put(event);
+        if let Some(queue) = self.queue.upgrade() {
+            queue.put(event);
         }
     }
 }
 
 fn close(open: &mut HashMap<u32, WatchEntry>, id: u32, end: WatchEnd) {
-    if let Some(feed) = open.remove(&id).and_then(|entry| entry.feed.upgrade()) {
-        feed.close(end);
+    if let Some(queue) = open.remove(&id).and_then(|entry| entry.queue.upgrade()) {
+        queue.close(end);
     }
 }
 

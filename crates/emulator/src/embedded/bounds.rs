@@ -37,8 +37,9 @@ pub(super) fn check_ops(core: &Core, ops: &[Op]) -> Result<(), (usize, OpError)>
     ops.iter().enumerate().try_for_each(|(index, op)| check_op(core, op).map_err(|error| (index, error)))
 }
 
-/// The operations of a batch that can be checked before the batch starts: all up to the first that loads another game.
-pub(super) fn known(ops: &[Op]) -> &[Op] {
+/// The operations of a batch that can be checked before the batch starts: all up to and including the first one that
+/// loads another game.
+pub(super) fn checkable(ops: &[Op]) -> &[Op] {
     let loads = |op: &Op| matches!(op, Op::LoadFile { .. } | Op::LoadRom { .. });
     let end = ops.iter().position(loads).map_or(ops.len(), |index| index + 1);
     &ops[..end]

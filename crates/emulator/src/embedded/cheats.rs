@@ -61,7 +61,8 @@ impl Cheats {
     /// Adds a cheat. Returns its number.
     ///
     /// # Errors
-    /// If a code is not valid; the error has the code's line and the reason.
+    /// If `kind` is not a kind of cheat, if a code is not valid, or if there are too many cheats. The error for a code
+    /// contains its line and the reason.
     pub fn add(
         &mut self,
         core: &mut Core,
@@ -78,8 +79,8 @@ impl Cheats {
     /// Adds all cheats of a file. Returns how many were added.
     ///
     /// # Errors
-    /// If the file cannot be read or a code is not valid; the error has the code's line and the reason. Then no cheat
-    /// is added.
+    /// If the file cannot be read, if a code is not valid, or if there are too many cheats. Then no cheat is added. The
+    /// error for a code contains its line and the reason.
     pub fn load(&mut self, core: &mut Core, path: &Path) -> Result<usize, OpError> {
         let cheats = read_cheats(path).map_err(failed)?;
         let (before, count) = (self.all.len(), cheats.len());
@@ -101,7 +102,7 @@ impl Cheats {
             return Err(OpError::new(Status::Busy, message));
         }
         if self.all.iter().map(|numbered| size(&numbered.cheat)).sum::<usize>() + size(&cheat) > MAX_BYTES {
-            let message = format!("the cheats have more than {MAX_BYTES} bytes together; remove some first");
+            let message = format!("the cheats would take more than {MAX_BYTES} bytes; remove some first");
             return Err(OpError::new(Status::TooLarge, message));
         }
         core.add_cheat(&cheat).map_err(|error| OpError::bad_argument(error.to_string()))?;
@@ -145,7 +146,7 @@ impl Cheats {
             let there = if ids.is_empty() {
                 "there are none".to_owned()
             } else {
-                format!("there are {}", ids.join(", "))
+                format!("numbers in use: {}", ids.join(", "))
             };
             OpError::new(Status::NotFound, format!("there is no cheat {id}; {there}"))
         })

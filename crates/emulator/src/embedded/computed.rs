@@ -20,7 +20,8 @@ const MAX_FROZEN_NAME: usize = 1024;
 /// the bytes that were read.
 ///
 /// # Errors
-/// If `address` is not an expression, if it has no value, or if there is no memory at its value.
+/// If `address` is not an expression, if it has no value, if there is no memory at its value, or if `length` is too
+/// large.
 pub(super) fn read_at(core: &mut Core, address: &[u8], length: u32) -> Result<Vec<u8>, OpError> {
     if length > MAX_RANGE {
         return Err(OpError::bad_argument(format!("length is {length}; use 0 to {MAX_RANGE} bytes")));
@@ -35,7 +36,7 @@ pub(super) fn read_at(core: &mut Core, address: &[u8], length: u32) -> Result<Ve
 /// Evaluates the expression `address`, writes `data` at its value, and returns this value.
 ///
 /// # Errors
-/// If `address` is not an expression, if it has no value, or if there is no memory at its value.
+/// If `address` is not an expression, if it has no value, or if there is no writable memory at its value.
 pub(super) fn write_at(core: &mut Core, address: &[u8], data: &[u8]) -> Result<u32, OpError> {
     let code = expressions::decode(core, address, "address")?;
     let length = u32::try_from(data.len()).unwrap_or(u32::MAX);
@@ -44,7 +45,8 @@ pub(super) fn write_at(core: &mut Core, address: &[u8], data: &[u8]) -> Result<u
     Ok(address)
 }
 
-/// Evaluates `code` as an address, and checks that the console has `length` bytes of memory there.
+/// Evaluates `code` as an address, and checks that the console has `length` bytes of memory there. With `write`, also
+/// checks that they can be written.
 fn address_now(core: &mut Core, code: &Code, length: u32, write: bool) -> Result<u32, OpError> {
     let value = code.value(&mut CoreMemory(core));
     let Some(address) = value.and_then(|value| u32::try_from(value).ok()) else {
@@ -76,8 +78,8 @@ fn write(core: &mut Core, address: u32, data: &[u8]) -> Result<(), OpError> {
 /// text.
 pub(super) fn not_recorded(name: &str) -> String {
     format!(
-        "the value at {name} is frozen, and a replay would not write it, so it would differ; unfreeze it before you \
-         record"
+        "the value at {name} is frozen, but a replay would not write it and would therefore differ; unfreeze it \
+         before you record"
     )
 }
 
@@ -101,7 +103,8 @@ impl Frozen {
     /// Freezes a value: writes it now and after each frame. Replaces a frozen value with the same name.
     ///
     /// # Errors
-    /// If an argument is not accepted, if there is no memory at the address now, or if too many values are frozen.
+    /// If an argument is not accepted, if there is no writable memory at the address now, or if too many values are
+    /// frozen.
     pub fn add(
         &mut self,
         core: &mut Core,

@@ -21,16 +21,16 @@ pub(super) enum NextFrame {
 
 /// Serves requests of a client directly on the core's thread, without the queue of batches.
 pub(super) trait Driver: Send {
-    /// Serves the client's requests, for a few milliseconds at most.
+    /// Serves the client's requests. Starts no further request after a few milliseconds.
     fn serve(&mut self, machine: &mut Machine) -> NextFrame;
 
     /// Whether the client may look at the picture of the next frame.
     fn needs_picture(&self) -> bool;
 
-    /// Called before a frame or a batch, which may change the picture or the game.
+    /// Called before a frame, and before a batch that changes something.
     fn before(&mut self);
 
-    /// Called after a frame (`frame` is true) or after a batch.
+    /// Called after a frame (`frame` is true), and after a batch that changes something.
     fn after(&mut self, machine: &mut Machine, frame: bool);
 
     /// Sleeps until the client has a request or `stop` returns true, at most for `limit`.

@@ -1,5 +1,5 @@
-//! Evaluates expressions with the memory of a core: for the conditions of runs, for watches, and for computed
-//! addresses.
+//! Evaluates expressions with the memory of a core: for the operation `evaluate`, for the conditions of runs, for
+//! watches, and for computed addresses.
 
 use framewire_expression::{Code, CodeError, ReadMemory, Type};
 use framewire_libmgba::Core;
@@ -28,7 +28,7 @@ pub(super) fn decode(core: &Core, bytes: &[u8], place: &str) -> Result<Code, OpE
     Ok(code)
 }
 
-/// The values of the expressions of [`Op::Evaluate`](framewire_protocol::Op::Evaluate).
+/// The result of [`Op::Evaluate`](framewire_protocol::Op::Evaluate): the values of its expressions, as bytes.
 ///
 /// # Errors
 /// If the bytes are not expressions, or if an expression reads memory that does not exist.

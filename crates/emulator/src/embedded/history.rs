@@ -41,7 +41,7 @@ pub(super) struct HistoryKeeper {
     keys: Option<u16>,
     /// Whether something other than the keys has changed the game since the last state.
     changed: bool,
-    /// A hash of everything but the keys that acts on the game: frozen values, cheats and sensors.
+    /// A hash of what acts on the game, apart from the keys: frozen values, cheats and sensors.
     surroundings: u64,
     /// The checksum of the game.
     game: Option<u32>,
@@ -50,7 +50,8 @@ pub(super) struct HistoryKeeper {
 /// How an operation affects the history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Influence {
-    /// The operation does not change the game, or it only presses keys, which the history stores.
+    /// The operation does not change the game, or the history needs no note of the change: it stores the keys of each
+    /// frame, and operations that load a game or go back report a discontinuity themselves.
     None,
     /// The operation changes the game once.
     Change,
@@ -179,11 +180,13 @@ impl HistoryKeeper {
         if !follows {
             self.begin(core);
         }
-        let spacing = match self.changed {
+        let spacing = if !self.changed {
+            SPACING
+        } else if self.kept == frame {
             // The last state was saved in this frame, before the change. So save the changed state, too.
-            true if self.kept == frame => 0,
-            true => SHORT_SPACING,
-            false => SPACING,
+            0
+        } else {
+            SHORT_SPACING
         };
         if !follows || frame - self.kept >= spacing {
             self.keep(core, drawn);
@@ -278,7 +281,7 @@ impl Machine {
         }
     }
 
-    /// A hash of everything but the keys that acts on the game: frozen values, cheats and sensors.
+    /// A hash of what acts on the game, apart from the keys: frozen values, cheats and sensors.
     fn surroundings(&self) -> u64 {
         let all = (self.frozen.list(), self.cheats.list(), sensors::list(&self.core));
         let mut hasher = DefaultHasher::new();
@@ -291,14 +294,15 @@ impl Machine {
     /// last frame before it that can be reproduced exactly.
     ///
     /// # Errors
-    /// If the history does not contain the frame, or during a recording, a replay or a timeline.
+    /// If the history may take no memory, if it does not contain the frame, or during a recording, a replay or a
+    /// timeline.
     pub fn rewind(&mut self, line: u32, frame: u32) -> Result<u32, OpError> {
         if !self.keeper.on {
             let message =
                 "this emulator was started without memory for a history, so it keeps no states to go back to";
             return Err(OpError::new(Status::Unsupported, message));
         }
-        if self.watches.belong_to_recording() {
+        if self.watches.has_recording_or_replay() {
             let message = "the game is being recorded or replayed, so it cannot go back; end that first";
             return Err(OpError::new(Status::Busy, message));
         }
@@ -331,7 +335,7 @@ impl Machine {
         }
         if found.keys.is_empty() && !core.has_scripts() {
             // A state contains no picture. So run one frame to draw a picture, and load the state again. That picture
-            // is one frame too late.
+            // is one frame too late. With scripts, this is not possible, because the frame would run their callbacks.
             core.set_drawing(true);
             core.run_frame();
             core.load_state(&found.state, FLAGS)?;

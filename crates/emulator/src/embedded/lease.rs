@@ -1,4 +1,5 @@
-//! Lets other threads borrow the machine while the core's thread waits.
+//! Lets other threads borrow the [`Machine`], which is the core with everything that acts on it, while the core's
+//! thread waits.
 //!
 //! Waking the core's thread and waiting for its answer takes longer than reading memory. So another thread performs a
 //! quick read itself, if the core's thread waits for the next frame and no job is in its queue.

@@ -11,7 +11,7 @@ use super::computed::Frozen;
 use super::history::HistoryKeeper;
 use super::keys::{KeyChange, Keypad};
 use super::media::Media;
-use super::memory::Memory;
+use super::outcomes::Outcomes;
 use super::pace::Speed;
 use super::run::RunControl;
 use super::runs::Runs;
@@ -21,7 +21,7 @@ use super::shared::EmbeddedState;
 use super::watches::Watches;
 use crate::{Clock, ClockTime, Discontinuity, EventKind, Responder};
 
-/// The largest number of frames that a batch may run.
+/// The largest number of frames that the operations `advance` of one batch may run.
 const MAX_ADVANCE: u32 = 3600;
 
 /// A core with everything that acts on it or reports from it between frames.
@@ -29,7 +29,7 @@ pub(super) struct Machine {
     pub core: Core,
     pub keypad: Keypad,
     /// The outcomes of batches with idempotency keys.
-    pub memory: Memory,
+    pub outcomes: Outcomes,
     pub watches: Watches,
     /// The frozen values, which are written again after each frame.
     pub frozen: Frozen,
@@ -49,13 +49,13 @@ pub(super) struct Machine {
     /// Runs Lua code that clients send.
     pub scripting: Scripting,
     pub shared: Arc<EmbeddedState>,
-    /// The time source of the console's clock in the settings. During a recording or a replay, the clock advances with
-    /// the frames instead.
+    /// The time source that the settings choose for the console's clock. While a watch needs it, as for a recording or
+    /// a replay, the clock advances with the frames instead.
     clock: Clock,
-    /// The number of times that an operation tried to load another game, successful or not.
+    /// The number of times that an operation tried to load another game, successfully or not.
     pub games: u32,
-    /// The number of frames that have run. Unlike the core's frame counter, resets and loaded states do not change
-    /// this.
+    /// The number of frames that have run. Unlike the core's frame counter, it is not changed by resets and loaded
+    /// states.
     pub ticks: u64,
     /// The number of frames that the operations `advance` of the current batch have run.
     pub advanced: u32,
@@ -80,8 +80,8 @@ impl Machine {
             clock,
             core,
             keypad: Keypad::default(),
-            memory: Memory::default(),
-            watches: Watches::new(shared.feeds.clone()),
+            outcomes: Outcomes::default(),
+            watches: Watches::new(shared.queues.clone()),
             frozen: Frozen::default(),
             media: Media::new(shared.outputs.clone()),
             saves,
@@ -119,7 +119,8 @@ impl Machine {
     }
 
     /// Runs a frame. Watches, runs and receivers of media see its result before scripts, holds or timelines change
-    /// anything. If `draw` is false, the frame is drawn only if one of these needs the picture.
+    /// anything. If `draw` is false, the frame is drawn only if scripts, watches, receivers or the history need the
+    /// picture.
     pub fn run_frame(&mut self, draw: bool) {
         self.ticks += 1;
         self.settle_clock();
@@ -179,11 +180,11 @@ impl Machine {
     /// If `frames` is 0, or the batch would run too many frames.
     pub fn advance(&mut self, frames: u32) -> Result<u32, OpError> {
         if frames == 0 || frames > MAX_ADVANCE - self.advanced {
-            let left = match self.advanced {
+            let already = match self.advanced {
                 0 => String::new(),
                 advanced => format!(", and this one has already run {advanced}"),
             };
-            let message = format!("frames is {frames}; a batch can run 1 to {MAX_ADVANCE} frames{left}");
+            let message = format!("frames is {frames}; a batch can run 1 to {MAX_ADVANCE} frames{already}");
             return Err(OpError::bad_argument(message));
         }
         self.advanced += frames;

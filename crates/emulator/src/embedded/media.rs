@@ -1,4 +1,4 @@
-//! Sends pictures and sound to receivers. They are copied only while there are receivers.
+//! Sends pictures and sound to receivers. Pictures and sound are copied only while there are receivers.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -119,7 +119,7 @@ impl Media {
         }
         let now = core.frame_counter();
         let asked = drawn && awaited.iter().any(|waiting| waiting.frame == now);
-        let shown = asked.then(|| Arc::new(picture(core, ticks)));
+        let shown = if asked { Some(Arc::new(picture(core, ticks))) } else { None };
         for Awaited { frame, taker } in awaited.extract_if(.., |awaited| awaited.frame <= now) {
             let picture = if frame == now { shown.clone() } else { None };
             // The receiver may be gone.

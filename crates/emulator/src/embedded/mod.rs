@@ -14,8 +14,8 @@ mod layers;
 mod lease;
 mod machine;
 mod media;
-mod memory;
 mod operation;
+mod outcomes;
 mod pace;
 mod perform;
 mod run;
@@ -92,14 +92,14 @@ pub struct Config {
     pub scripts: Vec<PathBuf>,
     /// The largest amount of memory for the history, in bytes. With 0, no earlier states are kept to go back to.
     pub history: usize,
-    /// Changes of the game and of its console.
+    /// Changes to the game and to its console.
     pub mods: Mods,
     /// Creates a receiver of log lines. It is called several times: for the operations, for the scripts, and for
     /// messages about the core.
     pub console: fn() -> Console,
 }
 
-/// Changes of a game and of its console.
+/// Changes to a game and to its console.
 #[derive(Debug, Clone, Default)]
 pub struct Mods {
     /// The patch of the ROM, and the model and hardware of the console.
@@ -148,7 +148,7 @@ enum Job {
     Stop,
 }
 
-/// Creates the core, loads its game, resets it, and loads its scripts.
+/// Creates the core, loads its game and save, resets it, and loads its scripts and cheats.
 fn machine(config: &Config) -> Result<Machine, StartError> {
     let speed = config.speed.checked()?;
     let mut core = match &config.rom {
@@ -199,7 +199,8 @@ impl Embedded {
     /// Starts a core on a thread of its own.
     ///
     /// # Errors
-    /// If the file cannot be read or is not a ROM, or if a script, a file of cheats or the save cannot be loaded.
+    /// If the speed is out of range, if the ROM, a script, a file of cheats or the save file from the settings cannot
+    /// be loaded, or if the system cannot create a thread.
     pub fn start(config: Config) -> Result<Embedded, StartError> {
         let machine = machine(&config)?;
         Embedded::with_driver(config, machine, None, ThreadWaker::default())
@@ -333,7 +334,7 @@ impl Emulator for Embedded {
     }
 
     fn watch(&self, request: WatchRequest) -> Watch {
-        self.shared.feeds.watch(&request)
+        self.shared.queues.watch(&request)
     }
 
     fn video(&self) -> Option<Video> {
@@ -371,7 +372,7 @@ impl Drop for Embedded {
         }
         match ended {
             Err(RecvTimeoutError::Timeout) => {
-                self.shared.feeds.close();
+                self.shared.queues.close();
                 (self.console)()(
                     Level::Error,
                     "the core does not stop: a script, a request or a write to the disk does not end; the core is abandoned",

@@ -23,7 +23,7 @@ const RECORDED: &str = "a recording is being made, which holds keys and no write
                         the recording first";
 
 impl Machine {
-    /// Performs one operation. `run` is not among them: `go_on` handles it.
+    /// Performs one operation. Only `run` is not handled here, but in `go_on`.
     pub(super) fn operation(&mut self, op: Op) -> Result {
         let core = &mut self.core;
         Ok(match op {
@@ -290,7 +290,7 @@ impl Machine {
                 if flags & watch::FLAG_KEYS != 0
                     && let Some(name) = self.frozen.first()
                 {
-                    return Err(OpError::bad_argument(computed::not_recorded(name)));
+                    return Err(OpError::new(Status::Busy, computed::not_recorded(name)));
                 }
                 if flags & OF_RECORDINGS != 0 {
                     self.check_recordable()?;
@@ -310,8 +310,8 @@ impl Machine {
                 int(computed::write_at(core, &address, &data)?)
             }
             Op::Freeze { name, kind, address, data } => {
-                if self.watches.belong_to_recording() {
-                    return Err(OpError::bad_argument(RECORDED));
+                if self.watches.has_recording_or_replay() {
+                    return Err(OpError::new(Status::Busy, RECORDED));
                 }
                 self.frozen.add(core, name, kind, &address, data)?;
                 Value::None
@@ -346,7 +346,7 @@ impl Machine {
     /// `cheats`.
     fn check_may_change(&mut self, what: &str) -> Result<()> {
         self.cheats.follow(&mut self.core);
-        if self.watches.belong_to_recording() {
+        if self.watches.has_recording_or_replay() {
             let message = format!(
                 "the game is being recorded or replayed, and recordings do not hold {what}; end that first"
             );

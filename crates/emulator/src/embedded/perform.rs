@@ -16,12 +16,18 @@ type Result<T = Value> = std::result::Result<T, OpError>;
 const UNDER_WAY: &str =
     "the frames of the request with this key have not run yet; send it again when they have run";
 
+/// Why the operation `run` is refused on a channel.
+const NO_RUN: &str =
+    "`run` is not available on a channel; run frames one by one and check the memory after each of them";
+/// Why the operation `script` is refused on a channel.
+const NO_SCRIPT: &str = "`script` is not available on a channel; use POST /v1/script of a server that was started with --allow-script";
+
 /// The result of the checks before a batch.
 enum Begun {
     /// The operations can be performed.
     Active(BatchProgress),
     /// The outcome is already known: the batch was refused, or it was performed before with the same key.
-    Refused(Outcome, Responder),
+    Known(Outcome, Responder),
 }
 
 /// A batch that is being performed.
@@ -110,25 +116,22 @@ impl Machine {
         Outcome { frame, results }
     }
 
-    /// Performs a batch of a channel's client. A run is refused, because the core's thread cannot wait for it here.
+    /// Performs a batch of a channel's client. A run is refused, because the core's thread cannot wait for it here. The
+    /// operation `script` is refused, because clients of a channel may not run Lua code.
     pub fn perform(&mut self, batch: Batch) -> Outcome {
-        if let Some(index) = batch.ops.iter().position(|op| matches!(op, Op::Run { .. })) {
-            let error = OpError::new(
-                Status::Unsupported,
-                "`run` is not available on a channel; run frames one by one and check the memory after each of them",
-            );
+        let unavailable = |op: &Op| match op {
+            Op::Run { .. } => Some(NO_RUN),
+            Op::Script { .. } => Some(NO_SCRIPT),
+            _ => None,
+        };
+        let mut unavailable = batch.ops.iter().map(unavailable).enumerate();
+        if let Some((index, problem)) = unavailable.find_map(|(index, problem)| Some((index, problem?))) {
+            let error = OpError::new(Status::Unsupported, problem);
             return Outcome::refused(self.core.frame_counter(), index, error);
         }
         let (responder, _) = Pending::new();
-        if let Some(index) = batch.ops.iter().position(|op| matches!(op, Op::Script { .. })) {
-            let error = OpError::new(
-                Status::Unsupported,
-                "`script` is not available on a channel; use POST /v1/script of a server that was started with --allow-script",
-            );
-            return Outcome::refused(self.core.frame_counter(), index, error);
-        }
         match self.begin(batch, responder) {
-            Begun::Refused(outcome, _) => outcome,
+            Begun::Known(outcome, _) => outcome,
             Begun::Active(mut progress) => {
                 self.go_on(&mut progress);
                 self.finish(progress).0
@@ -140,7 +143,7 @@ impl Machine {
     /// `answers`.
     pub fn submit(&mut self, batch: Batch, responder: Responder) {
         match self.begin(batch, responder) {
-            Begun::Refused(outcome, responder) => self.answers.push((responder, outcome)),
+            Begun::Known(outcome, responder) => self.answers.push((responder, outcome)),
             Begun::Active(progress) => self.proceed(progress),
         }
     }
@@ -175,18 +178,18 @@ impl Machine {
         if let Some(key) = &key {
             if self.runs.progresses().any(|progress| progress.has_key(key)) {
                 let refusal = OpError::new(Status::Busy, UNDER_WAY);
-                return Begun::Refused(Outcome { frame, results: vec![Err(refusal)] }, responder);
+                return Begun::Known(Outcome { frame, results: vec![Err(refusal)] }, responder);
             }
-            if let Some(known) = self.memory.recall(key, &batch, Instant::now()) {
+            if let Some(known) = self.outcomes.recall(key, &batch, Instant::now()) {
                 let outcome = known.unwrap_or_else(|refusal| Outcome { frame, results: vec![Err(refusal)] });
-                return Begun::Refused(outcome, responder);
+                return Begun::Known(outcome, responder);
             }
         }
         let keyed = key.map(|key| (key, batch.clone()));
         let Batch { ops, unchecked, .. } = batch;
-        let checked = if unchecked { ops.len() } else { bounds::known(&ops).len() };
+        let checked = if unchecked { ops.len() } else { bounds::checkable(&ops).len() };
         if !unchecked && let Err((index, error)) = bounds::check_ops(&self.core, &ops[..checked]) {
-            return Begun::Refused(Outcome::refused(frame, index, error), responder);
+            return Begun::Known(Outcome::refused(frame, index, error), responder);
         }
         let results = Vec::with_capacity(ops.len());
         let left = ops.into_iter();
@@ -240,7 +243,7 @@ impl Machine {
         if let Some((key, batch)) = keyed
             && outcome.has_changed(&batch.ops)
         {
-            self.memory.remember(key, &batch, outcome.clone(), Instant::now());
+            self.outcomes.remember(key, &batch, outcome.clone(), Instant::now());
         }
         (outcome, responder)
     }

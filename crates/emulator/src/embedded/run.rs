@@ -21,7 +21,7 @@ pub(super) struct RunControl {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct RunState {
     pub speed: Speed,
-    /// Whether frames run only when a request asks for them.
+    /// Whether frames run only on request.
     pub stopped: bool,
     /// Whether the emulator is in lockstep, in which each frame waits for a request.
     pub lockstep: bool,

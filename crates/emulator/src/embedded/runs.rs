@@ -123,8 +123,8 @@ impl Machine {
     /// Begins a run. If a condition already holds, its step ends without a frame.
     ///
     /// # Errors
-    /// If the bytes are not a run, if a condition reads memory that does not exist, or if another timeline owns keys of
-    /// the first step.
+    /// If too many runs are active, if the bytes are not a run, if a condition reads memory that does not exist, or if
+    /// another timeline owns keys of the step that begins.
     pub fn begin_run(&mut self, bytes: &[u8]) -> Result<BegunRun, OpError> {
         if self.runs.active.len() >= MAX_RUNS {
             let message =

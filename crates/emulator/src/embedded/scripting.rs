@@ -57,6 +57,9 @@ impl Scripting {
     }
 
     /// Runs code, and returns the reply as JSON.
+    ///
+    /// # Errors
+    /// If libmgba was built without scripts, if the code is not valid Lua, or if it cannot be run.
     pub fn run(&self, core: &mut Core, code: &str) -> Result<Value, OpError> {
         if !core.has_scripts() {
             self.attach(core).map_err(|error| OpError::new(Status::Unsupported, error.to_string()))?;

@@ -9,7 +9,7 @@ use super::Speed;
 use super::media::MediaOutputs;
 use super::run::RunState;
 use super::saves::SaveProblems;
-use super::watches::WatchFeeds;
+use super::watches::WatchQueues;
 use crate::EventKind;
 use crate::event::EventSender;
 use crate::history::History;
@@ -19,7 +19,7 @@ use crate::history::History;
 pub(super) struct EmbeddedState {
     pub report: Mutex<Report>,
     pub events: EventSender,
-    pub feeds: Arc<WatchFeeds>,
+    pub queues: Arc<WatchQueues>,
     pub outputs: Arc<MediaOutputs>,
     pub history: Arc<History>,
     /// Whether the thread must end. Needed in addition to [`Job::Stop`](super::Job::Stop), because the queue may be
@@ -82,7 +82,7 @@ impl EmbeddedState {
         Arc::new(EmbeddedState {
             report: Mutex::new(Report::new(speed)),
             events: EventSender::new(),
-            feeds: Arc::default(),
+            queues: Arc::default(),
             outputs: Arc::new(MediaOutputs::new()),
             history: Arc::new(History::new(history)),
             stop: AtomicBool::new(false),

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 
 use super::bounds;
 use super::expressions::{self, CoreMemory};
-use crate::feed::Feed;
+use crate::event_queue::EventQueue;
 use crate::{Change, Discontinuity, Watch, WatchEnd, WatchEvent, WatchRequest, WorkRam, work_ram};
 
 /// The largest number of watches at the same time.
@@ -27,34 +27,34 @@ pub(super) const OF_RECORDINGS: u8 = watch::FLAG_KEYS | watch::FLAG_HASHES | wat
 
 /// The event queues of all watches. A watch has a queue from its creation until its handle is dropped.
 #[derive(Debug, Default)]
-pub(super) struct WatchFeeds {
+pub(super) struct WatchQueues {
     last_id: AtomicU32,
-    open: Mutex<HashMap<u32, Weak<Feed>>>,
+    open: Mutex<HashMap<u32, Weak<EventQueue>>>,
 }
 
-impl WatchFeeds {
+impl WatchQueues {
     /// Creates a watch with a new number.
     pub fn watch(self: &Arc<Self>, request: &WatchRequest) -> Watch {
         let id = self.last_id.fetch_add(1, Relaxed).wrapping_add(1);
-        let feed = Feed::new();
-        self.open.lock().insert(id, Arc::downgrade(&feed));
-        let feeds = Arc::downgrade(self);
+        let queue = EventQueue::new();
+        self.open.lock().insert(id, Arc::downgrade(&queue));
+        let queues = Arc::downgrade(self);
         let on_drop = move || {
-            if let Some(feeds) = feeds.upgrade() {
-                feeds.open.lock().remove(&id);
+            if let Some(queues) = queues.upgrade() {
+                queues.open.lock().remove(&id);
             }
         };
-        Watch::new(id, request, feed, Box::new(on_drop))
+        Watch::new(id, request, queue, Box::new(on_drop))
     }
 
-    fn get(&self, id: u32) -> Option<Weak<Feed>> {
+    fn get(&self, id: u32) -> Option<Weak<EventQueue>> {
         self.open.lock().get(&id).cloned()
     }
 
     /// Closes all watches, because the core is gone.
     pub fn close(&self) {
-        for feed in self.open.lock().drain().filter_map(|(_, feed)| feed.upgrade()) {
-            feed.close(WatchEnd::EmulatorGone);
+        for queue in self.open.lock().drain().filter_map(|(_, queue)| queue.upgrade()) {
+            queue.close(WatchEnd::EmulatorGone);
         }
     }
 }
@@ -62,14 +62,14 @@ impl WatchFeeds {
 /// The watches that have started.
 #[derive(Debug)]
 pub(super) struct Watches {
-    feeds: Arc<WatchFeeds>,
+    queues: Arc<WatchQueues>,
     active: Vec<ActiveWatch>,
 }
 
 #[derive(Debug)]
 struct ActiveWatch {
     id: u32,
-    feed: Weak<Feed>,
+    queue: Weak<EventQueue>,
     /// The checksum of the game whose memory is watched.
     game: u32,
     ranges: Vec<Range>,
@@ -129,8 +129,8 @@ impl Range {
 }
 
 impl Watches {
-    pub fn new(feeds: Arc<WatchFeeds>) -> Watches {
-        Watches { feeds, active: Vec::new() }
+    pub fn new(queues: Arc<WatchQueues>) -> Watches {
+        Watches { queues, active: Vec::new() }
     }
 
     /// Starts a watch, and ends an earlier watch with the same number. Returns the bytes of all ranges.
@@ -145,7 +145,7 @@ impl Watches {
         flags: u8,
         ranges: &[u8],
     ) -> Result<Vec<u8>, OpError> {
-        let Some(feed) = self.feeds.get(id) else {
+        let Some(queue) = self.queues.get(id) else {
             let message = format!(
                 "watch {id} has no receiver for its events; use the routes for watches instead of this operation"
             );
@@ -160,7 +160,7 @@ impl Watches {
             ));
         }
         let ranges = watch::decode(ranges)?;
-        self.active.retain(|active| active.feed.strong_count() > 0);
+        self.active.retain(|active| active.queue.strong_count() > 0);
         let others = self.active.iter().filter(|active| active.id != id);
         let (count, watched) =
             others.fold((0, 0), |(count, bytes), active| (count + 1, bytes + active.size()));
@@ -189,7 +189,7 @@ impl Watches {
         let mut base = Vec::with_capacity(more);
         let mut active = ActiveWatch {
             id,
-            feed,
+            queue,
             game: core.crc32(),
             ranges: Vec::new(),
             every,
@@ -220,12 +220,12 @@ impl Watches {
 
     /// Whether a running watch needs a clock that advances with the frames.
     pub fn need_frame_clock(&self) -> bool {
-        self.active.iter().any(|active| active.has(watch::FLAG_CLOCK) && active.feed.strong_count() > 0)
+        self.active.iter().any(|active| active.has(watch::FLAG_CLOCK) && active.queue.strong_count() > 0)
     }
 
     /// Whether a watch of a recording or a replay is running.
-    pub fn belong_to_recording(&self) -> bool {
-        self.active.iter().any(|active| active.has(OF_RECORDINGS) && active.feed.strong_count() > 0)
+    pub fn has_recording_or_replay(&self) -> bool {
+        self.active.iter().any(|active| active.has(OF_RECORDINGS) && active.queue.strong_count() > 0)
     }
 
     /// Whether a watch reports a hash of the next frame's picture.
@@ -243,12 +243,12 @@ impl Watches {
         }
         let game = core.crc32();
         self.active.retain_mut(|active| {
-            let Some(feed) = active.feed.upgrade() else { return false };
+            let Some(queue) = active.queue.upgrade() else { return false };
             if active.game != game && !active.has(watch::FLAG_KEYS) {
-                feed.close(WatchEnd::OtherGame);
+                queue.close(WatchEnd::OtherGame);
                 return false;
             }
-            active.report(core, &feed);
+            active.report(core, &queue);
             true
         });
     }
@@ -257,10 +257,10 @@ impl Watches {
     pub fn discontinue(&self, frame: u32, discontinuity: Discontinuity) {
         for active in &self.active {
             if active.has(watch::FLAG_KEYS)
-                && let Some(feed) = active.feed.upgrade()
+                && let Some(queue) = active.queue.upgrade()
             {
                 let discontinuity = Some(discontinuity);
-                feed.put(WatchEvent { frame, ticks: active.ticks, discontinuity, ..WatchEvent::default() });
+                queue.put(WatchEvent { frame, ticks: active.ticks, discontinuity, ..WatchEvent::default() });
             }
         }
     }
@@ -268,7 +268,7 @@ impl Watches {
 
 impl Drop for Watches {
     fn drop(&mut self) {
-        self.feeds.close();
+        self.queues.close();
     }
 }
 
@@ -283,25 +283,25 @@ impl ActiveWatch {
     }
 
     /// Sends an event if the last frame changed something, or if a regular event is due.
-    fn report(&mut self, core: &mut Core, feed: &Feed) {
+    fn report(&mut self, core: &mut Core, queue: &EventQueue) {
         self.ticks += 1;
         let ranges = self.ranges.iter_mut().enumerate();
         let changes: Vec<Change> = ranges.filter_map(|(number, range)| range.compare(core, number)).collect();
         let keys = if self.has(watch::FLAG_KEYS) { Some(core.keys()) } else { None };
-        let beat = self.every > 0 && self.ticks.is_multiple_of(self.every.into());
+        let is_regular = self.every > 0 && self.ticks.is_multiple_of(self.every.into());
         let quiet = self.ticks - self.reported >= watch::MAX_QUIET.into();
-        let due = beat || (quiet && self.has(watch::FLAG_KEYS) && self.has(watch::FLAG_HASHES));
+        let due = is_regular || (quiet && self.has(watch::FLAG_KEYS) && self.has(watch::FLAG_HASHES));
         if changes.is_empty() && keys == self.keys && !due {
             return;
         }
-        let (hash, memory) = if beat && self.has(watch::FLAG_HASHES) {
+        let (hash, memory) = if is_regular && self.has(watch::FLAG_HASHES) {
             (Some(crc32fast::hash(&core.frame().to_rgb())), hash_of_memory(core))
         } else {
             (None, None)
         };
         self.keys = keys;
         self.reported = self.ticks;
-        feed.put(WatchEvent {
+        queue.put(WatchEvent {
             frame: core.frame_counter(),
             ticks: self.ticks,
             changes,

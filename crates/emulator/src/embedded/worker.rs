@@ -19,7 +19,8 @@ use crate::{EmulatorError, EventKind};
 const REPORT: Duration = Duration::from_millis(50);
 /// Time between two updates while the core is paused.
 const PAUSED_REPORT: Duration = Duration::from_millis(500);
-/// The longest time that batches may delay a frame that is due. Without this limit, many batches could stop the game.
+/// If a frame is due, no further batch is started after this time. Without this limit, many batches could stop the
+/// game.
 const SERVICE: Duration = Duration::from_millis(4);
 
 /// The core's thread. It runs frames when they are due, and performs batches between frames.
@@ -90,12 +91,12 @@ impl Worker {
             self.machine.send_event(EventKind::LockstepOver);
             self.settle(now);
         }
-        let clock =
+        let decision =
             self.driver.as_mut().map_or(NextFrame::Scheduled, |driver| driver.serve(&mut self.machine));
         if self.driver.is_some() {
             self.settle(now);
         }
-        let next = match clock {
+        let next = match decision {
             // A run that began while the game was stopped makes frames run.
             NextFrame::Scheduled if self.machine.runs.are_driving() => Next::Now,
             NextFrame::Scheduled => self.pace.next(now),
@@ -108,7 +109,7 @@ impl Worker {
         match next {
             Next::Now => {
                 self.serve_waiting(now + SERVICE)?;
-                if clock == NextFrame::Scheduled {
+                if decision == NextFrame::Scheduled {
                     if !self.run_state.stopped {
                         self.pace.ran(now);
                     } else if !self.machine.runs.are_driving() {
@@ -249,7 +250,8 @@ impl Worker {
         }
     }
 
-    /// If pause, lockstep or speed has changed: updates the schedule of frames and the report, and sends an event.
+    /// If pause, lockstep or speed has changed: updates the schedule of frames and the report. Sends an event if frames
+    /// have stopped or run again.
     fn settle(&mut self, now: Instant) {
         let (run_state, before) = (self.machine.run.run_state(), self.run_state);
         if run_state == before {

@@ -4,8 +4,8 @@
 //! - `line`: a line, which is frames without a gap between them, with the states and keys that are kept of them;
 //! - [`History`]: all lines, within a limit on memory.
 //!
-//! A history has no access to the emulator. The core's thread or the link's task adds to it, and front ends read it at
-//! any time.
+//! A history has no access to the emulator. The core's thread, or the tasks of an attached emulator, add to it, and
+//! front ends read it at any time.
 
 #![cfg_attr(not(feature = "embedded"), allow(dead_code, reason = "attached emulators use a part of it"))]
 
@@ -153,8 +153,8 @@ impl History {
         self.0.lock().all.back().is_some_and(|last| last.id() == line && last.ends_at(frame))
     }
 
-    /// If `frame` is from the line's last state up to the current frame `now`: the frame of that state. Otherwise
-    /// `frame` itself. `line` 0 is the line that the emulator is on.
+    /// If `frame` is between the frame of the line's last state and the current frame `now`, both inclusive: the frame
+    /// of that state. Otherwise `frame` itself. `line` 0 is the line that the emulator is on.
     pub(crate) fn until_end(&self, line: u32, frame: u32, now: u32) -> u32 {
         let lines = self.0.lock();
         let span = lines.get(if line == 0 { lines.current } else { line }).and_then(Line::span);
@@ -194,7 +194,8 @@ impl Lines {
 }
 
 impl Lines {
-    /// Drops the oldest group of states. Returns false if only the newest group is left.
+    /// Drops the oldest group of states: a state that is stored on its own and the differences that follow it. Returns
+    /// false if only the newest group is left.
     fn drop_oldest(&mut self) -> bool {
         let alone = self.all.len() == 1;
         let Some(oldest) = self.all.front_mut() else { return false };

@@ -1,6 +1,6 @@
 //! Stores bytes as the difference from earlier bytes.
 
-/// To find equal parts quickly, whole blocks of this size are compared, in bytes.
+/// The size in bytes of the blocks that are compared as a whole, to find equal parts quickly.
 const BLOCK: usize = 64;
 /// The unit of a difference, in bytes.
 const WORD: usize = 8;
@@ -27,8 +27,8 @@ impl Packed {
         let (mut at, mut written) = (0, 0);
         while let Some(start) = next(at, old, new, |old, new| old != new) {
             let end = next(start, old, new, |old, new| old == new).unwrap_or(new.len());
-            number(&mut parts, start - written);
-            number(&mut parts, end - start);
+            put_number(&mut parts, start - written);
+            put_number(&mut parts, end - start);
             parts.extend_from_slice(&new[start..end]);
             (at, written) = (end, end);
         }
@@ -56,7 +56,8 @@ impl Packed {
 
 /// The start of the first word from `at` on for which `wanted` is true. `wanted` gets the word's old and new bytes.
 fn next(mut at: usize, old: &[u8], new: &[u8], wanted: fn(&[u8], &[u8]) -> bool) -> Option<usize> {
-    // Most blocks are equal. So if equal words are not wanted, skip whole equal blocks, which is faster.
+    // Most blocks are equal. So if `wanted` is false for equal words, this skips whole equal blocks, which is faster.
+    // Two empty words are equal, so a call with them shows whether it is false.
     let skips_equal = !wanted(&[], &[]);
     while at < new.len() {
         if skips_equal && at.is_multiple_of(BLOCK) {
@@ -77,7 +78,7 @@ fn next(mut at: usize, old: &[u8], new: &[u8], wanted: fn(&[u8], &[u8]) -> bool)
 
 /// Appends a number with seven bits per byte, the lowest bits first. The top bit of a byte is set if another byte
 /// follows.
-fn number(bytes: &mut Vec<u8>, mut value: usize) {
+fn put_number(bytes: &mut Vec<u8>, mut value: usize) {
     while value > 0x7F {
         bytes.push(value as u8 | 0x80);
         value >>= 7;
@@ -85,7 +86,7 @@ fn number(bytes: &mut Vec<u8>, mut value: usize) {
     bytes.push(value as u8);
 }
 
-/// Reads a number that [`number`] has written, and removes its bytes. `None` if there are no more bytes.
+/// Reads a number that [`put_number`] has written, and removes its bytes. `None` if there are no more bytes.
 fn take_number(bytes: &mut &[u8]) -> Option<usize> {
     let mut value = 0;
     for shift in (0..).step_by(7) {

@@ -23,7 +23,8 @@ pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port").port()
 }
 
-/// The scripts for a core: the settings with `port`, and Framewire's script. Also returns the file with the settings.
+/// The scripts for a core: the settings with `port`, and Framewire's script. Also returns the file with the settings,
+/// which must exist until the core has started.
 pub fn scripts(port: u16) -> (Vec<PathBuf>, NamedTempFile) {
     let settings = script(&format!("framewire = {{port = {port}, log_level = 'warn'}}"));
     (vec![settings.path().to_owned(), framewire_script::PATH.into()], settings)
@@ -80,7 +81,7 @@ fn a_large_state_is_saved_and_loaded_unchanged() {
     assert_states_are_restored(&emulator);
 }
 
-/// The connection accepts only few bytes at a time, so neither side can send a whole state at once.
+/// The connection accepts only a few bytes at a time, so neither side can send a whole state at once.
 #[test]
 fn a_state_is_saved_and_loaded_unchanged_over_a_slow_connection() {
     let (runtime, port) = (runtime(), free_port());
@@ -195,14 +196,21 @@ fn open_requests_are_answered_before_the_connection_is_closed() {
 }
 
 #[test]
-fn a_batch_with_a_key_is_performed_once_even_if_another_connection_repeats_it() {
+fn a_batch_is_not_performed_if_an_earlier_connection_has_used_its_key() {
     let (runtime, port) = (runtime(), free_port());
     let _host = host(port);
     let keyed = |value| Batch { key: Some("key".into()), ..Op::Write32 { address: UNUSED, value }.into() };
-    for value in 1..=3 {
+    for (value, is_same, after) in [(1, true, 1), (2, false, 9), (1, true, 9)] {
         let emulator = attach(port, &runtime);
         ready(&emulator);
-        assert!(emulator.submit(keyed(value), seconds(5.0)).wait().is_ok());
-        assert_eq!(read32(&emulator, UNUSED), 1);
+        let result = emulator.submit(keyed(value), seconds(5.0)).wait().expect("an outcome").single();
+        if is_same {
+            assert_eq!(result, Ok(Value::None));
+        } else {
+            assert!(result.expect_err("another batch has the key").is_key_reused());
+        }
+        assert_eq!(read32(&emulator, UNUSED), after);
+        // A batch that is performed again would replace this value.
+        call(&emulator, Op::Write32 { address: UNUSED, value: 9 });
     }
 }

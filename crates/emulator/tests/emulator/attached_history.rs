@@ -105,7 +105,7 @@ fn going_back_is_refused_during_a_recording_and_a_timeline() {
     let error = refusal(&emulator, back(first));
     assert!(error.message.contains(&format!("timeline {id} plays keys; cancel it")), "{error}");
     call(&emulator, Op::CancelKeys { id });
-    wait_for("the timeline is over", || {
+    wait_for("the end of the timeline", || {
         let outcome = super::support::batch(&emulator, vec![back(first)]);
         outcome.results[0].is_ok()
     });
@@ -131,7 +131,7 @@ fn an_attached_emulator_keeps_only_as_many_states_as_its_memory_allows() {
         80 << 10,
     );
     ready(&small);
-    wait_for("the first states are dropped", || {
+    wait_for("the first states to be dropped", || {
         let overview = overview(&small);
         overview.used <= 80 << 10 && states(&small, 0).first().is_some_and(|first| *first > 200)
     });

@@ -53,6 +53,16 @@ fn a_client_plays_keys_and_runs_frames_in_a_batch() {
     let refused = batch(&mut client, vec![watch]).single().expect_err("a channel has its own watches");
     assert_eq!(refused.status, Status::BadArgument);
 
+    // The first of the operations that a channel does not have is reported.
+    let run = Op::Run { steps: vec![] };
+    let script = Op::Script { code: "return 1".to_owned() };
+    for (ops, name) in [([script.clone(), run.clone()], "`script`"), ([run, script], "`run`")] {
+        let outcome = batch(&mut client, ops.to_vec());
+        let (index, refused) = outcome.refusal().expect("a refusal");
+        assert_eq!((index, refused.status), (0, Status::Unsupported));
+        assert!(refused.message.starts_with(name), "{refused}");
+    }
+
     let outcome = batch(&mut client, vec![Op::SetSpeed { thousandths: 2000 }, Op::Resume {}]);
     assert_eq!(outcome.results, [Ok(Value::None), Ok(Value::None)]);
     wait_for("frames", || {
@@ -79,8 +89,8 @@ fn a_truncated_channel_is_closed_and_the_core_continues() {
         }
         let file = OpenOptions::new().write(true).open(&path).expect("the block's file");
         let size = file.metadata().expect("its size").len();
-        // Cut the file to: nothing, the header, a part of the message rings, everything up to the picture, and a part
-        // of the picture. Or extend it.
+        // Cut the file: to nothing, to the header, in the slots for messages, in the memory for long messages, and in
+        // the block with the picture. Or extend it.
         let other = [0, 4096, 200_000, size - 600_000, size - 4096, size + 4096][round / 2 % 6];
         file.set_len(other).expect("another size");
         let error = loop {

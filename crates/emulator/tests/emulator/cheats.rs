@@ -72,7 +72,7 @@ fn cheats_can_be_listed_switched_and_removed() {
     let refused = refusal(&emulator, Op::EnableCheat { id: 1, enabled: true });
     assert_eq!(
         (refused.status, refused.message.as_str()),
-        (Status::NotFound, "there is no cheat 1; there are 2")
+        (Status::NotFound, "there is no cheat 1; numbers in use: 2")
     );
     let refused = refusal(&emulator, add("C", "0200010X:63", true));
     assert_eq!(refused.status, Status::BadArgument);
@@ -149,7 +149,7 @@ fn a_recording_and_cheats_exclude_each_other() {
     call(&emulator, replay.op());
 }
 
-/// Applies the patch file next to the ROM.
+/// Options with which the patch file next to the ROM is applied.
 fn next_to() -> Options {
     Options { patching: Patching::NextTo, ..Options::default() }
 }

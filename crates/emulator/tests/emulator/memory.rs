@@ -1,4 +1,4 @@
-//! Tests that every access to memory, at every address, reads and changes exactly the right bytes.
+//! Tests that accesses to memory, at random addresses, read and change exactly the right bytes.
 
 use framewire_emulator::Attached;
 use framewire_emulator::embedded::{Config, Embedded, Rom, Speed};

@@ -378,7 +378,7 @@ fn a_request_to_load_an_invalid_save_file_is_refused() {
 }
 
 #[test]
-fn a_save_that_cannot_be_written_is_reported_until_it_can() {
+fn a_save_that_cannot_be_written_is_reported_until_it_is_written() {
     let home = Home::new();
     let emulator = home.start();
     let mut events = emulator.events();

@@ -11,7 +11,7 @@ use framewire_protocol::{Batch, Op, OpError, Outcome, Value};
 use tempfile::NamedTempFile;
 
 pub const DEMO: &[u8] = include_bytes!("../../../../rom/framewire-demo.gba");
-/// How often the game has seen a press of A. (See rom/memory-map.toml.)
+/// How many presses of A the game has seen. (See rom/memory-map.toml.)
 pub const PRESSES_OF_A: u32 = 0x0200_0010;
 /// The game's own frame counter.
 pub const GAME_FRAME: u32 = 0x0200_0008;
@@ -38,8 +38,8 @@ pub fn script(source: &str) -> NamedTempFile {
     file
 }
 
-/// The demo game with one byte changed, as after a new build: the title and code are the same, the checksum is another
-/// one.
+/// The demo game with one byte changed, as after a new build: the title and code are the same, but the checksum
+/// differs.
 pub fn rebuilt() -> Vec<u8> {
     let mut rom = DEMO.to_vec();
     *rom.last_mut().expect("bytes") ^= 1;
@@ -92,7 +92,7 @@ pub fn read32(emulator: &impl Emulator, address: u32) -> i64 {
 pub fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(20);
     while !condition() {
-        assert!(Instant::now() < deadline, "{what}");
+        assert!(Instant::now() < deadline, "timed out waiting for: {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -122,7 +122,8 @@ pub fn assert_each_tap_is_a_press(emulator: &impl Emulator) {
     assert_eq!(read32(emulator, PRESSES_OF_A), 50);
 }
 
-/// Checks that loading a state restores memory, and that saving it again gives the same bytes.
+/// Checks that loading a state restores memory. For a state without optional parts, also checks that saving it again
+/// gives the same bytes.
 pub fn assert_states_are_restored(emulator: &impl Emulator) {
     let write = |value| Op::Write32 { address: UNUSED, value };
     for (flags, value) in [(0, 0xdead_beef), (31, 0xcafe_f00d)] {

@@ -37,6 +37,7 @@ fn nothing_more(watch: &mut Watch) {
 fn each_change_is_reported_once_with_its_frame() {
     let emulator = start(Speed::Times(1.0), true);
     call(&emulator, Op::Advance { frames: 60 });
+    // The bytes of GAME_FRAME again, in a memory domain.
     let domain = MemoryRange::new(Some("wram".to_owned()), 8, 4);
     let (mut watch, base) = begin(&emulator, request(vec![range(UNUSED, 4), domain, range(GAME_FRAME, 4)]));
     let game = bytes(call(&emulator, Op::ReadRange { address: GAME_FRAME, length: 4 }));
@@ -149,7 +150,7 @@ fn invalid_watches_are_refused_and_a_watch_ends_with_its_handle() {
     let emulator = start(Speed::Times(1.0), true);
     let unknown = MemoryRange::new(Some("none".to_owned()), 0, 1);
     for (wrong, says) in [
-        (request(vec![range(0, 0)]), "not an expression"),
+        (request(vec![range(0, 0)]), "not an expression"), // length 0 stands for an expression
         (request(vec![range(0, 4097)]), "1 to 4096"),
         (request(vec![range(0, 1); 257]), "256"),
         (request(vec![unknown]), "wram"),

@@ -7,13 +7,15 @@ use crate::{Format, MAX_PLACES, MAX_RANGE, ParseError, Place, Range, Subject, Sy
 
 /// One more than the last address.
 const END: u64 = 1 << 32;
+/// The longest name of a memory domain, in bytes. The encoding has one byte for its length.
+const MAX_DOMAIN: usize = 255;
 
 /// The error for `bytes[…]` or `text[…]` in any other place. It says where they can be used.
 const ALONE: &str = "`bytes[…]` and `text[…, LENGTH]` stand alone or are compared: bytes[ADDRESS, 2] == \"0aff\"; for a number \
                      write for example u16[ADDRESS]";
 
 impl Parser<'_> {
-    /// Parses a type with brackets, or a name.
+    /// Parses memory in brackets, such as `u16[…]` or a comparison of `text[…]`, or a name.
     pub(super) fn memory(&mut self, word: &str) -> Result<Node, ParseError> {
         let column = self.column();
         let in_brackets = *self.peek_second() == Token::Sign("[");
@@ -205,7 +207,13 @@ impl Parser<'_> {
             (Token::Word(domain), Token::Sign(":")) => Some(domain.clone()),
             _ => None,
         };
-        if domain.is_some() {
+        if let Some(domain) = &domain {
+            let length = domain.len();
+            if length > MAX_DOMAIN {
+                return Err(self.wrong(format!(
+                    "the name of this memory domain has {length} bytes; names have {MAX_DOMAIN} bytes at most"
+                )));
+            }
             self.advance();
             self.advance();
         }
@@ -298,17 +306,19 @@ impl Parser<'_> {
     }
 }
 
-/// The bytes of pairs of hex digits.
+/// The bytes of pairs of hex digits; `None` if the text is not such pairs.
 fn hex(text: &str) -> Option<Vec<u8>> {
     let digits = text.chars().map(|digit| digit.to_digit(16)).collect::<Option<Vec<u32>>>()?;
     let pairs = digits.chunks_exact(2);
-    let is_whole = pairs.remainder().is_empty();
-    is_whole.then(|| pairs.map(|pair| (pair[0] << 4 | pair[1]) as u8).collect())
+    if !pairs.remainder().is_empty() {
+        return None;
+    }
+    Some(pairs.map(|pair| (pair[0] << 4 | pair[1]) as u8).collect())
 }
 
 /// The value of a node that uses neither memory nor the frame counter. (Where a number has to be known beforehand, the
 /// parser has already refused both.)
-fn known(node: &Node, column: usize) -> Result<i64, ParseError> {
+pub(super) fn known(node: &Node, column: usize) -> Result<i64, ParseError> {
     let problem = || ParseError::new(column, "this has no value: it divides by zero or is too large");
     node.value(0, &[]).ok_or_else(problem)
 }

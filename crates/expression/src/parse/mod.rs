@@ -148,20 +148,22 @@ impl<'a> Parser<'a> {
         self.next = (self.next + 1).min(self.tokens.len() - 1);
     }
 
+    /// Moves past the next token if it is this sign. Returns whether it was.
     fn takes(&mut self, sign: &str) -> bool {
-        let is_it = matches!(self.peek(), Token::Sign(next) if *next == sign);
-        if is_it {
+        let is_next = matches!(self.peek(), Token::Sign(next) if *next == sign);
+        if is_next {
             self.advance();
         }
-        is_it
+        is_next
     }
 
+    /// Moves past the next token if it is this word. Returns whether it was.
     fn takes_word(&mut self, word: &str) -> bool {
-        let is_it = matches!(self.peek(), Token::Word(next) if next == word);
-        if is_it {
+        let is_next = matches!(self.peek(), Token::Word(next) if next == word);
+        if is_next {
             self.advance();
         }
-        is_it
+        is_next
     }
 
     /// Takes the closing sign of a bracket that was opened in column `opened`.
@@ -177,13 +179,13 @@ impl<'a> Parser<'a> {
         ParseError::new(self.column(), message)
     }
 
-    /// Calls `read` at a nesting depth one level deeper.
-    fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, ParseError>) -> Result<T, ParseError> {
+    /// Calls `parse` at a nesting depth one level deeper.
+    fn deeper<T>(&mut self, parse: impl FnOnce(&mut Self) -> Result<T, ParseError>) -> Result<T, ParseError> {
         if self.depth == MAX_DEPTH {
             return Err(self.wrong(format!("at most {MAX_DEPTH} brackets and signs can be nested")));
         }
         self.depth += 1;
-        let result = read(self);
+        let result = parse(self);
         self.depth -= 1;
         result
     }

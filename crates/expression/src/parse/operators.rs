@@ -124,9 +124,12 @@ impl Parser<'_> {
 
     fn word(&mut self, word: &str) -> Result<Node, ParseError> {
         match word {
-            "and" | "or" | "not" => Err(self.wrong(format!(
+            "and" | "or" => Err(self.wrong(format!(
                 "`{word}` needs something to its left and right; expected a number or a name"
             ))),
+            "not" => Err(self.wrong(
+                "expected a number or a name, not `not`; put brackets around it, such as 1 == (not lives)",
+            )),
             "true" | "false" => {
                 self.advance();
                 Ok(Node::Truth(word == "true"))

@@ -1,6 +1,6 @@
 //! Parses names whose addresses are computed, such as `party[2].hp`.
 
-use super::memory::{known_address, within};
+use super::memory::{known, known_address, within};
 use super::{Parser, Purpose};
 use crate::node::{Binary, Node};
 use crate::token::Token;
@@ -82,7 +82,7 @@ impl Parser<'_> {
         self.value_of(number, kind, variable.format, column)
     }
 
-    /// Parses an index. It can be read from memory if the expression reads memory while it is evaluated.
+    /// Parses an index. The index can be read from memory if the expression reads memory while it is evaluated.
     fn index(&mut self, count: u32) -> Result<Node, ParseError> {
         let column = self.column();
         let purpose = if self.reads_memory { Purpose::Value } else { Purpose::Count };
@@ -90,14 +90,12 @@ impl Parser<'_> {
         if !node.is_known() {
             return Ok(node);
         }
-        match node.value(0, &[]) {
-            Some(index) if (0..i64::from(count)).contains(&index) => Ok(Node::Constant(index)),
-            index => {
-                let (last, index) =
-                    (count.saturating_sub(1), index.map_or("nothing".to_owned(), |at| at.to_string()));
-                Err(ParseError::new(column, format!("the indices here are 0 to {last}, not {index}")))
-            }
+        let index = known(&node, column)?;
+        if (0..i64::from(count)).contains(&index) {
+            return Ok(Node::Constant(index));
         }
+        let last = count.saturating_sub(1);
+        Err(ParseError::new(column, format!("the indices here are 0 to {last}, not {index}")))
     }
 
     /// Makes the node that reads the number at an address.

@@ -13,16 +13,16 @@ use framewire_loadtest::{Arrivals, Check, Load, Plan, Retries, Strategy, rates};
 /// What to measure and how.
 #[derive(Debug, clap::Args)]
 pub struct RunArgs {
-    /// What to measure: http://HOST:PORT/PATH or https:// (`{}` in it stands for the message; /mgbaendpoint alone
-    /// gets `?message={}`), link://HOST:PORT (the script, binary frames), marker://HOST:PORT (the script, text), or
-    /// embedded
+    /// What to measure: http://HOST:PORT/PATH or https:// (`{}` in it stands for the message; if the path is just
+    /// /mgbaendpoint, `?message={}` is added), link://HOST:PORT (the script, binary frames), marker://HOST:PORT (the
+    /// script, text), or embedded
     #[arg(value_name = "TARGET")]
     pub target: Option<String>,
 
     /// Requests per second: a list (1,5,10), ranges with a step (10..100/10) or a factor (1..1000*2)
     #[arg(short, long, value_name = "LIST", default_value = "10", value_parser = rate_list, help_heading = "Load")]
     pub rates: Rates,
-    /// Instead of a rate, this many clients that each send again after a reply
+    /// Instead of a rate, use this many clients, each of which sends its next request after it has received a reply
     #[arg(short, long, value_name = "N", conflicts_with_all = ["rates", "poisson", "find_limit"], help_heading = "Load")]
     pub concurrency: Option<usize>,
     /// Rates that change during one run: TIME@RATE, or TIME@FROM..TO for a ramp, such as 10s@100,30s@100..1000
@@ -86,7 +86,7 @@ pub struct RunArgs {
     /// Search for the highest rate that meets --goal, starting at the rate of --rates
     #[arg(long, requires = "goal", help_heading = "Goal")]
     pub find_limit: bool,
-    /// Conditions such as success=100%,p99<40ms; the exit code is 1 if a run does not meet them
+    /// Conditions such as success=100%,p99<40ms; without --find-limit, the exit code is 1 if a run does not meet them
     #[arg(short, long, value_name = "CONDITIONS", help_heading = "Goal")]
     pub goal: Option<Goal>,
 

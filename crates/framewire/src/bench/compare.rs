@@ -17,12 +17,13 @@ pub struct Args {
     /// The report to judge
     #[arg(value_name = "AFTER.json")]
     after: PathBuf,
-    /// A change that makes the exit code 1, such as p99>+10%, achieved<-5% or p99>40ms; can be repeated
+    /// A change or a value that makes the exit code 1, such as p99>+10%, achieved<-5% or p99>40ms; can be repeated
     #[arg(long, value_name = "RULE", value_delimiter = ',')]
     fail_on: Vec<FailOn>,
 }
 
-/// Prints a table for each load that both reports have, what differs, and which rules were broken.
+/// Prints a table for each load that both reports have, what differs, and which rules were broken. The exit code is 1
+/// if a rule was broken.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let (before, after) = (read(&args.before)?, read(&args.after)?);
     let matched = compare::matched(&before, &after);
@@ -42,7 +43,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         println!("Not the same: {difference}");
     }
     for doubt in compare::doubts(&before, &after) {
-        println!("Doubt: {doubt}");
+        println!("Caution: {doubt}");
     }
     let rules = &args.fail_on;
     let mut broken: Vec<_> =
@@ -64,6 +65,7 @@ fn read(path: &Path) -> anyhow::Result<Report> {
 }
 
 fn print(pair: &Pair<'_>) {
+    // The `<` aligns the first column left.
     let mut table = Table::new(&[&format!("<{}", pair.after.load()), "before", "after", "change"]);
     for metric in METRICS {
         if let Some((before, after, change)) = pair.change(metric) {

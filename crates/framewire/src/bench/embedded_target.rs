@@ -50,7 +50,7 @@ impl EmbeddedTarget {
         &self.check
     }
 
-    /// The number of frames that the core has finished since its last reset.
+    /// The core's frame counter.
     pub fn frame(&self) -> u32 {
         self.emulator.state().frame
     }

@@ -20,7 +20,8 @@ const STATE: &str = "/v1/emulator";
 /// The longest wait for a script's answer. The script answers in the next frame, unless the emulator is paused.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The probe that the command line asks for, and the unit of its counter. `None` if the target has no counter.
+/// The probe that `--emulator` selects, and the unit of its counter. `None` if the target has no counter, or does not
+/// answer now.
 pub fn probe(args: &RunArgs, measured: &Measured) -> anyhow::Result<Option<(Box<dyn Probe>, String)>> {
     let mut probe: Box<dyn Probe> = match args.emulator.as_str() {
         "none" => return Ok(None),
@@ -46,17 +47,22 @@ pub fn probe(args: &RunArgs, measured: &Measured) -> anyhow::Result<Option<(Box<
         }
     };
     // If the target does not answer now, the counter is not sampled during the runs.
-    Ok(probe
-        .read()
-        .map(|_| (probe, if args.counter == "frame" { "frames" } else { &args.counter }.to_owned())))
+    if probe.read().is_none() {
+        return Ok(None);
+    }
+    let unit = if args.counter == "frame" { "frames" } else { &args.counter };
+    Ok(Some((probe, unit.to_owned())))
 }
 
+/// The probe for the target's own frame counter, if it has one.
 fn automatic(args: &RunArgs, measured: &Measured) -> Option<Box<dyn Probe>> {
     match measured {
         Measured::Http(http) => Some(Box::new(JsonProbe::new(&http.state(STATE).ok()?, &args.counter).ok()?)),
         Measured::Script { target, .. } => {
-            let probe = ScriptProbe { address: target.address().to_owned(), connection: None, pings: 0 };
-            target.is_ours().then(|| -> Box<dyn Probe> { Box::new(probe) })
+            if !target.is_ours() {
+                return None;
+            }
+            Some(Box::new(ScriptProbe { address: target.address().to_owned(), connection: None, pings: 0 }))
         }
         #[cfg(feature = "embedded")]
         Measured::Embedded(target) => Some(Box::new(CoreProbe(target.clone()))),

@@ -26,6 +26,7 @@ pub struct Live {
     since: Duration,
     /// The 99th percentile of each of the last intervals, in milliseconds; `None` for an interval without replies.
     plot: VecDeque<Option<f64>>,
+    /// The number of failed requests since the start of the run.
     failures: u64,
 }
 
@@ -43,17 +44,17 @@ impl Live {
             Load::Stages { .. } => "stages".to_owned(),
             Load::Closed { concurrency } => format!("{concurrency} clients"),
         };
-        let view = match std::io::stderr().is_terminal() {
-            _ if quiet => View::None,
-            false => View::Lines,
-            true => {
-                let bar = ProgressBar::new(plan.duration.as_millis() as u64);
-                let style = ProgressStyle::with_template("{prefix:>24} {bar:40.cyan/dim} {msg}");
-                bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-                bar.set_prefix(format!("{place} {load}"));
-                bar.tick();
-                View::Bar(bar)
-            }
+        let view = if quiet {
+            View::None
+        } else if std::io::stderr().is_terminal() {
+            let bar = ProgressBar::new(plan.duration.as_millis() as u64);
+            let style = ProgressStyle::with_template("{prefix:>24} {bar:40.cyan/dim} {msg}");
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            bar.set_prefix(format!("{place} {load}"));
+            bar.tick();
+            View::Bar(bar)
+        } else {
+            View::Lines
         };
         Live {
             view,
@@ -88,7 +89,7 @@ impl Live {
         }
     }
 
-    /// Shows the figures of the last second.
+    /// Shows the figures of the last second, and the number of errors in the whole run.
     fn print(&mut self, at: Duration) {
         let (recent, since) = (std::mem::take(&mut self.recent), std::mem::take(&mut self.since));
         let latencies = &recent.intended;
@@ -122,7 +123,7 @@ impl Live {
         if let View::Bar(bar) = &self.view {
             bar.finish_and_clear();
             eprintln!(
-                "{}: {}/s, mean {} p50 {} p99 {} max {} ms, {} right",
+                "{}: {}/s, mean {} p50 {} p99 {} max {} ms, {} correct",
                 self.name,
                 rate(row.achieved),
                 millis(row.intended.mean),
@@ -144,6 +145,7 @@ fn sparkline(values: &VecDeque<Option<f64>>) -> String {
         .map(|value| match value {
             None => ' ',
             Some(value) => {
+                // The scale spans at least a factor of two, so that small differences do not fill the plot.
                 let share = (value.max(0.001).ln() - low) / (high - low).max(0.7);
                 BARS[((share * 8.0) as usize).min(7)]
             }

@@ -52,7 +52,8 @@ enum Command {
 /// Runs `framewire bench`.
 ///
 /// # Errors
-/// If the command line asks for something that is not possible. In this case, nothing was measured.
+/// If the command line is not valid, the target cannot be reached, a run cannot be performed, or a file cannot be
+/// written.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.command {
         Some(Command::Compare(args)) => compare::run(&args),
@@ -98,7 +99,7 @@ fn bench(args: &args::RunArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// The command line for the report, without secrets in headers. It also leaves out the folders of the program and of
-/// files, which mean nothing on another machine.
+/// absolute paths, which mean nothing on another machine.
 fn command_line() -> Vec<String> {
     let words = std::env::args().skip(1).map(|word| without_secret(&without_folder(&word)));
     std::iter::once("framewire".to_owned()).chain(words).collect()
@@ -157,8 +158,9 @@ mod tests {
         let words =
             ["Authorization: Bearer x", "--header=cookie: a=b", "-HX-Api-Key: y", "Accept: text/plain"];
         let recorded = words.map(without_secret);
-        let bare = ["Authorization: ...", "--header=cookie: ...", "-HX-Api-Key: ...", "Accept: text/plain"];
-        assert_eq!(recorded, bare);
+        let expected =
+            ["Authorization: ...", "--header=cookie: ...", "-HX-Api-Key: ...", "Accept: text/plain"];
+        assert_eq!(recorded, expected);
     }
 
     #[test]

@@ -19,6 +19,7 @@ pub struct Output {
     /// Each file, with its exporter.
     texts: Vec<(PathBuf, Text)>,
     hdr: Option<(HdrLog, PathBuf)>,
+    /// The start of the measurement, from which the times in the HDR log are counted.
     started: SystemTime,
     quiet: bool,
 }
@@ -54,7 +55,7 @@ impl Output {
         self.quiet
     }
 
-    /// Time since the first run began.
+    /// The time since the start of the measurement, which is before the first run.
     pub fn elapsed(&self) -> Duration {
         self.started.elapsed().unwrap_or_default()
     }

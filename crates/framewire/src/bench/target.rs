@@ -18,7 +18,7 @@ use super::script::{Dialect, Options, ScriptTarget};
 
 /// How long the check before the first run waits for the target.
 const TIMEOUT: Duration = Duration::from_secs(3);
-/// The path that gets the message even if it has no `{}` for it. It is the endpoint of the study of 2025.
+/// The path that gets the message even if it has no `{}` for it. It is the endpoint of the 2025 study.
 const ECHO: &str = "/mgbaendpoint";
 
 type Headers = Vec<(HeaderName, HeaderValue)>;
@@ -128,8 +128,8 @@ impl Measured {
             Measured::Script { target, .. } => {
                 ensure!(
                     plan.workers == 1,
-                    "one connection cannot be shared by several workers; leave --workers at 1 (one is enough for any \
-                     script)"
+                    "several workers cannot share connections to a script; leave --workers at 1 (one is enough for \
+                     any script)"
                 );
                 plan.timeout = target.longest(plan.timeout);
             }
@@ -239,7 +239,7 @@ fn http(url: Url, args: &RunArgs) -> anyhow::Result<Measured> {
         }
     };
     let trust = match &args.cacert {
-        _ if args.insecure => Trust::Anyone,
+        _ if args.insecure => Trust::AnyCertificate,
         Some(path) => Trust::File(path.clone()),
         None => Trust::System,
     };
@@ -302,6 +302,7 @@ fn one_request(url: &Url, headers: &Headers, args: &RunArgs) -> anyhow::Result<R
 
 fn script(url: Url, dialect: Dialect, strategy: Strategy, args: &RunArgs) -> anyhow::Result<Measured> {
     ensure!(url.path == "/", "{url} has a path; give only {}://HOST:PORT", url.scheme);
+    // A host that cannot be found is reported now, before the first run.
     url.resolve()?;
     let check = args.check.clone().unwrap_or(Check::Echo);
     let retries = args.retries.clone();

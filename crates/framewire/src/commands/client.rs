@@ -17,7 +17,8 @@ use ureq::{Body, Error, Timeout};
 use super::Failure;
 use crate::output;
 
-/// The usual timeout of a request: longer than the server lets a request wait for the emulator.
+/// The usual timeout of a request: longer than the default of `--deadline`, the time that a request may wait for the
+/// emulator.
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// The timeout for connecting.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -65,7 +66,7 @@ impl Reply {
         self.headers.get(header).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
 
-    /// A number in a header; `None` if there is no such header.
+    /// A number in a header; `None` if there is no such header, or if it is not a number.
     pub fn number(&self, header: &str) -> Option<u64> {
         self.headers.get(header)?.to_str().ok()?.parse().ok()
     }
@@ -183,12 +184,13 @@ impl Client {
         self.change_by(Draft { content_type: "application/octet-stream", ..draft })
     }
 
-    /// Sends a `POST` that changes nothing. It is not sent again. Returns `None` if there is no reply within `limit`.
+    /// Sends a `POST` that changes nothing. It is not sent again. Returns `None` if no reply comes within
+    /// `limit`. If the server cannot be reached, that is an error.
     pub fn ask(&self, target: &str, json: &str, limit: Option<Duration>) -> Result<Option<Reply>, Failure> {
         let draft = self.draft(Method::POST, target, json.as_bytes(), limit);
         match self.send_once(&draft) {
             Ok(response) => self.complete(response).map(Some),
-            Err(Error::Timeout(_)) if limit.is_some() => Ok(None),
+            Err(Error::Timeout(Timeout::Global)) => Ok(None),
             Err(error) => Err(self.broken(&draft, &error)),
         }
     }
@@ -221,6 +223,8 @@ impl Client {
     /// twice.
     fn send(&self, draft: &Draft<'_>) -> Result<Response<Body>, Failure> {
         let mut result = self.send_once(draft);
+        // If there is no server at the first attempt, the error is returned at once. A server that disappears later may
+        // be restarting.
         if let Err(error) = &result
             && self.never_sent(error)
         {
@@ -318,6 +322,7 @@ impl Client {
     fn broken(&self, draft: &Draft<'_>, error: &Error) -> Failure {
         let url = self.url();
         let why = match error {
+            // The text of `Error::Io` begins with `io: `, which means nothing to a user.
             Error::Io(error) => output::causes_in_a_line(error),
             error => output::causes_in_a_line(error),
         };
@@ -360,6 +365,7 @@ fn is_about_tls(error: &Error) -> bool {
     }
 }
 
+/// `PUT` or `POST`, the only methods of changes.
 fn method_named(name: &str) -> Method {
     if name == "PUT" { Method::PUT } else { Method::POST }
 }
@@ -382,4 +388,44 @@ fn certificates(file: &Path) -> Result<Vec<Certificate<'static>>, Failure> {
         )));
     }
     Ok(found)
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::net::{SocketAddr, TcpListener, TcpStream};
+    use std::time::Instant;
+
+    use socket2::{Domain, Socket, Type};
+
+    use super::*;
+
+    fn client(address: SocketAddr) -> Client {
+        let url = format!("http://{address}");
+        Client::new(Address { url, emulator: None, token: None, certificate: None }).unwrap()
+    }
+
+    #[test]
+    fn a_timeout_while_connecting_is_not_the_end_of_a_wait() {
+        let listener = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        listener.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
+        listener.listen(0).unwrap();
+        let address = listener.local_addr().unwrap().as_socket().unwrap();
+        // If the queue for new connections is full, the system drops the packets of further clients.
+        let connect = || TcpStream::connect_timeout(&address, Duration::from_millis(200));
+        let queue: Vec<_> = std::iter::from_fn(|| connect().ok()).collect();
+        let client = client(address);
+        let started = Instant::now();
+        let Err(Failure::Connection(message)) = client.ask("/v1/wait", "{}", Some(CONNECT * 2)) else {
+            panic!("no error after {:?}, with {} connections in the queue", started.elapsed(), queue.len());
+        };
+        assert!(message.starts_with("no server at"), "{message}");
+    }
+
+    #[test]
+    fn a_wait_ends_if_the_server_does_not_reply() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = client(listener.local_addr().unwrap());
+        let expired = client.ask("/v1/wait", "{}", Some(Duration::from_millis(100)));
+        assert!(matches!(expired, Ok(None)));
+    }
 }

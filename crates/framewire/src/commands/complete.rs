@@ -29,8 +29,8 @@ Examples:
   source <(framewire completions zsh)                                         # in ~/.zshrc
   framewire completions fish > ~/.config/fish/completions/framewire.fish
 
-The script asks the program for the candidates. For addresses and expressions, the program asks the server for the names of \
-symbols.")]
+The script runs framewire to get the possible completions. For addresses and expressions, framewire asks the server for the \
+names of symbols.")]
 pub struct Args {
     /// The shell
     shell: Shell,
@@ -87,15 +87,17 @@ fn candidates(word: &OsStr, before: &str) -> Vec<CompletionCandidate> {
 }
 
 fn ask(word: &str) -> Result<Value, Failure> {
-    let client = server().map_or_else(|| Err(Failure::Closed), |server| server.client())?;
-    client.get_within(&format!("/v1/symbols?contains={}", encode(word)), TIMEOUT)?.json()
+    let server = server().ok_or(Failure::Closed)?;
+    server.client()?.get_within(&format!("/v1/symbols?contains={}", encode(word)), TIMEOUT)?.json()
 }
 
 /// The server that the unfinished command line names.
 fn server() -> Option<ServerArgs> {
+    // The shell's script passes the words of the command line after `--`.
     let typed: Vec<OsString> = std::env::args_os().skip_while(|arg| arg != "--").skip(1).collect();
     let matches = Cli::command().ignore_errors(true).try_get_matches_from(typed).ok()?;
     let (_, mut command) = matches.subcommand()?;
+    // The server's arguments belong to the innermost subcommand, such as `save` in `state save`.
     while let Some((_, inner)) = command.subcommand() {
         command = inner;
     }

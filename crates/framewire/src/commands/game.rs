@@ -62,7 +62,7 @@ impl GameArgs {
     /// Starts the ROM, if one is named.
     ///
     /// # Errors
-    /// If a file cannot be used.
+    /// If a file cannot be used, or the server cannot be started.
     pub fn start(&self) -> Result<Option<Game>, Failure> {
         let Some(rom) = &self.rom else { return Ok(None) };
         let bytes = framewire_libmgba::read_patched_rom(rom, &Patching::NextTo)
@@ -161,8 +161,8 @@ impl Game {
         let broken = |error: &(dyn std::error::Error + 'static)| {
             Failure::Connection(format!("the game ended: {}", output::causes_in_a_line(error)))
         };
-        // The server reads the symbol files when it first needs a symbol. If the wait had to read them, the request to
-        // resume would overtake it. This request makes the server read them now.
+        // When the server first needs a symbol, it prepares the names from the symbol files. If the wait had to do
+        // that, the request to resume would overtake it. This request makes the server prepare the names now.
         self.client()?.get("/v1/symbols?contains=frame")?;
         let mut socket = self.socket().map_err(|error| broken(error.as_ref()))?;
         // Both requests are in one array, because the emulator gets the requests of an array in order.
@@ -231,9 +231,9 @@ fn load(client: &Client, file: &Path) -> Result<(), Failure> {
 fn advance(client: &Client, frames: u64) -> Result<(), Failure> {
     let mut left = frames;
     while left > 0 {
-        let some = left.min(FRAMES);
-        client.change_within("POST", "/v1/advance", &json!({"frames": some}).to_string(), TIMEOUT)?;
-        left -= some;
+        let step = left.min(FRAMES);
+        client.change_within("POST", "/v1/advance", &json!({"frames": step}).to_string(), TIMEOUT)?;
+        left -= step;
     }
     Ok(())
 }

@@ -26,7 +26,8 @@ use crate::output;
 /// Why a command could not do its work. The text says what was wrong and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// The server or the emulator refused the request, or a condition did not become true.
+    /// The server or the emulator refused the request, a condition did not become true, or the result could not be
+    /// written.
     #[error("{0}")]
     Refused(String),
     /// Something on the command line cannot be used.

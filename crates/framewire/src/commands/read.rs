@@ -41,8 +41,8 @@ Examples:
   framewire read 0x03005D8C --type u32
   framewire read bricks --length 70
 
-For one address, the command prints the value. For several addresses, it prints a line each, with the address and the value. All \
-values are read in the same frame.
+For one address, the command prints the value. For several addresses, it prints one line for each, with the address \
+and the value. All values are read in the same frame.
 
 {EXIT_CODES}"))]
 pub struct Args {
@@ -85,11 +85,11 @@ fn read(args: &Args) -> Result<(), Failure> {
     if args.addresses.len() == 1 {
         return print(field(&reply, "value")?);
     }
-    let values = field(&reply, "values")?.as_array().map_or(&[][..], Vec::as_slice);
-    args.addresses
-        .iter()
-        .zip(values)
-        .try_for_each(|(address, value): (&String, &Value)| print(format_args!("{address} {value}")))
+    let values: &[Value] = field(&reply, "values")?.as_array().map_or(&[][..], Vec::as_slice);
+    for (address, value) in args.addresses.iter().zip(values) {
+        print(format_args!("{address} {value}"))?;
+    }
+    Ok(())
 }
 
 /// The path and query of the request.

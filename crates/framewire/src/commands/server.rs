@@ -129,7 +129,7 @@ pub fn url(text: &str) -> Result<String, String> {
     match uri.scheme_str() {
         Some("http" | "https") => {}
         scheme => {
-            return Err(format!("{}:// is not a kind of server; {advice}", scheme.unwrap_or_default()));
+            return Err(format!("{}:// is not supported; {advice}", scheme.unwrap_or_default()));
         }
     }
     let fits = uri.authority().is_some_and(|authority| {

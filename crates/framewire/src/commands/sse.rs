@@ -35,6 +35,7 @@ impl<R: Read> Events<R> {
             // Other fields and comments do not matter here.
             match line.split_once(':') {
                 Some(("event", name)) => event.name = name.trim_start().to_owned(),
+                // Framewire sends the data of an event in one line.
                 Some(("data", data)) => event.data.push_str(data.trim_start()),
                 _ => {}
             }

@@ -106,7 +106,7 @@ fn load(place: &Place, force: bool, server: &ServerArgs) -> Result<(), Failure> 
     print(format_args!("{}: loaded; the frame counter is {}", file.display(), field(&reply, "frame")?))
 }
 
-/// Reads a file with a state.
+/// Reads a file with a state; `-` is standard input.
 pub fn load_file(file: &Path) -> Result<Vec<u8>, Failure> {
     let shown = file.display();
     let read = if file.as_os_str() == "-" {

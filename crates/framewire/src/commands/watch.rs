@@ -60,8 +60,8 @@ fn watch(args: &Args) -> Result<(), Failure> {
     Err(Failure::Connection(format!("the server at {} ended the watch", session.client.url())))
 }
 
-/// Prints an event, with at most `most` changes. Returns how many changes it printed; with `--json`, an event counts
-/// as one.
+/// Prints an event, with at most `most` changes. Returns how many changes it printed. With `--json`, an event with
+/// changes is printed as a whole and counts as one.
 fn show(args: &Args, name: &str, data: &Value, most: u64) -> Result<u64, Failure> {
     if name == "end" {
         let detail = data.get("detail").and_then(Value::as_str).unwrap_or("the server gave no reason");

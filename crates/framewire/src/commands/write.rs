@@ -17,7 +17,7 @@ Examples:
   framewire write 0x03005D8C 0xffff --type u16
   framewire write scratch --bytes 01ff7f
 
-The command prints nothing if the value was written.
+Without --json, the command prints nothing if the value was written.
 
 {EXIT_CODES}"))]
 pub struct Args {

@@ -46,7 +46,7 @@ fn wrong(text: impl Into<String>, advice: impl Into<String>) -> Finding {
 /// there is a problem.
 ///
 /// # Errors
-/// If the settings contradict each other, or the findings cannot be printed.
+/// If the settings cannot be read or contradict each other, or the findings cannot be printed.
 pub fn run(args: serve::Args) -> anyhow::Result<ExitCode> {
     let settings = args.settings()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -125,7 +125,7 @@ fn symbols(settings: &Settings, requested: &[Requested]) -> Vec<Finding> {
     if settings.symbols.is_empty() {
         return Vec::new();
     }
-    // If no emulator was requested, `framewire serve` looks for one, whose name is not known here.
+    // If no emulator was requested, `framewire serve` looks for one. Its name is not known here.
     let names: Vec<&str> = requested.iter().map(|requested| requested.name.as_str()).collect();
     if !names.is_empty()
         && let Err(error) = symbols::check(settings, &names)

@@ -84,6 +84,7 @@ fn token(settings: &Settings) -> anyhow::Result<Option<Token>> {
     Ok(file.map(Token::from_file).transpose()?)
 }
 
+/// The findings about the server and its emulators, from its HTTP API.
 async fn ask(address: SocketAddr, token: Option<&Token>) -> anyhow::Result<Vec<Finding>> {
     let list = get(address, "/v1/emulators", token).await?;
     if list.status == 401 {

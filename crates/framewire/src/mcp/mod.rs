@@ -114,14 +114,14 @@ async fn serve_stdio(args: Args) -> anyhow::Result<()> {
         let address = Address { url, emulator: args.emulator, token, certificate: args.cacert };
         let client = Client::new(address).map_err(|error| anyhow!("{error}"))?;
         let remote = tokio::task::spawn_blocking(move || Remote::new(client)).await??;
-        return converse(Arc::new(remote), options).await;
+        return serve_client(Arc::new(remote), options).await;
     }
     let started = choose::emulators(&settings).await?;
     let mut app =
         App { data: settings.data(), ..App::new(serve::served(&settings, &started)?, settings.deadline()) };
     app.access.scripts = settings.allow_script;
     let server = LocalServer::new(&app);
-    let ended = converse(Arc::new(Local(server.calls())), options).await;
+    let ended = serve_client(Arc::new(Local(server.calls())), options).await;
     server.close().await;
     drop(app);
     for started in started {
@@ -130,7 +130,8 @@ async fn serve_stdio(args: Args) -> anyhow::Result<()> {
     ended
 }
 
-async fn converse(backend: Arc<dyn Backend>, options: Options) -> anyhow::Result<()> {
+/// Serves one client over stdin and stdout, until it closes stdin or a signal arrives.
+async fn serve_client(backend: Arc<dyn Backend>, options: Options) -> anyhow::Result<()> {
     let session = Session::new(backend, options, Arc::new(Mutex::new(())));
     tokio::select! {
         ended = framewire_mcp::serve_stdio(session) => ended.map_err(|error| anyhow!("the client cannot be served: {error}")),
@@ -145,21 +146,21 @@ async fn converse(backend: Arc<dyn Backend>, options: Options) -> anyhow::Result
 pub fn front_end(settings: &Settings) -> FrontEnd {
     let notes = settings.data().map(|data| data.join("notes"));
     let routes = move |calls: LocalCalls| {
+        // All sessions share the lock `playing`, so that their tools run frames one after the other.
         let (notes, playing) = (notes.clone(), Arc::new(Mutex::new(())));
-        let of_senders = calls.clone();
+        let host = host(&calls);
         let connect: Connect = Arc::new(move |parts| {
             let mut options = Options { notes: notes.clone(), ..Options::default() };
             options.read_query(parts.uri.query().unwrap_or_default())?;
             let backend = Arc::new(Local(calls.for_sender(&parts.extensions)));
             Ok(Session::new(backend, options, playing.clone()))
         });
-        framewire_mcp::router(host(&of_senders), connect)
+        framewire_mcp::router(host, connect)
     };
     FrontEnd { path: framewire_mcp::PATH, routes: Arc::new(routes) }
 }
 
-/// The functions of the server of `calls` that the front end's routes need: who sent a request, and when the server
-/// stops.
+/// What the front end's routes need from the server of `calls`: who sent a request, and when the server stops.
 fn host(calls: &LocalCalls) -> HttpHost {
     let (senders, server) = (calls.clone(), calls.clone());
     HttpHost {

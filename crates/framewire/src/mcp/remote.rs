@@ -76,6 +76,8 @@ impl Backend for Remote {
         })
     }
 
+    /// Always false, because this program does not know the rights of the token. The server refuses what the token does
+    /// not allow.
     fn only_reads(&self) -> bool {
         false
     }

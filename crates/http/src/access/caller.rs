@@ -30,8 +30,8 @@ pub(crate) enum Reach {
 }
 
 impl Reach {
-    /// Where the sender of a request is. A proxy on this machine adds a header that names its client. If a client adds such
-    /// a header itself, it only loses rights.
+    /// Where the sender of a request is. Proxies add one of these headers, so a request with such a header counts as
+    /// remote. A client that adds such a header itself only loses rights.
     pub(crate) fn of(peer: &Peer, headers: &HeaderMap) -> Reach {
         let forwarded = [FORWARDED, X_FORWARDED_FOR, VIA].iter().any(|name| headers.contains_key(name));
         if peer.is_local() && !forwarded { Reach::Local } else { Reach::Remote }
@@ -45,12 +45,12 @@ pub(crate) struct Caller {
     pub(crate) rights: Rights,
     /// The address or network under which limits count the caller.
     pub(crate) origin: IpAddr,
-    /// The id of the request, for the emulator's log.
+    /// The id of the request, for the emulator's log; `None` if the log does not need it.
     pub(crate) trace: Option<Arc<str>>,
 }
 
 impl Caller {
-    /// The sender of a request, as the gate stored it in the extensions. Without it, the sender may only read.
+    /// The sender of a request, from the request's extensions. If no caller is stored there, the sender may only read.
     pub(crate) fn of(extensions: &Extensions) -> Caller {
         extensions.get().cloned().unwrap_or(Caller {
             reach: Reach::Remote,

@@ -52,7 +52,7 @@ impl<'a> RequestHead<'a> {
         *self.method == Method::POST && self.path() == path
     }
 
-    /// Whether this is a request to log in or out.
+    /// Whether the path is that of the login or the logout. The method is not checked.
     pub(crate) fn is_of_session(&self) -> bool {
         matches!(self.path(), LOGIN | LOGOUT)
     }
@@ -74,14 +74,14 @@ pub(crate) enum Admission<'a> {
     Login,
 }
 
-/// Which pages a browser may show a reply to.
+/// Which pages may use a reply in a browser.
 #[derive(Debug)]
 pub(crate) enum CorsPolicy {
-    /// Pages of this server.
+    /// Only pages of this server may show and read it.
     Own,
-    /// The page of this origin. It may also read the reply.
+    /// Any page may show it, and pages of this origin may also read it.
     Page(HeaderValue),
-    /// Any page may show it, but not read it.
+    /// Any page may show it, but no page of another origin may read it.
     Any,
 }
 
@@ -116,6 +116,7 @@ impl Gate {
             Some(tokens) => self.identify(tokens, head, origin.as_ref().ok())?,
         };
         let cors = match origin? {
+            // Accepted preflight requests have returned above.
             RequestOrigin::Own | RequestOrigin::Preflight(_) => CorsPolicy::Own,
             RequestOrigin::Page(origin) => CorsPolicy::Page(origin.clone()),
             RequestOrigin::Embedded => CorsPolicy::Any,
@@ -133,7 +134,8 @@ impl Gate {
         if let Some(token) = bearer(head.headers)? {
             return self.rights(tokens, head.peer, token);
         }
-        // A browser sends cookies with the requests of any page; they count only for pages of this server.
+        // A browser also sends the cookie with requests of other pages of the same site, such as pages on other ports
+        // of this host. The cookie counts only for pages of this server.
         let mut session = None;
         if matches!(origin, Some(RequestOrigin::Own)) {
             let id = session::id_in_cookie(head.headers, head.peer, self.port);
@@ -151,7 +153,7 @@ impl Gate {
         }
     }
 
-    /// The rights of a caller that sends this token.
+    /// The rights of a caller that sends this token. A wrong token is an error and is counted.
     pub(super) fn rights(&self, tokens: &Tokens, peer: &Peer, shown: &[u8]) -> Result<Rights, Failure> {
         // A valid token is accepted even after many wrong ones from the same address, because several people may share the
         // address.
@@ -172,7 +174,7 @@ impl Gate {
     }
 }
 
-/// The token in a header.
+/// The token in the header `Authorization`; `None` if there is no such header.
 fn bearer(headers: &HeaderMap) -> Result<Option<&[u8]>, Failure> {
     let mut all = headers.get_all(AUTHORIZATION).iter();
     let (Some(header), further) = (all.next(), all.next()) else { return Ok(None) };
@@ -183,7 +185,8 @@ fn bearer(headers: &HeaderMap) -> Result<Option<&[u8]>, Failure> {
     Err(unauthorized("one header Authorization: Bearer TOKEN is accepted, and no other scheme"))
 }
 
-/// Whether this is a GET or HEAD that opens no WebSocket. A browser sends such requests without the origin of the page.
+/// Whether this is a GET or HEAD that opens no WebSocket. Browsers may send such requests without `Origin`. They send
+/// all other requests with it.
 fn is_read_only(head: RequestHead<'_>) -> bool {
     matches!(*head.method, Method::GET | Method::HEAD) && !head.headers.contains_key(UPGRADE)
 }

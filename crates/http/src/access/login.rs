@@ -26,7 +26,8 @@ const LARGEST_FORM: usize = 64 * 1024;
 const FORM: &str = "application/x-www-form-urlencoded";
 const PAGE: &str = include_str!("login.html");
 
-/// The page's Content Security Policy: it may use its own style, and nothing else.
+/// The page's Content Security Policy: the page may use its own style and send its form to this server, and nothing
+/// else.
 static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
     let style =
         PAGE.split("<style>").nth(1).and_then(|rest| rest.split("</style>").next()).unwrap_or_default();
@@ -106,7 +107,7 @@ impl Gate {
     }
 }
 
-/// Sets a cookie, and redirects to the next page.
+/// A reply that sets a cookie: a redirect to `next`, or a 204 if there is no next page.
 fn with_cookie(cookie: &str, next: Option<&str>) -> Response {
     let status = if next.is_some() { StatusCode::SEE_OTHER } else { StatusCode::NO_CONTENT };
     let mut response = status.into_response();
@@ -129,7 +130,7 @@ fn local(address: &str) -> &str {
     if plain && own { address } else { "/" }
 }
 
-/// Escapes a text for HTML, including attributes.
+/// Escapes a text for HTML, including attributes in double quotes.
 pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;")
 }
@@ -156,11 +157,16 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_login_page_escapes_the_address() {
+    #[tokio::test]
+    async fn the_login_page_keeps_the_status_and_its_texts_are_escaped() {
         let page = login_page(StatusCode::UNAUTHORIZED.into_response(), "<b>", "/\"><script>x</script>");
         assert_eq!(page.status(), StatusCode::UNAUTHORIZED);
         assert!(page.headers()[CONTENT_SECURITY_POLICY].to_str().unwrap().contains("style-src 'sha256-"));
-        assert_eq!(escaped("\"><script>"), "&quot;>&lt;script>");
+        let body = axum::body::to_bytes(page.into_body(), usize::MAX).await.unwrap();
+        let text = str::from_utf8(&body).unwrap();
+        for escaped in ["&lt;b>", "\"/&quot;>&lt;script>x&lt;/script>\""] {
+            assert!(text.contains(escaped), "{escaped}: {text}");
+        }
+        assert!(!text.contains("<b>") && !text.contains("<script>"), "{text}");
     }
 }

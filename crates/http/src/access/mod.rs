@@ -2,7 +2,8 @@
 //!
 //! - `pages`: which web pages may send requests at all;
 //! - `token`: the secrets that callers send, and the limit on wrong ones; `session`: the browsers that have logged in;
-//! - `caller`: the sender of a request; `gate` identifies it and accepts the request; `login` is the login page;
+//! - `caller`: the sender of a request; `gate` identifies the sender, and accepts or refuses the request; `login` is
+//!   the login page;
 //! - `permit`: which operations a caller may use, and which files it may name.
 
 pub(crate) mod caller;
@@ -23,7 +24,8 @@ pub use token::{Token, TokenError, Tokens};
 pub struct Access {
     /// The web pages that may send requests.
     pub pages: Pages,
-    /// The tokens. Every caller must send one of them. Without tokens, only callers on this machine are accepted.
+    /// The tokens. Every caller must send one of them, or the cookie of a login. Without tokens, only callers on this
+    /// machine are accepted.
     pub tokens: Option<Tokens>,
     /// The folder in which callers may name files. Without a folder, callers on this machine may name any file, and
     /// other callers may not name files.

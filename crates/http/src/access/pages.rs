@@ -1,13 +1,14 @@
 //! Decides which web pages may send requests.
 //!
-//! A browser sends a request for any page that is open in it, with all rights of the user. Headers that a page cannot forge
-//! show where such a request comes from: `Origin` names the page, and `Host` is the name under which the page knows this
-//! server. In a DNS rebinding attack, the page's own name resolves to this machine, so `Host` has that foreign name.
-//! Browsers leave `Origin` out of simple GETs, such as those of `<img>`. No route changes anything by GET. If the browser
-//! trusts the connection, `Sec-Fetch-Site` shows whether a foreign page sent such a GET.
+//! A browser sends the requests of any page that is open in it, with all rights of the user. Headers that a page cannot
+//! forge show where such a request comes from: `Origin` names the page, and `Host` is the name that the page uses for
+//! this server. In a DNS rebinding attack, the page's own name resolves to this machine, so `Host` has that foreign
+//! name. Browsers leave `Origin` out of simple GETs, such as those of `<img>`. No route changes anything by GET. Over
+//! HTTPS, or to a server on the same machine, browsers also send `Sec-Fetch-Site`, which shows whether a foreign page
+//! sent such a GET.
 //!
-//! On mGBA-http's routes and `/healthz`, programs may call this server by any name, as with mGBA-http: there `Host` is checked
-//! only for browsers. Elsewhere it is checked for all clients.
+//! On mGBA-http's routes, `/healthz` and `/screen.png`, programs may call this server by any name, as with mGBA-http:
+//! there `Host` is checked only for browsers. Elsewhere it is checked for all clients.
 
 use axum::http::header::{
     ACCEPT_LANGUAGE, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -73,7 +74,7 @@ pub(crate) enum RequestOrigin<'a> {
     Page(&'a HeaderValue),
     /// From an allowed page that shows the reply, such as in an `<img>`, and cannot read it.
     Embedded,
-    /// A browser's preflight request, which asks whether that page may send a request.
+    /// A browser's preflight request, which asks whether an allowed page of this origin may send a request.
     Preflight(&'a HeaderValue),
 }
 
@@ -117,18 +118,19 @@ impl Pages {
             }
         }
         let Some(origin) = headers.get(ORIGIN) else { return self.judge_unnamed(method, headers) };
-        if host.is_some_and(|host| is_of(origin, host, head.peer.tls)) {
+        if host.is_some_and(|host| is_served_under(host, origin, head.peer.tls)) {
             return Ok(RequestOrigin::Own);
         }
         let name = String::from_utf8_lossy(origin.as_bytes());
         if !self.origins.have(&name) {
             return Err(foreign_page(&name));
         }
-        let asks = method == Method::OPTIONS && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
-        Ok(if asks { RequestOrigin::Preflight(origin) } else { RequestOrigin::Page(origin) })
+        let is_preflight = method == Method::OPTIONS && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
+        Ok(if is_preflight { RequestOrigin::Preflight(origin) } else { RequestOrigin::Page(origin) })
     }
 
-    /// Decides whether a request without `Origin` is accepted. A page cannot forge `Referer`; it can only leave it out.
+    /// Decides whether a request without `Origin` is accepted. A page cannot forge `Referer`; it can only omit that
+    /// header.
     fn judge_unnamed<'a>(&self, method: &Method, headers: &HeaderMap) -> Result<RequestOrigin<'a>, Failure> {
         let says = |name: &HeaderName, wanted: &[u8]| {
             headers.get(name).is_some_and(|value| value.as_bytes() == wanted)
@@ -162,7 +164,8 @@ impl Pages {
     }
 }
 
-/// Adds the headers that let the page read the reply. They are also the whole answer to a browser's preflight request.
+/// Adds the headers that let the page read the reply. With the same headers, the reply to a browser's preflight request
+/// allows the page to send its request.
 pub(crate) fn allow_page(origin: &HeaderValue, headers: &mut HeaderMap) {
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
     headers.insert(VARY, HeaderValue::from_static("origin"));
@@ -225,11 +228,11 @@ fn forbidden(message: String) -> Failure {
 }
 
 /// Whether a page of `origin` was served under `host`. If this server has no TLS, a proxy in front of it may still use TLS.
-fn is_of(origin: &HeaderValue, host: &HeaderValue, tls: bool) -> bool {
+fn is_served_under(host: &HeaderValue, origin: &HeaderValue, tls: bool) -> bool {
     let origin = origin.as_bytes();
     let plain = if tls { None } else { origin.strip_prefix(b"http://") };
-    let at = plain.or_else(|| origin.strip_prefix(b"https://"));
-    at.is_some_and(|at| at.eq_ignore_ascii_case(host.as_bytes()))
+    let name = plain.or_else(|| origin.strip_prefix(b"https://"));
+    name.is_some_and(|name| name.eq_ignore_ascii_case(host.as_bytes()))
 }
 
 /// The origin of an address: that of `http://localhost:3000/tool?x=1` is `http://localhost:3000`.
@@ -266,7 +269,8 @@ mod tests {
     use crate::transport::connection::Peer;
     use axum::http::Uri;
 
-    /// Judges a request for one of mGBA-http's routes.
+    /// Judges a request for one of mGBA-http's routes. The result is built again from `headers`, because the result of
+    /// [`Pages::judge`] cannot outlive the peer and the target, which are local here.
     fn judge<'a>(
         pages: &Pages,
         method: &'a Method,

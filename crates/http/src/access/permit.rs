@@ -12,12 +12,13 @@ use super::caller::{Caller, Reach, Rights};
 #[derive(Debug, Clone)]
 pub(crate) struct Permit {
     caller: Caller,
-    /// The only folder in which the caller may name files.
+    /// The only folder in which the caller may name files. Without a folder, callers on this machine may name any file,
+    /// and other callers may not name files.
     files: Option<Files>,
 }
 
 impl Permit {
-    /// The permit of a caller; `None` if the caller may do everything and its batches do not have to be changed.
+    /// The permit of a caller; `None` if the caller may do everything and nothing has to be added to its batches.
     pub(crate) fn of(caller: &Caller, files: Option<&Files>) -> Option<Permit> {
         let Caller { reach, rights, trace, .. } = caller;
         let is_unbounded =
@@ -59,7 +60,8 @@ impl Permit {
     }
 }
 
-/// The folder, inside [`Files`], for games that callers send.
+/// The name of the folder for games that callers send. It is inside [`Files`] or, if the server has no folder for
+/// files, inside the data folder.
 pub(crate) const UPLOADS: &str = "uploads";
 
 /// The folder for files that callers may name. Their paths cannot lead out of it.
@@ -82,7 +84,7 @@ impl Files {
     /// Lets callers name files in this folder, which must exist.
     ///
     /// # Errors
-    /// If there is no folder at `path`, or it cannot be read.
+    /// If there is no folder at `path`, or if the folder's path cannot be resolved or is not UTF-8.
     pub fn within(path: &Path) -> Result<Files, FilesError> {
         let failed = |source| FilesError { path: path.to_owned(), source };
         let root = path.canonicalize().map_err(failed)?;
@@ -211,7 +213,7 @@ mod tests {
         }
         assert!(
             !files.resolve("out").unwrap_err().message.contains(base),
-            "the refusal shows where links lead"
+            "the refusal must not show where links lead"
         );
     }
 

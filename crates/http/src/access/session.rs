@@ -1,5 +1,5 @@
-//! Browsers that have logged in. A page cannot send a token when it opens a WebSocket, an event stream or an `<img>`,
-//! so the browser gets a cookie in exchange for the token.
+//! Browsers that have logged in. A page cannot send a token when it opens a WebSocket or an event stream, or loads an
+//! `<img>`. So the browser gets a cookie in exchange for the token.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -13,9 +13,9 @@ use super::caller::Rights;
 use super::token::{TokenError, hex, random};
 use crate::transport::connection::Peer;
 
-/// How long a login lasts.
+/// How long a session lasts after the login.
 pub(crate) const LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
-/// The largest number of logins at the same time. Another login ends the oldest one.
+/// The largest number of sessions at the same time. Another login ends the oldest session.
 const SESSIONS: usize = 256;
 /// The number of random bytes in an id.
 const RANDOM: usize = 32;
@@ -27,7 +27,7 @@ struct Session {
     end: Instant,
 }
 
-/// The logins that are valid. They end with the server.
+/// The sessions of browsers, the oldest first. They end when the server ends.
 #[derive(Debug, Default)]
 pub(crate) struct Sessions(Mutex<VecDeque<Session>>);
 
@@ -44,7 +44,8 @@ impl Sessions {
         Ok(id)
     }
 
-    /// The rights of the browser that sends this id.
+    /// The rights of the browser that sends this id; `None` if there is no such session. The id is compared with those
+    /// of all sessions, so the time does not depend on which one it matches.
     pub(crate) fn rights(&self, id: &str, now: Instant) -> Option<Rights> {
         let sessions = self.0.lock();
         let mut found = None;
@@ -109,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn another_login_ends_the_oldest_one() {
+    fn a_login_beyond_the_limit_ends_the_oldest_session() {
         let (sessions, start) = (Sessions::default(), Instant::now());
         let first = sessions.begin(Rights::Full, start).unwrap();
         for _ in 0..SESSIONS {

@@ -20,7 +20,8 @@ const RANDOM: usize = 32;
 /// Accepted lengths of a token. The shortest holds 128 bits even if it is written in hex.
 const SHORTEST: usize = 32;
 const LONGEST: usize = 512;
-/// More than the longest token with any white space that an editor may leave after it.
+/// How many bytes of a token file are read: more than the longest token with any white space that an editor may leave
+/// after it.
 const LARGEST_FILE: u64 = 4096;
 
 /// A secret that callers send as `Authorization: Bearer …`.
@@ -68,7 +69,8 @@ impl Token {
         Ok(Token(hex(&random::<RANDOM>()?).into()))
     }
 
-    /// Reads the token from a file that holds it and nothing else. Only the file's owner may have access to it.
+    /// Reads the token from a file that holds it and nothing else. Only the file's owner may have access to it. (On
+    /// systems other than Unix, this is not checked.)
     ///
     /// # Errors
     /// If the file cannot be read, others have access to it, or it holds no token.
@@ -85,10 +87,10 @@ impl Token {
     /// Reads a token. It may contain only the characters that RFC 6750 allows in the header.
     fn parse(text: &str) -> Result<Token, String> {
         let token = text.trim();
-        if !(SHORTEST..=LONGEST).contains(&token.len()) {
+        let characters = token.chars().count();
+        if !(SHORTEST..=LONGEST).contains(&characters) {
             return Err(format!(
-                "it has {} characters, and a token has {SHORTEST} to {LONGEST} that nobody can guess",
-                token.len()
+                "it has {characters} characters, and a token has {SHORTEST} to {LONGEST} that nobody can guess"
             ));
         }
         let fits = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(byte);
@@ -136,7 +138,7 @@ impl Tokens {
         }
     }
 
-    /// The rights of a caller that sends this token.
+    /// The rights of a caller that sends this token; `None` if the token is wrong.
     pub(crate) fn rights(&self, shown: &[u8]) -> Option<Rights> {
         let is = |token: &Option<Token>| token.as_ref().map_or(Choice::from(0), |token| token.is(shown));
         // Both are always compared, so the time does not depend on the result of the first comparison.
@@ -167,34 +169,36 @@ const REFILL: Duration = Duration::from_secs(6);
 /// The largest number of addresses that are remembered.
 const ADDRESSES: usize = 4096;
 
-/// Counts wrong tokens by address. After [`BURST`] of them, a caller must wait before it sends another, and further
-/// ones are not logged. Even without this limit, tokens are too long to be guessed.
+/// Counts wrong tokens by address. After [`BURST`] of them, a caller must wait before it sends another. Wrong tokens
+/// that it sends without waiting are neither counted nor logged. Even without this limit, tokens are too long to be
+/// guessed.
 #[derive(Debug, Default)]
 pub(crate) struct Attempts {
     /// For each address, the time at which its wrong tokens no longer count.
-    forgiven: Mutex<HashMap<IpAddr, Instant>>,
+    expiries: Mutex<HashMap<IpAddr, Instant>>,
 }
 
 impl Attempts {
     /// How long a caller from this address must wait before its next wrong token. `None` if it does not have to wait.
     pub(crate) fn wait(&self, address: IpAddr, now: Instant) -> Option<Duration> {
-        let forgiven = *self.forgiven.lock().get(&address)?;
-        let debt = forgiven.saturating_duration_since(now);
-        debt.checked_sub(REFILL * (BURST - 1)).filter(|wait| !wait.is_zero())
+        let expiry = *self.expiries.lock().get(&address)?;
+        let left = expiry.saturating_duration_since(now);
+        left.checked_sub(REFILL * (BURST - 1)).filter(|wait| !wait.is_zero())
     }
 
     /// Counts a wrong token.
     pub(crate) fn failed(&self, address: IpAddr, now: Instant) {
-        let mut forgiven = self.forgiven.lock();
-        if forgiven.len() >= ADDRESSES && !forgiven.contains_key(&address) {
-            forgiven.retain(|_, forgiven| *forgiven > now);
+        let mut expiries = self.expiries.lock();
+        if expiries.len() >= ADDRESSES && !expiries.contains_key(&address) {
+            expiries.retain(|_, expiry| *expiry > now);
         }
-        // An attacker with more addresses than this still has to guess a token of at least 32 characters.
-        if forgiven.len() >= ADDRESSES && !forgiven.contains_key(&address) {
+        // This wrong token is not counted. An attacker with this many addresses still has to guess a token of at least
+        // 32 characters.
+        if expiries.len() >= ADDRESSES && !expiries.contains_key(&address) {
             return;
         }
-        let debt = forgiven.entry(address).or_insert(now);
-        *debt = (*debt).max(now) + REFILL;
+        let expiry = expiries.entry(address).or_insert(now);
+        *expiry = (*expiry).max(now) + REFILL;
     }
 }
 
@@ -233,6 +237,12 @@ mod tests {
         }
         assert!(matches!(Tokens::new(Some(token(FULL)), Some(token(FULL))), Err(TokenError::Same)));
         assert!(Tokens::new(None, None).unwrap().is_none());
+    }
+
+    #[test]
+    fn the_error_for_a_short_token_counts_characters_and_not_bytes() {
+        let error = Token::parse(&"\u{e9}".repeat(20)).unwrap_err();
+        assert!(error.contains("it has 20 characters"), "{error}");
     }
 
     #[test]
@@ -288,8 +298,8 @@ mod tests {
         for number in 0..2 * ADDRESSES as u32 {
             attempts.failed(IpAddr::V4(number.into()), start);
         }
-        assert_eq!(attempts.forgiven.lock().len(), ADDRESSES);
+        assert_eq!(attempts.expiries.lock().len(), ADDRESSES);
         attempts.failed(address(1), start + REFILL * 2);
-        assert_eq!(attempts.forgiven.lock().len(), 1);
+        assert_eq!(attempts.expiries.lock().len(), 1);
     }
 }

@@ -81,9 +81,9 @@ impl Handler for Arc<Dispatcher> {
         };
         let status = response.status();
         let by = match routes.and_then(|routes| routes.number(&method)) {
-            _ if refused => Answered::Nobody,
+            _ if refused => Answered::NoRoute,
             Some(number) => Answered::Compat(number),
-            None => response.extensions_mut().remove().map_or(Answered::Nobody, Answered::Own),
+            None => response.extensions_mut().remove().map_or(Answered::NoRoute, Answered::Own),
         };
         let time = start.elapsed();
         self.meter.count(&by, &method, status, time);
@@ -101,8 +101,9 @@ impl Handler for Arc<Dispatcher> {
 }
 
 impl Dispatcher {
-    /// Answers a request. Refuses it before its body is read if its framing is ambiguous, if it comes from a foreign
-    /// web page, or if it does not have a token that is required.
+    /// Answers a request. `Err` is the reply to a request that was refused before its body was read: for example,
+    /// because its framing is ambiguous, because it comes from a foreign web page, or because it lacks a required
+    /// token.
     async fn admit(
         self: &Arc<Dispatcher>,
         peer: &Peer,

@@ -49,10 +49,10 @@ pub struct App {
     pub access: Access,
     /// The certificate for HTTPS. Without one, the server uses HTTP.
     pub tls: Option<Tls>,
-    /// The folder for snapshots, recordings and uploaded games. It does not have to exist yet. Without a folder, the
-    /// server stores none of them.
+    /// The folder for snapshots, recordings and uploaded games. It does not have to exist yet. Uploaded games are
+    /// stored in [`Access::files`] instead, if that is set. Without a folder, the server stores none of them.
     pub data: Option<PathBuf>,
-    /// Makes the allocator return free memory to the system. It is called on its own thread after large requests.
+    /// Makes the allocator return free memory to the system. It is called on a separate thread after large requests.
     pub release_memory: Option<fn()>,
     /// Whether each request is logged, as an event of level INFO and target `framewire::http`.
     pub log_requests: bool,
@@ -61,7 +61,7 @@ pub struct App {
 }
 
 impl App {
-    /// An app that has the default limits and logs each request.
+    /// An app that has the default limits and rules of access, uses HTTP, stores nothing, and logs each request.
     pub fn new(emulators: Emulators, deadline: Duration) -> App {
         App {
             emulators,

@@ -59,8 +59,8 @@ impl RequestId {
         self.value.to_str().unwrap_or_default()
     }
 
-    /// The id for the emulator's own log: the one that the sender chose. If `all` is true, ids that the server made are
-    /// logged too.
+    /// The id for the emulator's own log, if its sender chose it. If `all` is true, ids that the server made are logged
+    /// too.
     pub(crate) fn to_pass_on(&self, all: bool) -> Option<Arc<str>> {
         if self.given || all { Some(self.as_str().into()) } else { None }
     }
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_request_id_is_replaced() {
+    fn an_invalid_or_missing_id_is_replaced() {
         let long = "x".repeat(LONGEST + 1);
         for wrong in ["", "two words", "a\tb", "\u{e9}", "\"", &long] {
             let id = id(&[("x-request-id", wrong)]);

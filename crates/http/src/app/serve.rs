@@ -67,7 +67,7 @@ impl LocalServer {
         LocalServer { calls, recordings, replays, stop, grace: app.limits.grace }
     }
 
-    /// Calls the server's methods, with all rights.
+    /// A handle that calls the server's JSON-RPC methods with all rights.
     #[must_use]
     pub fn calls(&self) -> LocalCalls {
         self.calls.clone()
@@ -80,7 +80,7 @@ impl LocalServer {
     }
 }
 
-/// Ends replays, and completes the recordings under way.
+/// Ends replays, and completes the recordings under way. This takes at most `grace`.
 async fn close_storage(recordings: &Storage<Recordings>, replays: &Replays, grace: Duration) {
     let stored = async {
         replays.close().await;
@@ -91,9 +91,10 @@ async fn close_storage(recordings: &Storage<Recordings>, replays: &Replays, grac
     }
 }
 
-/// Serves `app` on `socket` until `shutdown` ends. Then it finishes the requests under way, for at most
-/// [`Limits::grace`](crate::Limits::grace), and closes the connections. An error on one connection does not affect the
-/// others.
+/// Serves `app` on `socket` until `shutdown` completes. Then it still accepts requests for twice
+/// [`Limits::last_call`](crate::Limits::last_call). After that, it finishes the requests under way, for at most
+/// [`Limits::grace`](crate::Limits::grace), and closes the connections. At the end, it completes the recordings. An
+/// error on one connection does not affect the others.
 pub async fn serve(socket: TcpListener, app: App, shutdown: impl Future<Output = ()>) {
     let Limits { last_call, grace, .. } = app.limits;
     let (stop, stopped) = watch::channel(false);
@@ -195,7 +196,7 @@ fn dispatcher(app: &App, port: u16, services: Services) -> Dispatcher {
     }
 }
 
-/// All routes, with these services, and the catalog of the routes under `/v1`.
+/// All routes except mGBA-http's, with these services, and the catalog of the routes under `/v1` and of the front end.
 pub(crate) fn router(state: AppState, front_end: Option<&FrontEnd>) -> (Router, Arc<Catalog>) {
     let described = v1::router().merge(rpc::router()).into_openapi();
     let mut catalog = Catalog::new(&described);
@@ -238,8 +239,8 @@ async fn nothing(request: Request) -> Response {
     Failure::no_such_path(request.uri().path()).answer(request.uri().path())
 }
 
-/// The reply to a method that a route does not accept. The routes outside of `/v1` accept only GET and HEAD. Under
-/// `/v1`, [`v1::explain_method`] completes the reply.
+/// The reply to a method that a route does not accept. The server's own routes outside of `/v1` accept only GET and
+/// HEAD; a front end answers all methods itself. Under `/v1`, [`v1::explain_method`] completes the reply.
 async fn wrong_method(request: Request) -> Response {
     let path = request.uri().path();
     if is_under_v1(path) {

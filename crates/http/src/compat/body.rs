@@ -6,7 +6,7 @@ use framewire_protocol::marker::parse_hex_pairs;
 
 use crate::failure::Failure;
 
-/// Texts longer than this are read on another thread, so that they do not delay other requests.
+/// Texts with more bytes than this are read on another thread, so that they do not delay other requests.
 const LONG: usize = 64 * 1024;
 
 /// Reads a savestate as `savestatebuffer` writes it: hex pairs joined by commas. Brackets around them are optional, and
@@ -22,7 +22,7 @@ pub(super) async fn savestate(body: Bytes) -> Result<Vec<u8>, Failure> {
 fn parse(body: &[u8]) -> Result<Vec<u8>, Failure> {
     let refusal = |problem: &str| {
         Failure::bad_request(format!(
-            "the body {problem}: it takes a savestate as hex pairs, such as [d3,00,ea], as POST /core/savestatebuffer \
+            "the body {problem}: send a savestate as hex pairs, such as [d3,00,ea], as POST /core/savestatebuffer \
              gives it"
         ))
     };

@@ -50,7 +50,7 @@ pub(crate) fn metered_routes() -> Vec<(&'static str, &'static str)> {
     numbered().map(|route| (route.path, method(route))).collect()
 }
 
-/// All paths in lower case.
+/// The routes of each path. The keys are the paths in lower case.
 static PATHS: LazyLock<HashMap<String, RoutesAt>> = LazyLock::new(|| {
     let mut paths: HashMap<String, RoutesAt> = HashMap::new();
     for (number, route) in numbered().enumerate() {
@@ -128,7 +128,7 @@ async fn run(
     body: Body,
 ) -> Result<Response, Failure> {
     let key = idempotency::read(&head.headers)?;
-    let is_once = key.is_some();
+    let has_key = key.is_some();
     let op = build(services, route, head.uri.query().unwrap_or(""), body).await?;
     let share = services.operations.replies.share(&op)?;
     let value = match services.operations.call(caller, op, key).await {
@@ -143,13 +143,14 @@ async fn run(
         answer => answer.map_err(|error| refusal(route, error))?,
     };
     let mut response = route.reply.response(value, share);
-    if is_once && route.op.effect == Effect::Read {
+    if has_key && route.op.effect == Effect::Read {
         response.extensions_mut().insert(NothingDone);
     }
     Ok(response)
 }
 
-/// The emulator looks up names, and its error lists them. This adds the name of the parameter.
+/// The failure for an emulator's error. The emulator looks up names, and its error about an unknown name lists the
+/// names that it has. In this case, the failure also says which parameter has the name.
 fn refusal(route: &Route, error: EmulatorError) -> Failure {
     match (error, route.params.iter().find(|param| param.kind == Kind::Name)) {
         (EmulatorError::Refused(refusal), Some(param)) if refusal.status == Status::BadArgument => {

@@ -4,8 +4,8 @@
 //! result is written. The types of the parameters are those of the operation's arguments, so a row with a wrong type does
 //! not compile. Dispatch and the OpenAPI document read this table.
 //!
-//! As in ASP.NET: paths and names of parameters match in any letter case, a slash at the end of a path is allowed, unknown
-//! parameters are ignored.
+//! As in ASP.NET, paths and names of parameters match in any letter case, a slash at the end of a path is allowed, and
+//! unknown parameters are ignored.
 
 mod body;
 mod dispatch;

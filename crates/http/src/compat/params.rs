@@ -39,7 +39,7 @@ pub enum Kind {
     },
     /// `true` or `false`, in any letter case.
     Boolean,
-    /// Any text, including an empty one.
+    /// Any text, including empty text.
     Text,
     /// Text that is not empty: a name that the emulator looks up.
     Name,
@@ -158,7 +158,7 @@ fn read_name(param: &Param, value: &str) -> Result<String, Failure> {
         return Err(param.refusal("is empty"));
     }
     if param.kind == Kind::Path && value.contains('\0') {
-        return Err(param.refusal("holds a NUL"));
+        return Err(param.refusal("contains a NUL character"));
     }
     Ok(value.to_owned())
 }
@@ -192,7 +192,7 @@ impl Kind {
                 format!("a whole number from 0 to {max} (0x{max:X}), in decimal or in hex after 0x")
             }
             Kind::Boolean => "true or false".to_owned(),
-            Kind::Text => "a text".to_owned(),
+            Kind::Text => "text".to_owned(),
             Kind::Name => "a name".to_owned(),
             Kind::Path => "the path of a file on the emulator's machine".to_owned(),
             Kind::Button => format!("one of {}, in this spelling", all_buttons()),
@@ -210,7 +210,7 @@ fn all_buttons() -> String {
     Key::ALL.into_iter().collect::<Keys>().names(", ")
 }
 
-/// A caller's text, shortened and with control characters made visible.
+/// A caller's text in quotes, shortened to 60 characters, with control characters made visible.
 fn quoted(text: &str) -> String {
     const LONGEST: usize = 60;
     match text.char_indices().nth(LONGEST) {
@@ -262,22 +262,24 @@ fn not_utf8(name: &str) -> Failure {
 /// The values of one parameter. There is nearly always exactly one, which is stored without an allocation.
 #[derive(Default)]
 struct ParamValues<'a> {
-    first: Option<Cow<'a, str>>,
-    all: Vec<Cow<'a, str>>,
+    /// The value, if there is exactly one.
+    single: Option<Cow<'a, str>>,
+    /// All values, if there are several.
+    several: Vec<Cow<'a, str>>,
 }
 
 impl<'a> ParamValues<'a> {
     fn push(&mut self, value: Cow<'a, str>) {
-        match self.first.take() {
-            None if self.all.is_empty() => self.first = Some(value),
-            first => self.all.extend(first.into_iter().chain([value])),
+        match self.single.take() {
+            None if self.several.is_empty() => self.single = Some(value),
+            first => self.several.extend(first.into_iter().chain([value])),
         }
     }
 
     fn as_slice(&self) -> &[Cow<'a, str>] {
-        match &self.first {
-            Some(first) => std::slice::from_ref(first),
-            None => &self.all,
+        match &self.single {
+            Some(single) => std::slice::from_ref(single),
+            None => &self.several,
         }
     }
 }

@@ -37,7 +37,7 @@ impl Reply {
             (_, Value::Bool(value)) => Body::from(if value { "true" } else { "false" }),
             (Reply::Buttons, Value::Int(mask)) => match u16::try_from(mask).ok().and_then(Keys::from_mask) {
                 Some(keys) => Body::from(keys.names(",")),
-                None => return no_keys(mask).into_response(),
+                None => return invalid_mask(mask).into_response(),
             },
             (_, Value::Int(number)) => Body::from(number.to_string()),
             (_, Value::Text(text)) => Body::from(text),
@@ -59,7 +59,7 @@ fn joined(items: Vec<Value>) -> String {
     names.collect::<Vec<_>>().join(",")
 }
 
-fn no_keys(mask: i64) -> Failure {
+fn invalid_mask(mask: i64) -> Failure {
     Failure::new(
         StatusCode::BAD_GATEWAY,
         format!("the emulator reports the mask of held keys {mask:#x}, but there are only ten keys"),

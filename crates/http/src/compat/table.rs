@@ -16,7 +16,7 @@ pub struct Route {
     pub verb: Verb,
     /// Its path as mGBA-http's documentation spells it; any letter case is accepted.
     pub path: &'static str,
-    /// The key of the text message that mGBA-http sends for it.
+    /// The key of the text message that mGBA-http sends for it; empty for the echo route.
     pub message: &'static str,
     /// Its parameters, in the order in which they are checked.
     pub params: &'static [Param],
@@ -92,8 +92,8 @@ impl Route {
     }
 }
 
-/// A row of the table: method, path, message key, parameters with a name for each value, and the operation with those
-/// values.
+/// A row of the table: method, path, message key, parameters with a name for each value, optionally how the body is
+/// used and a name for its data, and the operation with these values.
 macro_rules! route {
     ($verb:ident $path:literal $message:literal ($($arg:ident: $param:expr),*) $(body $body:ident($data:ident))?
         => $op:ident $fields:tt) => {

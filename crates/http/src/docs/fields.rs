@@ -13,11 +13,12 @@ const DEPTH: usize = 4;
 const FORMS: usize = 6;
 
 impl<'a> FormWriter<'a> {
-    /// Writes the fields of a body. Writing to a string cannot fail.
+    /// Writes the fields of a body.
     pub(super) fn write_body_fields(&self, out: &mut String, schema: &'a Value) {
         let mut fields = String::new();
         self.write_fields(&mut fields, schema, DEPTH);
         if !fields.is_empty() {
+            // Writing to a string cannot fail, here and below.
             let _ = writeln!(
                 out,
                 "<details class=\"schema\"><summary>Fields of the body</summary>\n{fields}</details>"
@@ -53,7 +54,8 @@ impl<'a> FormWriter<'a> {
         }
     }
 
-    /// Writes the fields of an object, or of the objects in a list or a choice (`oneOf`). Other schemas have no fields.
+    /// Writes the fields of an object. For a list, `oneOf`, `anyOf` or `allOf`, writes the fields of the objects in it.
+    /// Other schemas have no fields. `depth` limits how many levels are described.
     fn write_fields(&self, out: &mut String, schema: &'a Value, depth: usize) {
         if depth == 0 {
             return;

@@ -42,20 +42,21 @@ impl<'a> FormWriter<'a> {
         })
     }
 
-    /// Writes an operation. Writing to a string cannot fail.
+    /// Writes an operation.
     pub(super) fn write(&self, out: &mut String, path: &str, method: &str, operation: &Value) {
         let text = |name: &str| escaped(operation[name].as_str().unwrap_or_default());
         let shown = |name: &str| with_code(operation[name].as_str().unwrap_or_default());
         let parameters: Vec<&Value> =
             operation["parameters"].as_array().into_iter().flatten().map(|one| self.resolved(one)).collect();
-        let chosen = parameters.iter().any(|parameter| parameter["name"] == "emulator");
+        let takes_emulator = parameters.iter().any(|parameter| parameter["name"] == "emulator");
         let body = self.resolved(&operation["requestBody"]);
-        // If the schema accepts text, the form uses text, because a field of a form can contain nothing else.
+        // If one of the content types of the body is text, the form uses it, because a field of a form contains text.
         let content = body["content"].as_object().and_then(|all| {
             let text = all.iter().find(|(kind, _)| kind.starts_with("text/"));
             text.or_else(|| all.iter().next())
         });
         let kind = content.map_or("", |(kind, _)| kind);
+        // Writing to a string cannot fail, here and below.
         let _ = write!(
             out,
             "<details id=\"{id}\" class=\"{method}\"><summary><span class=\"method\">{upper}</span><span \
@@ -66,7 +67,7 @@ impl<'a> FormWriter<'a> {
             path = escaped(path),
             summary = shown("summary"),
             kind = escaped(kind),
-            chosen = if chosen { " data-emulator=\"1\"" } else { "" },
+            chosen = if takes_emulator { " data-emulator=\"1\"" } else { "" },
         );
         if !text("description").is_empty() {
             let _ = writeln!(out, "<p>{}</p>", shown("description"));
@@ -143,7 +144,7 @@ impl<'a> FormWriter<'a> {
             }
         }
         let doc = with_code(parameter["description"].as_str().unwrap_or_default());
-        let more = if many { " Separate several values with blanks or commas." } else { "" };
+        let more = if many { " Separate several values with spaces or commas." } else { "" };
         let _ = writeln!(out, "<span class=\"doc\">{doc}{more}</span></div>");
     }
 
@@ -163,7 +164,8 @@ impl<'a> FormWriter<'a> {
         }
     }
 
-    /// An example of a schema, with its required fields.
+    /// An example of a schema. An object has its required fields, or all fields if the schema does not say which fields
+    /// are required.
     fn example(&self, schema: &'a Value, depth: usize) -> Value {
         let schema = self.resolved(schema);
         if let Some(example) = schema.get("example").or_else(|| schema.get("default")) {

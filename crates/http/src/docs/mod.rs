@@ -20,7 +20,7 @@ use crate::access::login::escaped;
 use crate::compressed::{accepts_gzip, gzip};
 use crate::v1;
 
-/// `GET /docs`, and the style and the script of the page.
+/// The page with its style and its script, and the OpenAPI document, also at the paths that mGBA-http uses.
 pub(crate) fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
     let css =
         async || ([(CONTENT_TYPE, "text/css; charset=utf-8")], include_str!("page.css")).into_response();
@@ -32,9 +32,9 @@ pub(crate) fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
         .route("/docs/page.css", get(css))
         .route("/docs/page.js", get(script))
         .route("/openapi.json", get(document))
-        .route("/openapi/v1.json", get(document)) // mGBA-http's
-        .route("/scalar", get(page)) // mGBA-http's
-        .route("/scalar/v1", get(page)) // mGBA-http's
+        .route("/openapi/v1.json", get(document)) // mGBA-http's path
+        .route("/scalar", get(page)) // mGBA-http's path
+        .route("/scalar/v1", get(page)) // mGBA-http's path
 }
 
 async fn document(headers: HeaderMap) -> Response {

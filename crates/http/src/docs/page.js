@@ -17,7 +17,7 @@ fetch("/v1/emulators")
       emulator.add(new Option(title ? `${name} (${title})` : name, name));
     }
   })
-  .catch(() => {});
+  .catch(() => {}); // Without the list, requests go to the first emulator.
 
 document.getElementById("find").addEventListener("input", ({ target }) => {
   const words = target.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -63,7 +63,7 @@ function asCode({ url, options: { method, headers, body } }) {
   return code(language.value, action, location.origin, false);
 }
 
-/** Shows a reply. Of an endless reply, it shows the most recent part until the request is stopped. */
+/** Shows a reply. For an endless reply, it shows the most recent part until the request is stopped. */
 async function show(output, reply, milliseconds) {
   const type = reply.headers.get("content-type") ?? "";
   const head = document.createElement("pre");

@@ -19,7 +19,7 @@ use crate::transport::Stopping;
 
 /// How long a feed continues without a reader, so that readers can come back.
 pub(crate) const UNREAD: Duration = Duration::from_secs(60);
-/// The same time for a feed that a client created with `POST /v1/watches`.
+/// How long a feed that a client created with `POST /v1/watches` continues without a reader.
 pub(crate) const UNREAD_KEPT: Duration = Duration::from_secs(600);
 
 /// Fills a feed.
@@ -29,27 +29,28 @@ pub(crate) struct Collector {
     pub(crate) values: Vec<Json>,
     /// `None` if no memory is watched.
     pub(crate) watch: Option<Watch>,
-    /// `None` if the feed has only changes of memory.
+    /// `None` if the feed reports only changes of memory.
     pub(crate) events: Option<broadcast::Receiver<Event>>,
     /// How long the feed continues without a reader; `None` means without a limit.
-    pub(crate) patience: Option<Duration>,
+    pub(crate) unread_limit: Option<Duration>,
     /// Dropped last, after `watch`. The receivers learn from this that the emulator's watch has ended.
     pub(crate) over: watch::Sender<()>,
 }
 
 impl Collector {
-    /// Runs until the feed is deleted, the feed has had no reader for a long time, the emulator is gone, or the server
+    /// Runs until the feed is deleted, nobody has read it for a while, its emulator or its game is gone, or the server
     /// stops.
     pub(crate) async fn run(mut self, feeds: Arc<Feeds>, stopping: Stopping) {
         let feed = self.feed.clone();
-        let (mut deleted, patience) = (feed.updates(), self.patience);
+        let (mut deleted, unread_limit) = (feed.updates(), self.unread_limit);
         let reason = loop {
             tokio::select! {
                 reason = self.collect() => break reason,
                 // `remove_unread` checks again, because a reader may have come in the meantime.
-                () = unread(&feed, patience) => if feeds.remove_unread(&feed) {
+                () = unread(&feed, unread_limit) => if feeds.remove_unread(&feed) {
                     break "nobody read it for a while";
                 },
+                // If the feed has ended for another reason, `Feed::end` keeps that reason.
                 _ = deleted.wait_for(Option::is_some) => break "it was deleted",
                 () = stopping.wait() => break STOPPING,
             }
@@ -95,6 +96,8 @@ impl Collector {
         }
     }
 
+    /// Applies an event of the watch. Publishes the values that have changed, if there are any or if events are
+    /// missing.
     fn changed(&mut self, event: WatchEvent) {
         let WatchEvent { frame, ticks, changes, gap, missed, .. } = event;
         self.memory.apply(changes);
@@ -127,6 +130,7 @@ impl Collector {
         data
     }
 
+    /// Publishes an event of the emulator.
     fn happened(&self, event: Event) {
         let Event { frame, kind } = event;
         let (name, mut data) = match kind {
@@ -152,6 +156,7 @@ impl Collector {
     }
 }
 
+/// The next event of the watch; `None` after the last one. Without a watch, this never returns.
 async fn next(watch: &mut Option<Watch>) -> Option<WatchEvent> {
     match watch {
         Some(watch) => watch.next().await,
@@ -159,6 +164,7 @@ async fn next(watch: &mut Option<Watch>) -> Option<WatchEvent> {
     }
 }
 
+/// The next event of the emulator. Without a receiver, this never returns.
 async fn next_event(events: &mut Option<broadcast::Receiver<Event>>) -> Result<Event, RecvError> {
     match events {
         Some(events) => events.recv().await,
@@ -166,14 +172,14 @@ async fn next_event(events: &mut Option<broadcast::Receiver<Event>>) -> Result<E
     }
 }
 
-/// Waits until the feed has had no reader for the time `patience`, or its last reader will not come back.
-async fn unread(feed: &Feed, patience: Option<Duration>) {
-    let Some(patience) = patience else { return std::future::pending().await };
+/// Waits until the feed has had no reader for the time `unread_limit`, or its last reader will not come back.
+async fn unread(feed: &Feed, unread_limit: Option<Duration>) {
+    let Some(unread_limit) = unread_limit else { return std::future::pending().await };
     let mut readers = feed.readers();
-    // If a reader comes back within `patience`, the wait begins again.
+    // If a reader comes back within `unread_limit`, the wait begins again.
     while let Ok(left) = readers.wait_for(|readers| readers.count == 0).await.map(|left| *left) {
         let back = readers.wait_for(|readers| readers.count > 0);
-        if left.given_up || timeout(patience, back).await.is_err() {
+        if left.given_up || timeout(unread_limit, back).await.is_err() {
             return;
         }
     }

@@ -26,18 +26,18 @@ const MAX_BUFFER: usize = 16_384;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Definition {
-    /// Expressions over memory, such as `score`, `u16[0x02000038] > 100`, `bytes[ball_x, 8]` or `text[name, 10]`:
-    /// docs/watches.md.
+    /// Expressions over memory, such as `score`, `u16[0x02000038] > 100`, `bytes[ball_x, 8]` or `text[name, 10]`.
+    /// docs/watches.md describes them.
     #[serde(default)]
     #[schema(max_items = 64)]
     pub(crate) watch: Vec<String>,
-    /// Whether resets, loaded states, other games, pauses, stalls and connections are reported too.
+    /// Whether the events of GET /v1/events are reported too, such as resets, loaded states and pauses.
     #[serde(default)]
     pub(crate) events: bool,
     /// How the bytes of `bytes[…]` are written.
     #[serde(default)]
     pub(crate) encoding: Encoding,
-    /// How many events are kept for readers that are slow or come back. At most 1 MiB of them is kept.
+    /// How many events are kept, up to 1 MiB in all, for readers that are slow or come back.
     #[serde(default = "default_buffer")]
     #[schema(minimum = 1, maximum = 16_384)]
     pub(crate) buffer: usize,
@@ -62,7 +62,7 @@ impl Definition {
     /// Compiles the expressions.
     ///
     /// # Errors
-    /// If the definition is not valid. The problem names the field, and the column of an expression.
+    /// If the definition is not valid. The problem names the field and, in an expression, the column.
     pub(crate) fn compile(&self, symbols: &Symbols) -> Result<Subjects, Problem> {
         if self.watch.is_empty() && !self.events {
             let accepts =
@@ -240,7 +240,7 @@ impl WatchedMemory {
         WatchedMemory { ranges: ranges.collect(), subjects }
     }
 
-    /// Applies changes.
+    /// Replaces the bytes of the ranges that have changed.
     pub(crate) fn apply(&mut self, changes: Vec<Change>) {
         for change in changes {
             if let Some(range) = self.ranges.get_mut(change.range) {
@@ -290,8 +290,6 @@ fn written(value: Option<i64>, is_condition: bool) -> Json {
 mod tests {
     use super::*;
     use serde_json::json;
-
-    use crate::feeds::definition::Definition;
 
     #[test]
     fn values_follow_the_changes_of_memory() {

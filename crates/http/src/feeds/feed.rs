@@ -58,7 +58,9 @@ pub(crate) struct Reader {
     /// The event that the reader gets first.
     opening: Option<ReaderEvent>,
     updates: watch::Receiver<Option<&'static str>>,
+    /// Whether the reader has got the event `end`.
     over: bool,
+    /// Whether the reader will not come back: the value for [`Readers::given_up`].
     gives_up: bool,
 }
 
@@ -69,7 +71,8 @@ impl Feed {
         Feed { id, definition, ring, updates, readers, missed: AtomicU64::new(0), all_missed }
     }
 
-    /// Adds an event for all readers. It does not wait for any of them.
+    /// Adds an event for all readers, without waiting for any of them. `values` has the new values of the subjects that
+    /// changed, each with the subject's index.
     pub(crate) fn publish(&self, name: &'static str, data: Json, frame: u32, values: Vec<(usize, Json)>) {
         let entry = FeedEvent { name, data: data.to_string().into() };
         self.ring.lock().push(entry, frame, values);
@@ -81,17 +84,17 @@ impl Feed {
         self.updates.send_modify(|end| *end = end.or(Some(reason)));
     }
 
-    /// Signals new events. The value becomes `Some` when the feed ends.
+    /// Returns a receiver that is notified of new events. Its value becomes `Some` when the feed ends.
     pub(crate) fn updates(&self) -> watch::Receiver<Option<&'static str>> {
         self.updates.subscribe()
     }
 
-    /// The number of readers, and its changes.
+    /// Returns a receiver that is notified when a reader comes or leaves.
     pub(crate) fn readers(&self) -> watch::Receiver<Readers> {
         self.readers.subscribe()
     }
 
-    /// The current frame, and an object with the value of each expression.
+    /// The frame of the latest event, and an object with the value of each expression after this event.
     pub(crate) fn values(&self) -> (u32, Json) {
         let ring = self.ring.lock();
         (ring.now().frame, self.named(ring.now()))
@@ -103,7 +106,9 @@ impl Feed {
         (ring.len(), ring.last(), self.missed.load(Relaxed))
     }
 
-    /// Adds a reader. It begins with the current values, or after the event `last_id`, which the client got last.
+    /// Adds a reader. It begins after the event `last_id`, which the client got last. If this is not an event of the
+    /// feed, it begins with the event `missed`. Without `last_id`, it begins with the current values, if the feed has
+    /// any.
     pub(crate) fn read(self: &Arc<Feed>, last_id: Option<&str>) -> Reader {
         let updates = self.updates.subscribe();
         self.readers.send_modify(|readers| readers.count += 1);
@@ -111,7 +116,8 @@ impl Feed {
         let resumed = last_id.and_then(|id| self.number(id)).filter(|number| *number <= ring.last());
         let opening = match (resumed, last_id) {
             (Some(_), _) => None,
-            // The id is from a feed that no longer exists, so the number of missed events is unknown.
+            // The id is not of this feed, but for example of an earlier feed that has ended. So the number of missed
+            // events is unknown.
             (None, Some(_)) => Some(self.missed_text(Json::Null, ring.now())),
             (None, None) if self.definition.watch.is_empty() => None,
             (None, None) => Some(self.values_text(ring.now())),
@@ -270,9 +276,9 @@ mod tests {
         assert_eq!(next(&mut reader).await, ("w1.3".into(), "missed".into(), missed));
         assert_eq!(next(&mut reader).await.0, "w1.4");
         assert_eq!(feed.counts(), (2, 5, 2));
-        for stranger in ["w2.1", "w1.9", "w1.", "", "nonsense"] {
-            let (_, name, data) = next(&mut feed.read(Some(stranger))).await;
-            assert_eq!((name.as_str(), &data["missed"]), ("missed", &Json::Null), "{stranger}");
+        for unknown in ["w2.1", "w1.9", "w1.", "", "nonsense"] {
+            let (_, name, data) = next(&mut feed.read(Some(unknown))).await;
+            assert_eq!((name.as_str(), &data["missed"]), ("missed", &Json::Null), "{unknown}");
         }
     }
 

@@ -1,9 +1,9 @@
 //! Feeds: what a watch reports, kept for a while and read by any number of readers.
 //!
 //! - `definition`: the definition of a watch: ranges of memory, and the values that are computed from them;
-//! - `registry`: all feeds; clients that watch the same share one;
+//! - `registry`: all feeds; clients that watch the same values can share one feed;
 //! - `collect`: the task that fills a feed;
-//! - `feed` and `ring`: the last events, and readers that go through them at their own pace.
+//! - `feed` and `ring`: the most recent events, and readers that go through them at their own pace.
 
 pub(crate) mod collect;
 pub(crate) mod definition;

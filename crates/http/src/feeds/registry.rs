@@ -24,7 +24,8 @@ use crate::problem::Problem;
 /// The reason why a feed without readers ended early.
 const NO_ROOM: &str = "nobody read it, and others needed its place";
 
-/// Read-only callers together can create at most `limit / READ_ONLY_PART` feeds with `POST /v1/watches`.
+/// At the same time, there can be at most `limit / READ_ONLY_PART` feeds that read-only callers created with
+/// `POST /v1/watches`.
 const READ_ONLY_PART: usize = 4;
 
 /// The feeds of a server.
@@ -117,9 +118,10 @@ impl Feeds {
         let found = self.feeds.lock().iter().find(|listed| listed.feed.id == id).cloned();
         found.ok_or_else(|| {
             Problem::not_found(format!(
-                "no watch has the id {id:?}; GET /v1/watches lists all watches. A watch ends when another game is loaded, or when \
-                 nobody reads it for {} minutes",
-                UNREAD_KEPT.as_secs() / 60
+                "no watch has the id {id:?}; GET /v1/watches lists all watches. A watch ends when another game is \
+                 loaded, or when nobody reads it: after {} s, or after {} s if POST /v1/watches created it",
+                UNREAD.as_secs(),
+                UNREAD_KEPT.as_secs()
             ))
         })
     }
@@ -146,7 +148,7 @@ impl Feeds {
         self.feeds.lock().retain(|listed| listed.feed.id != id);
     }
 
-    /// Removes a feed from the list, unless it has a reader.
+    /// Removes a feed from the list, unless it has a reader. Returns whether it has no reader.
     pub(crate) fn remove_unread(&self, feed: &Feed) -> bool {
         let mut feeds = self.feeds.lock();
         let unread = feed.readers().borrow().count == 0;
@@ -176,7 +178,8 @@ impl Feeds {
         Ok((watch, frame, WatchedMemory::new(subjects, &bytes)))
     }
 
-    /// Ends the feeds of an emulator that have no readers. Returns false if there was no such feed.
+    /// Ends the [spare](Listed::is_spare) feeds of an emulator, and waits until their watches are over. Returns false
+    /// if there was no such feed.
     async fn end_spare(&self, emulator: &str) -> bool {
         let is_it = |listed: &mut Listed| listed.emulator == emulator && listed.is_spare();
         let spare: Vec<Listed> = self.feeds.lock().extract_if(.., is_it).collect();
@@ -194,9 +197,9 @@ impl Feeds {
     async fn begin(&self, served: &Served, definition: Definition) -> Result<Collector, Problem> {
         let symbols = served.symbols().await;
         let subjects = definition.compile(&symbols)?;
-        // Events are collected before the first values are read, so that no change is lost.
+        // Subscribe to events before the first values are read, so that no event is lost.
         let events = if definition.events { Some(served.emulator.events()) } else { None };
-        let patience = if definition.watch.is_empty() { None } else { Some(UNREAD) };
+        let unread_limit = if definition.watch.is_empty() { None } else { Some(UNREAD) };
         let constant = subjects.ranges.is_empty() && !subjects.uses_frame;
         let (watch, frame, memory) = if constant {
             (None, served.emulator.state().frame, WatchedMemory::new(subjects, &[]))
@@ -208,9 +211,14 @@ impl Feeds {
         let id = format!("w{}-{}", self.run, self.ids.fetch_add(1, Relaxed));
         let base = Values { frame, values: values.clone() };
         let feed = Arc::new(Feed::new(id, definition, base, self.events_missed.clone()));
-        Ok(Collector { feed, memory, values, watch, events, patience, over: watch::Sender::new(()) })
+        Ok(Collector { feed, memory, values, watch, events, unread_limit, over: watch::Sender::new(()) })
     }
 
+    /// Adds a feed to the registry, and starts the task that fills it. If the registry is full, ends a spare feed to
+    /// make room.
+    ///
+    /// # Errors
+    /// If there is no room for the feed.
     fn start(
         self: &Arc<Feeds>,
         feeds: &mut Vec<Listed>,
@@ -238,7 +246,7 @@ impl Feeds {
             return Err(Failure::busy(message).into());
         }
         if owner.is_some() {
-            collector.patience = Some(UNREAD_KEPT);
+            collector.unread_limit = Some(UNREAD_KEPT);
         }
         let (feed, over) = (collector.feed.clone(), collector.over.subscribe());
         let listed = Listed { feed, emulator: served.name.clone(), owner, over };

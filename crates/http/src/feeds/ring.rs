@@ -40,8 +40,8 @@ struct Update {
 pub(crate) enum Next {
     /// The event of this number.
     Event(u64, FeedEvent),
-    /// This many events are gone. `number` is the number of the last lost event, and `then` has the values of the subjects
-    /// after it.
+    /// This many events are gone. `number` is the number of the last lost event, and `then` has the values of the
+    /// subjects after it.
     Missed { count: u64, number: u64, then: Values },
     /// Nothing: the reader has got all events.
     Nothing,
@@ -150,7 +150,7 @@ mod tests {
         assert!(matches!(ring.next(0), Next::Nothing));
         (1..=5).for_each(|frame| push(&mut ring, frame));
         for seen in 0..5 {
-            let Next::Event(number, entry) = ring.next(seen) else { panic!("{seen}") };
+            let Next::Event(number, entry) = ring.next(seen) else { panic!("no event after {seen}") };
             assert_eq!((number, &*entry.data), (seen + 1, (seen + 1).to_string().as_str()));
         }
         assert!(matches!(ring.next(5), Next::Nothing));

@@ -1,8 +1,8 @@
 //! The requests that are remembered by their keys, with their replies.
 //!
-//! A key is always remembered for a fixed time after its request was performed. When there are too many keys, requests with
-//! new keys are refused. When the replies take too much memory, the oldest replies are dropped, but not their keys. So a
-//! repeated request is refused, and never performed again.
+//! The key of a request that succeeded and changed something is remembered for a fixed time after the request. When
+//! there are too many keys, requests with new keys are refused. When the replies take too much memory, the oldest
+//! replies are dropped, but not their keys. A request that is repeated after that is refused, and not performed again.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::access::caller::{Reach, Rights};
 use crate::failure::Failure;
 use crate::limits::Limits;
 
-/// How many requests with a key may be under way at once.
+/// How many requests with a key may be under way at once, in each of the two memories of [`KeyedReplies`].
 const UNDER_WAY: usize = 1024;
 /// Read-only callers have a separate memory. Its limits are the usual ones divided by this number.
 const READERS: usize = 32;
@@ -46,7 +46,7 @@ struct KeyLimits {
     life: Duration,
 }
 
-/// The remembered requests.
+/// The remembered requests: one memory for callers with full rights, and one for read-only callers.
 pub(crate) struct KeyedReplies {
     full: Mutex<KeyMemory>,
     read: Mutex<KeyMemory>,
@@ -76,7 +76,7 @@ impl EndSignal {
 /// The right to perform the request of a key. If it is dropped before the end, nothing is remembered.
 pub(super) struct Turn {
     keyed: Arc<KeyedReplies>,
-    name: Arc<KeyId>,
+    id: Arc<KeyId>,
     digest: Digest,
     /// Dropped at the end, which gives the [`EndSignal`].
     _over: watch::Sender<()>,
@@ -84,16 +84,16 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    /// Keeps the reply, if the request changed anything.
+    /// Keeps the reply, if the request succeeded and changed something. Otherwise, the key is forgotten.
     pub(super) async fn end(mut self, response: Response) -> Response {
         let nothing_done = response.extensions().get::<NothingDone>().is_some();
         if nothing_done || !response.status().is_success() {
             return response;
         }
-        let most = self.keyed.memory(&self.name).lock().bounds.bytes / PART_OF_ONE;
+        let most = self.keyed.memory(&self.id).lock().bounds.bytes / PART_OF_ONE;
         let (response, kept) = KeptReply::of(response, most).await;
         self.ended = true;
-        self.keyed.memory(&self.name).lock().keep(&self.name, self.digest, kept, Instant::now());
+        self.keyed.memory(&self.id).lock().keep(&self.id, self.digest, kept, Instant::now());
         response
     }
 }
@@ -101,7 +101,7 @@ impl Turn {
 impl Drop for Turn {
     fn drop(&mut self) {
         if !self.ended {
-            self.keyed.memory(&self.name).lock().forget(&self.name);
+            self.keyed.memory(&self.id).lock().forget(&self.id);
         }
     }
 }
@@ -121,18 +121,18 @@ impl KeyedReplies {
         KeyedReplies { full: memory(1), read: memory(READERS) }
     }
 
-    fn memory(&self, name: &KeyId) -> &Mutex<KeyMemory> {
-        match name.rights {
+    fn memory(&self, id: &KeyId) -> &Mutex<KeyMemory> {
+        match id.rights {
             Rights::Full => &self.full,
             Rights::Read => &self.read,
         }
     }
 
     /// The state of a key. If the key is unknown, its request counts as under way from now on.
-    pub(super) fn find(self: &Arc<Self>, name: &Arc<KeyId>, digest: Digest) -> Result<Known, Failure> {
-        let mut memory = self.memory(name).lock();
+    pub(super) fn find(self: &Arc<Self>, id: &Arc<KeyId>, digest: Digest) -> Result<Known, Failure> {
+        let mut memory = self.memory(id).lock();
         memory.expire(Instant::now());
-        match memory.entries.get(name) {
+        match memory.entries.get(id) {
             Some(entry) if entry.digest != digest => Err(Failure::new(
                 StatusCode::UNPROCESSABLE_ENTITY,
                 "Idempotency-Key: the key was used for another request; choose a new one",
@@ -147,10 +147,10 @@ impl KeyedReplies {
                  need in a request of its own",
             )),
             None => {
-                let over = memory.begin(name, digest, Instant::now())?;
+                let over = memory.begin(id, digest, Instant::now())?;
                 Ok(Known::New(Turn {
                     keyed: self.clone(),
-                    name: name.clone(),
+                    id: id.clone(),
                     digest,
                     _over: over,
                     ended: false,
@@ -165,7 +165,7 @@ struct KeyMemory {
     entries: HashMap<Arc<KeyId>, KeyEntry>,
     /// The requests that were done, the oldest first.
     done: VecDeque<(Instant, Arc<KeyId>)>,
-    /// How many of these no longer have their reply.
+    /// How many of these, counted from the oldest, no longer have their reply.
     dropped: usize,
     /// Bytes of the replies that are kept.
     bytes: usize,
@@ -188,12 +188,7 @@ impl KeyMemory {
     }
 
     /// Notes that a request is under way.
-    fn begin(
-        &mut self,
-        name: &Arc<KeyId>,
-        digest: Digest,
-        now: Instant,
-    ) -> Result<watch::Sender<()>, Failure> {
+    fn begin(&mut self, id: &Arc<KeyId>, digest: Digest, now: Instant) -> Result<watch::Sender<()>, Failure> {
         if self.entries.len() - self.done.len() >= UNDER_WAY {
             return Err(Failure::busy(format!(
                 "{UNDER_WAY} requests with an Idempotency-Key are under way; wait for replies"
@@ -203,7 +198,7 @@ impl KeyMemory {
             return Err(self.full(now));
         }
         let (sender, over) = watch::channel(());
-        self.entries.insert(name.clone(), KeyEntry { digest, state: KeyState::UnderWay(over) });
+        self.entries.insert(id.clone(), KeyEntry { digest, state: KeyState::UnderWay(over) });
         Ok(sender)
     }
 
@@ -221,10 +216,10 @@ impl KeyMemory {
     }
 
     /// Keeps the reply to a request under way.
-    fn keep(&mut self, name: &Arc<KeyId>, digest: Digest, reply: Option<KeptReply>, now: Instant) {
+    fn keep(&mut self, id: &Arc<KeyId>, digest: Digest, reply: Option<KeptReply>, now: Instant) {
         self.bytes += reply.as_ref().map_or(0, KeptReply::size);
-        self.entries.insert(name.clone(), KeyEntry { digest, state: KeyState::Done(reply.map(Arc::new)) });
-        self.done.push_back((now, name.clone()));
+        self.entries.insert(id.clone(), KeyEntry { digest, state: KeyState::Done(reply.map(Arc::new)) });
+        self.done.push_back((now, id.clone()));
         while self.bytes > self.bounds.bytes {
             let Some((_, oldest)) = self.done.get(self.dropped) else { break };
             if let Some(KeyEntry { state: KeyState::Done(reply), .. }) = self.entries.get_mut(oldest) {
@@ -235,8 +230,8 @@ impl KeyMemory {
     }
 
     /// Forgets a request that is no longer under way and has no reply to keep.
-    fn forget(&mut self, name: &Arc<KeyId>) {
-        self.entries.remove(name);
+    fn forget(&mut self, id: &Arc<KeyId>) {
+        self.entries.remove(id);
     }
 
     /// Forgets requests that were performed long enough ago.
@@ -244,8 +239,8 @@ impl KeyMemory {
         while let Some((done, _)) = self.done.front()
             && now.duration_since(*done) >= self.bounds.life
         {
-            let Some((_, name)) = self.done.pop_front() else { return };
-            if let Some(KeyEntry { state: KeyState::Done(Some(reply)), .. }) = self.entries.remove(&name) {
+            let Some((_, id)) = self.done.pop_front() else { return };
+            if let Some(KeyEntry { state: KeyState::Done(Some(reply)), .. }) = self.entries.remove(&id) {
                 self.bytes -= reply.size();
             }
             self.dropped = self.dropped.saturating_sub(1);
@@ -264,8 +259,8 @@ pub(super) struct KeptReply {
 }
 
 impl KeptReply {
-    /// Copies a reply. Returns the reply and its copy; the copy is `None` if the body is larger than `most` or cannot be
-    /// read.
+    /// Copies a reply. Returns the reply and its copy; the copy is `None` if the body has more than `most` bytes or
+    /// cannot be read. If it cannot be read, the returned reply has an empty body.
     pub(super) async fn of(response: Response, most: usize) -> (Response, Option<KeptReply>) {
         if response.body().size_hint().lower() > most as u64 {
             return (response, None);
@@ -287,7 +282,7 @@ impl KeptReply {
         (Response::from_parts(parts, Body::from(body)), Some(kept))
     }
 
-    /// Its size in memory, in bytes.
+    /// How many bytes its headers and its body have.
     pub(super) fn size(&self) -> usize {
         let headers: usize = self.headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
         self.body.len() + headers

@@ -65,7 +65,7 @@ fn misplaced(head: &RequestHead<'_>, why: &str) -> Failure {
     Failure::bad_request(format!("header Idempotency-Key: {method} {path} {why}; leave the header out"))
 }
 
-/// The key in the header.
+/// The key in the header; `None` if there is no such header. It is an error if the key is not [`ACCEPTED`].
 pub(crate) fn read(headers: &HeaderMap) -> Result<Option<String>, Failure> {
     let mut keys = headers.get_all(IDEMPOTENCY_KEY).iter();
     let Some(key) = keys.next() else { return Ok(None) };
@@ -124,9 +124,9 @@ impl Idempotency {
         let digest = Digest::of(&[parts.method.as_str().as_bytes(), target.as_bytes(), kind, &body]);
         let emulator = emulator_of(&parts).unwrap_or_else(|| self.first_emulator.clone());
         let request = Request::from_parts(parts, Body::from(body));
-        let name = Arc::new(KeyId { rights: caller.rights, reach: caller.reach, emulator, key });
+        let id = Arc::new(KeyId { rights: caller.rights, reach: caller.reach, emulator, key });
         let turn = loop {
-            match self.replies.find(&name, digest)? {
+            match self.replies.find(&id, digest)? {
                 Known::Done(reply) => return Ok(reply.response()),
                 // If the other request ends without a reply to keep, this request is performed.
                 Known::UnderWay(over) => over.wait().await,

@@ -74,8 +74,7 @@ impl Served {
         Served { symbols: symbols.into(), ..self }
     }
 
-    /// The names for addresses of its current game. If the game has changed, files may have to be
-    /// read.
+    /// The names for addresses of its current game. If the game has changed, files may have to be read.
     pub(crate) async fn symbols(&self) -> Arc<Symbols> {
         if let Some(ready) = self.symbols.ready(self.emulator.checksum()) {
             return ready;
@@ -223,15 +222,16 @@ fn check(name: &str) -> Result<(), NameError> {
 }
 
 task_local! {
-    /// The number of the WebSocket whose request this task performs.
+    /// The number of the WebSocket for which this task performs a request.
     static CONNECTION: u64;
 }
 
 /// The number of the WebSocket that last began an emulator's lockstep; 0 if a client without a WebSocket began it, or
 /// lockstep has ended.
 ///
-/// Lockstep ends with the WebSocket that began it, because no other client asks for frames. Lockstep that an HTTP request
-/// began ends with its time-out, because such a client has no lasting connection.
+/// Lockstep ends with the WebSocket that began it. Otherwise, the emulator would wait for frames that no client
+/// requests. Lockstep that an HTTP request began ends with its time-out, because such a client has no lasting
+/// connection.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LockstepHolder(Arc<AtomicU64>);
 
@@ -282,9 +282,9 @@ mod tests {
         assert!(holder.clear_if_held_by(2) && !holder.clear_if_held_by(2));
         begin(&holder, 1).await;
         holder.note(&[Op::Lockstep { timeout: 1000 }]);
-        assert!(!holder.clear_if_held_by(1), "an HTTP client has it");
+        assert!(!holder.clear_if_held_by(1), "an HTTP client has begun lockstep since");
         begin(&holder, 1).await;
         holder.note(&[Op::Pause {}, Op::Resume {}]);
-        assert!(!holder.clear_if_held_by(1), "it is over");
+        assert!(!holder.clear_if_held_by(1), "lockstep has ended");
     }
 }

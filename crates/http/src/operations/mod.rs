@@ -44,7 +44,7 @@ impl SelectedEmulator {
     }
 
     /// Performs one operation and returns its result.
-    pub(crate) async fn ask(&self, op: Op) -> Result<Value, EmulatorError> {
+    pub(crate) async fn perform_one(&self, op: Op) -> Result<Value, EmulatorError> {
         Ok(self.perform(op).await?.single()?)
     }
 
@@ -59,7 +59,8 @@ impl SelectedEmulator {
     }
 }
 
-/// Performs operations on emulators. It checks the deadline, the caller's rights, and the memory for the results.
+/// Performs operations on emulators, within a deadline and with the rights of a caller. It also has the memory budget
+/// for results.
 pub(crate) struct Operations {
     /// The emulators; mGBA-http's routes act on the first.
     pub(crate) emulators: Emulators,
@@ -67,7 +68,7 @@ pub(crate) struct Operations {
     pub(crate) deadline: Duration,
     /// The memory for large replies.
     pub(crate) replies: ReplyBudget,
-    /// The only folder in which callers may name files.
+    /// The only folder in which callers may name files: see [`Access::files`](crate::Access::files).
     pub(crate) files: Option<Files>,
     /// The signal that the server stops.
     pub(crate) stopping: Stopping,
@@ -97,7 +98,7 @@ impl Operations {
         self.perform_until(served, batch, Instant::now() + self.deadline).await
     }
 
-    /// Performs a batch within a deadline of its own.
+    /// Performs a batch until `deadline`. For a batch with runs, [`Operations::outcome_of_run`] replaces the deadline.
     pub(crate) async fn perform_until(
         &self,
         served: &Served,
@@ -110,13 +111,15 @@ impl Operations {
         let pending = served.submit(batch, deadline);
         let outcome = if runs { self.outcome_of_run(served, pending).await } else { pending.await }?;
         match &outcome.results[..] {
+            // The emulator refused the whole batch because of its key.
             [Err(error)] if error.is_about_key() => Err(error.clone().into()),
             _ => Ok(outcome),
         }
     }
 
-    /// Waits for the outcome of a batch with runs. The frames may take long, so this fails only if no frame runs for the
-    /// length of the server's deadline. In that case the run ends. It also ends if this future is dropped.
+    /// Waits for the outcome of a batch with runs. The frames may take long, so the wait continues as long as frames
+    /// run. It fails if no frame runs for the length of the server's deadline, or if the server stops. If this future
+    /// fails or is dropped, the run ends, unless the batch has a key.
     pub(crate) async fn outcome_of_run(
         &self,
         served: &Served,

@@ -24,15 +24,15 @@ pub(crate) type Newest = watch::Receiver<Option<Arc<SharedPicture>>>;
 /// Encodes the pictures of each emulator that has viewers, once for all of them.
 pub(crate) struct PictureEncoders {
     /// How long an emulator that sends pictures only on request may take for the first one.
-    patience: Duration,
+    time_limit: Duration,
     /// The newest pictures, by the emulator's name.
     open: Mutex<HashMap<String, watch::Sender<Option<Arc<SharedPicture>>>>>,
 }
 
 impl PictureEncoders {
     /// Creates the encoders. No emulator has viewers yet.
-    pub(crate) fn new(patience: Duration) -> PictureEncoders {
-        PictureEncoders { patience, open: Mutex::default() }
+    pub(crate) fn new(time_limit: Duration) -> PictureEncoders {
+        PictureEncoders { time_limit, open: Mutex::default() }
     }
 
     /// The pictures of an emulator. If there is already a picture, it counts as new.
@@ -40,7 +40,7 @@ impl PictureEncoders {
         if let Some(sender) = self.open.lock().get(&served.name) {
             return Ok(subscribe(sender));
         }
-        let source = PictureSource::open(served, self.patience).await?;
+        let source = PictureSource::open(served, self.time_limit).await?;
         let mut open = self.open.lock();
         if let Some(sender) = open.get(&served.name) {
             return Ok(subscribe(sender)); // another viewer was faster
@@ -100,11 +100,11 @@ pub(crate) enum PictureSource {
 
 impl PictureSource {
     /// Opens the source of an emulator. If the emulator sends pictures only on request, this waits for the first, for at most
-    /// `patience`.
-    pub(crate) async fn open(served: &Arc<Served>, patience: Duration) -> Result<PictureSource, Problem> {
+    /// `time_limit`.
+    pub(crate) async fn open(served: &Arc<Served>, time_limit: Duration) -> Result<PictureSource, Problem> {
         match served.emulator.video() {
             Some(video) => Ok(PictureSource::Given(video)),
-            None => Ok(PictureSource::Asked(Box::new(Screenshots::begin(served.clone(), patience).await?))),
+            None => Ok(PictureSource::Asked(Box::new(Screenshots::begin(served.clone(), time_limit).await?))),
         }
     }
 

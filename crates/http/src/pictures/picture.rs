@@ -1,3 +1,5 @@
+//! A picture, encoded once for all viewers.
+
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -13,8 +15,9 @@ pub(crate) struct SharedPicture {
     /// The number of the picture. The pictures of an emulator are numbered in order.
     number: u64,
     encoder: Arc<Mutex<Encoder>>,
+    /// The whole picture as a message: see [`SharedPicture::key`].
     key: OnceLock<Bytes>,
-    /// Deltas, each with the number of the picture that it changes.
+    /// The differences from earlier pictures, each with the number of the earlier picture.
     deltas: Mutex<Vec<(u64, Bytes)>>,
     png: OnceLock<Bytes>,
     jpeg: OnceLock<Bytes>,

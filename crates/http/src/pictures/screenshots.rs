@@ -53,15 +53,16 @@ pub(crate) struct Screenshots {
 
 impl Screenshots {
     /// Requests the first screenshot, so that an emulator without pictures causes an error at once.
-    pub(crate) async fn begin(served: Arc<Served>, patience: Duration) -> Result<Screenshots, Problem> {
+    pub(crate) async fn begin(served: Arc<Served>, time_limit: Duration) -> Result<Screenshots, Problem> {
         let now = Instant::now();
-        let first = screenshot(&served, now + patience).await?;
+        let first = screenshot(&served, now + time_limit).await?;
         let picture = picture(&first, 0).map_err(EmulatorError::Refused)?;
         let tempo = Tempo::new(now);
         Ok(Screenshots { served, last: (first, Arc::new(picture)), fresh: true, due: now, tempo })
     }
 
-    /// The next picture of a different frame; `None` when the emulator is gone.
+    /// The first picture, and after that the next picture of another frame or with other content; `None` when the
+    /// emulator is gone.
     pub(crate) async fn next(&mut self) -> Option<Arc<Picture>> {
         if !std::mem::take(&mut self.fresh) {
             while !self.ask().await? {}
@@ -123,8 +124,8 @@ const MOST: f64 = 60.0;
 /// Time between two checks of the emulator's frame rate. The rate is measured over about the same time.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// How many screenshots per second an emulator can make. At each check, the number grows by 8 if the emulator keeps its
-/// frame rate, and falls by a third if it does not.
+/// How many screenshots per second an emulator can make, from [`LEAST`] to [`MOST`]. At each check, the number grows by
+/// 8 if the emulator keeps its frame rate, and falls by about a third if it does not.
 struct Tempo {
     rate: f64,
     looked: Instant,

@@ -23,7 +23,7 @@ pub(crate) enum Encoding {
     /// RFC 4648, section 4, with padding.
     #[default]
     Base64,
-    /// Two digits a byte.
+    /// Two digits for each byte.
     Hex,
 }
 
@@ -196,7 +196,7 @@ const ADDRESSES: &str = "a number from 0 to 4294967295, a text such as \"0x02000
                          an address in memory such as \"u32[0x03005D8C] + 4\"";
 const OFFSETS: &str = "an offset in the domain, from 0 on, as a number or in hex such as \"0x1f\"; a symbol is an address on \
                        the bus, so leave out the domain to use one";
-/// What [`keys`] reads.
+/// What [`keys`] reads, in the words of error messages. It also reads names joined by `+`.
 pub(crate) const KEYS: &str =
     "a list of the names A, B, Select, Start, Right, Left, Up, Down, R and L, or a mask from 0 to 1023";
 
@@ -254,12 +254,12 @@ pub(crate) struct Target {
 pub(crate) enum Address {
     /// On the bus, or an offset in a domain.
     Known(u32),
-    /// The bytes of an expression, which the emulator evaluates when it uses the address.
+    /// An encoded expression, which the emulator evaluates when it uses the address.
     Computed(Vec<u8>),
 }
 
 impl Address {
-    /// The bytes of an expression for it.
+    /// The address as an encoded expression.
     pub(crate) fn code(&self) -> Vec<u8> {
         match self {
             Address::Known(address) => Code::constant((*address).into()).encode(),
@@ -305,14 +305,16 @@ pub(crate) fn computed(value: &Json, symbols: &Symbols) -> Option<Result<Target,
     }
 }
 
-/// Whether a text that is not an address seems to be an expression or the name of a field.
+/// Whether a text that is not an address seems to be an expression, or to name a variable or a part of one, such as
+/// `party[0].hp`.
 fn is_expression(text: &str, symbols: &Symbols) -> bool {
     let root = text.split(['.', '[']).next().unwrap_or_default().trim();
     symbols.variable(root).is_some()
         || Type::ALL.iter().any(|kind| text.contains(&format!("{}[", kind.name())))
 }
 
-/// The problem with a text that may use names. If the symbols that have the name belong to another game, it is a 404.
+/// The problem with a text that may use names. If there are no names because the symbol files belong to another game,
+/// the status is 404.
 pub(crate) fn name_problem(symbols: &Symbols, problem: Problem) -> Problem {
     match symbols.unavailable() {
         Some(why) if problem.detail().contains(why) => problem.with_status(StatusCode::NOT_FOUND),
@@ -352,7 +354,7 @@ pub(crate) fn key_names<'a>(mut names: impl Iterator<Item = &'a str>) -> Option<
     })
 }
 
-/// A caller's value, shortened.
+/// A caller's value as JSON, shortened to 60 characters.
 pub(crate) fn shown(value: &Json) -> String {
     const LONGEST: usize = 60;
     let text = value.to_string();

@@ -64,7 +64,7 @@ pub(crate) struct Whole<const MIN: u32, const MAX: u32>(u32);
 
 impl<const MIN: u32, const MAX: u32> Whole<MIN, MAX> {
     /// A constant within the range, for default values.
-    pub(crate) const fn usual(number: u32) -> Whole<MIN, MAX> {
+    pub(crate) const fn constant(number: u32) -> Whole<MIN, MAX> {
         assert!(MIN <= number && number <= MAX);
         Whole(number)
     }
@@ -94,7 +94,7 @@ impl<const MIN: u32, const MAX: u32> Visitor<'_> for Within<MIN, MAX> {
         within.map(Whole).ok_or_else(|| refused::<MIN, MAX, E>(&format!("is {number}")))
     }
 
-    /// [`ValueSource`] passes a text if there is no whole number. The text says what there is.
+    /// If the value is not a whole number, [`ValueSource`] passes a text that says what it is.
     fn visit_str<E: Error>(self, problem: &str) -> Result<Whole<MIN, MAX>, E> {
         Err(refused::<MIN, MAX, E>(problem))
     }
@@ -104,7 +104,7 @@ fn refused<const MIN: u32, const MAX: u32, E: Error>(problem: &str) -> E {
     E::custom(format!("{problem}{ACCEPTED}a whole number from {MIN} to {MAX}"))
 }
 
-/// The emulator that a query names.
+/// The name of the emulator in a request's query. If several are given, it is the first.
 pub(crate) fn emulator_of(parts: &Parts) -> Option<String> {
     pairs(parts).find(is_emulator).map(value_of)
 }

@@ -1,3 +1,5 @@
+//! Reads JSON, and refuses objects with duplicate keys.
+
 use std::fmt::Formatter;
 
 use serde::Deserialize;

@@ -1,4 +1,5 @@
-//! A catalog of the routes under `/v1`, made from their descriptions and declarations.
+//! A catalog of the routes under `/v1`, made from their descriptions and declarations. A front end of another crate can
+//! be added to it.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -91,7 +92,7 @@ fn matches_pattern(path: &str, pattern: &str) -> bool {
     fits && parts.next().is_none()
 }
 
-/// Refuses parameters that the route does not have; `emulator` is accepted on every route.
+/// Refuses parameters that a route under `/v1` does not have; `emulator` is accepted on all of them.
 pub(crate) async fn check_query(
     catalog: Arc<Catalog>,
     path: MatchedPath,

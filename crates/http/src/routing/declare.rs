@@ -17,10 +17,11 @@ const EXTENSION: &str = "x-effect";
 /// What requests of a path may change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PathEffect {
-    /// GET and HEAD change nothing, other methods change something. Read-only callers may use GET and HEAD.
+    /// GET and HEAD change nothing, and other methods may change something. Read-only callers may use only GET and
+    /// HEAD.
     ByMethod,
     /// Read-only callers may send requests with any method. Their rights are checked later: for each operation, or by
-    /// the owner of the object that they change.
+    /// comparing the caller with the owner of the object that they change.
     JudgedLater,
     /// No method changes anything: read-only callers may use all of them, and an `Idempotency-Key` does not apply.
     Nothing,

@@ -176,7 +176,7 @@ pub(crate) struct Page {
 impl Page {
     /// The default of `limit`.
     pub(crate) fn usual() -> Whole<1, 1000> {
-        Whole::usual(100)
+        Whole::constant(100)
     }
 
     /// The largest number of items.

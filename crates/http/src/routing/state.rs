@@ -17,7 +17,7 @@ use crate::transport::Stopping;
 use crate::transport::incoming::BodyReader;
 use crate::transport::streams::StreamLimit;
 
-/// The state of the router. Each handler takes the services that it uses, as `State<Arc<Feeds>>`.
+/// The state of the router. Each handler takes the services that it uses, for example as `State<Arc<Feeds>>`.
 #[derive(Clone)]
 pub(crate) struct AppState(Arc<Services>);
 

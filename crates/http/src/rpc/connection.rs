@@ -25,9 +25,9 @@ use crate::transport::streams::OpenStream;
 
 /// The largest number of messages in the queue to the client. A slow client delays only its own messages.
 pub(super) const OUT: usize = 64;
-/// The interval of pings to a silent client.
+/// The longest interval between pings. If connections may be idle only for a short time, the interval is shorter.
 const PING: Duration = Duration::from_secs(20);
-/// The shortest interval of pings, if connections may be idle only for a short time.
+/// The shortest interval between pings.
 const SHORTEST: Duration = Duration::from_millis(10);
 
 /// Serves a connection until either side ends it.
@@ -51,15 +51,16 @@ pub(super) async fn run(
 struct RpcConnection {
     socket: WebSocket,
     outbox: mpsc::Receiver<Outgoing>,
-    /// Counts the memory of a message.
+    /// Counts the memory of the messages that arrive, and returns the stream after the WebSocket has released it. (The
+    /// name is from its other use, for endless replies.)
     outflow: Outflow,
-    /// When the client last sent something.
+    /// When the client last sent something, or when a full socket could take more because the client had read.
     heard: Instant,
 }
 
 /// Why a connection ends.
 enum ConnectionEnd {
-    /// The client is gone, does not read, or has got the reason.
+    /// The client is gone, does not read, or has got a close frame with the reason.
     Gone,
     /// The client sends something that cannot be received.
     Fault(CloseReason),
@@ -149,6 +150,8 @@ impl RpcConnection {
     }
 }
 
+/// Waits until `sent` is done, at most for the time `stall`. If the socket was full at first, sets `heard` to the time
+/// at which it took the rest.
 async fn in_time(
     stall: Duration,
     sent: impl Future<Output = Result<(), axum::Error>>,
@@ -187,7 +190,7 @@ async fn answer(session: &Arc<RpcSession>, message: Message, charge: Option<Char
             return written(refusals.collect(), is_array);
         }
     };
-    // The work of a request with a key continues after the connection has ended, so it shares the charge.
+    // The work of a request with an idempotency key continues after the connection has ended, so it shares the charge.
     let charge = charge.map(Arc::new);
     let mut under_way = Vec::with_capacity(items.len());
     for item in items {

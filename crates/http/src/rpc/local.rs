@@ -17,8 +17,8 @@ use crate::operations::Operations;
 use crate::routing::state::AppState;
 use crate::transport::streams::ClientAddress;
 
-/// Calls the methods of JSON-RPC in this process: every operation and every route of `/v1`, with the rights of a caller. A call
-/// whose parameters do not name an emulator acts on the first one.
+/// Calls the methods of JSON-RPC in this process, with the rights of a caller. If the parameters of a call do not name
+/// an emulator, the call acts on the first one.
 #[derive(Clone)]
 pub struct LocalCalls {
     state: AppState,
@@ -47,8 +47,7 @@ impl LocalCalls {
         self.caller.rights == Rights::Read
     }
 
-    /// Names the caller: its rights and its address. Callers with the same name send the same token from the same
-    /// address.
+    /// Names the caller. Callers with the same name have the same rights, and come from the same address or network.
     #[must_use]
     pub fn name(&self) -> String {
         format!("{:?}", self.caller.as_owner())
@@ -67,7 +66,7 @@ impl LocalCalls {
         let operations = Arc::<Operations>::from_ref(&self.state);
         let served = operations.for_caller(operations.emulators.first(), &self.caller);
         let services = RpcServices::from_ref(&self.state);
-        // Nothing reads this queue, because only the events of subscriptions are sent to it.
+        // Nothing reads this queue. Only events of subscriptions are sent to it, and subscriptions end with the call.
         let (out, _) = mpsc::channel(1);
         let (methods, caller) = (self.methods.clone(), self.caller.clone());
         let session = Arc::new(RpcSession::new(services, methods, caller, served, self.client, out));

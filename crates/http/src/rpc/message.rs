@@ -222,7 +222,7 @@ impl From<Problem> for RpcError {
 mod tests {
     use super::*;
 
-    fn code(text: &str) -> (Json, i64) {
+    fn id_and_code(text: &str) -> (Json, i64) {
         match read(text.as_bytes()) {
             Message::One(Err(refused)) => {
                 let error = serde_json::to_value(refused.error).unwrap();
@@ -257,7 +257,7 @@ mod tests {
             ),
             (r#"[{"jsonrpc":"2.0","id":1,"id":2,"method":"x"}]"#, Json::Null, -32600),
         ] {
-            assert_eq!(code(text), (id, expected), "{text}");
+            assert_eq!(id_and_code(text), (id, expected), "{text}");
         }
     }
 
@@ -289,7 +289,7 @@ mod tests {
         let Message::Many(items) = read(br#"[1, {"jsonrpc":"2.0","method":"x"}]"#) else { panic!() };
         assert!(items[0].is_err() && items[1].is_ok());
         let many = format!("[{}1]", "1,".repeat(MAX_BATCH));
-        assert_eq!(code(&many).1, -32600);
+        assert_eq!(id_and_code(&many).1, -32600);
     }
 
     #[test]

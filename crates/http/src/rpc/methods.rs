@@ -32,8 +32,8 @@ const KEY: &str = "idempotency_key";
 /// A request that was begun.
 pub(super) type UnderWay = Pin<Box<dyn Future<Output = Result<RpcReply, RpcError>> + Send>>;
 
-const METHODS: &str = "an operation, as GET /v1/operations lists them, the operationId of a route of GET /openapi.json, such as \
-                       saveSnapshot, or one of subscribe, unsubscribe and emulator";
+const METHODS: &str = "an operation (GET /v1/operations lists them), the operationId of a route in GET /openapi.json \
+                       (such as saveSnapshot), or subscribe, unsubscribe or emulator";
 
 /// The prefix before the operation id of a route. It selects the route if an operation has the same name.
 const ROUTE: &str = "v1.";
@@ -45,8 +45,9 @@ struct Unsubscribe {
     subscription: u64,
 }
 
-/// Begins a request. `charge` counts the memory of its message. When this function returns, the operations have been
-/// sent to the emulator. So the operations of all requests are performed in the order of the requests.
+/// Begins a request. `charge` counts the memory of its message. When this function returns, the request's operations
+/// have been sent to the emulator, so operations are performed in the order of the requests. The exceptions are
+/// `subscribe`, and routes that send several batches or first wait for something else, such as a file.
 pub(super) async fn begin(
     session: &Arc<RpcSession>,
     request: Request,
@@ -67,7 +68,7 @@ pub(super) async fn begin(
             Ok(Box::pin(ready(Ok(json(&served.emulator.state()).into()))))
         }
         ("subscribe" | "unsubscribe" | "emulator", Some(_)) if !is_route => {
-            Err(Problem::unusable(KEY, "is given, and this method changes nothing").into())
+            Err(Problem::unusable(KEY, "is given, but this method does not change the emulator").into())
         }
         (_, None) if !is_route && is_operation(name) => operation(session, name, params).await,
         (_, Some(key)) if !is_route && is_operation(name) => {
@@ -151,7 +152,8 @@ fn unsubscribe(session: &RpcSession, params: Object) -> Result<UnderWay, RpcErro
     }))
 }
 
-/// The parameters by name. The parameters of an operation may be an array, in the order of its arguments.
+/// The parameters by name. Those of an operation in the emulator's table may be an array, in the order of its
+/// arguments.
 fn named(method: &str, params: Params) -> Result<Object, Problem> {
     let items = match params {
         Params::Named(named) => return Ok(named),
@@ -207,7 +209,7 @@ async fn alone(name: &str, mut params: Object, served: &Served) -> Result<Plan, 
     Plan::one(params, Context { symbols: &symbols, encoding })
 }
 
-/// Like [`operation`], with a key. It sends a batch with one operation to the route, because a key is for a whole
+/// Like [`operation`], with a key. Sends a batch with one operation to the route `batch`, because a key is for a whole
 /// batch.
 async fn operation_once(
     session: &RpcSession,
@@ -219,6 +221,7 @@ async fn operation_once(
     let emulator = params.remove("emulator");
     let mut named = Object::new();
     named.extend(emulator.iter().map(|name| ("emulator".to_owned(), name.clone())));
+    // If the operation is not valid, the problem comes from here. In a batch, it would name the place `ops[0]`.
     alone(name, params.clone(), &*selected(session, &mut named)?).await?;
     let encoding = params.remove("encoding");
     params.insert("op".to_owned(), name.into());
@@ -274,7 +277,7 @@ fn subscribe(session: Arc<RpcSession>, mut params: Object) -> Result<UnderWay, R
         Some(Json::String(id)) => Some(id),
         Some(other) => {
             let problem = format!("is {}", shown(&other));
-            return Err(Problem::parameter("after", &problem, "the id of an event, as a text").into());
+            return Err(Problem::parameter("after", &problem, "the id of an event, as a string").into());
         }
     };
     let definition: Definition = object(params)?;

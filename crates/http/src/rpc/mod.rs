@@ -1,4 +1,5 @@
-//! JSON-RPC 2.0 over a WebSocket: every operation, every route of `/v1` and subscriptions, many at once on one connection.
+//! JSON-RPC 2.0 over a WebSocket. One connection can perform operations, use the routes of `/v1` and have
+//! subscriptions, all at the same time.
 //!
 //! - `message`: the text of requests, replies and errors;
 //! - `methods`: the methods; operations go to the emulator in the order of their requests;
@@ -44,9 +45,9 @@ pub(crate) fn router() -> OpenApiRouter<AppState> {
 
 /// Opens a WebSocket for JSON-RPC 2.0: docs/json-rpc.md.
 ///
-/// Methods are the operations of GET /v1/operations, the operation ids of all other routes under `/v1`, and `subscribe`,
-/// `unsubscribe` and `emulator`. If the parameters of a request name no emulator, it is about the emulator in the
-/// query.
+/// Methods are the operations of GET /v1/operations, the operation ids of all routes under `/v1` that are not streams,
+/// and `subscribe`, `unsubscribe` and `emulator`. If the parameters of a request do not name an emulator, the request
+/// acts on the emulator in the query of this route.
 #[utoipa::path(get, path = "/v1/ws", operation_id = "jsonRpc", tag = "watches", params(EmulatorParam),
     responses((status = 101, description = "The connection is now a WebSocket.")))]
 async fn open(

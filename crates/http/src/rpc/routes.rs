@@ -79,8 +79,8 @@ impl RouteMethods {
         self.by_id.get(id)
     }
 
-    /// Begins a request to a route, with its key, if it has one, and the charge for the memory of its message. When this
-    /// returns, the request has been polled once.
+    /// Begins a request to a route, with its key, if it has one, and the charge for the memory of its message. When
+    /// this returns, the request has been polled once.
     pub(super) async fn begin(
         &self,
         session: &RpcSession,
@@ -156,6 +156,8 @@ impl RouteMethod {
         if self.query.iter().any(|name| name == "emulator") && !params.contains_key("emulator") {
             params.insert("emulator".to_owned(), emulator.into());
         }
+        // Without a JSON body, all other parameters go into the query, so that the route refuses those that it does not
+        // have.
         let in_query =
             |name: &String| self.query.contains(name) || self.body != BodyKind::Json || name == "emulator";
         let (query, fields): (Object, Object) = params.into_iter().partition(|(name, _)| in_query(name));

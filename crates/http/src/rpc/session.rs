@@ -185,7 +185,7 @@ impl RpcSession {
 
     /// Puts a text into the queue to the client. Waits if the queue is full because the client reads slowly.
     pub(super) async fn send(&self, text: Outgoing) {
-        // This fails only when the connection has ended, and this task with it.
+        // This fails only after the connection has ended. Then this task ends, too.
         let _ = self.out.send(text).await;
     }
 
@@ -201,7 +201,7 @@ impl RpcSession {
         let number = state.last;
         let (sent, begin) = oneshot::channel();
         let (end, unsubscribed) = oneshot::channel();
-        let (last, over) = oneshot::channel::<()>();
+        let (over_sender, over) = oneshot::channel::<()>();
         let session = self.clone();
         state.tasks.spawn(async move {
             tokio::select! {
@@ -210,7 +210,7 @@ impl RpcSession {
             }
             session.state.lock().subscriptions.remove(&number);
             drop(place);
-            drop(last);
+            drop(over_sender);
         });
         state.subscriptions.insert(number, Subscription { end, over });
         (number, sent)

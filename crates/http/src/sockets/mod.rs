@@ -21,11 +21,10 @@ use crate::transport::activity::Outflow;
 use crate::transport::closing::linger;
 use crate::transport::incoming::OutOfMemory;
 
-/// How long the other end may take to answer a close frame.
+/// How long the other end may take to receive a close frame and to answer it.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The extractor with which a handler opens a WebSocket. A request that does not ask for a
-/// WebSocket gets a [`Problem`].
+/// The extractor with which a handler opens a WebSocket. A request that does not begin a WebSocket gets a [`Problem`].
 pub(crate) struct Upgrade(pub(crate) WebSocketUpgrade);
 
 impl<S: Send + Sync> FromRequestParts<S> for Upgrade {
@@ -55,7 +54,7 @@ pub(crate) fn fault(error: &axum::Error, largest: usize) -> Option<CloseReason> 
             Some((close_code::SIZE, text))
         }
         WsError::Utf8(_) => Some((close_code::INVALID, "a text message is not UTF-8".to_owned())),
-        // The client closed the connection, or sent something after a close frame.
+        // The client closed the connection, or one of the two ends sent something after a close frame.
         WsError::Protocol(
             ProtocolError::ResetWithoutClosingHandshake
             | ProtocolError::ReceivedAfterClosing

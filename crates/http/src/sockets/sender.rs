@@ -31,10 +31,10 @@ pub(crate) struct PacedSocket {
 }
 
 /// An event on a [`PacedSocket`].
-pub(crate) enum Heard {
+pub(crate) enum SocketEvent {
     /// An answer to a ping. [`PacedSocket::is_open`] may be true again.
     Pong,
-    /// The other end sent a text.
+    /// The other end sent a text. A binary message, which is never accepted, counts as an empty text.
     Text(String),
 }
 
@@ -50,7 +50,7 @@ pub(crate) enum SocketEnd {
     /// The other end has not answered for [`SILENCE`].
     Silence,
     /// The other end sent a message that is not accepted; the text says what is accepted.
-    Nonsense(&'static str),
+    NotAccepted(&'static str),
     /// The other end sent something that cannot be received.
     Fault(CloseReason),
 }
@@ -96,7 +96,7 @@ impl PacedSocket {
     }
 
     /// Waits for the next event. This is cancel safe: if the future is dropped, no event is lost.
-    pub(crate) async fn next(&mut self) -> Result<Heard, SocketEnd> {
+    pub(crate) async fn next(&mut self) -> Result<SocketEvent, SocketEnd> {
         loop {
             let now = Instant::now();
             let silent = self.pings.silence(now);
@@ -121,10 +121,10 @@ impl PacedSocket {
             match message {
                 Some(Ok(Message::Pong(payload))) => {
                     self.pings.answered(&payload, Instant::now());
-                    return Ok(Heard::Pong);
+                    return Ok(SocketEvent::Pong);
                 }
-                Some(Ok(Message::Text(text))) => return Ok(Heard::Text(text.to_string())),
-                Some(Ok(Message::Binary(_))) => return Ok(Heard::Text(String::new())),
+                Some(Ok(Message::Text(text))) => return Ok(SocketEvent::Text(text.to_string())),
+                Some(Ok(Message::Binary(_))) => return Ok(SocketEvent::Text(String::new())),
                 Some(Ok(Message::Ping(_))) => {} // answered already
                 Some(Err(error)) => {
                     return Err(fault(&error, MAX_HEARD).map_or(SocketEnd::Gone, SocketEnd::Fault));
@@ -144,7 +144,7 @@ impl PacedSocket {
             SocketEnd::Fault(reason) => {
                 return close_unread(self.socket, reason, &self.outflow, &self.stopping).await;
             }
-            SocketEnd::Nonsense(accepted) => (close_code::UNSUPPORTED, accepted),
+            SocketEnd::NotAccepted(accepted) => (close_code::UNSUPPORTED, accepted),
         };
         close(self.socket, code, reason).await;
     }
@@ -161,9 +161,9 @@ const WINDOW: Duration = Duration::from_secs(10);
 
 /// Finds out how much of what was sent over a WebSocket has been read.
 ///
-/// After each message, the server sends a ping. Every WebSocket library answers a ping by itself, as soon as it has
-/// read everything before the ping. So the server learns how much was read, even if there are buffers in between, and
-/// notices a slow reader early.
+/// After the messages that it sends together, the server sends a ping. Every WebSocket library answers a ping by
+/// itself, as soon as it has read everything before the ping. So the server learns how much was read, even if there are
+/// buffers in between, and notices a slow reader early.
 #[derive(Debug)]
 pub(crate) struct PingWindow {
     /// Number of the next ping.
@@ -184,8 +184,8 @@ impl PingWindow {
     /// Whether more may be sent at `now`.
     pub(crate) fn is_open(&self, now: Instant) -> bool {
         let best = self.best.iter().flatten().min();
-        let patience = best.map_or(FIRST, |best| *best + SLACK);
-        self.out.len() < MOST && self.silence(now) <= patience
+        let time_limit = best.map_or(FIRST, |best| *best + SLACK);
+        self.out.len() < MOST && self.silence(now) <= time_limit
     }
 
     /// How long the oldest ping has waited for its answer.

@@ -42,19 +42,20 @@ pub(crate) struct Activity {
     endless: AtomicBool,
     /// Whether the messages of a WebSocket are counted: see [`Outflow::count_messages`].
     messages: AtomicBool,
-    /// Asks the socket to check whether the client has left. The socket stores the result in the next three fields.
+    /// Whether the socket must check whether the client has left. The socket stores the result in the next three
+    /// fields.
     pub(super) look: AtomicBool,
     /// Whether the client was still there at a check during the current request.
     seen: AtomicBool,
     /// Whether the client has left.
     left: AtomicBool,
-    /// When the client was found to have left, in milliseconds since `birth`. It is set only if an earlier check found
-    /// the client there.
+    /// When the client was found to have left, in milliseconds since `birth`. It is set only if an earlier check during
+    /// the same request found the client there.
     left_at: AtomicU64,
     /// Whether a request was accepted. Before that, a client on another machine may be idle only for the time that a
     /// request's head may take.
     pub(super) known: AtomicBool,
-    /// Asks the socket to limit how much of the reply the system buffers: see [`Outflow::keep_short`].
+    /// Whether the socket must limit how much of the reply the system buffers: see [`Outflow::keep_short`].
     pub(super) short: AtomicBool,
     /// The socket, once the server has released it.
     pub(super) returned: Mutex<Option<ClientStream>>,
@@ -83,6 +84,7 @@ pub(super) enum Fate {
     /// The head has grown beyond [`Limits::MAX_HEAD`].
     Oversized,
     TwoLengths,
+    LengthAndCoding,
     ImpossibleLength,
     OutOfMemory,
 }
@@ -172,6 +174,7 @@ impl Activity {
         match self.fate() {
             Fate::None => None,
             Fate::TwoLengths => Some(Refusal::TWO_LENGTHS),
+            Fate::LengthAndCoding => Some(Refusal::LENGTH_AND_CODING),
             Fate::ImpossibleLength => Some(Refusal::IMPOSSIBLE_LENGTH),
             Fate::OutOfMemory => Some(Refusal::OUT_OF_MEMORY),
             // If most of the head is its first line, the URL is too long; otherwise the headers are.
@@ -190,8 +193,14 @@ impl Activity {
 
     fn fate(&self) -> Fate {
         let fate = self.fate.load(Relaxed);
-        [Fate::None, Fate::Oversized, Fate::TwoLengths, Fate::ImpossibleLength, Fate::OutOfMemory]
-            [usize::from(fate)]
+        [
+            Fate::None,
+            Fate::Oversized,
+            Fate::TwoLengths,
+            Fate::LengthAndCoding,
+            Fate::ImpossibleLength,
+            Fate::OutOfMemory,
+        ][usize::from(fate)]
     }
 
     /// Stops reading the request. Returns the error for the reader.
@@ -204,22 +213,23 @@ impl Activity {
         io::Error::other(error)
     }
 
-    /// Until when to continue the work for a client that seems to have left, because it may have closed only its
-    /// sending side. `None` if the client has not left, or has no request in progress.
-    pub(super) fn stays_until(&self, patience: Duration) -> Option<Instant> {
+    /// The time at which the work for a client that seems to have left ends. Until then, the work continues, because
+    /// the client may have closed only its sending side. `None` if the client has not left, or has no request in
+    /// progress.
+    pub(super) fn stays_until(&self, time_limit: Duration) -> Option<Instant> {
         let busy = self.phase() == Phase::Request || self.endless.load(Relaxed);
         if busy && self.left.load(Relaxed) {
             let since = self.begun.load(Relaxed).max(self.left_at.load(Relaxed));
-            return Some(self.birth + Duration::from_millis(since) + patience);
+            return Some(self.birth + Duration::from_millis(since) + time_limit);
         }
-        // The socket checks this when the connection flushes, which happens whenever the connection is polled.
+        // The socket reads this flag when the connection flushes, which happens whenever the connection is polled.
         self.look.store(busy, Relaxed);
         None
     }
 
     /// Notes the result of a check whether the client has left.
-    pub(super) fn looked(&self, is_left: bool) {
-        if !is_left {
+    pub(super) fn note_client_check(&self, has_left: bool) {
+        if !has_left {
             self.seen.store(true, Relaxed);
         } else if !self.left.swap(true, Relaxed) && self.seen.load(Relaxed) {
             self.left_at.store(self.age(Instant::now()), Relaxed);
@@ -302,8 +312,9 @@ fn add(counter: &AtomicU32, more: usize) -> usize {
 
 /// Whether the head that begins with these bytes has a path under `/v1`.
 fn begins_under_v1(head: &[u8]) -> bool {
-    const LONGEST_METHOD: usize = 8;
-    let method = head.iter().take(LONGEST_METHOD).position(|byte| *byte == b' ');
+    /// The longest methods (OPTIONS and CONNECT) and the space after them.
+    const METHOD_AND_SPACE: usize = 8;
+    let method = head.iter().take(METHOD_AND_SPACE).position(|byte| *byte == b' ');
     let rest = method.and_then(|end| head[end + 1..].strip_prefix(b"/v1"));
     rest.and_then(<[u8]>::first).is_some_and(|next| b"/? ".contains(next))
 }
@@ -316,8 +327,8 @@ fn ends_within(limit: usize, before: usize, bytes: &[u8]) -> bool {
     rest_of_end || end.is_some_and(|end| before + end + 4 <= limit)
 }
 
-/// Controls how an endless reply is sent. If the client is slow, much of the reply could wait in the system's buffers and be
-/// outdated when it is read.
+/// Controls how an endless reply is sent, and counts the messages of a WebSocket. If the client is slow, much of an
+/// endless reply could wait in the system's buffers and be outdated when the client reads it.
 #[derive(Clone)]
 pub(crate) struct Outflow(Arc<Activity>);
 

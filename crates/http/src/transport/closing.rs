@@ -18,12 +18,12 @@ use crate::problem::{MEDIA_TYPE, Problem};
 
 /// How many bytes of a refused client the server still reads and discards.
 const LINGER_BYTES: usize = 64 * 1024 * 1024;
-/// How long the server reads from a refused client.
+/// How long the server may take to send the last reply, and how long it then still reads from the client.
 const LINGER: Duration = Duration::from_secs(5);
 /// How long the server continues to read after it begins to stop.
 const LAST_LINGER: Duration = Duration::from_millis(100);
 
-/// Sends a reply without hyper and makes sure that it arrives. Under `/v1`, the body is a problem document (RFC 9457).
+/// Sends a reply without hyper, and gives it time to arrive. If `under_v1` is true, the body is a problem (RFC 9457).
 pub(crate) async fn last_reply(
     stream: &mut ClientStream,
     refusal: Refusal,
@@ -114,6 +114,10 @@ impl Refusal {
     pub(crate) const HTTPS_ONLY: Refusal = Refusal::new(StatusCode::BAD_REQUEST, HTTPS_ONLY);
     pub(crate) const TWO_LENGTHS: Refusal =
         Refusal::new(StatusCode::BAD_REQUEST, "a request has one Content-Length header at most");
+    pub(crate) const LENGTH_AND_CODING: Refusal = Refusal::new(
+        StatusCode::BAD_REQUEST,
+        "the request has Content-Length and Transfer-Encoding; send one of them",
+    );
     pub(crate) const IMPOSSIBLE_LENGTH: Refusal = Refusal::new(
         StatusCode::PAYLOAD_TOO_LARGE,
         "Content-Length, or the size of a chunk, is larger or has more digits than any body needs",

@@ -27,7 +27,7 @@ use super::incoming::{Account, Incoming};
 use super::tls::{ClientStream, HANDSHAKE, Tls};
 use crate::limits::Limits;
 
-/// Largest request head plus what a client may have sent after it, in hyper's buffer.
+/// The size of hyper's buffer: the largest request head, plus what a client may have sent after it.
 const BUFFER: usize = 2 * Limits::MAX_HEAD;
 
 /// The settings and the state that all connections share.
@@ -68,7 +68,7 @@ pub(crate) struct Answer {
 }
 
 /// Serves `socket` until either side ends it. After `stop` becomes true, an idle connection ends at once, and a busy
-/// one after its request.
+/// one after its request. If only a part of a request's head has arrived, the client gets a 408.
 pub(crate) async fn run<H: Handler>(
     socket: TcpStream,
     peer: Peer,
@@ -129,6 +129,8 @@ async fn secure(socket: TcpStream, transport: &Transport) -> Option<ClientStream
     shaken.ok()?.ok().map(|stream| ClientStream::Tls(Box::new(stream)))
 }
 
+/// Serves the requests of one connection until it ends. Returns why the server ends it; `None` if hyper has ended it in
+/// the normal way.
 async fn serve<H: Handler>(
     stream: ClientStream,
     peer: Peer,
@@ -212,7 +214,7 @@ async fn answer<H: Handler>(
         activity.upgrade();
         return response;
     }
-    // In these cases the server has not read the whole body.
+    // In these cases, the server may not have read the whole body.
     let unread = refused
         || activity.is_cut_short()
         || matches!(status, StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT);
@@ -237,7 +239,7 @@ impl Peer {
         Peer { address: address.to_canonical(), tls }
     }
 
-    /// Whether the client is on this machine.
+    /// Whether the client is on this machine and uses a loopback address.
     pub(crate) fn is_local(&self) -> bool {
         self.address.is_loopback()
     }

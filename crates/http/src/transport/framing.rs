@@ -12,6 +12,7 @@ use crate::failure::Failure;
 
 /// The name `Content-Length` with the colon, in lower case.
 const LENGTH: &[u8] = b"content-length:";
+/// The name `Transfer-Encoding` with the colon, in lower case.
 const CODING: &[u8] = b"transfer-encoding:";
 /// How many bytes of a line are examined. A valid length of a body or a chunk needs no more.
 const LOOKED_AT: usize = 64;
@@ -21,8 +22,10 @@ const LOOKED_AT: usize = 64;
 pub(crate) enum Fault {
     /// `Content-Length` is given more than once. hyper accepts it several times with the same value.
     TwoLengths,
-    /// `Content-Length` or the size of a chunk is larger, or has more digits, than any body needs. hyper answers 431
-    /// without a message.
+    /// `Content-Length` and `Transfer-Encoding` are both given (RFC 9112, 6.1). hyper ignores the length.
+    LengthAndCoding,
+    /// `Content-Length` or the size of a chunk is larger, or has more digits, than any body needs. hyper itself
+    /// answers 400 or 431 without a message, or accepts a length with many leading zeros.
     ImpossibleLength,
 }
 
@@ -82,7 +85,7 @@ impl Framing {
                     rest
                 }
                 FramingState::Head { .. } | FramingState::ChunkSize | FramingState::Trailer => {
-                    self.lines(bytes)?
+                    self.next_line(bytes)?
                 }
             };
         }
@@ -90,7 +93,7 @@ impl Framing {
     }
 
     /// Examines one line, or the part of it that has arrived, and returns the remaining bytes.
-    fn lines<'a>(&mut self, bytes: &'a [u8]) -> Result<&'a [u8], Fault> {
+    fn next_line<'a>(&mut self, bytes: &'a [u8]) -> Result<&'a [u8], Fault> {
         let end = memchr(b'\n', bytes);
         let piece = &bytes[..end.unwrap_or(bytes.len())];
         if let (Some(_), 0) = (end, self.known) {
@@ -136,8 +139,14 @@ impl Framing {
         *begun = true;
         let is = |name: &[u8]| line.len() >= name.len() && line[..name.len()].eq_ignore_ascii_case(name);
         if is(CODING) {
+            if length.is_some() {
+                return Err(Fault::LengthAndCoding);
+            }
             *chunked = true;
         } else if is(LENGTH) {
+            if *chunked {
+                return Err(Fault::LengthAndCoding);
+            }
             if length.is_some() {
                 return Err(Fault::TwoLengths);
             }
@@ -189,7 +198,7 @@ fn number(text: &[u8]) -> Option<Result<u64, Fault>> {
     Some(number.filter(|number| *number < u64::MAX - 1).ok_or(Fault::ImpossibleLength))
 }
 
-/// Refuses a head that can be understood in two ways. The connection must then end.
+/// Refuses a head that can be understood in two ways, or that no server may accept. The connection must then end.
 pub(crate) fn check(version: Version, target: &Uri, headers: &HeaderMap) -> Result<(), Failure> {
     check_scheme(target)?;
     check_host(version, headers)?;
@@ -229,8 +238,8 @@ fn check_origin(headers: &HeaderMap) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Accepts only one way to give the length of the body (RFC 9112, 6). hyper itself refuses several `Content-Length`
-/// headers that differ; [`Framing`] finds several equal ones, which hyper accepts.
+/// Refuses transfer codings other than one `chunked` (RFC 9112, 6.1). hyper itself refuses several `Content-Length`
+/// headers that differ. [`Framing`] finds what hyper accepts: several equal ones, and one next to a transfer coding.
 fn check_framing(headers: &HeaderMap) -> Result<(), Failure> {
     let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
     match (codings.next(), codings.next()) {
@@ -300,6 +309,24 @@ mod tests {
         }
         let zeros = format!("{head}{}5\r\nabcde\r\n0\r\n\r\n", "0".repeat(70));
         assert_eq!(found(&zeros), Err(Fault::ImpossibleLength));
+    }
+
+    #[test]
+    fn a_length_next_to_a_transfer_coding_is_found() {
+        let (length, coding) = ("Content-length: 5\r\n", "transfer-Encoding: chunked\r\n");
+        for lines in [
+            format!("{length}{coding}"),
+            format!("{coding}x: y\r\n{length}"),
+            format!("{coding}content-length: x\r\n"),
+        ] {
+            let head = format!("POST / HTTP/1.1\r\n{lines}\r\n0\r\n\r\n");
+            assert_eq!(found(&head), Err(Fault::LengthAndCoding), "{lines}");
+        }
+        let (chunked, counted) = (
+            format!("POST / HTTP/1.1\r\n{coding}\r\n0\r\n\r\n"),
+            format!("POST / HTTP/1.1\r\n{length}\r\nabcde"),
+        );
+        assert_eq!(found(&format!("{chunked}{counted}{chunked}")), Ok(()), "in different requests");
     }
 
     #[test]

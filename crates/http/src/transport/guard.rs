@@ -1,4 +1,5 @@
-//! Supervises one connection's socket: finds slow heads, unread replies and oversized heads.
+//! Supervises one connection's socket: finds slow and oversized heads, unread replies, and connections that are idle
+//! for too long.
 //!
 //! hyper has a time-out for heads, but it also runs while a connection is idle, and needs a timer for each request.
 //! Here, the socket and the service store in [`Activity`] what the connection is doing. At regular times ("ticks"), the
@@ -102,6 +103,9 @@ impl Guarded {
         }
         self.framing.pass(bytes).map_err(|fault| match fault {
             Fault::TwoLengths => self.activity.refuse(Fate::TwoLengths, "two lengths"),
+            Fault::LengthAndCoding => {
+                self.activity.refuse(Fate::LengthAndCoding, "a length and a transfer coding")
+            }
             Fault::ImpossibleLength => self.activity.refuse(Fate::ImpossibleLength, "an impossible length"),
         })
     }
@@ -113,7 +117,7 @@ impl Guarded {
             && let Some(stream) = &self.stream
         {
             self.activity.look.store(false, Relaxed);
-            self.activity.looked(stream.is_left());
+            self.activity.note_client_check(stream.has_left());
         }
     }
 

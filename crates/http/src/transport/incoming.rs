@@ -79,7 +79,7 @@ pub(crate) struct Charge {
 }
 
 impl Incoming {
-    /// Memory within these limits. `release` is called on its own thread after much memory was given back.
+    /// Memory within these limits. `release` is called on a separate thread after much memory was given back.
     pub(crate) fn new(limits: &Limits, release: Option<fn()>) -> Incoming {
         let pool = |most, most_each| Arc::new(Pool { most, most_each, taken: Mutex::default(), release });
         Incoming {
@@ -167,8 +167,8 @@ impl Account {
         }
     }
 
-    /// Notes the client's rights. The bytes that it has sent are charged to the pool for these rights, if that pool has
-    /// room.
+    /// Notes the client's rights. If the pool for these rights has room, the bytes that the client has sent are charged
+    /// to that pool from now on.
     pub(crate) fn set_full(&self, full: bool) {
         if self.full.load(Relaxed) == full {
             return;
@@ -245,14 +245,14 @@ pub(crate) struct BodyReader {
     /// The largest number of bytes of a body, for routes that have no limit of their own.
     pub(crate) limit: usize,
     /// How long a body may take to arrive.
-    patience: Duration,
+    time_limit: Duration,
     stopping: Stopping,
 }
 
 impl BodyReader {
     /// Reads bodies within these limits.
     pub(crate) fn new(limits: &Limits, stopping: Stopping) -> BodyReader {
-        BodyReader { limit: limits.max_body, patience: limits.body, stopping }
+        BodyReader { limit: limits.max_body, time_limit: limits.body, stopping }
     }
 
     /// Reads a body. When the server stops, this no longer waits for a body that has not arrived.
@@ -260,7 +260,7 @@ impl BodyReader {
         self.read_within(body, self.limit).await
     }
 
-    /// Reads a body of at most `limit` bytes.
+    /// Reads a body of at most `limit` bytes. A larger body is a 413, and a body that does not arrive in time is a 408.
     pub(crate) async fn read_within(&self, body: Body, limit: usize) -> Result<Bytes, Failure> {
         if body.is_end_stream() {
             return Ok(Bytes::new());
@@ -273,7 +273,7 @@ impl BodyReader {
         }
         let read = tokio::select! {
             biased;
-            read = timeout(self.patience, collect(Limited::new(body, limit))) => read,
+            read = timeout(self.time_limit, collect(Limited::new(body, limit))) => read,
             () = self.stopping.wait() => return Err(Failure::new(StatusCode::REQUEST_TIMEOUT, STOPPING)),
         };
         match read {
@@ -282,7 +282,7 @@ impl BodyReader {
             Ok(Err(error)) if is_out_of_memory(&*error) => Err(Failure::busy(OutOfMemory.to_string())),
             Ok(Err(error)) => Err(Failure::bad_request(format!("the body cannot be read: {error}"))),
             Err(_) => {
-                let message = format!("the body did not arrive within {} s", self.patience.as_secs());
+                let message = format!("the body did not arrive within {} s", self.time_limit.as_secs());
                 Err(Failure::new(StatusCode::REQUEST_TIMEOUT, message))
             }
         }

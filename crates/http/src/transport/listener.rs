@@ -48,7 +48,7 @@ pub(crate) struct Listener<H> {
 /// Failures of `accept`. Only the first failure and the end of the failures are logged.
 #[derive(Debug, Default)]
 struct AcceptFailures {
-    /// The number of failures since the last time that was without failures for [`CALM`].
+    /// The number of failures since the last period of [`CALM`] without one.
     count: u32,
     /// The number of failures since a connection was last accepted.
     in_a_row: u32,
@@ -126,7 +126,7 @@ impl<H: Handler> Listener<H> {
         (self.connections, self.turned_away)
     }
 
-    /// Accepts connections until `end` ends.
+    /// Accepts connections until `end` completes.
     pub(crate) async fn accept_until(&mut self, end: impl Future<Output = ()>) {
         let mut end = std::pin::pin!(end);
         loop {
@@ -211,7 +211,7 @@ mod tests {
             let now = begin + Duration::from_secs(second);
             note(&mut failures, now);
             failures.accepted(now + ACCEPT_PAUSE);
-            assert_eq!(u64::from(failures.count), second + 1, "a failure after a count of 0 is logged");
+            assert_eq!(u64::from(failures.count), second + 1, "the count must not restart");
         }
         failures.accepted(begin + Duration::from_secs(29) + CALM);
         assert_eq!(failures.count, 0);

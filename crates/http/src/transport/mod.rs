@@ -1,4 +1,5 @@
-//! Bytes and connections. Nothing here depends on routes, access rules or emulators.
+//! Bytes and connections. Nothing here depends on routes, access rules or emulators, except that the code checks
+//! whether a path is under `/v1`, because errors there have another format.
 //!
 //! - `listener`: accepts connections and counts them;
 //! - `connection`: serves one connection; `closing`: ends it, and has the replies to requests that reach no route;

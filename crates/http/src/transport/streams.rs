@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use crate::failure::Failure;
 use crate::limits::Limits;
 
-/// The address that a request came from.
+/// The address that a request came from (for IPv6: its /64 network).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ClientAddress(pub(crate) IpAddr);
 

@@ -36,7 +36,7 @@ pub enum TlsError {
         path: PathBuf,
         /// What should be in it.
         wanted: &'static str,
-        /// The label of this in PEM.
+        /// The PEM label of what should be in it, such as `CERTIFICATE`.
         label: &'static str,
     },
     /// A file is damaged.
@@ -135,9 +135,9 @@ impl ClientStream {
         }
     }
 
-    /// Whether the other end sends no more: it has closed the connection, or only its own side of it. Bytes that it sent
-    /// before may still wait here.
-    pub(crate) fn is_left(&self) -> bool {
+    /// Whether the client will send nothing more: it has closed the connection, or only its own side of it. Bytes that it
+    /// sent before may still be waiting here.
+    pub(crate) fn has_left(&self) -> bool {
         // With `WRITABLE`, the result is available at once, even if there is nothing to read.
         let interest = Interest::READABLE | Interest::WRITABLE;
         matches!(self.socket().ready(interest).now_or_never(), Some(Ok(ready)) if ready.is_read_closed())

@@ -1,5 +1,5 @@
-//! Batches: operations that are performed together at one frame boundary. Translates a caller's operations into those of an
-//! emulator, and the results back.
+//! Batches: operations that are performed together, without frames between them. This module translates a caller's
+//! operations into those of an emulator, and the results back.
 
 use std::time::Instant;
 
@@ -38,7 +38,8 @@ pub(crate) struct BatchRequest {
 /// The outcome of a batch.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Done {
-    /// The frame counter when the batch was performed. All operations happened after this frame and before the next one.
+    /// The frame counter at the end of the batch. Unless one of them lets frames run, all operations were performed
+    /// after this frame and before the next one.
     pub(crate) frame: u32,
     /// The results of the operations, in order. If an operation failed, the last entry is its error.
     pub(crate) results: Vec<OpResult>,
@@ -59,7 +60,8 @@ pub(crate) enum OpResult {
     Error(Problem),
 }
 
-/// Performs operations in order at one frame boundary. It stops at the first operation that fails.
+/// Performs operations in order, up to the first one that fails. No frame runs between them, except in operations such
+/// as `run`.
 ///
 /// Each operation is an object with its arguments. `op` is its name, as GET /v1/operations lists it.
 #[utoipa::path(post, path = "/v1/batch", operation_id = "batch", tag = "batch", params(EmulatorParam),
@@ -84,6 +86,7 @@ async fn batch(
 /// The operations into which a caller's operations are translated.
 pub(crate) struct Plan {
     ops: Vec<Op>,
+    /// For each of the caller's operations, how its results are written.
     forms: Vec<Form>,
     encoding: Encoding,
     /// Whether the caller sent one operation, and not a list.
@@ -228,7 +231,7 @@ impl Plan {
             Err(error) => {
                 let problem = match self.forms[index] {
                     Form::Played(_) => unplayed(error),
-                    // Another timeline uses the keys of the run. All other errors are about the conditions of the run.
+                    // Another timeline uses the keys of the run.
                     Form::Ran(_) if error.message.starts_with("timeline ") => unplayed(error),
                     _ => error.into(),
                 };

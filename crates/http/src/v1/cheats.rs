@@ -51,7 +51,7 @@ impl Cheat {
     }
 }
 
-/// The cheats of the game. They are removed when another game is loaded. A reset or loading a state does not change
+/// The cheats of the game. They are removed when another game is loaded. A reset or a loaded state does not change
 /// them.
 ///
 /// A stock mGBA answers 501, because its scripts cannot use cheats.
@@ -109,7 +109,8 @@ struct Added {
     frame: u32,
 }
 
-/// Adds a cheat, or the cheats of a file. The codes of a cheat that is on are applied at once, and then after each frame.
+/// Adds a cheat, or the cheats of a file. The codes of a cheat that is on are applied at once, and then after each
+/// frame.
 ///
 /// If a code is not valid, nothing is added, and the problem names the line and the reason.
 #[utoipa::path(post, path = "/v1/cheats", operation_id = "addCheat", tag = "cheats", params(EmulatorParam),

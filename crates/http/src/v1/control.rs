@@ -10,7 +10,7 @@ use crate::reading::Whole;
 use crate::reading::fields::shown;
 use crate::routing::prelude::*;
 
-/// The largest number of frames of one request.
+/// The largest number of frames that all operations `advance` of one request can run together.
 const MAX_FRAMES: u32 = 3600;
 /// The longest time for which lockstep can last without a request, in milliseconds.
 const MAX_LOCKSTEP: u32 = 60_000;
@@ -66,7 +66,7 @@ async fn reset(selected: SelectedEmulator) -> Result<Json<AtFrame>, Problem> {
     change(&selected, Op::Reset {}).await
 }
 
-/// The additional time for operations that run frames.
+/// How much longer than other requests a request with these operations may take, because they run frames.
 pub(crate) fn time_of(ops: &[Op]) -> Duration {
     let advances = |op: &Op| if let Op::Advance { frames } = op { (*frames).min(MAX_FRAMES) } else { 0 };
     let runs = |op: &Op| match op {
@@ -95,9 +95,9 @@ struct Advanced {
 
 /// Runs frames now: 1, or the requested number.
 ///
-/// An embedded core does so at any time, and stays paused or continues as before. An attached mGBA must be in lockstep, and
-/// runs them at the speed of its window. The reply comes when the frames have run; later requests wait for that. Each frame
-/// adds 50 ms to the time after which the reply is a 504.
+/// An embedded core can do this at any time, and stays paused or continues as before. An attached mGBA must be in
+/// lockstep, and runs the frames at the speed of its window. The reply comes when the frames have run, and later
+/// requests wait until then. Each frame adds 50 ms to the time after which the reply is a 504.
 #[utoipa::path(post, path = "/v1/advance", operation_id = "advance", tag = "control", params(EmulatorParam),
     request_body = Advance, responses((status = 200, description = "The frames have run.", body = Advanced)))]
 async fn advance(
@@ -120,7 +120,7 @@ struct Lockstep {
     timeout: Whole<0, MAX_LOCKSTEP>,
 }
 
-/// Begins lockstep: frames run only with POST /v1/advance.
+/// Begins lockstep: frames run only when a request needs them, such as POST /v1/advance or POST /v1/run.
 #[utoipa::path(post, path = "/v1/lockstep", operation_id = "lockstep", tag = "control", params(EmulatorParam),
     request_body = Lockstep, responses((status = 200, description = "Lockstep has begun or ended.", body = AtFrame)))]
 async fn lockstep(
@@ -179,7 +179,7 @@ async fn speed(
     change(&selected, Op::SetSpeed { thousandths: speed.thousandths }).await
 }
 
-/// The problem with a game or a state that the emulator does not accept.
+/// The problem with a game, a state or cheats that the emulator does not accept.
 pub(crate) fn not_taken(error: OpError) -> Problem {
     match error.status {
         Status::Failed | Status::NotFound => Problem::new(StatusCode::UNPROCESSABLE_ENTITY, error.message),

@@ -1,5 +1,5 @@
-//! Operations for convenience, which a batch accepts in addition to those of the emulator's table. Each becomes one or more
-//! operations of the table.
+//! Operations for convenience, which a batch accepts in addition to those of the emulator's table. Each becomes one or
+//! more operations of the table.
 
 use std::sync::Arc;
 
@@ -162,8 +162,8 @@ pub(super) fn number(form: NumberForm, value: &Value) -> Json {
     }
 }
 
-/// Refuses to write a number that the memory map describes as something else, such as fixed point, unless the caller gives a
-/// type.
+/// Refuses to write a number that the memory map describes as something else, such as fixed point, unless the caller
+/// gives a type.
 pub(super) fn check_plain(given: Option<Type>, target: &Target) -> Result<(), Problem> {
     let (None, Some(kind)) = (given, target.kind.filter(|_| target.format != Format::Plain)) else {
         return Ok(());
@@ -305,8 +305,8 @@ fn input(object: Object, ops: &mut Vec<Op>) -> Result<Form, Problem> {
     Ok(play(input.try_into()?, append, ops))
 }
 
-/// Adds the operation for a timeline. Before it, adds one that reads the frame counter, because the same batch may
-/// change it.
+/// Adds the operation for a timeline. Before it, adds one that reads the frame counter, because other operations of the
+/// batch may change the counter.
 fn play(timeline: Timeline, append: bool, ops: &mut Vec<Op>) -> Form {
     ops.extend([Op::CurrentFrame {}, timeline.op(append)]);
     Form::Played(timeline)
@@ -372,7 +372,8 @@ pub(super) fn read_at(result: &[u8]) -> Option<(u32, &[u8])> {
     Some((u32::from_le_bytes(*address), bytes))
 }
 
-/// Reads an operation of the table whose address on the bus is computed. Returns `None` for all other operations and addresses.
+/// Reads an operation of the table whose address on the bus is computed. Returns `None` for all other operations and
+/// addresses.
 pub(crate) fn read_computed(
     name: &str,
     object: &Object,

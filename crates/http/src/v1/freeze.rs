@@ -54,7 +54,8 @@ pub(super) fn freeze_op(address: &Json, target: &Target, content: Content) -> Op
     Op::Freeze { name: name_of(address), kind: kind.to_owned(), address: target.address.code(), data }
 }
 
-/// The name of a frozen value: its address. A number is always written in the same way; any other address is kept as it was given.
+/// The name of a frozen value: its address. A number is always written in the same way; any other address is kept as it
+/// was given.
 pub(super) fn name_of(address: &Json) -> String {
     let number = match address {
         Json::String(text) => lua_integer(text.trim()),

@@ -17,7 +17,7 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(history)).routes(routes!(picture)).routes(routes!(rewind))
 }
 
-/// The times of snapshots and recordings are rounded to whole seconds.
+/// The tolerance in comparisons with the times of snapshots and recordings, which are whole seconds.
 const SECOND: Duration = Duration::from_secs(1);
 
 #[derive(Deserialize, IntoParams)]
@@ -70,8 +70,8 @@ struct Line {
     pictures: Vec<u32>,
     /// The keys that were held.
     keys: Vec<HeldKeys>,
-    /// Frames at which something other than keys changed the game, such as a write to memory or a frozen value; at most one after
-    /// each state. Empty for a stock mGBA.
+    /// Frames at which something other than keys changed the game, such as a write to memory or a frozen value; at most
+    /// one after each state. Empty for a stock mGBA.
     changes: Vec<u32>,
     /// The snapshots of frames of this line.
     snapshots: Vec<Mark>,
@@ -123,8 +123,9 @@ impl Candidate {
         Some(Candidate { name: name.to_string(), frame, time })
     }
 
-    /// Whether the file was made while the line was at the file's frame. A paused game can stay at a frame for a long time, and the
-    /// history may keep the state of that frame at any moment of this time. An embedded core keeps it when the game continues.
+    /// Whether the file was made while the line was at the file's frame. A paused game can stay at a frame for a long
+    /// time, and the history may keep the state of that frame at any moment of this time. An embedded core keeps it
+    /// when the game continues.
     fn is_of(&self, line: &LineOverview) -> bool {
         let (before, rest) =
             line.states.split_at(line.states.partition_point(|state| state.frame < self.frame));
@@ -212,10 +213,11 @@ fn history_of(selected: &SelectedEmulator) -> Result<Arc<History>, Problem> {
 
 /// Returns the history of the emulator: states, small pictures, and keys.
 ///
-/// The history of an embedded core has a state for each half second of the game, a picture for each second, and the keys of each
-/// frame. The history of a stock mGBA has a state for each second of real time, with a picture and the keys of that frame. A
-/// sequence of frames without gaps is a *line*. A reset, loading a state, or going back begins a new line. Earlier lines are kept
-/// until there is no memory for them.
+/// The history of an embedded core has a state for each half second of the game or more often, a picture for each
+/// second, and the keys of each frame. The history of a stock mGBA has a state for each second of real time, with a
+/// picture and the keys of that frame; it grows only during the 10 minutes after a request for it. A sequence of frames
+/// without gaps is a *line*. A reset, loading a state, or going back begins a new line. Up to 64 lines are kept, as
+/// long as there is memory for them. Another game removes all lines.
 #[utoipa::path(get, path = "/v1/timeline", operation_id = "history", tag = "history",
     params(EmulatorParam, HistoryQuery), responses((status = 200, description = "The history.", body = HistoryResponse)))]
 async fn history(
@@ -297,10 +299,11 @@ struct WentBack {
 
 /// Takes the emulator back to a frame of its history, exactly as the game was then.
 ///
-/// An embedded core loads the last state before the frame, and then runs the frames up to it with the same keys. If something
-/// else changed the game in these frames, such as a write to memory, it goes to the last frame before that change. A stock mGBA
-/// goes to the requested frame if its state is kept, or else to the last frame before it that has a state. Keys that are held stay
-/// held, and a running game continues from there. While a recording, a replay or a timeline of keys is under way, the reply is 409.
+/// An embedded core loads the last state before the frame, and then runs the frames up to it with the same keys. If
+/// something else changed the game in these frames, such as a write to memory, it goes to the last frame before that
+/// change. A stock mGBA goes to the requested frame if its state is kept, or else to the last frame before it that has
+/// a state. Keys that are held stay held, and a running game continues from there. While a recording, a replay or a
+/// timeline of keys is under way, the reply is 409.
 #[utoipa::path(post, path = "/v1/rewind", operation_id = "rewind", tag = "history", params(EmulatorParam),
     request_body = RewindTo, responses((status = 200, description = "The emulator has gone back.", body = WentBack)))]
 async fn rewind(

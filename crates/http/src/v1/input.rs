@@ -9,13 +9,14 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, sleep_until};
 
 use super::control::{AtFrame, change};
-use super::timeline::{Input, KeySet, Seen, Timeline, unplayed};
+use super::timeline::{Input, KeySet, PlannedPress, Timeline, unplayed};
 use crate::failure::STOPPING;
 use crate::reading::Whole;
 use crate::routing::prelude::*;
 
 /// Longest wait for a timeline's end, in milliseconds: an hour.
 const MAX_WAIT: u32 = 3_600_000;
+
 pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(play, cancel_all))
@@ -35,7 +36,7 @@ pub(crate) struct Planned {
     /// The last frame of the timeline, with the pause at its end.
     last: u64,
     /// The frames of each press, in the order in which they begin.
-    presses: Vec<Seen>,
+    presses: Vec<PlannedPress>,
 }
 
 impl Planned {
@@ -92,11 +93,11 @@ struct Wait {
     timeout: Option<Whole<0, MAX_WAIT>>,
 }
 
-/// Presses keys in exact frames.
+/// Presses keys at exact frames.
 ///
-/// The emulator itself plays the timeline, so a delay on the network does not move a press. The reply has the frames of each
-/// press. A running timeline owns its keys: holds of these keys wait, and another timeline with one of them gets a 409. With
-/// `append`, the timeline begins after all timelines that are playing or waiting.
+/// The emulator itself plays the timeline, so a delay on the network does not move a press. The reply has the frames of
+/// each press. A running timeline owns its keys: holds of these keys wait, and another timeline with one of them gets a
+/// 409. With `append`, the timeline begins after all timelines that are playing or waiting.
 #[utoipa::path(post, path = "/v1/input", operation_id = "input", tag = "input", params(EmulatorParam, Wait),
     request_body = Input,
     responses((status = 200, description = "The timeline plays. With wait=true, it has ended.", body = Played)))]
@@ -190,7 +191,7 @@ struct Progress {
     over: Option<Over>,
 }
 
-/// Returns whether a timeline is still played, or how it ended. The last 16,384 timelines that ended are remembered.
+/// Returns whether a timeline is still playing, or how it ended. The last 16,384 timelines that ended are remembered.
 #[utoipa::path(get, path = "/v1/input/{id}", operation_id = "inputProgress", tag = "input",
     params(("id" = u32, Path, description = "Number of the timeline.", minimum = 1), EmulatorParam),
     responses((status = 200, description = "The state of the timeline.", body = Progress)))]
@@ -241,7 +242,7 @@ async fn begin(
     Ok(Json(Played { frame, planned, over }))
 }
 
-/// Twice the time that this number of frames takes at the current rate.
+/// Twice the time that this number of frames takes at the current rate, but at most [`MAX_WAIT`].
 fn usual_time(selected: &SelectedEmulator, frames: u64) -> Duration {
     let rate = selected.emulator.state().frames_per_second;
     let rate = if rate < 1.0 { 60.0 } else { rate };

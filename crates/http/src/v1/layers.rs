@@ -67,8 +67,8 @@ struct LayerSwitch {
 /// Switches a layer of the picture or a channel of the sound on or off, from the next frame on. This does not affect
 /// the game.
 ///
-/// A replay compares pictures. So layers of the picture cannot be switched during a recording or replay, and neither can
-/// begin while such a layer is off.
+/// A replay compares pictures. So layers of the picture cannot be switched during a recording or replay, and neither
+/// can begin while such a layer is off.
 #[utoipa::path(put, path = "/v1/layers/{name}", operation_id = "switchLayer", tag = "media",
     params(("name" = String, Path, description = "Its short name."), EmulatorParam), request_body = LayerSwitch,
     responses((status = 200, description = "The layer or channel was switched.", body = AtFrame)))]

@@ -47,7 +47,7 @@ struct ReadQuery {
     #[serde(rename = "type")]
     #[param(inline)]
     kind: Option<Type>,
-    /// Number of bytes to read instead of a number.
+    /// How many bytes to read. Without this parameter, a number is read.
     #[param(minimum = 0, maximum = 16777216)]
     length: Option<u32>,
     /// The memory domain, such as wram. Default: the bus.
@@ -73,7 +73,7 @@ struct MemoryContent {
     /// The type of the number.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     kind: Option<&'static str>,
-    /// The number. It is a whole number, unless the memory map says that it is a fraction.
+    /// The number. It is a whole number, unless it has another format in the memory map, such as fixed point.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<f64>)]
     value: Option<serde_json::Value>,
@@ -87,8 +87,8 @@ struct MemoryContent {
 
 /// Reads a number, or bytes if `length` is given.
 ///
-/// The address is a decimal number, a hex number after 0x, a symbol such as score, score+2 or presses\[1\], or an expression
-/// that reads the address from memory, such as u32\[0x03005D8C\] + 4.
+/// The address is a decimal number, a hex number after 0x, a symbol such as score, score+2 or presses\[1\], or an
+/// expression that reads the address from memory, such as u32\[0x03005D8C\] + 4.
 #[utoipa::path(get, path = "/v1/memory/{address}", operation_id = "readMemory", tag = "memory",
     params(("address" = String, Path, description = "The address."), EmulatorParam, ReadQuery),
     responses((status = 200, description = "The number or the bytes.", content(
@@ -167,8 +167,7 @@ fn address_of(address: &Address, result: &Value) -> u32 {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct ScatteredQuery {
-    /// An address. Repeat the parameter for each address: a decimal number, a hex number after 0x, or a symbol such as score,
-    /// score+2 or presses[1].
+    /// An address, in the same form as in readMemory. Repeat the parameter for each address.
     #[serde(default)]
     #[param(min_items = 1, max_items = 4096)]
     address: Vec<String>,
@@ -353,7 +352,7 @@ struct Domains {
 #[utoipa::path(get, path = "/v1/domains", operation_id = "domains", tag = "memory", params(EmulatorParam),
     responses((status = 200, description = "The domains.", body = Domains)))]
 async fn domains(selected: SelectedEmulator) -> Result<Json<Domains>, Problem> {
-    let names: Vec<Value> = selected.ask(Op::Domains {}).await?.try_into()?;
+    let names: Vec<Value> = selected.perform_one(Op::Domains {}).await?.try_into()?;
     let ids = names.into_iter().map(String::try_from).collect::<Result<Vec<String>, OpError>>()?;
     let ask = |id: &String| {
         let domain = || id.clone();

@@ -91,8 +91,8 @@ impl From<&'static OpInfo> for Operation {
     }
 }
 
-/// Operations that clients cannot use. Some of their names are also names of operations for convenience, which have other
-/// arguments.
+/// Operations that clients cannot use directly. Some of their names are also names of operations for convenience, which
+/// have other arguments.
 const INTERNAL: [&str; 11] = [
     "watch",
     "unwatch",

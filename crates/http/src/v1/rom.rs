@@ -14,7 +14,7 @@ use crate::routing::prelude::*;
 use crate::storage::{Uploads, blocking};
 use crate::transport::incoming::BodyReader;
 
-/// The largest ROM of a Game Boy Advance.
+/// The size of the largest ROM of a Game Boy Advance, in bytes.
 const LARGEST: usize = 32 << 20;
 /// The file name extensions of games.
 const ENDINGS: [&str; 6] = ["gba", "agb", "gb", "gbc", "cgb", "sgb"];
@@ -37,9 +37,9 @@ struct UploadQuery {
 
 /// Loads a game that the client sends, and resets the console.
 ///
-/// The body is a ROM of at most 32 MiB. The server keeps it in the folder `uploads` of `--files`, or of its data folder if
-/// it was started without `--files`. Clients on other machines need `--files`, as they do to name files. A stock mGBA must
-/// run on the server's machine.
+/// The body is a ROM of at most 32 MiB. The server keeps it in the folder `uploads` of `--files`, or of its data folder
+/// if it was started without `--files`. Clients on other machines need `--files`, as they do to name files. A stock
+/// mGBA must run on the server's machine.
 #[utoipa::path(put, path = "/v1/rom", operation_id = "uploadRom", tag = "control", params(EmulatorParam, UploadQuery),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
     responses((status = 200, description = "The game is running.", body = AtFrame)))]
@@ -109,7 +109,7 @@ fn keep(path: &FilePath, rom: &[u8], replace: bool) -> Result<bool, Problem> {
     let folder: PathBuf = path.parent().unwrap_or(path).to_owned();
     fs::create_dir_all(folder).map_err(failed)?;
     let is_new = match fs::read(path) {
-        Ok(there) if there == rom => return Ok(false),
+        Ok(existing) if existing == rom => return Ok(false),
         Ok(_) if !replace => {
             let detail = "another game of this name was sent before; send ?replace=true to replace it, or choose another name";
             return Err(Problem::new(StatusCode::CONFLICT, detail));

@@ -75,7 +75,8 @@ pub(crate) struct RunStep {
     /// One or several conditions. Each of them ends the step. They are evaluated before the first frame and after each
     /// frame.
     until: Option<Conditions>,
-    /// The largest number of frames. Default: 600 for a step with a condition, and otherwise as many as its presses take.
+    /// The largest number of frames. Default: as many as its presses take, but at least 600 for a step with a
+    /// condition.
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 216_000)]
     frames: Option<Whole<1, MAX_RUN_FRAMES>>,
     /// Whether the run continues with the next step if no condition holds within the frames. Otherwise it ends there.
@@ -175,6 +176,7 @@ impl ToSchema for Expressions {
 fn compile(text: &str, place: &str, context: Context<'_>) -> Result<Vec<u8>, Problem> {
     let problem = |error: String| name_problem(context.symbols, Problem::in_body(place, &error));
     let bytes = Code::parse(text, context.symbols).map_err(|error| problem(error.to_string()))?.encode();
+    // An emulator decodes the bytes, and refuses an expression that is nested too deeply. Report that here already.
     Code::decode(&bytes).map_err(|error| problem(error.to_string()))?;
     Ok(bytes)
 }
@@ -368,7 +370,8 @@ pub(crate) fn write_values(names: &[String], value: &Value) -> Json {
 /// The results of a run.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct RunDone {
-    /// The frame counter at its end. The operations of `then` happened after this frame and before the next one.
+    /// The frame counter at its end. Unless one of them lets frames run, the operations of `then` were performed after
+    /// this frame and before the next one.
     frame: u32,
     /// How it ended. These fields are absent if an operation of `ops` failed, because then no frame ran.
     #[serde(flatten)]
@@ -385,11 +388,13 @@ pub(crate) struct RunDone {
     failed: Option<String>,
 }
 
-/// Performs operations, runs until a condition holds or frames have passed, and performs operations at exactly that frame.
+/// Performs operations, runs until a condition holds or frames have passed, and performs operations at exactly that
+/// frame.
 ///
-/// The emulator itself plays the keys and evaluates the conditions after each frame, so it notices a condition that holds
-/// for only one frame, at any speed. If the game is paused or in lockstep, the frames of the run still run, and the game
-/// stops again at its end. If the caller disconnects, the run ends.
+/// The emulator itself plays the keys and evaluates the conditions after each frame, so it notices a condition that
+/// holds for only one frame, at any speed. If the game is paused or in lockstep, the frames of the run still run, and
+/// the game stops again at its end. If the caller disconnects, the run ends, unless the request has an
+/// `Idempotency-Key`.
 #[utoipa::path(post, path = "/v1/run", operation_id = "run", tag = "input", params(EmulatorParam),
     request_body = RunRequest, responses((status = 200, description = "The results of the run.", body = RunDone)))]
 async fn run(

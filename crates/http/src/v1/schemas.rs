@@ -62,8 +62,8 @@ fn operations() -> impl Iterator<Item = (&'static str, Object)> {
     public(OPS).map(|info| (info.name, row(info))).chain(conveniences())
 }
 
-/// The name of an operation's component, such as `OpReadMany`. Generated clients have a type with this name. Without `Op`, some
-/// names would be those of other components, such as `Tap` and `Domains`.
+/// The name of an operation's component, such as `OpReadMany`. Generated clients have a type with this name. Without
+/// `Op`, some names would be those of other components, such as `Tap` and `Domains`.
 fn component_name(name: &str) -> String {
     let mut component = "Op".to_owned();
     for word in name.split('_') {
@@ -156,12 +156,12 @@ fn row(info: &'static OpInfo) -> Object {
 }
 
 fn argument(info: &OpInfo, arg: &ArgInfo) -> RefOr<Schema> {
-    let in_domain = info.args.iter().any(|arg| arg.name == "domain");
+    let has_domain = info.args.iter().any(|arg| arg.name == "domain");
     let doc = |object: ObjectBuilder| Schema::Object(object.description(Some(arg.doc)).build()).into();
     let number = |min, max| number(min, max).description(Some(arg.doc)).into();
     let (least, most) = range(arg);
     match (arg.name, arg.kind) {
-        ("address", ArgKind::U32) if !in_domain => Ref::from_schema_name(AddressSchema::name()).into(),
+        ("address", ArgKind::U32) if !has_domain => Ref::from_schema_name(AddressSchema::name()).into(),
         ("keys", ArgKind::U16) => Ref::from_schema_name(KeySet::name()).into(),
         ("key", ArgKind::U8) => {
             let name = Ref::from_schema_name(KeyName::name());
@@ -253,6 +253,7 @@ fn conveniences() -> impl Iterator<Item = (&'static str, Object)> {
                 let values = Ref::from_schema_name(Expressions::name());
                 object.property("values", values).required("values")
             }
+            // `input`, the only operation that is left.
             _ => {
                 let list = |of: Cow<'static, str>| ArrayBuilder::new().items(Ref::from_schema_name(of));
                 let object = object.property("sequence", text("Such as A:2 .:10 Up+B:30."));
@@ -265,6 +266,7 @@ fn conveniences() -> impl Iterator<Item = (&'static str, Object)> {
     })
 }
 
+/// Adds the properties of an operation on numbers, on the bus or in a domain: `type` and `domain`.
 fn in_some_domain(object: ObjectBuilder) -> ObjectBuilder {
     object.property("type", kind()).property("domain", text("Name of a memory domain. Default: the bus."))
 }

@@ -47,8 +47,8 @@ struct Written {
 
 /// Runs Lua code in the emulator, between two frames. The server allows it only with `--allow-script`.
 ///
-/// The code has all rights of the emulator's process, including access to files. It is stopped after 5,000,000 instructions.
-/// It cannot run frames, reset, or load another game.
+/// The code has all rights of the emulator's process, including access to files. It is stopped after 5,000,000
+/// instructions. It cannot run frames, reset, or load another game.
 #[utoipa::path(post, path = "/v1/script", operation_id = "script", tag = "script", params(EmulatorParam),
     request_body = Code, responses((status = 200, description = "The code ran to its end, or until an error.", body = ScriptReply)))]
 async fn script(

@@ -85,7 +85,7 @@ pub(crate) struct Step {
 }
 
 fn one() -> Whole<1, { u32::MAX }> {
-    Whole::usual(1)
+    Whole::constant(1)
 }
 
 impl PartialSchema for KeySet {
@@ -113,7 +113,7 @@ pub(crate) struct Timeline(Vec<KeyStep>);
 
 /// Keys that are held together, and the frames in which they are held.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-pub(crate) struct Seen {
+pub(crate) struct PlannedPress {
     /// The keys.
     #[schema(value_type = Vec<String>)]
     keys: Vec<&'static str>,
@@ -175,10 +175,11 @@ impl Timeline {
     }
 
     fn of_presses(presses: &[Press]) -> Result<Timeline, Problem> {
+        // For each frame in which presses begin or end: how many more presses, or fewer, hold each key from then on.
         let mut ends: BTreeMap<u32, [i32; Key::ALL.len()]> = BTreeMap::new();
         for (index, Press { at, keys, frames }) in presses.iter().enumerate() {
             let frames = frames.get();
-            let accepts = "1 frame or more, that ends before frame 4294967296";
+            let accepts = "one key or more, for 1 frame or more that end before frame 4294967296";
             let wrong = |problem| Problem::parameter(format!("presses[{index}]"), problem, accepts);
             let end = at.checked_add(frames).ok_or_else(|| wrong("ends too late"))?;
             if keys.0 == Keys::default() {
@@ -229,9 +230,9 @@ impl Timeline {
         self.0.last().map_or(0, |last| last.offset)
     }
 
-    /// The frames in which keys are held, by the frame counter, if the frame `next` is the first to be played. Keys that
-    /// go down and up together are listed together.
-    pub(crate) fn seen(&self, next: u64) -> Vec<Seen> {
+    /// The frames in which keys are held, by the frame counter, if the frame `next` is the first to be played. Keys
+    /// that go down and up together are listed together.
+    pub(crate) fn seen(&self, next: u64) -> Vec<PlannedPress> {
         let mut down: [Option<u32>; Key::ALL.len()] = Default::default();
         let mut seen: BTreeMap<(u32, u32), Vec<&'static str>> = BTreeMap::new();
         for step in &self.0 {
@@ -250,7 +251,8 @@ impl Timeline {
         }
         let frame = |offset: u32| next + u64::from(offset);
         let seen = seen.into_iter();
-        seen.map(|((first, last), keys)| Seen { keys, first: frame(first), last: frame(last) }).collect()
+        seen.map(|((first, last), keys)| PlannedPress { keys, first: frame(first), last: frame(last) })
+            .collect()
     }
 }
 
@@ -290,7 +292,7 @@ mod tests {
     fn each_of_several_overlapping_presses_is_listed_with_all_its_frames() {
         let json = r#"{"presses": [{"at": 0, "keys": ["A", "L"], "frames": 4}, {"at": 2, "keys": ["B"], "frames": 4},
             {"at": 8, "keys": ["A"]}]}"#;
-        let seen = |keys: &[&'static str], first, last| Seen { keys: keys.to_vec(), first, last };
+        let seen = |keys: &[&'static str], first, last| PlannedPress { keys: keys.to_vec(), first, last };
         let expected = [seen(&["A", "L"], 101, 104), seen(&["B"], 103, 106), seen(&["A"], 109, 109)];
         assert_eq!(timeline(json).unwrap().seen(101), expected);
         assert_eq!(timeline(json).unwrap().frames(), 9);

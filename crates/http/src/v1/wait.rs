@@ -24,8 +24,8 @@ pub(crate) fn router() -> OpenApiRouter<AppState> {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Condition {
-    /// A condition over memory, such as `score > 10` or `lives == 0 or frame > 5000`: docs/watches.md. A number counts
-    /// as true if it is not 0.
+    /// A condition on memory, such as `score > 10` or `lives == 0 or frame > 5000`; docs/watches.md describes conditions.
+    /// A number counts as true if it is not 0.
     until: String,
     /// The largest number of frames to wait.
     #[serde(default = "default_frames")]
@@ -34,7 +34,7 @@ pub(crate) struct Condition {
 }
 
 fn default_frames() -> Whole<1, MAX_FRAMES> {
-    Whole::usual(FRAMES)
+    Whole::constant(FRAMES)
 }
 
 /// The result of a wait.
@@ -64,8 +64,8 @@ async fn wait(
     until(&selected, &feeds, request).await.map(Json)
 }
 
-/// Waits for a condition. The first poll sends the watch to the emulator, so the wait begins before any operation that
-/// is sent after this poll.
+/// Waits for a condition. If the game's symbol files have already been read, the first poll of the returned future sends
+/// the watch to the emulator. So the wait begins before any operation that is sent after that poll.
 pub(crate) async fn until(
     selected: &SelectedEmulator,
     feeds: &Feeds,
@@ -74,17 +74,18 @@ pub(crate) async fn until(
     let symbols = selected.symbols().await;
     let condition = Subjects::only(&request.until, &symbols, "until")?;
     drop(symbols);
-    let over = |frame| Waited { held: true, frame, frames: 0 };
+    let held_at_once = |frame| Waited { held: true, frame, frames: 0 };
     if condition.is_always_true() {
-        return Ok(over(selected.emulator.state().frame));
+        return Ok(held_at_once(selected.emulator.state().frame));
     }
-    let every = request.frames.get();
-    let (mut watch, frame, mut memory) = feeds.watch(selected, condition, every).await?;
+    let frames = request.frames.get();
+    // If no memory changes, the watch reports after `frames` frames, so the wait ends then.
+    let (mut watch, frame, mut memory) = feeds.watch(selected, condition, frames).await?;
     if holds(&memory, frame) {
-        return Ok(over(frame));
+        return Ok(held_at_once(frame));
     }
     tokio::select! {
-        waited = held(selected, &mut watch, &mut memory, every.into()) => waited,
+        waited = wait_until_held(selected, &mut watch, &mut memory, frames.into()) => waited,
         () = selected.operations.stopping.wait() => Err(Failure::busy(STOPPING.to_owned()).into()),
     }
 }
@@ -93,7 +94,9 @@ fn holds(memory: &WatchedMemory, frame: u32) -> bool {
     memory.number(0, frame).is_some_and(|number| number != 0)
 }
 
-async fn held(
+/// Waits until the condition holds, for at most `frames` frames. Returns an error if no frame runs within the time that a
+/// request may take (`--deadline`).
+async fn wait_until_held(
     selected: &SelectedEmulator,
     watch: &mut Watch,
     memory: &mut WatchedMemory,
@@ -118,7 +121,7 @@ fn ended(watch: &Watch) -> Problem {
     match watch.end() {
         Some(WatchEnd::OtherGame) => Problem::new(
             StatusCode::CONFLICT,
-            "another game was loaded while waiting, where the same addresses mean something else; wait again for that game",
+            "another game was loaded during the wait, and in it the same addresses mean something else; to wait in that game, send a new request",
         ),
         _ => EmulatorError::Stopped.into(),
     }

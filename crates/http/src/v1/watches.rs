@@ -30,6 +30,7 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(read).counted_as(StreamKind::Events))
         .routes(routes!(events).counted_as(StreamKind::Events))
+        // Read-only callers may also create watches, and delete those that belong to them: `delete` checks the owner.
         .routes(routes!(create, list).judged_later())
         .routes(routes!(show, delete).judged_later())
 }
@@ -43,7 +44,7 @@ struct Parameters {
     /// for each expression, up to 64 times.
     #[serde(default)]
     watch: Vec<String>,
-    /// Whether resets, loaded states, other games, pauses, stalls and connections are reported too.
+    /// Whether the events of GET /v1/events are reported too, such as resets, loaded states and pauses.
     #[serde(default)]
     events: bool,
     /// How the bytes of `bytes[…]` are written.
@@ -85,7 +86,7 @@ struct Watch {
     kept: usize,
     /// The number of events so far.
     events: u64,
-    /// The number of events that readers missed, counted for each reader.
+    /// The number of events that readers missed. An event that two readers missed counts twice.
     missed: u64,
 }
 
@@ -110,7 +111,7 @@ impl From<Listed> for Watch {
 /// The events are `values` (all values at the beginning), `change`, `missed` (how many events the client missed, and
 /// all current values) and `end`. With `events=true`, the events of GET /v1/events come too.
 #[utoipa::path(get, path = "/v1/watch", operation_id = "watch", tag = "watches", params(EmulatorParam, Parameters, Resumed),
-    responses((status = 200, description = "Events, until either side ends it.", content_type = "text/event-stream",
+    responses((status = 200, description = "Events, until either side ends the stream.", content_type = "text/event-stream",
         body = String)))]
 async fn read(
     State(stopping): State<Stopping>,
@@ -182,12 +183,13 @@ async fn delete(
 
 /// Sends the events of an emulator, such as resets and pauses, as server-sent events.
 ///
-/// They are `reset`, `state` (a state was loaded), `game`, `connected`, `disconnected`, `stalled`, `running`, `paused`,
-/// `input` (a timeline is over), `lockstep` (lockstep ended by itself), `save` (the battery save cannot be written, or
+/// They are `reset`, `state` (a state was loaded), `game`, `connected`, `disconnected`, `stalled` (the
+/// emulator does not reply), `running`, `paused`, `input` (a key timeline is over), `lockstep` (lockstep ended by itself), `save` (the battery save cannot be written, or
 /// can be written again), `rumble` (the cartridge rumbles, or has stopped), `missed` (how many events the client
-/// missed, or were lost with the connection to mGBA; null if the number is not known) and `end`. Each has the `frame`.
+/// missed, or were lost with the connection to mGBA; null if the number is not known) and `end`. Each event has the
+/// `frame`, except `end` and some `missed` events.
 #[utoipa::path(get, path = "/v1/events", operation_id = "events", tag = "watches", params(EmulatorParam, Resumed),
-    responses((status = 200, description = "Events, until either side ends it.", content_type = "text/event-stream",
+    responses((status = 200, description = "Events, until either side ends the stream.", content_type = "text/event-stream",
         body = String)))]
 async fn events(
     State(stopping): State<Stopping>,

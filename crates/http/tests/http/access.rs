@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::support::{Reply, Server};
 
-/// Sends a request with only these headers and `content-length`.
+/// Sends a request with only these headers and `content-length`. `line` is the method and the target.
 fn ask(server: &Server, line: &str, headers: &str) -> Reply {
     let mut stream = server.connect();
     write!(stream, "{line} HTTP/1.1\r\n{headers}content-length: 0\r\n\r\n").unwrap();
@@ -81,8 +81,8 @@ fn an_allowed_page_is_served_and_may_read_the_reply() {
     assert_eq!(reply.status, 200);
     assert_eq!(reply.header("access-control-allow-origin"), Some("http://tool.example"));
     assert_eq!(reply.header("vary"), Some("origin"));
-    let question = format!("{page}access-control-request-method: POST\r\n");
-    let reply = ask(&server, "OPTIONS /core/step", &question);
+    let preflight = format!("{page}access-control-request-method: POST\r\n");
+    let reply = ask(&server, "OPTIONS /core/step", &preflight);
     assert_eq!(
         (reply.status, reply.header("access-control-allow-methods")),
         (204, Some("GET, HEAD, POST, PUT, PATCH, DELETE"))

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::failures::{attached, silent_port};
 use super::intruders::{MCP_INITIALIZE, mcp};
-use super::support::{Reply, Server, is_closed, wait_for};
+use super::support::{Closing, Reply, Server, closing, is_closed, wait_for};
 
 #[test]
 fn a_stopping_server_answers_open_requests() {
@@ -145,7 +145,7 @@ fn a_busy_client_loses_no_request() {
             assert_eq!(reply.status, 200);
             counter.fetch_add(1, Relaxed);
             if reply.header("connection") == Some("close") {
-                assert!(is_closed(&mut stream));
+                assert_eq!(closing(&mut stream), Some(Closing::Closed));
                 return;
             }
         }

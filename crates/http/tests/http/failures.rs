@@ -21,12 +21,13 @@ pub fn attached(address: String, change: impl FnOnce(&mut App)) -> Server {
     Server::over(folder, move |runtime| Arc::new(Attached::start(config, runtime, HISTORY)), change)
 }
 
-/// A port that nothing listens on.
+/// The address of a port on which nothing listens.
 pub fn closed_port() -> String {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
 }
 
-/// A port where the operating system accepts connections, but no program answers, as with a paused mGBA.
+/// Opens a port where the operating system accepts connections, but no program answers, as with a paused mGBA. Returns
+/// the listener, which keeps the port open, and its address.
 pub fn silent_port() -> (TcpListener, String) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -68,7 +69,7 @@ fn a_stalled_emulator_is_504_within_the_deadline_and_says_so() {
 }
 
 #[test]
-fn without_an_emulator_every_route_is_502() {
+fn without_an_emulator_every_route_without_parameters_is_502() {
     let server = attached(closed_port(), |_| {});
     for route in ROUTES.iter().filter(|route| route.params.is_empty()) {
         let method = if route.verb == Verb::Get { "GET" } else { "POST" };

@@ -32,7 +32,7 @@ fn the_console_is_a_game_boy_advance() {
 #[test]
 fn frames_are_counted_and_a_reset_restarts_the_count() {
     let server = Server::start();
-    wait_for("a frame", || server.number("/CORE/CURRENTFRAME") > 40);
+    wait_for("40 frames", || server.number("/CORE/CURRENTFRAME") > 40);
     server.post_ok("/core/step", "");
     server.post_ok("/coreadapter/reset", "");
     assert!(server.number("/core/currentFrame") < 40);

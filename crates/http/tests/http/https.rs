@@ -110,8 +110,10 @@ fn tokens_and_cookies_work_over_tls() {
 fn clients_without_a_tls_handshake_do_not_disturb_others() {
     let (server, trusted) = serve(|app| app.limits.head = Duration::from_millis(300));
     let mut silent = server.connect();
+    // The first byte of a handshake record of 512 bytes.
     let mut half = server.connect();
     half.write_all(&[22, 3, 1, 2, 0, 1]).unwrap();
+    // A complete handshake record with invalid content.
     let mut garbage = server.connect();
     garbage.write_all(&[22, 3, 1, 0, 3, 9, 9, 9]).unwrap();
     let mut stream = connect(&server, trusted);
@@ -152,7 +154,7 @@ fn errors_say_what_is_wrong_with_the_files() {
 }
 
 #[test]
-fn a_private_key_that_others_may_read_is_refused() {
+fn a_private_key_that_others_may_read_or_change_is_refused() {
     let (_folder, certificate, key, _) = certificate();
     for mode in [0o644, 0o640, 0o604, 0o620] {
         std::fs::set_permissions(&key, PermissionsExt::from_mode(mode)).unwrap();

@@ -126,14 +126,15 @@ fn read_only_callers_have_smaller_limits_of_their_own() {
         app.limits.max_incoming_limited = MIB;
         app.limits.max_incoming_limited_per_address = MIB;
     });
-    let show = |token: &Token| format!("authorization: Bearer {}\r\n", token.reveal());
+    let authorization = |token: &Token| format!("authorization: Bearer {}\r\n", token.reveal());
     let body = batch(2 * MIB);
-    let ask =
-        |token: &Token, body: &[u8]| server.request_with("POST", "/v1/batch", &show(token), body).status;
+    let ask = |token: &Token, body: &[u8]| {
+        server.request_with("POST", "/v1/batch", &authorization(token), body).status
+    };
     assert_eq!(ask(&read, &batch(MIB / 2)), 200);
     assert_eq!(ask(&read, &body), 503);
     // The memory of read-only callers does not count towards the limits of other callers.
-    let mut held = begin(&server, MIB, &format!("expect: 100-continue\r\n{}", show(&read)));
+    let mut held = begin(&server, MIB, &format!("expect: 100-continue\r\n{}", authorization(&read)));
     assert_eq!(Reply::read(&mut held).status, 100, "its memory is reserved");
     assert_eq!(ask(&read, &batch(MIB / 2)), 503);
     assert_eq!(ask(&full, &body), 200);
@@ -144,7 +145,8 @@ fn read_only_callers_have_smaller_limits_of_their_own() {
 /// A ping frame from a client, with a mask of zeros.
 const PING: [u8; 10] = [0x89, 0x80 | 4, 0, 0, 0, 0, b'p', b'i', b'n', b'g'];
 
-/// Opens a WebSocket, and sends this many bytes of a message that does not end, in fragments with `between` after each.
+/// Opens a WebSocket, and sends about this many bytes of a message that does not end, in fragments with `between` after
+/// each.
 fn unfinished(server: &Server, bytes: usize, between: &[u8]) -> TcpStream {
     let mut stream = server.connect();
     write!(
@@ -170,19 +172,19 @@ fn unfinished(server: &Server, bytes: usize, between: &[u8]) -> TcpStream {
 }
 
 /// Reads frames until one has this opcode, and returns its data.
-fn frame(stream: &mut TcpStream, kind: u8) -> Vec<u8> {
+fn frame(stream: &mut TcpStream, opcode: u8) -> Vec<u8> {
     let mut head = [0; 2];
     loop {
         stream.read_exact(&mut head).unwrap();
         let mut data = vec![0; usize::from(head[1])];
         stream.read_exact(&mut data).unwrap();
-        if head[0] == 0x80 | kind {
+        if head[0] == 0x80 | opcode {
             return data;
         }
     }
 }
 
-/// Asserts that the server closes the WebSocket because there is not enough memory.
+/// Asserts that the server closes the WebSocket with the code 1013, because there is not enough memory.
 fn assert_out_of_memory(stream: &mut TcpStream) {
     let data = frame(stream, 8);
     assert_eq!(data[..2], 1013_u16.to_be_bytes(), "{}", String::from_utf8_lossy(&data[2..]));
@@ -222,6 +224,7 @@ fn pings_between_the_fragments_of_a_message_do_not_bypass_the_limit() {
     assert_eq!(frame(&mut stream, 10), b"ping", "the connection still works");
 }
 
+/// How many times the server called `release_memory`.
 static RELEASED: AtomicUsize = AtomicUsize::new(0);
 
 #[test]

@@ -2,6 +2,8 @@
 //! a cookie but without an origin, and with paths that lead out of the folder for files. Each case is one request. None
 //! may change anything, and no reply may reveal anything.
 
+mod cases;
+
 use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -11,219 +13,11 @@ use framewire_mcp::{
     Backend, CallFuture, Connect, EndFuture, HttpHost, Object, Options, Problem as McpProblem, Session,
 };
 
-use super::support::{Reply, Server, field, wait_for};
-
-/// The server to which a case is sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum At {
-    /// A server that needs no token from callers on this machine.
-    Usual,
-    /// A server that requires tokens and has a folder for files.
-    Guarded,
-}
-use At::{Guarded, Usual};
-
-/// What the request of a case tries to do. It determines the method, the target and the body.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Attempt {
-    /// Change the game's memory.
-    Poke,
-    /// Change the game's memory in a batch.
-    Batch,
-    /// Read the game's memory.
-    Peek,
-    /// Get the picture.
-    Picture,
-    /// Open a WebSocket.
-    Socket,
-    /// Send a GET to this target.
-    Get(&'static str),
-    /// Send a POST to this target, with this body.
-    Post(&'static str, &'static str),
-    /// Send a request with this method to this target.
-    Other(&'static str, &'static str),
-    /// Write a picture to this file.
-    Write(&'static str),
-    /// Write a picture to this file, in a batch.
-    WriteInBatch(&'static str),
-    /// Change the game's memory with an MCP tool, at this target.
-    Mcp(&'static str),
-    /// Press keys with an MCP tool, at this target.
-    McpAct(&'static str),
-    /// Change the game's memory with Lua code.
-    Script,
-    /// Run the same Lua code with an MCP tool, at this target.
-    McpScript(&'static str),
-}
-use Attempt::{
-    Batch, Get, Mcp, McpAct, McpScript, Other, Peek, Picture, Poke, Post, Script, Socket, Write as WriteTo,
-    WriteInBatch,
+use self::cases::{
+    At, BROWSER, Batch, CASES, Case, Get, Guarded, Mcp, McpAct, McpScript, Other, Peek, Picture, Poke, Post,
+    Script, Socket, Usual, WriteInBatch, WriteTo,
 };
-
-struct Case {
-    name: &'static str,
-    at: At,
-    attempt: Attempt,
-    /// Header lines. [`Scene::filled`] replaces the placeholders in braces and `BROWSER`.
-    headers: &'static str,
-    status: u16,
-}
-
-const fn case(name: &'static str, at: At, attempt: Attempt, headers: &'static str, status: u16) -> Case {
-    Case { name, at, attempt, headers, status }
-}
-
-const BROWSER: &str = "user-agent: Mozilla/5.0 (X11; Linux x86_64)\r\naccept-language: en\r\n";
-
-#[rustfmt::skip]
-const CASES: &[Case] = &[
-    // Pages of other origins.
-    case("a form on another site", Usual, Poke, "host: {host}\r\norigin: http://evil.example\r\n", 403),
-    case("fetch() on another site", Usual, Batch, "host: {host}\r\norigin: https://evil.example\r\nsec-fetch-site: cross-site\r\n", 403),
-    case("a page in a sandboxed frame", Usual, Poke, "host: {host}\r\norigin: null\r\n", 403),
-    case("a page from a file", Usual, Batch, "host: {host}\r\norigin: file://\r\n", 403),
-    case("a page of another port", Usual, Poke, "host: {host}\r\norigin: http://127.0.0.1:1\r\n", 403),
-    case("a page whose name begins like ours", Usual, Poke, "host: {host}\r\norigin: http://{host}.evil.example\r\n", 403),
-    case("a page whose name contains ours", Usual, Poke, "host: {host}\r\norigin: http://evil.example/{host}\r\n", 403),
-    case("an origin with a user name", Usual, Poke, "host: {host}\r\norigin: http://{host}@evil.example\r\n", 403),
-    case("two origins in one header", Usual, Poke, "host: {host}\r\norigin: http://{host} http://evil.example\r\n", 403),
-    case("an empty origin", Usual, Poke, "host: {host}\r\norigin: \r\n", 403),
-    case("a browser extension", Usual, Poke, "host: {host}\r\norigin: chrome-extension://abcdefgh\r\n", 403),
-    case("a form that posts JSON as text", Usual, Batch, "host: {host}\r\norigin: http://evil.example\r\ncontent-type: text/plain\r\n", 403),
-    case("a preflight request", Usual, Other("OPTIONS", "/v1/batch"), "host: {host}\r\norigin: http://evil.example\r\naccess-control-request-method: POST\r\n", 403),
-    case("a preflight request for a private network", Usual, Other("OPTIONS", "/core/read8"), "host: {host}\r\norigin: http://evil.example\r\naccess-control-request-method: GET\r\naccess-control-request-private-network: true\r\n", 403),
-    case("a WebSocket from another site", Usual, Socket, "host: {host}\r\norigin: http://evil.example\r\n", 403),
-    case("a WebSocket from another port", Usual, Socket, "host: {host}\r\norigin: http://localhost:1\r\n", 403),
-    case("an image on another site", Usual, Picture, "host: {host}\r\nsec-fetch-site: cross-site\r\nsec-fetch-mode: no-cors\r\nsec-fetch-dest: image\r\n", 403),
-    case("an image on another port", Usual, Picture, "host: {host}\r\nsec-fetch-site: same-site\r\nsec-fetch-mode: no-cors\r\nsec-fetch-dest: image\r\n", 403),
-    case("a script on another site", Usual, Peek, "host: {host}\r\nsec-fetch-site: cross-site\r\nsec-fetch-mode: no-cors\r\nsec-fetch-dest: script\r\n", 403),
-    case("a frame on another site", Usual, Get("/docs"), "host: {host}\r\nsec-fetch-site: cross-site\r\nsec-fetch-mode: navigate\r\nsec-fetch-dest: iframe\r\n", 403),
-    case("a link that posts", Usual, Poke, "host: {host}\r\nsec-fetch-site: cross-site\r\nsec-fetch-mode: navigate\r\nsec-fetch-dest: document\r\n", 403),
-    case("an event stream for another site", Usual, Get("/v1/events"), "host: {host}\r\norigin: http://evil.example\r\naccept: text/event-stream\r\n", 403),
-    // Host names that an attacker made to resolve to this machine (DNS rebinding), and other foreign host names.
-    case("a rebound name", Usual, Peek, "host: evil.example:5000\r\nBROWSER", 403),
-    case("a rebound name, same origin", Usual, Poke, "host: evil.example:5000\r\norigin: http://evil.example:5000\r\n", 403),
-    case("a rebound name, and the browser says same-origin", Usual, Peek, "host: evil.example\r\nsec-fetch-site: same-origin\r\n", 403),
-    case("a rebound name, WebSocket", Usual, Socket, "host: evil.example\r\norigin: http://evil.example\r\n", 403),
-    case("a rebound name that ends like localhost", Usual, Peek, "host: xlocalhost\r\nBROWSER", 403),
-    case("a rebound name that begins with an address", Usual, Peek, "host: 127.0.0.1.evil.example\r\nBROWSER", 403),
-    case("a rebound name, the picture", Usual, Picture, "host: evil.example\r\nBROWSER", 403),
-    case("a rebound name, the metrics", Usual, Get("/metrics"), "host: evil.example\r\nBROWSER", 403),
-    case("a rebound name in the target", Usual, Get("http://evil.example/core/currentframe"), "host: evil.example\r\nBROWSER", 403),
-    case("another name, a program", Usual, Get("/v1/state"), "host: evil.example\r\n", 403),
-    case("another name, a program that changes something", Usual, Batch, "host: evil.example\r\n", 403),
-    case("another name, a program that resets", Usual, Post("/v1/reset", ""), "host: evil.example\r\n", 403),
-    case("another name that begins with an address", Usual, Get("/v1/state"), "host: 127.0.0.1.evil.example\r\n", 403),
-    case("another name in the target", Usual, Get("http://evil.example/v1/emulators"), "host: {host}\r\n", 403),
-    case("another name in the target, the console", Usual, Get("http://evil.example/"), "host: {host}\r\n", 403),
-    case("another name, the console page", Usual, Get("/"), "host: evil.example\r\n", 403),
-    case("another name, the docs page", Usual, Get("/docs"), "host: evil.example\r\n", 403),
-    case("another name, the OpenAPI document", Usual, Get("/openapi.json"), "host: evil.example\r\n", 403),
-    case("another name, the metrics", Usual, Get("/metrics"), "host: evil.example\r\n", 403),
-    case("another name, logging in", Usual, Post("/v1/login", "token=x"), "host: evil.example\r\n", 403),
-    case("another name, a WebSocket", Usual, Socket, "host: evil.example\r\n", 403),
-    case("another name, an unknown path", Usual, Get("/nothing"), "host: evil.example\r\n", 403),
-    case("an empty host name", Usual, Get("/v1/state"), "host:\r\n", 403),
-    case("two Host headers", Usual, Peek, "host: {host}\r\nhost: evil.example\r\n", 400),
-    // No token, or a wrong one.
-    case("no token", Guarded, Peek, "host: {host}\r\n", 401),
-    case("no token, a change", Guarded, Poke, "host: {host}\r\n", 401),
-    case("no token, the console page", Guarded, Get("/"), "host: {host}\r\naccept: text/html\r\n", 401),
-    case("no token, health", Guarded, Get("/healthz"), "host: {host}\r\n", 401),
-    case("no token, metrics", Guarded, Get("/metrics"), "host: {host}\r\n", 401),
-    case("no token, the docs page", Guarded, Get("/docs"), "host: {host}\r\n", 401),
-    case("no token, the OpenAPI document", Guarded, Get("/openapi.json"), "host: {host}\r\n", 401),
-    case("no token, an unknown path", Guarded, Get("/no/such/path"), "host: {host}\r\n", 401),
-    case("no token, an unknown method", Guarded, Other("BREW", "/core/read8"), "host: {host}\r\n", 401),
-    case("no token, a WebSocket", Guarded, Socket, "host: {host}\r\norigin: http://{host}\r\n", 401),
-    case("no token, a foreign page", Guarded, Poke, "host: {host}\r\norigin: http://evil.example\r\n", 401),
-    case("no token, a rebound name", Guarded, Peek, "host: evil.example\r\nBROWSER", 401),
-    case("no token, a body of 1 MB", Guarded, Other("PUT", "/v1/state"), "host: {host}\r\n", 401),
-    case("no token, an upper case path", Guarded, Get("/CORE/currentFrame/"), "host: {host}\r\n", 401),
-    case("no token, an escaped path", Guarded, Get("/%76%31/emulator"), "host: {host}\r\n", 401),
-    case("no token, the login by GET", Guarded, Get("/v1/login"), "host: {host}\r\n", 401),
-    case("an empty token", Guarded, Peek, "host: {host}\r\nauthorization: Bearer \r\n", 401),
-    case("a token cut short", Guarded, Peek, "host: {host}\r\nauthorization: Bearer 0123456789abcdef\r\n", 401),
-    case("a token with one more character", Guarded, Peek, "host: {host}\r\nauthorization: Bearer {token}0\r\n", 401),
-    case("a token of another scheme", Guarded, Peek, "host: {host}\r\nauthorization: Basic {token}\r\n", 401),
-    case("a token without a scheme", Guarded, Peek, "host: {host}\r\nauthorization: {token}\r\n", 401),
-    case("two tokens, one of them right", Guarded, Peek, "host: {host}\r\nauthorization: Bearer x\r\nauthorization: Bearer {token}\r\n", 401),
-    case("a token in the query", Guarded, Get("/core/currentframe?access_token={token}"), "host: {host}\r\n", 401),
-    case("a token as a cookie", Guarded, Peek, "host: {host}\r\ncookie: {cookie}={token}\r\n", 401),
-    case("a made-up session", Guarded, Peek, "host: {host}\r\ncookie: {cookie}=0000000000000000000000000000000000000000000000000000000000000000\r\n", 401),
-    case("an empty session", Guarded, Peek, "host: {host}\r\ncookie: {cookie}=\r\n", 401),
-    case("a session under another name", Guarded, Peek, "host: {host}\r\ncookie: framewire={session}\r\n", 401),
-    // Requests that other pages make a logged-in browser send.
-    case("a session, a form on another site", Guarded, Poke, "host: {host}\r\ncookie: {cookie}={session}\r\norigin: http://evil.example\r\n", 401),
-    case("a session, a page of another port", Guarded, Poke, "host: {host}\r\ncookie: {cookie}={session}\r\norigin: http://127.0.0.1:1\r\n", 401),
-    case("a session, no origin", Guarded, Poke, "host: {host}\r\ncookie: {cookie}={session}\r\n", 403),
-    case("a session, a batch without origin", Guarded, Batch, "host: {host}\r\ncookie: {cookie}={session}\r\n", 403),
-    case("a session, a WebSocket of another port", Guarded, Socket, "host: {host}\r\ncookie: {cookie}={session}\r\norigin: http://localhost:1\r\n", 401),
-    case("a session, a WebSocket without origin", Guarded, Socket, "host: {host}\r\ncookie: {cookie}={session}\r\n", 403),
-    case("a session, an image on another port", Guarded, Picture, "host: {host}\r\ncookie: {cookie}={session}\r\nsec-fetch-site: same-site\r\nsec-fetch-dest: image\r\n", 401),
-    case("a session, a rebound name", Guarded, Peek, "host: evil.example\r\nBROWSERcookie: {cookie}={session}\r\n", 401),
-    // Tokens without the necessary rights.
-    case("the read-only token writes to memory", Guarded, Poke, "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
-    case("the read-only token writes to memory in a batch", Guarded, Batch, "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
-    case("the read-only token resets", Guarded, Post("/coreadapter/reset", ""), "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
-    case("the read-only token posts to an unknown path", Guarded, Post("/v1/no/such", "{}"), "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
-    case("the read-only token deletes", Guarded, Other("DELETE", "/v1/snapshots/a"), "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
-    case("the read-only token puts", Guarded, Other("PUT", "/v1/state"), "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
-    case("the read-only token ends another's watch", Guarded, Other("DELETE", "/v1/watches/{watch}"), "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
-    case("the read-only token ends a shared watch", Guarded, Other("DELETE", "/v1/watches/{shared}"), "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
-    case("the read-only token narrows another's search", Guarded, Post("/v1/search/1/narrow", r#"{"is":"changed"}"#), "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
-    case("the read-only token undoes a step of another's search", Guarded, Post("/v1/search/1/undo", ""), "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
-    case("the read-only token ends another's search", Guarded, Other("DELETE", "/v1/search/1"), "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
-    case("a read-only session ends another's search", Guarded, Other("DELETE", "/v1/search/1"), "host: {host}\r\ncookie: {cookie}={read_session}\r\norigin: http://{host}\r\n", 403),
-    case("a read-only session writes to memory", Guarded, Poke, "host: {host}\r\ncookie: {cookie}={read_session}\r\norigin: http://{host}\r\n", 403),
-    case("the token, sent by a foreign page", Guarded, Poke, "host: {host}\r\norigin: http://evil.example\r\nauthorization: Bearer {token}\r\n", 403),
-    case("the token under a rebound name", Guarded, Peek, "host: evil.example\r\nBROWSERauthorization: Bearer {token}\r\n", 403),
-    // MCP. If a tool is not offered, a call gets status 200 and a result with an error, which the model can read.
-    case("MCP from a page on another site", Usual, Mcp("/mcp"), "host: {host}\r\norigin: http://evil.example\r\n", 403),
-    case("MCP from a page in a sandboxed frame", Usual, Mcp("/mcp"), "host: {host}\r\norigin: null\r\n", 403),
-    case("MCP from a page of another port", Usual, McpAct("/mcp"), "host: {host}\r\norigin: http://127.0.0.1:1\r\n", 403),
-    case("MCP under a rebound name", Usual, Mcp("/mcp"), "host: evil.example\r\nBROWSER", 403),
-    case("MCP for a client that only reads", Usual, Mcp("/mcp?read_only=true"), "host: {host}\r\n", 200),
-    case("MCP for a client that only reads, the tool act", Usual, McpAct("/mcp?read_only=true"), "host: {host}\r\n", 200),
-    case("MCP, the write tool for a client that chose only the toolset play", Usual, Mcp("/mcp?toolsets=play"), "host: {host}\r\n", 200),
-    case("MCP without a token", Guarded, Mcp("/mcp"), "host: {host}\r\n", 401),
-    case("MCP with a wrong token", Guarded, Mcp("/mcp"), "host: {host}\r\nauthorization: Bearer 00000000000000000000000000000000\r\n", 401),
-    case("MCP with a session, from a form on another site", Guarded, Mcp("/mcp"), "host: {host}\r\ncookie: {cookie}={session}\r\norigin: http://evil.example\r\n", 401),
-    case("MCP with the token, sent by a foreign page", Guarded, Mcp("/mcp"), "host: {host}\r\norigin: http://evil.example\r\nauthorization: Bearer {token}\r\n", 403),
-    case("MCP with the read-only token", Guarded, Mcp("/mcp"), "host: {host}\r\nauthorization: Bearer {read}\r\n", 200),
-    case("MCP with the read-only token, the tool act", Guarded, McpAct("/mcp"), "host: {host}\r\nauthorization: Bearer {read}\r\n", 200),
-    case("MCP with the read-only token and read_only=false", Guarded, Mcp("/mcp?read_only=false"), "host: {host}\r\nauthorization: Bearer {read}\r\n", 200),
-    case("MCP with a read-only session", Guarded, Mcp("/mcp"), "host: {host}\r\ncookie: {cookie}={read_session}\r\norigin: http://{host}\r\n", 200),
-    // Lua code, on servers that allow it.
-    case("a script from another site", Usual, Script, "host: {host}\r\norigin: http://evil.example\r\n", 403),
-    case("a script from another site, as text", Usual, Script, "host: {host}\r\norigin: http://evil.example\r\ncontent-type: text/plain\r\n", 403),
-    case("a script under a rebound name", Usual, Script, "host: evil.example\r\nBROWSER", 403),
-    case("a script without a token", Guarded, Script, "host: {host}\r\n", 401),
-    case("a script with a wrong token", Guarded, Script, "host: {host}\r\nauthorization: Bearer 00000000000000000000000000000000\r\n", 401),
-    case("a script with a session, without origin", Guarded, Script, "host: {host}\r\ncookie: {cookie}={session}\r\n", 403),
-    case("a script with the read-only token", Guarded, Script, "host: {host}\r\nauthorization: Bearer {read}\r\n", 403),
-    case("a script with a read-only session", Guarded, Script, "host: {host}\r\ncookie: {cookie}={read_session}\r\norigin: http://{host}\r\n", 403),
-    case("a script in a batch", Usual, Post("/v1/batch", r#"{"ops":[{"op":"script","code":"emu:reset()"}]}"#), "host: {host}\r\n", 400),
-    case("MCP, a script from another site", Usual, McpScript("/mcp?toolsets=script"), "host: {host}\r\norigin: http://evil.example\r\n", 403),
-    case("MCP, a script for a client that did not ask for the tool", Usual, McpScript("/mcp"), "host: {host}\r\n", 200),
-    case("MCP, a script for a client that only reads", Usual, McpScript("/mcp?toolsets=script&read_only=true"), "host: {host}\r\n", 200),
-    case("MCP, a script without a token", Guarded, McpScript("/mcp?toolsets=script"), "host: {host}\r\n", 401),
-    case("MCP, a script with the read-only token", Guarded, McpScript("/mcp?toolsets=script"), "host: {host}\r\nauthorization: Bearer {read}\r\n", 200),
-    // Files that callers may not use.
-    case("an absolute path", Guarded, WriteTo("{outside}/p.png"), "host: {host}\r\nauthorization: Bearer {token}\r\n", 400),
-    case("a path that climbs out", Guarded, WriteTo("../p.png"), "host: {host}\r\nauthorization: Bearer {token}\r\n", 400),
-    case("a path that climbs out, escaped", Guarded, WriteTo("%2e%2e%2fp.png"), "host: {host}\r\nauthorization: Bearer {token}\r\n", 400),
-    case("a path that climbs out of a subfolder", Guarded, WriteTo("x/../../p.png"), "host: {host}\r\nauthorization: Bearer {token}\r\n", 400),
-    case("a path that begins with the folder", Guarded, WriteTo("{outside}/files/../p.png"), "host: {host}\r\nauthorization: Bearer {token}\r\n", 400),
-    case("a path with a NUL", Guarded, WriteTo("p.png%00.txt"), "host: {host}\r\nauthorization: Bearer {token}\r\n", 400),
-    case("a link that leads out", Guarded, WriteTo("out/p.png"), "host: {host}\r\nauthorization: Bearer {token}\r\n", 400),
-    case("a link to a file outside", Guarded, Post("/core/loadsavefile?path=secret&temporary=true", ""), "host: {host}\r\nauthorization: Bearer {token}\r\n", 400),
-    case("a path that climbs out, in a batch", Guarded, WriteInBatch("../p.png"), "host: {host}\r\nauthorization: Bearer {token}\r\n", 400),
-    case("an absolute path, in a batch", Guarded, WriteInBatch("{outside}/p.png"), "host: {host}\r\nauthorization: Bearer {token}\r\n", 400),
-    case("a file named through a proxy", Usual, WriteTo("{outside}/p.png"), "host: {host}\r\nx-forwarded-for: 203.0.113.7\r\n", 403),
-    case("a file named through a proxy, in a batch", Usual, WriteInBatch("{outside}/p.png"), "host: {host}\r\nforwarded: for=203.0.113.7\r\n", 403),
-    case("a ROM named through a proxy", Usual, Post("/mgba-http/extension/loadfile?path=x.gba", ""), "host: {host}\r\nvia: 1.1 proxy\r\n", 403),
-];
+use super::support::{Reply, Server, field, wait_for};
 
 /// Passes the calls of the MCP front end to the server's JSON-RPC methods.
 struct Calls(LocalCalls);
@@ -247,6 +41,7 @@ impl Backend for Calls {
 /// The MCP front end.
 pub fn mcp() -> FrontEnd {
     let routes = |calls: LocalCalls| {
+        // All MCP sessions share this lock, so that their tools run frames one after the other.
         let playing = Arc::default();
         let (senders, server) = (calls.clone(), calls.clone());
         let host = HttpHost {
@@ -342,9 +137,9 @@ impl Scene {
     /// With the full token, creates a watch and a search, and begins to read another watch. Returns the ids of the
     /// watches.
     fn watch_and_search(&self) -> [String; 2] {
-        let shown = format!("authorization: Bearer {}\r\n", self.token);
+        let authorization = format!("authorization: Bearer {}\r\n", self.token);
         let ask = |method, target, body: &str| {
-            let reply = self.guarded.request_with(method, target, &shown, body.as_bytes());
+            let reply = self.guarded.request_with(method, target, &authorization, body.as_bytes());
             let json: serde_json::Value = serde_json::from_slice(&reply.body).unwrap();
             (reply.status, json)
         };
@@ -353,7 +148,7 @@ impl Scene {
         let (status, search) = ask("POST", "/v1/search", r#"{"type":"u8"}"#);
         assert_eq!((status, &search["id"]), (201, &serde_json::json!(1)), "{search}");
         let mut reader = self.guarded.connect();
-        write!(reader, "GET /v1/watch?watch=1 HTTP/1.1\r\nhost: localhost\r\n{shown}\r\n").unwrap();
+        write!(reader, "GET /v1/watch?watch=1 HTTP/1.1\r\nhost: localhost\r\n{authorization}\r\n").unwrap();
         let own = watch["id"].as_str().unwrap().to_owned();
         let mut shared = None;
         wait_for("the shared watch", || {
@@ -446,7 +241,9 @@ impl Scene {
             return Some(format!("answered {} instead of {}: {text}", reply.status, case.status));
         }
         let outside = self.outside.path().to_str().unwrap();
+        // An error may repeat a path that the request contains.
         let named = target.contains(outside) || body.contains(outside);
+        // FRAMEWIRE is the game's title.
         if text.contains("FRAMEWIRE") || text.contains(&self.token) || !named && text.contains(outside) {
             return Some(format!("reveals too much: {text}"));
         }
@@ -486,12 +283,12 @@ fn requests_without_permission_change_nothing_and_reveal_nothing() {
     assert!(faults.is_empty(), "{} of {}:\n{}", faults.len(), CASES.len(), faults.join("\n"));
     let scratch = format!("/core/read8?address={}", field("scratch"));
     assert_eq!(scene.usual.text(&scratch), "0");
-    let shown = format!("authorization: Bearer {}\r\n", scene.token);
-    assert_eq!(scene.guarded.request_with("GET", &scratch, &shown, b"").text(), "0");
+    let authorization = format!("authorization: Bearer {}\r\n", scene.token);
+    assert_eq!(scene.guarded.request_with("GET", &scratch, &authorization, b"").text(), "0");
     assert_eq!(scene.files(), files);
     let watch = format!("/v1/watches/{}", scene.watches[0]);
     for target in [watch.as_str(), "/v1/search/1"] {
-        let reply = scene.guarded.request_with("GET", target, &shown, b"");
+        let reply = scene.guarded.request_with("GET", target, &authorization, b"");
         assert_eq!(reply.status, 200, "{target} is gone");
     }
 }
@@ -500,11 +297,11 @@ fn requests_without_permission_change_nothing_and_reveal_nothing() {
 #[test]
 fn mcp_with_the_token_changes_memory() {
     let scene = Scene::new();
-    let shown = format!("authorization: Bearer {}\r\n{MCP_HEADERS}", scene.token);
-    let reply = scene.guarded.request_with("POST", "/mcp", &shown, mcp_write().as_bytes());
+    let authorization = format!("authorization: Bearer {}\r\n{MCP_HEADERS}", scene.token);
+    let reply = scene.guarded.request_with("POST", "/mcp", &authorization, mcp_write().as_bytes());
     assert!(reply.status == 200 && !reply.text().contains(r#""isError":true"#), "{}", reply.text());
     let scratch = format!("/core/read8?address={}", field("scratch"));
-    assert_eq!(scene.guarded.request_with("GET", &scratch, &shown, b"").text(), "99");
+    assert_eq!(scene.guarded.request_with("GET", &scratch, &authorization, b"").text(), "99");
 }
 
 /// Checks that the cases with Lua code would change memory if the server accepted them, and that a server without
@@ -512,12 +309,12 @@ fn mcp_with_the_token_changes_memory() {
 #[test]
 fn scripts_with_the_token_change_memory_if_scripts_are_allowed() {
     let scene = Scene::new();
-    let shown = format!("authorization: Bearer {}\r\n", scene.token);
+    let authorization = format!("authorization: Bearer {}\r\n", scene.token);
     let scratch = format!("/core/read8?address={}", field("scratch"));
-    let reply = scene.guarded.request_with("POST", "/v1/script", &shown, script().as_bytes());
+    let reply = scene.guarded.request_with("POST", "/v1/script", &authorization, script().as_bytes());
     assert_eq!(reply.status, 200, "{}", reply.text());
-    assert_eq!(scene.guarded.request_with("GET", &scratch, &shown, b"").text(), "99");
-    let headers = format!("{shown}{MCP_HEADERS}");
+    assert_eq!(scene.guarded.request_with("GET", &scratch, &authorization, b"").text(), "99");
+    let headers = format!("{authorization}{MCP_HEADERS}");
     let body = mcp_call("script", r#"{"code":"return emu:currentFrame() >= 0"}"#);
     let reply = scene.guarded.request_with("POST", "/mcp?toolsets=script", &headers, body.as_bytes());
     assert!(reply.text().contains("true") && !reply.text().contains(r#""isError":true"#), "{}", reply.text());
@@ -540,8 +337,8 @@ fn scripts_with_the_token_change_memory_if_scripts_are_allowed() {
 fn a_read_only_token_changes_and_ends_its_own_watches_and_searches_only() {
     let scene = Scene::new();
     let ask = |token: &str, method: &str, target: &str, body: &str| {
-        let shown = format!("authorization: Bearer {token}\r\n");
-        scene.guarded.request_with(method, target, &shown, body.as_bytes())
+        let authorization = format!("authorization: Bearer {token}\r\n");
+        scene.guarded.request_with(method, target, &authorization, body.as_bytes())
     };
     let location = |reply: &Reply| reply.header("location").unwrap().to_owned();
     let (read, full) = (&scene.read, &scene.token);
@@ -571,8 +368,8 @@ fn a_read_only_token_changes_and_ends_its_own_watches_and_searches_only() {
 fn after_ten_wrong_tokens_guesses_must_wait_but_the_right_token_is_accepted() {
     let scene = Scene::new();
     let ask = |token: &str| {
-        let shown = format!("authorization: Bearer {token}\r\n");
-        scene.guarded.request_with("GET", "/core/getgametitle", &shown, b"")
+        let authorization = format!("authorization: Bearer {token}\r\n");
+        scene.guarded.request_with("GET", "/core/getgametitle", &authorization, b"")
     };
     let replies: Vec<Reply> = (0..12).map(|guess| ask(&format!("{guess:032}"))).collect();
     assert!(replies.iter().all(|reply| reply.status == 401), "{replies:?}");
@@ -582,14 +379,10 @@ fn after_ten_wrong_tokens_guesses_must_wait_but_the_right_token_is_accepted() {
     assert_eq!(ask(&scene.token).status, 200, "the right token does not have to wait");
     let session = scene.filled(Guarded, "cookie: {cookie}={session}\r\n");
     assert_eq!(scene.guarded.request_with("GET", "/core/getgametitle", &session, b"").status, 200);
-    assert_eq!(
-        scene.guarded.get("/core/getgametitle").status,
-        401,
-        "a missing token does not count as a guess"
-    );
+    assert_eq!(scene.guarded.get("/core/getgametitle").status, 401, "a request without a token");
 }
 
-/// An MCP session belongs to the token that opened it. Its requests pass the same checks as all others.
+/// An MCP session belongs to the token that opened it. Its requests go through the same checks as all other requests.
 #[test]
 fn an_mcp_session_works_only_with_the_token_that_opened_it() {
     let scene = Scene::new();

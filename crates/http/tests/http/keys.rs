@@ -5,7 +5,7 @@ use framewire_protocol::Key;
 use super::support::{Server, field, wait_for};
 
 #[test]
-fn keys_by_number() {
+fn keys_are_held_and_released_by_number() {
     let server = Server::start();
     for key in 0..10 {
         server.post_ok(&format!("/core/addkey?key={key}"), "");
@@ -17,7 +17,7 @@ fn keys_by_number() {
 }
 
 #[test]
-fn keys_by_mask() {
+fn keys_are_set_added_and_cleared_by_mask() {
     let server = Server::start();
     server.post_ok("/core/setkeys?keys=12", "");
     server.post_ok("/core/addkeys?keyBitmask=3", "");
@@ -31,7 +31,7 @@ fn keys_by_mask() {
 }
 
 #[test]
-fn buttons_by_name() {
+fn buttons_are_held_and_released_by_name() {
     let server = Server::start();
     for key in Key::ALL {
         server.post_ok(&format!("/mgba-http/button/add?button={key}"), "");
@@ -45,7 +45,7 @@ fn buttons_by_name() {
 }
 
 #[test]
-fn several_buttons_at_once() {
+fn several_buttons_are_held_and_released_together() {
     let server = Server::start();
     server.post_ok("/mgba-http/button/addmany?buttons=A&buttons=B&Buttons=Start", "");
     let held = server.text("/mgba-http/button/getall");
@@ -91,28 +91,28 @@ fn a_hold_lasts_for_its_duration() {
     server.post_ok("/mgba-http/button/holdmany?buttons=L&buttons=R&duration=30", "");
     server.post_ok("/mgba-http/button/hold?button=Select&duration=60", "");
     assert_eq!(server.text("/core/getkeys"), "772");
-    wait_for("the end of the first", || server.text("/core/getkeys") == "4");
+    wait_for("the end of the shorter hold", || server.text("/core/getkeys") == "4");
     assert!(frame() - start >= 30, "held for {} frames", frame() - start);
-    wait_for("the end of the second", || server.text("/core/getkeys") == "0");
+    wait_for("the end of the longer hold", || server.text("/core/getkeys") == "0");
     assert!(frame() - start >= 60, "held for {} frames", frame() - start);
 }
 
 #[test]
-fn a_tap_repeated_with_the_same_idempotency_key_is_one_press() {
+fn a_hold_repeated_with_the_same_idempotency_key_is_one_press() {
     let server = Server::start();
-    let tap = |key: &str| {
+    let hold = |key: &str| {
         let headers = format!("Idempotency-Key: {key}\r\n");
         server.request_with("POST", "/mgba-http/button/hold?button=A&duration=1", &headers, b"").status
     };
     wait_for("the game", || server.number(&format!("/core/read32?address={}", field("frame"))) > 2);
     for key in ["one", "one", "two", "one", "two"] {
-        assert_eq!(tap(key), 200);
+        assert_eq!(hold(key), 200);
     }
     wait_for("two presses", || presses(&server, Key::A) == 2);
     wait_for("the release of the key", || server.number("/core/getkeys") == 0);
     assert_eq!(presses(&server, Key::A), 2);
-    assert_eq!(tap(&"k".repeat(256)), 400);
-    assert_eq!(tap(""), 400);
+    assert_eq!(hold(&"k".repeat(256)), 400);
+    assert_eq!(hold(""), 400);
 }
 
 #[test]

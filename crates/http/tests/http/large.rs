@@ -29,7 +29,7 @@ fn large_replies_together_have_a_memory_limit() {
     let large = "/core/readrange?address=0&length=16777216";
     let mut stream = server.connect();
     write!(stream, "GET {large} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").unwrap();
-    // The head has arrived, so the reply is being sent; the test does not read the rest yet.
+    // The first bytes have arrived, so the reply is being sent; the test does not read the rest yet.
     stream.read_exact(&mut [0; 12]).unwrap();
     let reply = server.get(large);
     assert_eq!((reply.status, reply.header("retry-after")), (503, Some("1")), "{}", reply.text());

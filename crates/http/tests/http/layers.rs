@@ -20,6 +20,38 @@ fn layer(module: &str) -> usize {
     found.unwrap_or_else(|| panic!("the module {module} is in no layer; add it here and in ARCHITECTURE.md"))
 }
 
+/// The modules in what follows `crate::`: either one path, as in `crate::name::Item`, or a list, as in
+/// `crate::{one::Item, other::{Item, Another}}`.
+fn modules(rest: &str) -> Vec<&str> {
+    let first_word = |path: &'_ str| {
+        let end = path.find(|letter: char| !letter.is_alphanumeric() && letter != '_');
+        end.unwrap_or(path.len())
+    };
+    let Some(list) = rest.strip_prefix('{') else { return vec![&rest[..first_word(rest)]] };
+    let (mut depth, mut starts) = (0, vec![0]);
+    for (index, letter) in list.char_indices() {
+        match letter {
+            '{' => depth += 1,
+            '}' if depth == 0 => break,
+            '}' => depth -= 1,
+            ',' if depth == 0 => starts.push(index + 1),
+            _ => {}
+        }
+    }
+    let paths = starts.into_iter().map(|start| list[start..].trim_start());
+    paths.map(|path| &path[..first_word(path)]).collect()
+}
+
+#[test]
+fn modules_in_a_list_on_several_lines_are_found() {
+    assert_eq!(modules("one::Item;"), ["one"]);
+    assert_eq!(modules("{one::Item, other};"), ["one", "other"]);
+    assert_eq!(
+        modules("{\n    one::{Item, Another},\n    two_words,\n};\nuse x::{y, z};"),
+        ["one", "two_words", ""]
+    );
+}
+
 /// Calls `check` with the path and the text of each source file.
 fn visit(folder: &Path, check: &mut impl FnMut(&Path, &str)) {
     for entry in fs::read_dir(folder).unwrap() {
@@ -44,19 +76,13 @@ fn no_module_imports_from_a_layer_above_its_own() {
             return;
         }
         let code = text.split("#[cfg(test)]").next().unwrap_or_default();
-        for (number, line) in code.lines().enumerate() {
-            let line = line.split("//").next().unwrap_or_default();
-            for rest in line.split("crate::").skip(1) {
-                let names = rest.strip_prefix('{').map_or(rest, |all| all.split('}').next().unwrap_or(all));
-                let is_list = rest.starts_with('{');
-                for name in names.split(", ").take(if is_list { usize::MAX } else { 1 }) {
-                    let used: String = name
-                        .chars()
-                        .take_while(|letter| letter.is_alphanumeric() || *letter == '_')
-                        .collect();
-                    if !used.is_empty() && layer(&used) > layer(module) {
-                        wrong.push(format!("{}:{}: {}", inside.display(), number + 1, line.trim()));
-                    }
+        let without_comment = |line: &'_ str| line.split("//").next().unwrap_or_default().to_owned();
+        let code = code.lines().map(without_comment).collect::<Vec<String>>().join("\n");
+        for (position, path) in code.match_indices("crate::") {
+            for used in modules(&code[position + path.len()..]) {
+                if !used.is_empty() && layer(used) > layer(module) {
+                    let number = code[..position].matches('\n').count() + 1;
+                    wrong.push(format!("{}:{number}: {used}", inside.display()));
                 }
             }
         }

@@ -14,7 +14,7 @@ use super::support::{Reply, Server, wait_for};
 enum Leaving {
     /// It closes the connection.
     Close,
-    /// It closes only its sending side, and never reads.
+    /// It closes only its sending side.
     HalfClose,
     /// It resets the connection.
     Reset,
@@ -58,6 +58,7 @@ fn a_wait_whose_client_disconnects_frees_its_slot() {
     let forever = json!({"until": "0", "frames": 216_000}).to_string();
     for how in LEAVING {
         let begun = Instant::now();
+        // One address may have 128 streams open, so the waits use all of them.
         let left: Vec<_> = (0..130).map(|_| leave(send(&server, "POST /v1/wait", &forever), how)).collect();
         wait_for("the waits to begin", || open(&server, "wait") > 0);
         let end = Instant::now() + Duration::from_secs(5);
@@ -120,7 +121,8 @@ fn the_deadline_begins_when_a_client_closes_its_sending_side() {
     });
     let mut stream = send(&server, "POST /v1/wait", r#"{"until":"0","frames":240}"#);
     wait_for("the wait to begin", || open(&server, "wait") == 1);
-    // This takes longer than the time that a client has if it closes its sending side at the start.
+    // This takes longer than the deadline. If the deadline had begun with the first request, that request would have
+    // ended without its reply by now.
     let between = server.request("POST", "/v1/wait", br#"{"until":"0","frames":180}"#);
     assert!(between.text().contains("\"frames\":180"), "{}", between.text());
     stream.shutdown(Shutdown::Write).unwrap();

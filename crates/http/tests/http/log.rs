@@ -9,6 +9,7 @@ use super::support::{Server, wait_for};
 
 static LINES: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
+/// Writes the log to [`LINES`].
 struct Lines;
 
 impl io::Write for Lines {

@@ -1,5 +1,5 @@
-//! Requests with an `Idempotency-Key`. On every route that changes something, a repeated request is not performed
-//! again, and gets the first reply. In these tests, *key* means such a key.
+//! Requests with an `Idempotency-Key`. On every route that changes something, except for the login and the logout, a
+//! repeated request is not performed again, and gets the first reply. In these tests, *key* means such a key.
 
 use std::io::Write;
 use std::net::Shutdown;
@@ -277,16 +277,16 @@ fn a_request_whose_client_left_is_finished_and_its_repeat_gets_the_reply() {
 fn when_too_many_keys_are_remembered_new_ones_are_refused() {
     let life = Duration::from_millis(1500);
     let server = Server::with(|app| (app.limits.max_keys, app.limits.keyed_life) = (4, life));
-    let tap = |key: &str| keyed_json(&server, "POST", "/v1/hold", key, &json!({"keys": ["L"]}));
-    let first = tap("0");
+    let hold = |key: &str| keyed_json(&server, "POST", "/v1/hold", key, &json!({"keys": ["L"]}));
+    let first = hold("0");
     for key in ["1", "2", "3"] {
-        assert_eq!(tap(key).status, 200);
+        assert_eq!(hold(key).status, 200);
     }
-    let full = tap("4");
+    let full = hold("4");
     refused(&full, 503, "4 values of Idempotency-Key are remembered");
     assert!(full.header("retry-after").unwrap().parse::<u64>().unwrap() >= 1);
-    assert_eq!(essence(&tap("0")), essence(&first), "the oldest key is still remembered");
-    wait_for("space for a new key", || tap("4").status == 200);
+    assert_eq!(essence(&hold("0")), essence(&first), "the oldest key is still remembered");
+    wait_for("space for a new key", || hold("4").status == 200);
 }
 
 #[test]
@@ -308,7 +308,7 @@ fn if_a_reply_is_too_large_to_keep_a_repeat_is_refused_and_not_performed() {
     let small = || keyed_json(&server, "POST", "/v1/tap", "small", &json!({"keys": ["L"]}));
     let first = small();
     assert_eq!(essence(&small()), essence(&first));
-    let r = 8;
+    let r = 8; // the number of the key R
     let presses = || server.number(&format!("/core/read32?address={}", field("presses") + 4 * r));
     wait_for("the press", || presses() == 1);
     assert_eq!(server.number("/core/getkeys") & 0x100, 0);
@@ -340,6 +340,7 @@ fn the_keys_of_read_only_callers_are_separate() {
         let headers = format!("authorization: Bearer {}\r\nidempotency-key: {key}\r\n", token.reveal());
         server.request_with("POST", "/v1/watches", &headers, br#"{"watch":["score"]}"#)
     };
+    // Read-only callers can have 64 / 32 keys.
     let statuses: Vec<u16> = (0..8).map(|key| watch(&read, &key.to_string()).status).collect();
     assert_eq!(statuses.iter().filter(|status| **status == 503).count(), 6, "{statuses:?}");
     assert_eq!(watch(&full, "0").status, 201, "although another caller used this key");
@@ -355,9 +356,9 @@ fn the_openapi_document_has_a_key_on_every_route_that_changes_something() {
         for (method, operation) in item.as_object().unwrap() {
             let parameters = operation["parameters"].as_array().cloned().unwrap_or_default();
             let takes = parameters.iter().any(|parameter| parameter["name"] == "Idempotency-Key");
-            let none = method == "get"
+            let takes_none = method == "get"
                 || ["/v1/wait", "/v1/find", "/v1/login", "/v1/logout"].contains(&path.as_str());
-            assert_eq!(takes, !none, "{method} {path}");
+            assert_eq!(takes, !takes_none, "{method} {path}");
             assert_eq!(operation["responses"]["410"].is_object(), takes, "{method} {path}");
             let reply = keyed(&server, &method.to_uppercase(), &path.replace(['{', '}'], ""), "", b"");
             refused(&reply, 400, "1 to 255 printable");

@@ -28,14 +28,14 @@ fn the_files_of_the_page_have_content_types_and_etags() {
         let rest = page.split(&format!("\"/console/{begin}-")).nth(1).unwrap();
         format!("/console/{begin}-{}", rest.split('"').next().unwrap())
     };
-    for (path, kind, keep) in [
+    for (path, kind, caching) in [
         (&*named("app"), "text/javascript; charset=utf-8", "public, max-age=31536000, immutable"),
         (&*named("style"), "text/css; charset=utf-8", "public, max-age=31536000, immutable"),
         ("/console/icon.svg", "image/svg+xml", "no-cache"),
         ("/", "text/html; charset=utf-8", "no-cache"),
     ] {
         let file = server.get(path);
-        assert_eq!(file.header("cache-control"), Some(keep), "{path}");
+        assert_eq!(file.header("cache-control"), Some(caching), "{path}");
         let small = server.request_with("GET", path, "accept-encoding: br, gzip\r\n", b"");
         assert_eq!(
             (small.header("content-encoding"), small.header("vary")),

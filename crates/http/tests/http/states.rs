@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 
+use framewire_files::UNFINISHED;
 use framewire_protocol::marker::{hex_pairs, parse_hex_pairs};
 
 use super::support::{Server, encoded};
@@ -154,11 +155,9 @@ fn a_state_may_overwrite_the_file_with_the_games_save_data() {
         server.post_ok(&format!("/core/savestatefile?path={}", encoded(&path)), "true");
         assert_eq!(server.post("/core/savestatebuffer").status, 200);
     }
-    let parts = std::fs::read_dir(server.folder.path()).unwrap();
-    assert_eq!(
-        parts
-            .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with(".tmp"))
-            .count(),
-        0
-    );
+    let names: Vec<String> = std::fs::read_dir(server.folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert!(!names.iter().any(|name| name.starts_with(UNFINISHED)), "{names:?}");
 }

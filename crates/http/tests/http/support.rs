@@ -1,7 +1,7 @@
 //! A server that runs the demo game, and a simple HTTP/1.1 client. The client uses no HTTP library, so the tests
 //! control and see every byte.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -119,8 +119,8 @@ impl Server {
         self.folder.path().join(name).to_str().unwrap().to_owned()
     }
 
-    /// Writes a ROM as after a change to the demo game: with the same title and code, but another checksum. Returns its
-    /// path.
+    /// Writes a copy of the demo game's ROM in which one byte differs, as after a rebuild: the title and the code are
+    /// the same, but the checksum differs. Returns its path.
     pub fn rebuilt_demo(&self) -> String {
         let mut rom = std::fs::read(repository("rom/framewire-demo.gba")).unwrap();
         *rom.last_mut().unwrap() ^= 1;
@@ -252,9 +252,27 @@ impl Reply {
     }
 }
 
-/// Waits for the other end to close or reset the connection. Returns false if data comes instead.
+/// How the other end ended a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Closing {
+    Closed,
+    Reset,
+}
+
+/// Waits for the other end to close or reset the connection. Returns `None` if data comes instead, or if the connection
+/// is still open after the read time-out.
+pub fn closing(stream: &mut TcpStream) -> Option<Closing> {
+    match stream.read(&mut [0]) {
+        Ok(0) => Some(Closing::Closed),
+        Ok(_) => None,
+        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => None,
+        Err(_) => Some(Closing::Reset),
+    }
+}
+
+/// Whether the other end closes or resets the connection, before data comes or the read time-out is over.
 pub fn is_closed(stream: &mut TcpStream) -> bool {
-    matches!(stream.read(&mut [0]), Ok(0) | Err(_))
+    closing(stream).is_some()
 }
 
 /// Percent-encodes the characters that have a special meaning in a query.

@@ -48,7 +48,7 @@ fn the_routes_are_those_of_mgba_http() {
 }
 
 #[test]
-fn every_route_has_a_description_and_the_reply_and_effect_of_its_operation() {
+fn every_route_has_a_description_and_the_result_of_its_operation_and_get_changes_nothing() {
     for route in &ROUTES {
         assert!(route.doc.ends_with('.'), "the description of {} is not a sentence", route.path);
         if let Some(op) = OPS.iter().find(|op| op.marker == Some(route.message)) {
@@ -63,7 +63,7 @@ fn every_route_has_a_description_and_the_reply_and_effect_of_its_operation() {
     }
 }
 
-/// A query that gives every parameter its smallest or largest value.
+/// A query that gives every parameter its smallest or largest value. The parameter `length` always gets at most 64.
 fn query(route: &Route, server: &Server, largest: bool) -> String {
     let value = |param: &Param| match param.kind {
         Kind::Integer { min, max } => (if largest { max } else { min }).to_string(),
@@ -109,6 +109,7 @@ fn every_route_works_at_both_ends_of_its_ranges() {
     }
 }
 
+/// Checks that a reply has the form that the route's kind of result requires.
 fn assert_form(route: &Route, text: &str) {
     let fits = match route.reply {
         Reply::Plain(ResultKind::None) => text.is_empty(),

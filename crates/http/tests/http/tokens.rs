@@ -75,8 +75,8 @@ fn a_browser_logs_in_uses_its_cookie_and_logs_out() {
     }
     assert!(!cookie.contains(&full), "the cookie holds the token");
 
-    let shown = format!("cookie: theme=dark; {}\r\n", cookie.split(';').next().unwrap());
-    assert_eq!(server.request_with("GET", "/docs", &shown, b"").status, 200);
+    let session = format!("cookie: theme=dark; {}\r\n", cookie.split(';').next().unwrap());
+    assert_eq!(server.request_with("GET", "/docs", &session, b"").status, 200);
     // `request_with` sends `host: localhost`, which is not the host of the page.
     let ask = |line: &str, headers: &str| {
         use std::io::Write;
@@ -84,11 +84,11 @@ fn a_browser_logs_in_uses_its_cookie_and_logs_out() {
         write!(stream, "{line} HTTP/1.1\r\n{headers}content-length: 0\r\n\r\n").unwrap();
         Reply::read(&mut stream)
     };
-    assert_eq!(ask("POST /core/step", &format!("{own}{shown}")).status, 200);
-    let gone = ask("POST /v1/logout", &format!("{own}{shown}"));
+    assert_eq!(ask("POST /core/step", &format!("{own}{session}")).status, 200);
+    let gone = ask("POST /v1/logout", &format!("{own}{session}"));
     assert_eq!(gone.status, 204);
     assert!(gone.header("set-cookie").unwrap().contains("Max-Age=0"));
-    assert_eq!(server.request_with("GET", "/docs", &shown, b"").status, 401);
+    assert_eq!(server.request_with("GET", "/docs", &session, b"").status, 401);
 }
 
 #[test]
@@ -105,6 +105,11 @@ fn a_login_never_redirects_to_another_server() {
         let reply = server.request_with("POST", "/v1/login", &format!("{FORM}{BROWSER}"), form.as_bytes());
         assert_eq!((reply.status, reply.header("location")), (303, Some("/")), "{next}");
     }
+}
+
+#[test]
+fn logins_with_other_content_types_large_forms_or_foreign_origins_are_refused() {
+    let (server, full, _) = guarded();
     let reply = server.request_with("POST", "/v1/login", "content-type: text/plain\r\n", b"token=x");
     assert_eq!(reply.status, 415, "{}", reply.text());
     let reply = server.request_with("POST", "/v1/login", FORM, &[b'x'; 100_000]);

@@ -74,7 +74,7 @@ fn an_ignored_body_does_not_end_the_connection() {
     let mut stream = server.connect();
     let head = "POST /core/step HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\ncontent-length";
     write!(stream, "{head}: 100000\r\n\r\n").unwrap();
-    // The server has read the head and waits for the body. Many clients send it only now.
+    // The server has read the head and waits for the body. Many clients send the body only now.
     assert_eq!(Reply::read(&mut stream).status, 100);
     stream.write_all(&[b'x'; 100_000]).unwrap();
     assert_eq!(Reply::read(&mut stream).status, 200);

@@ -29,7 +29,8 @@ use crate::{Error, Process, Result, until};
 
 /// The time limit for requests to the X server and to windows.
 const LIMIT: Duration = Duration::from_secs(10);
-/// Large enough for mGBA's window and its scripting window next to each other.
+/// The screen's width, height and bits per pixel. It is large enough for mGBA's window and its scripting window next to
+/// each other.
 const SCREEN: &str = "1400x720x24";
 
 x11rb::atom_manager! {
@@ -52,7 +53,8 @@ impl Desktop {
     ///
     /// # Errors
     ///
-    /// [`Error::Missing`] without Xvfb; otherwise an error with the output of Xvfb.
+    /// [`Error::Missing`] without Xvfb or `setpriv`; [`Error::Ended`] with the output of Xvfb if it ends;
+    /// [`Error::Timeout`] if it does not become ready.
     pub fn start(logs: &Path) -> Result<Self> {
         let mut xvfb = Process::spawn("Xvfb", logs, |command| {
             command.args(["-displayfd", "1", "-screen", "0", SCREEN, "-nolisten", "tcp", "-noreset"]);
@@ -95,7 +97,7 @@ impl Desktop {
     ///
     /// # Errors
     ///
-    /// [`Error::X11`] if the window is gone or hidden.
+    /// [`Error::X11`] if the window is gone or hidden; [`Error::Timeout`] if it does not get the focus.
     pub fn focus(&self, window: u32) -> Result<()> {
         let request = self.connection.set_input_focus(InputFocus::PARENT, window, x11rb::CURRENT_TIME);
         request.map_err(Error::x11)?.check().map_err(Error::x11)?;
@@ -179,7 +181,7 @@ impl Desktop {
         self.settle()
     }
 
-    /// Asks a window to close, as the button on its frame does.
+    /// Asks a window to close, as the close button of a window's frame does.
     ///
     /// # Errors
     ///

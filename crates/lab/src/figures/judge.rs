@@ -1,4 +1,4 @@
-//! Compares runs with their bounds.
+//! Compares runs with their bounds. The *alternative* is what Framewire is measured against, such as another script.
 
 use serde::{Deserialize, Serialize};
 
@@ -48,7 +48,7 @@ pub const fn below(metric: Metric, limit: f64) -> Bound {
 /// The emulator runs at its full frame rate.
 pub const FULL_SPEED: Bound = at_least(Metric::Frames, 59.0);
 /// Every request gets a correct reply.
-pub const ALL_RIGHT: Bound = at_least(Metric::Success, 100.0);
+pub const ALL_CORRECT: Bound = at_least(Metric::Success, 100.0);
 
 impl Metric {
     /// The value of the metric for these runs, compared with the alternative's runs; `None` if it was not measured.
@@ -78,11 +78,11 @@ impl Metric {
     fn words(self) -> &'static str {
         match self {
             Metric::Rate => "the rate",
-            Metric::Share => "the share",
+            Metric::Share => "the share of the alternative's rate",
             Metric::Mean => "the mean",
             Metric::P99 => "the 99th percentile",
             Metric::Max => "the largest latency",
-            Metric::Success => "the share of right replies",
+            Metric::Success => "the share of correct replies",
             Metric::Frames => "the frame rate",
         }
     }
@@ -96,8 +96,11 @@ impl Bound {
             return Some(format!("{words} was not measured"));
         };
         let good = if self.below { value < self.limit } else { value >= self.limit };
+        if good {
+            return None;
+        }
         let side = if self.below { "below" } else { "at least" };
-        (!good).then(|| format!("{words} is {value:.3}, not {side} {}", self.limit))
+        Some(format!("{words} is {value:.3}, not {side} {}", self.limit))
     }
 }
 
@@ -128,8 +131,8 @@ mod tests {
         assert_eq!(Metric::Share.of(&runs, &alternative), Some(60.0));
         assert_eq!(Metric::Success.of(&runs, &[]), Some(90.0));
         assert_eq!(at_least(Metric::Rate, 90.0).missed(&runs, &[]), None);
-        let missed = ALL_RIGHT.missed(&runs, &[]).unwrap();
-        assert_eq!(missed, "the share of right replies is 90.000, not at least 100");
+        let missed = ALL_CORRECT.missed(&runs, &[]).unwrap();
+        assert_eq!(missed, "the share of correct replies is 90.000, not at least 100");
     }
 
     #[test]

@@ -25,10 +25,10 @@ use framewire_loadtest::{Stop, Strategy};
 use tempfile::TempDir;
 
 use crate::bench::{Bench, Load};
-use crate::frames::{self, Watch};
+use crate::frames::{self, FrameMeter};
 use crate::setup::{Place, Script, Setup};
 use crate::stampede;
-use judge::{ALL_RIGHT, Bound, FULL_SPEED, Metric, at_least, below};
+use judge::{ALL_CORRECT, Bound, FULL_SPEED, Metric, at_least, below};
 use record::{Figure, Figures, Provenance};
 use sample::Sample;
 
@@ -81,14 +81,14 @@ const LINES: [Line; 8] = [
     Line {
         name: "text-window",
         measure: "sequential text requests on a raw socket, stock mGBA window",
-        bounds: &[at_least(Metric::Rate, 6500.0), below(Metric::Mean, 0.2), ALL_RIGHT, FULL_SPEED],
+        bounds: &[at_least(Metric::Rate, 6500.0), below(Metric::Mean, 0.2), ALL_CORRECT, FULL_SPEED],
         alternative: Some(STUDY),
         measured: |extent| in_turn(Place::Window, extent),
     },
     Line {
         name: "text-headless",
         measure: "the same, script in a headless libmgba host",
-        bounds: &[at_least(Metric::Rate, 15_000.0), below(Metric::Mean, 0.1), ALL_RIGHT, FULL_SPEED],
+        bounds: &[at_least(Metric::Rate, 15_000.0), below(Metric::Mean, 0.1), ALL_CORRECT, FULL_SPEED],
         alternative: Some(STUDY),
         measured: |extent| in_turn(Place::Headless, extent),
     },
@@ -96,41 +96,41 @@ const LINES: [Line; 8] = [
         name: "http",
         measure: "HTTP echo, open loop, 10,000/s, stock mGBA window",
         // The bound is slightly below 10,000, because the last replies arrive after the end of the run.
-        bounds: &[at_least(Metric::Rate, 9990.0), below(Metric::P99, 20.0), ALL_RIGHT, FULL_SPEED],
+        bounds: &[at_least(Metric::Rate, 9990.0), below(Metric::P99, 20.0), ALL_CORRECT, FULL_SPEED],
         alternative: Some(STUDY),
         measured: |extent| echo(10_000, "uuid", extent),
     },
     Line {
         name: "http-cold",
         measure: "HTTP echo at 5/s, cold start, first request included, stock mGBA window",
-        bounds: &[below(Metric::Mean, 4.0), below(Metric::Max, 60.0), ALL_RIGHT, FULL_SPEED],
+        bounds: &[below(Metric::Mean, 4.0), below(Metric::Max, 60.0), ALL_CORRECT, FULL_SPEED],
         alternative: Some(STUDY),
         measured: |extent| echo(5, "uuid", extent),
     },
     Line {
         name: "http-5000",
         measure: "HTTP echo of 5,000 bytes, open loop, 5,000/s, stock mGBA window",
-        bounds: &[at_least(Metric::Rate, 4990.0), ALL_RIGHT, FULL_SPEED],
+        bounds: &[at_least(Metric::Rate, 4990.0), ALL_CORRECT, FULL_SPEED],
         alternative: Some(STUDY),
         measured: |extent| echo(5000, "5000", extent),
     },
     Line {
         name: "stampede",
         measure: "100 clients connecting at once, stock mGBA window",
-        bounds: &[ALL_RIGHT, below(Metric::Max, 50.0)],
+        bounds: &[ALL_CORRECT, below(Metric::Max, 50.0)],
         alternative: Some(STUDY),
         measured: crowd,
     },
     Line {
         name: "read8",
         measure: "HTTP read8 on the embedded core, wrk -t1 -c60",
-        bounds: &[at_least(Metric::Rate, 60_000.0), ALL_RIGHT, FULL_SPEED],
+        bounds: &[at_least(Metric::Rate, 60_000.0), ALL_CORRECT, FULL_SPEED],
         alternative: None,
         measured: read8,
     },
     Line {
         name: "unlimited",
-        measure: "frames a second of the embedded core at unlimited speed, no clients",
+        measure: "frames per second of the embedded core at unlimited speed, no clients",
         bounds: &[at_least(Metric::Share, 95.0)],
         alternative: Some("a bare loop over libmgba"),
         measured: unlimited,
@@ -140,7 +140,7 @@ const LINES: [Line; 8] = [
 /// Measures the lines that `only` names, or all lines if it is empty.
 ///
 /// # Errors
-/// If a program does not start.
+/// If `only` has a name that is not the name of a line.
 pub fn measure(only: &[String], extent: Extent) -> anyhow::Result<Figures> {
     if let Some(unknown) = only.iter().find(|name| LINES.iter().all(|line| line.name != name.as_str())) {
         let names: Vec<_> = LINES.iter().map(|line| line.name).collect();
@@ -226,16 +226,16 @@ fn bench(
         load: Load::Rate(rate),
         payload: payload.to_owned(),
         length,
-        // `Watch` counts the frames instead.
+        // `FrameMeter` counts the frames instead.
         counter: "none".to_owned(),
         options: Vec::new(),
         runs: 1,
     };
-    let watch = setup.watch();
+    let meter = setup.frame_meter();
     let report = bench.run(&Stop::default())?;
     let row = report.and_then(|report| report.rows.into_iter().next());
     let row = row.context("framewire bench gave no row")?;
-    Ok(Sample { frames: watch.stop(), ..Sample::of_row(&row, &bench) })
+    Ok(Sample { frames: meter.stop(), ..Sample::of_row(&row, &bench) })
 }
 
 fn crowd(extent: Extent) -> anyhow::Result<Runs> {
@@ -260,9 +260,9 @@ fn read8(extent: Extent) -> anyhow::Result<Runs> {
     let server = Framewire::serve(&["--quiet", "--rom", &rom, "--lua", &lua])?;
     let url = format!("{}/core/read8?address=0x02000000", server.url());
     let runs = (0..extent.repeats).map(|_| {
-        let watch = Watch::start(&file);
+        let meter = FrameMeter::start(&file);
         let sample = wrk::run(&url, extent.short)?;
-        Ok(Sample { frames: watch.stop(), ..sample })
+        Ok(Sample { frames: meter.stop(), ..sample })
     });
     Ok((Vec::new(), runs.collect::<anyhow::Result<_>>()?))
 }

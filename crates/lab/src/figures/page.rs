@@ -60,9 +60,9 @@ fn summary(runs: &[Sample], alternative: &[Sample]) -> String {
         runs.iter().fold((0, 0), |sum, run| (sum.0 + run.correct, sum.1 + run.requests));
     if requests > 0 {
         parts.push(if correct == requests {
-            "all right".to_owned()
+            "all correct".to_owned()
         } else {
-            format!("{} right", percent(100.0 * correct as f64 / requests as f64))
+            format!("{} correct", percent(100.0 * correct as f64 / requests as f64))
         });
     }
     if runs.len() > 1 {
@@ -79,7 +79,7 @@ fn words(bound: &Bound) -> String {
         Metric::Mean => format!("mean under {limit} ms"),
         Metric::P99 => format!("p99 under {limit} ms"),
         Metric::Max => format!("max under {limit} ms"),
-        Metric::Success => "all right".to_owned(),
+        Metric::Success => "all correct".to_owned(),
         Metric::Frames => format!("{limit:.1} frames/s"),
     }
 }
@@ -97,7 +97,7 @@ pub fn soak(soak: &Soak) -> String {
         "- {:.2} frames/s, {lowest} over the slowest 5 s\n",
         frames.map_or(0.0, |frames| frames.mean)
     );
-    text += &memory("bridge", &soak.bridge);
+    text += &memory("the bridge", &soak.bridge);
     text += &memory("mGBA", &soak.emulator);
     for missed in &soak.missed {
         text += &format!("- **missed**: {missed}\n");
@@ -110,7 +110,7 @@ fn memory(name: &str, memory: &Memory) -> String {
         memory.minutes.get(minute).map_or("-".to_owned(), |bytes| format!("{:.1}", bytes / 1048576.0))
     };
     format!(
-        "- memory of the {name}: {} MiB in the second minute, {} MiB in the last ({}); {} file descriptors before, {} after\n",
+        "- memory of {name}: {} MiB in the second minute, {} MiB in the last ({}); {} file descriptors before, {} after\n",
         mib(1),
         mib(memory.minutes.len().saturating_sub(1)),
         memory.drift().map_or("-".to_owned(), |drift| format!("{drift:+.1}%")),
@@ -169,6 +169,6 @@ mod tests {
         let bare = Sample { rate: Some(5100.0), ..Sample::default() };
         assert_eq!(summary(&[run], &[bare]), "5,000/s, 98.0%");
         let asked = Sample { rate: Some(10.0), requests: 100, correct: 99, ..Sample::default() };
-        assert_eq!(summary(&[asked.clone(), asked.clone()], &[asked]), "10/s, 99% right, 2 runs");
+        assert_eq!(summary(&[asked.clone(), asked.clone()], &[asked]), "10/s, 99% correct, 2 runs");
     }
 }

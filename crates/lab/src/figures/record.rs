@@ -1,4 +1,4 @@
-//! The files of results.
+//! The result files of the table in docs/performance.md and of the long run.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::programs;
 pub struct Provenance {
     /// The program and its version.
     pub tool: String,
-    /// The commit of the source code, with a `+` if files have changed since.
+    /// The commit of the source code, with a `+` if the code has changed since.
     pub commit: Option<String>,
     /// The command line.
     pub command: Vec<String>,
@@ -27,7 +27,7 @@ pub struct Provenance {
     pub started: String,
     /// The machine.
     pub machine: Machine,
-    /// The version of the stock mGBA that opens windows.
+    /// The name and version of the installed stock mGBA.
     pub mgba: String,
     /// The version of libmgba in the embedded core.
     pub libmgba: String,

@@ -17,7 +17,7 @@ pub struct Sample {
     pub client: String,
     /// The length of the run.
     pub seconds: f64,
-    /// The requested rate, in requests per second; `None` if each request waited for the reply to the previous one.
+    /// The requested rate, in requests per second; `None` if the load had no fixed rate.
     pub asked: Option<f64>,
     /// How many requests the load had.
     pub requests: u64,
@@ -27,7 +27,7 @@ pub struct Sample {
     pub failures: BTreeMap<String, u64>,
     /// Correct replies, or frames if there are no requests, per second.
     pub rate: Option<f64>,
-    /// The latencies, from the intended send time to the correct reply.
+    /// The latencies of correct replies; at a fixed rate, from the intended send time.
     pub latency: Option<Latency>,
     /// The frame rate during the run.
     pub frames: Option<Frames>,

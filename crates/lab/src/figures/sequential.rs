@@ -18,7 +18,7 @@ pub fn run(setup: &Setup, length: Duration) -> anyhow::Result<Sample> {
     let prefix = setup.script().echo_prefix();
     let mut client = setup.client(PATIENCE)?;
     let mut latencies = Latencies::default();
-    let watch = setup.watch();
+    let meter = setup.frame_meter();
     let start = Instant::now();
     while start.elapsed() < length {
         latencies.record(client.echo(prefix)?);
@@ -31,7 +31,7 @@ pub fn run(setup: &Setup, length: Duration) -> anyhow::Result<Sample> {
         correct: answered,
         rate: Some(answered as f64 / seconds),
         latency: Latency::of(&latencies),
-        frames: watch.stop(),
+        frames: meter.stop(),
         ..Sample::of("a blocking TCP client, a new UUID each, the next after the reply to the last")
     })
 }

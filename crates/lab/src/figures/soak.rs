@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
 
 use super::bench;
-use super::judge::{ALL_RIGHT, FULL_SPEED};
+use super::judge::{ALL_CORRECT, FULL_SPEED};
 use super::processes::{descriptors, resident};
 use super::record::Provenance;
 use super::sample::Sample;
@@ -68,7 +68,7 @@ impl Memory {
 /// Runs the load for `length`, at `rate` requests per second.
 ///
 /// # Errors
-/// If a program does not start, or ends during the run.
+/// If `length` is less than a second, or a program does not start or ends during the run.
 pub fn run(length: Duration, rate: u32) -> anyhow::Result<Soak> {
     if length < Duration::from_secs(1) {
         bail!("a soak of {length:?}; give --minutes a number such as 10");
@@ -102,7 +102,7 @@ pub fn run(length: Duration, rate: u32) -> anyhow::Result<Soak> {
     });
     let (bridge, emulator) = (bridge?, emulator?);
     let runs = std::slice::from_ref(&run);
-    let missed = [ALL_RIGHT, FULL_SPEED].iter().filter_map(|bound| bound.missed(runs, &[]));
+    let missed = [ALL_CORRECT, FULL_SPEED].iter().filter_map(|bound| bound.missed(runs, &[]));
     let missed = missed.chain([bridge.missed("the bridge"), emulator.missed("mGBA")].into_iter().flatten());
     Ok(Soak { about, missed: missed.collect(), run, bridge, emulator })
 }

@@ -14,7 +14,7 @@ const SLACK: Duration = Duration::from_secs(20);
 /// Requests `url` for `length` on 60 connections from one thread.
 ///
 /// # Errors
-/// If wrk is missing, or its output cannot be understood.
+/// If wrk is missing or fails, or its output cannot be understood.
 pub fn run(url: &str, length: Duration) -> anyhow::Result<Sample> {
     let logs = TempDir::new().context("no folder for wrk's output")?;
     let args = ["-t1", "-c60", &format!("-d{}s", length.as_secs().max(1)), "--latency"];
@@ -52,10 +52,9 @@ fn read(words: &str) -> Option<Sample> {
     let broken = after("Socket errors:").map_or(0, |rest| {
         rest.iter().filter_map(|word| word.trim_end_matches(',').parse::<u64>().ok()).sum()
     });
-    let latency = after("Latency").into_iter();
     // wrk prints two lines that begin with "Latency". This is the first one, with the mean, the deviation and the
     // maximum.
-    let latency = latency.flatten().map(millis).collect::<Vec<_>>();
+    let latency = after("Latency").unwrap_or_default().into_iter().map(millis).collect::<Vec<_>>();
     let failures = [("status", wrong), ("broken", broken)].into_iter().filter(|(_, count)| *count > 0);
     Some(Sample {
         seconds: millis(seconds)? / 1e3,

@@ -1,4 +1,4 @@
-//! The actions that a user can do in a running mGBA, with menus, dialogs and keys.
+//! The actions that a user can perform in a running mGBA, with menus, dialogs and keys.
 
 use std::path::Path;
 use std::thread;
@@ -80,7 +80,7 @@ impl StockMgba {
     ///
     /// Before that, it is not safe to run Lua. The previous game may still be ending, and mGBA does not wait for that
     /// game's thread before it runs Lua. Also, OpenGL takes longest for the first pictures of a game, which makes the
-    /// crash more likely that [`StockOptions::opengl`](super::StockOptions::opengl) describes.
+    /// crash that [`StockOptions::opengl`](super::StockOptions::opengl) describes more likely.
     pub(super) fn wait_for_frame_rate(&self) -> Result<()> {
         until("the game's frame rate was shown", STEP, || self.shows_frame_rate())
     }
@@ -107,9 +107,7 @@ impl StockMgba {
     pub fn close_game(&mut self) -> Result<()> {
         let result = self.press_in_main(&options::SHUTDOWN).and_then(|()| {
             // Waits for the title first, because mGBA runs Lua even while the thread of the old game is still ending.
-            until("the title was that without a game", STEP, || {
-                Ok(self.main_window()?.title.starts_with(NO_GAME))
-            })?;
+            until("the title named no game", STEP, || Ok(self.main_window()?.title.starts_with(NO_GAME)))?;
             until("the game was closed", STEP, || Ok(self.lua_now("return emu")? == "nil"))
         });
         self.paused = false;
@@ -130,7 +128,7 @@ impl StockMgba {
     /// # Errors
     ///
     /// [`Error::Timeout`] if no frame runs.
-    pub fn unpause(&mut self) -> Result<()> {
+    pub fn resume(&mut self) -> Result<()> {
         self.set_paused(false)
     }
 
@@ -138,7 +136,7 @@ impl StockMgba {
         if self.paused == paused {
             return Ok(());
         }
-        let what = if paused { "the emulation stood still" } else { "the emulation went on" };
+        let what = if paused { "the emulation stopped" } else { "the emulation continued" };
         let result = self.press_in_main(&options::PAUSE).and_then(|()| {
             until(what, STEP, || {
                 let before = self.frame_now()?;
@@ -163,11 +161,11 @@ impl StockMgba {
         self.pictured(result)
     }
 
-    /// Resets the game with Emulation > Reset, and waits until its frame counter starts again.
+    /// Resets the game with Emulation > Reset, and waits until its frame counter starts from zero again.
     ///
     /// # Errors
     ///
-    /// [`Error::Timeout`] if the counter does not start again.
+    /// [`Error::Timeout`] if the counter does not start from zero again.
     pub fn reset(&mut self) -> Result<()> {
         let result = self.frame_now().and_then(|before| {
             self.press_in_main(&options::RESET)?;

@@ -17,7 +17,7 @@ use prompt::Prompt;
 
 use crate::{Desktop, Error, Key, Picture, Process, Result, Signal, Window, ports};
 
-/// The time limit for each step of the start. Even a busy machine needs less.
+/// The time limit for each step of the start, and for most other actions. Even a busy machine needs less.
 const STEP: Duration = Duration::from_secs(20);
 /// If keys have no effect for this time, they are pressed again.
 const AGAIN: Duration = Duration::from_secs(4);
@@ -30,7 +30,7 @@ const SCRIPTING: &str = "Scripting";
 
 /// A running mGBA with its own display, settings and saves. Dropping it ends all of them.
 ///
-/// Each method waits until its action has had an effect. Most errors come with a picture of the display.
+/// Most methods wait until their action has had an effect. Most errors come with a picture of the display.
 #[derive(Debug)]
 pub struct StockMgba {
     // Fields are dropped in this order: first the program, then its display, then its files.
@@ -50,8 +50,8 @@ impl StockMgba {
     ///
     /// # Errors
     ///
-    /// [`Error::Missing`] without `mgba-qt` or `Xvfb`; [`Error::Lua`] if a script fails; [`Error::Pictured`] for all other
-    /// errors after the display has started.
+    /// [`Error::Missing`] without `mgba-qt`, `Xvfb` or `setpriv`; [`Error::Lua`] if a script fails; [`Error::Ended`] if
+    /// mGBA ends; [`Error::Pictured`] for all other errors after mGBA has started.
     pub fn start(options: &StockOptions) -> Result<Self> {
         let dir = TempDir::with_prefix("stock-mgba-").map_err(Error::io("make a folder for mGBA"))?;
         options.write_settings(dir.path())?;
@@ -174,7 +174,7 @@ impl StockMgba {
         self.desktop.picture_of(&self.main_window()?)
     }
 
-    /// Closes mGBA's window as the button on its frame does.
+    /// Asks mGBA's window to close, as the close button of a window's frame does. Does not wait until it has closed.
     ///
     /// # Errors
     ///

@@ -26,7 +26,7 @@ pub(super) const OPEN_ROM: [Key; 2] = [Key::CONTROL, Key::of('o')];
 /// a power of two; 512 samples last 17 ms. That is slightly longer than a frame, so usually one frame runs after each
 /// wait, and sometimes two. With waits of 16 ms, slightly shorter than a frame, some frames would need two waits, 32
 /// ms. `fpsTarget` is above 60 to make up for the time that waking up takes. Pacing by video (`videoSync`) does not
-/// work: after a callback of more than 50 ms, emulation stops and does not continue.
+/// work: after a script's callback that takes more than 50 ms, emulation stops and does not continue.
 const PACE: [(&str, &str); 5] = [
     ("audioSync", "1"),
     ("videoSync", "0"),
@@ -100,7 +100,7 @@ impl StockOptions {
     /// With OpenGL, mGBA 0.10 can crash when Lua is typed or a script is loaded while another script runs. The reason:
     /// once per frame, the emulation thread interrupts itself to swap pictures (`PainterGL::swapTex`). If another
     /// thread asks for an interruption at that moment, `mCoreThreadInterrupt` returns as if the emulation had stopped.
-    /// So that thread runs Lua at the same time as the scripts' next callback.
+    /// Then the other thread runs Lua at the same time as the scripts' next callback.
     #[must_use]
     pub fn opengl(mut self) -> Self {
         self.opengl = true;
@@ -123,8 +123,8 @@ impl StockOptions {
         format!("{}{}", port.unwrap_or_default(), self.lua)
     }
 
-    /// Creates mGBA's home folder in `dir`: the settings, and a copy of the game. mGBA writes its saves next to that
-    /// copy.
+    /// Fills mGBA's home folder `dir`: the settings, a runtime folder, and a copy of the game. mGBA writes its saves next
+    /// to that copy.
     pub(super) fn write_settings(&self, dir: &Path) -> Result<()> {
         let what = || format!("lay out mGBA's home in {}", dir.display());
         let settings = dir.join("config/mgba");

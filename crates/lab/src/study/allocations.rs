@@ -30,7 +30,7 @@ pub struct CountedBridge {
 }
 
 impl CountedBridge {
-    /// Starts a bridge to a script. The library writes its file, the record, to the folder `logs`.
+    /// Starts a bridge to a script. The library writes a file to the folder `logs`: the record of the allocations.
     ///
     /// # Errors
     /// If heaptrack is not installed, or the bridge does not start or answer.
@@ -73,8 +73,8 @@ impl CountedBridge {
     }
 }
 
-/// Counts one line of the record. An allocation is `+ SIZE TRACE POINTER`, with a hexadecimal size. A release is `-
-/// POINTER`.
+/// Counts one line of the record. An allocation is `+ SIZE TRACE POINTER`, with a hexadecimal size. A release is
+/// `- POINTER`.
 fn count(line: &str, allocated: &mut Allocated) {
     let mut words = line.split(' ');
     match words.next() {

@@ -43,7 +43,7 @@ pub struct StudyInfo {
     pub schema: String,
     /// Always 1.
     pub schema_version: u32,
-    /// This program and its version.
+    /// The load tester and its version.
     pub tool: String,
     /// The version of the stock mGBA.
     pub mgba: String,
@@ -98,12 +98,11 @@ impl StudyInfo {
         }
     }
 
-    /// If rows of these two cannot be in one study, returns the difference that is the reason.
+    /// If the rows of these two studies cannot be in one study, returns the first difference that prevents it.
     fn differs(&self, other: &StudyInfo, machines: Machines) -> Option<String> {
         let words = |about: &StudyInfo| {
             let StudyInfo { tool, mgba, passes, seconds, machine, .. } = about;
-            let machine = (machines == Machines::One).then(|| machine_words(machine));
-            let machine = machine.unwrap_or_default();
+            let machine = if machines == Machines::One { machine_words(machine) } else { String::new() };
             [tool.clone(), mgba.clone(), format!("{passes} passes"), format!("rows of {seconds} s"), machine]
         };
         let pairs = words(self).into_iter().zip(words(other));

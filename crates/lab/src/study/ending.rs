@@ -17,7 +17,8 @@ use crate::setup::{Script, bridge};
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How long to wait for the messages that the script writes afterwards.
 const AFTERWARDS: Duration = Duration::from_secs(1);
-/// The length of a network failure. It is longer than a link waits for a machine that acknowledges nothing.
+/// The length of a network failure. It is longer than the 10 s after which Framewire's script closes the connection of
+/// a silent link.
 const SILENCE: Duration = Duration::from_secs(15);
 /// How many clients close their connections in the normal way.
 const ORDERLY: usize = 5;
@@ -56,7 +57,8 @@ pub fn run(window: &mut StudyWindow, way: Way, logs: &Path) -> anyhow::Result<En
     Ok(ending)
 }
 
-/// Ends a bridge that is connected to Framewire's script, and starts another bridge at once.
+/// Ends a bridge that is connected to Framewire's script. Starts another bridge as soon as the script has answered a
+/// new client.
 fn end_bridge(window: &StudyWindow, signal: Signal) -> anyhow::Result<Ending> {
     let mut ended = answering_bridge(window.setup.address())?;
     let start = Instant::now();

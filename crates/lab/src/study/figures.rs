@@ -20,7 +20,7 @@ pub struct Version {
 pub struct Published {
     /// The requested rate, in requests per second.
     pub asked: u32,
-    /// The length of the random text in a message, in bytes; `None` means a GUID of 36 bytes.
+    /// The length of the random text in a message, in bytes; `None` means a UUID, which has 36 bytes.
     pub bytes: Option<usize>,
     /// Correct replies per second.
     pub achieved: f64,

@@ -35,9 +35,9 @@ const TRIES: u32 = 3;
 const FAILURES: usize = 3;
 /// The length of each run in a search for a limit.
 const SEARCH: Duration = Duration::from_secs(1);
-/// The largest number of runs in a search for a limit.
+/// The number of runs for which a search for a limit has enough time.
 const SEARCH_RUNS: u32 = 40;
-/// For how long the garbage is counted that Lua makes without requests.
+/// For how long Lua's garbage is counted while there are no requests.
 const UNASKED: Duration = Duration::from_secs(5);
 /// Allocations are counted for this many times the length of a row.
 const ALLOCATION_ROWS: u32 = 3;
@@ -128,8 +128,8 @@ impl Study<'_> {
         };
         let mut next = queue.next();
         if let (Some(opened), Some(step)) = (opened, &next) {
-            // A window that opens slows down the others, so all windows open first. If a window does not open, it is opened
-            // again for its step.
+            // A window that opens slows down the others, so all windows open first. If a window does not open,
+            // `try_step` tries to open it again.
             if let Err(error) = measure.prepare(step) {
                 say(&format!("{error:#}"));
             }
@@ -370,7 +370,7 @@ impl<'a, 'b> Measure<'a, 'b> {
         if change == Change::RightAfter && bench.run(self.stop)?.is_none() {
             return Ok(None);
         }
-        let mut idle_garbage = 0.0; // bytes a second
+        let mut idle_garbage = 0.0; // bytes per second
         let mut bytes = 0.0;
         if change == Change::Garbage {
             let window = self.window_mut()?;
@@ -534,7 +534,7 @@ fn packets_sent() -> anyhow::Result<u64> {
 fn summary(report: &Report) -> String {
     let Some(row) = report.rows.first() else { return "nothing".to_owned() };
     format!(
-        "{}/s, mean {} p99 {} max {} ms, {} right{}",
+        "{}/s, mean {} p99 {} max {} ms, {} correct{}",
         rate(row.achieved),
         millis(row.intended.mean),
         millis(row.intended.p99),

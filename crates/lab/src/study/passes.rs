@@ -1,4 +1,4 @@
-//! Combines the passes of a row that was measured several times, into the spread of each figure and into one row.
+//! Combines the passes of a row that was measured several times: into one row, and into the spread of each figure.
 
 use std::collections::BTreeMap;
 
@@ -125,8 +125,8 @@ fn pace(passes: &[Row]) -> Option<Pace> {
     })
 }
 
-/// Returns one example of each kind of warning, with the number of passes that had such a warning. Warnings of the same
-/// kind begin with the same text and then have different numbers.
+/// Returns one example of each kind of warning, with the number of passes that had such a warning. The kind of a
+/// warning is its text before the first digit.
 fn warnings(passes: &[Row]) -> Vec<String> {
     let kind =
         |warning: &str| warning.split(|letter: char| letter.is_ascii_digit()).next().unwrap_or("").to_owned();

@@ -8,15 +8,16 @@ use super::trials;
 use crate::bench::Load;
 use crate::setup::Script;
 
-/// The groups of steps, in the order of their first steps.
+/// The groups of steps, except [`IDLE`].
 pub const GROUPS: [&str; 20] = [
     "v1", "v4", "v5", "v6", "v7", "beyond", "kept", "mux", "stampede", "ending", "bridge", "embedded",
     "warm", "retries", "broken", "nagle", "unframed", "waiting", "garbage", "limit",
 ];
-/// The group whose step is always the last one in its window.
+/// The group of the steps about idle connections. Each of these steps has a window of its own.
 pub const IDLE: &str = "idle";
 
-/// Further rates for versions 4 and 5. They are needed because the rates at which these versions fail depend on the system.
+/// Further rates for versions 4 and 5. They are needed because the rates at which these versions fail depend on the
+/// operating system.
 pub const BEYOND: [(Strategy, &[u32]); 2] =
     [(Strategy::PerRequest, &[40, 60, 80]), (Strategy::Pool, &[60, 400])];
 /// The rate of an additional row with a socket per request. In this row, the script keeps the sockets that it has

@@ -14,13 +14,13 @@ use super::passes::{Spread, is_timed};
 use super::plan;
 use super::steps::{Lengths, Step};
 
-/// The name of its line in the archive.
+/// The name of the rerun's line in the archive.
 const LINE: &str = "rerun";
-/// One of this many rows is measured again.
+/// One in this many rows is measured again.
 const SHARE: usize = 10;
 /// How many times each chosen row is measured again.
 const PASSES: usize = 3;
-/// If the differences have a probability below this value, they do not count as chance.
+/// If chance alone would cause the differences with a probability below this value, they do not count as chance.
 const CHANCE: f64 = 0.05;
 
 /// Rows that were measured again.
@@ -77,7 +77,7 @@ pub type ComparedFigure = (&'static str, fn(&RowFigures) -> Option<f64>, fn(f64)
 
 /// The figures that are compared.
 pub const FIGURES: [ComparedFigure; 3] = [
-    ("right replies", |figures| Some(figures.success), percent),
+    ("correct replies", |figures| Some(figures.success), percent),
     ("mean", |figures| figures.mean, millis),
     ("p99", |figures| figures.p99, millis),
 ];
@@ -98,7 +98,8 @@ impl Compared {
     }
 }
 
-/// The result of the comparison of all rows. Two figures are *apart* if their ranges do not overlap.
+/// The result of the comparison of all rows. A figure is *apart* if its ranges in the study and in the rerun do not
+/// overlap.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Verdict {
     /// How many figures were compared.
@@ -159,8 +160,9 @@ impl Rerun {
     }
 }
 
-/// The probability that the ranges of `one` and `other` values from the same distribution do not overlap. All orders of
-/// the values are equally probable, and in two of them the ranges do not overlap.
+/// The probability that the ranges of `one` and `other` values from the same distribution do not overlap. In sorted
+/// order, the two groups of values can be mixed in many ways, which are all equally probable. In two of these ways, the
+/// ranges do not overlap.
 fn apart_by_chance(one: usize, other: usize) -> f64 {
     let orders: f64 = (1..=other).map(|number| (one + number) as f64 / number as f64).product();
     (2.0 / orders).min(1.0)
@@ -216,7 +218,7 @@ pub fn run(
     let steps = chosen(archive, &about, seed);
     if about.passes < 2 || steps.is_empty() {
         bail!(
-            "no row was measured in several passes, so its spread is unknown; measure the study with `framewire-lab study`"
+            "no row was measured in several passes, so no spread is known; make the study with `framewire-lab study`"
         );
     }
     let row = std::time::Duration::from_secs_f64(about.seconds);

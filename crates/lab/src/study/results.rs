@@ -109,10 +109,11 @@ pub struct Ending {
     pub ending: Option<f64>,
     /// The lines that the script wrote to its console afterwards.
     pub console: Vec<String>,
-    /// The time from the signal, or from the return of the network, to the first correct answer to a new client.
+    /// The time from the signal, or from the return of the network, to the first correct answer to a new client. If
+    /// there was neither, the time for which this client waited.
     pub new_client: Option<f64>,
     /// The time from the signal, or from the return of the network, to the first correct answer through the client.
-    /// After a signal, the client is started again at once.
+    /// After a signal, the client is started again as soon as the new client has its answer.
     pub through_client: Option<f64>,
     /// How long the network was silent.
     pub silence: Option<f64>,

@@ -245,8 +245,8 @@ impl Step {
         }
     }
 
-    /// Whether other windows may be measured at the same time. This is so for text messages at a low rate, if no
-    /// packets are counted.
+    /// Whether other windows may be measured at the same time. This is so for most runs of text messages at a low rate,
+    /// and for the count of allocations.
     pub fn fits_with_others(&self) -> bool {
         let is_light = |run: &Run| {
             matches!(run.target, Target::Window { binary: false, .. })
@@ -278,17 +278,17 @@ impl Step {
 
     /// An estimate of how long the step takes.
     pub fn estimate(&self, lengths: &Lengths) -> Duration {
-        let around = Duration::from_millis(700);
+        let overhead = Duration::from_millis(700);
         match &self.kind {
-            Kind::Run(run) => run.length(lengths.row) + around,
+            Kind::Run(run) => run.length(lengths.row) + overhead,
             Kind::Trial { run, change } => {
                 let runs = match change {
                     Change::RightAfter | Change::AfterClosing | Change::Warm | Change::Garbage => 2,
                     _ => 1,
                 };
-                run.length(lengths.row) * runs + around
+                run.length(lengths.row) * runs + overhead
             }
-            Kind::Allocations => lengths.row * 6 + around,
+            Kind::Allocations => lengths.row * 6 + overhead,
             Kind::Limit(_) => Duration::from_secs(25),
             Kind::Stampede { script: Script::Study, clients } if *clients > 5 => Duration::from_secs(25),
             Kind::Stampede { .. } => Duration::from_secs(3),

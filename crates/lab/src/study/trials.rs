@@ -140,7 +140,8 @@ pub const QUESTIONS: [Question; 6] = [
         group: "waiting",
         title: "Right after another run",
         about: "A run with a socket per request, right after another run of the same kind. *Waiting* is the number of closed \
-                connections that the system keeps for a minute (state TIME_WAIT), before and after the run.",
+                connections that the system keeps for a minute (state TIME_WAIT), before and after the run, in the pass that \
+                began with the most of them.",
         trials: &[Trial { name: "20", strategy: Strategy::PerRequest, change: Change::RightAfter, ..PLAIN }],
     },
 ];

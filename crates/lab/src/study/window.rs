@@ -95,7 +95,8 @@ impl StudyWindow {
     /// # Errors
     /// If the window does not run the Lua code.
     pub fn set_keeping(&mut self, keeping: bool) -> anyhow::Result<()> {
-        // Lua collects the sockets that were closed before now at once, because no client is connected now.
+        // Sockets that are already closed are collected now. At this moment only the idle connection is open, so
+        // closing their descriptors a second time does no harm.
         self.setup.window()?.lua(&format!("collectgarbage() collectgarbage() study_keeps = {keeping}"))?;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Tests of a link with peers that misbehave in ways that a real script cannot.
+//! Tests of a link with peers that the tests implement, so that they can misbehave in ways that a real script cannot.
 
 mod binary;
 mod flood;

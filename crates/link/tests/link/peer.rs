@@ -147,7 +147,7 @@ impl Connection {
         self.send(&bytes)
     }
 
-    /// Reads everything until the connection ends, without an answer.
+    /// Reads everything until the connection ends, and answers nothing.
     pub fn ignore(&mut self) -> Option<()> {
         loop {
             self.read()?;

@@ -193,7 +193,7 @@ fn offsets_outside_of_a_domain_are_refused() {
 }
 
 #[test]
-fn numbers_at_odd_addresses_are_read_byte_by_byte() {
+fn numbers_that_need_several_accesses_are_read_as_bytes_and_not_written() {
     let (peer, messages) = script(|message| match message {
         "memoryDomain.size,iwram" => "32768",
         "core.readRange,33554433,2" => "34,12",

@@ -70,7 +70,7 @@ pub struct Outcome {
     /// The share of the available processor time that the busiest worker used for work; `None` if the system does not
     /// report it.
     pub busy: Option<f64>,
-    /// The largest number of requests in flight at a time.
+    /// The largest number of requests in flight at a time; with several workers, the sum of their largest numbers.
     pub most_in_flight: usize,
     /// How fast the probe's counter rose.
     pub pace: Option<Pace>,

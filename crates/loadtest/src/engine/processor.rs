@@ -15,7 +15,10 @@ pub(super) struct Usage {
 /// This thread's usage so far; `None` if the system does not report it.
 pub(super) fn usage() -> Option<Usage> {
     let used = used();
-    (!used.is_zero()).then(|| Usage { used, delayed: delayed().unwrap_or_default() })
+    if used.is_zero() {
+        return None;
+    }
+    Some(Usage { used, delayed: delayed().unwrap_or_default() })
 }
 
 /// The processor time that this thread has used so far; zero if the system does not report it.

@@ -16,7 +16,7 @@ use crate::record::{Ended, Record};
 use crate::schedule::Schedule;
 use crate::target::{Call, Client, Failure, Session, Target};
 
-/// The longest sleep of the pacer, so that it notices soon when the run is stopped.
+/// The longest sleep of the pacer, so that the worker soon notices when the run is stopped.
 const NAP: Duration = Duration::from_millis(50);
 /// The time between two checks whether the last replies have arrived.
 const DRAIN: Duration = Duration::from_millis(1);
@@ -37,7 +37,7 @@ pub(super) struct Task {
     pub(super) stop: Stop,
 }
 
-/// What a worker reports at the end.
+/// What a worker reports at the end. The fields mean the same as in [`Outcome`](super::Outcome).
 pub(super) struct Done {
     pub(super) window: Duration,
     pub(super) cut_short: bool,
@@ -147,10 +147,10 @@ impl<S: Session> Offer<S> {
     ) -> io::Result<bool> {
         let shared = Rc::clone(&self.shared);
         let mut now = Instant::now();
-        let mut row = 0;
+        let mut in_a_row = 0;
         while let Some(due) = times.next().filter(|due| *due < shared.end.get()) {
             while due > now {
-                row = 0;
+                in_a_row = 0;
                 if stop.stopped() {
                     shared.end.set(Instant::now());
                     return Ok(true);
@@ -158,9 +158,9 @@ impl<S: Session> Offer<S> {
                 now = pacer.wait(due.min(now + NAP), || shared.activity.get()).await?;
             }
             self.give(due);
-            row += 1;
-            if row == BURST {
-                row = 0;
+            in_a_row += 1;
+            if in_a_row == BURST {
+                in_a_row = 0;
                 yield_now().await;
                 now = Instant::now();
                 if stop.stopped() {
@@ -185,6 +185,7 @@ impl<S: Session> Offer<S> {
             self.give(start);
         }
         let stopped = self.wait_for_end(pacer, stop).await?;
+        // A stop has moved the end, so that clients begin no more requests.
         self.shared.slots.close_loop(self.shared.end.get());
         Ok(stopped)
     }

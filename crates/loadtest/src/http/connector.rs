@@ -31,7 +31,7 @@ pub enum Trust {
     /// Servers with a certificate of an authority in this PEM file, or with one of the certificates in the file.
     File(PathBuf),
     /// Every server, with any certificate. Only for tests.
-    Anyone,
+    AnyCertificate,
 }
 
 /// Why connections cannot be opened.
@@ -141,7 +141,7 @@ fn config(trust: &Trust, http2: bool) -> Result<ClientConfig, ConnectorError> {
     let builder =
         ClientConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions()?;
     let mut config = match trust {
-        Trust::Anyone => {
+        Trust::AnyCertificate => {
             let verifier = Arc::new(Unverified(provider));
             builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()
         }

@@ -126,9 +126,12 @@ impl Prepared {
     /// Appends the request, in the format of HTTP/1.1, to `out`.
     fn fill(&self, payload: &[u8], out: &mut Vec<u8>) {
         self.head.fill(payload, out);
-        let length = self.body.as_ref().map(|body| body.len(payload.len()));
-        // With a method that usually has a body, the length must be sent even if there is no body.
-        let length = length.or((self.method == Method::POST || self.method == Method::PUT).then_some(0));
+        let length = match &self.body {
+            Some(body) => Some(body.len(payload.len())),
+            // With a method that usually has a body, the length must be sent even if there is no body.
+            None if self.method == Method::POST || self.method == Method::PUT => Some(0),
+            None => None,
+        };
         if let Some(length) = length {
             // Writing to memory does not fail.
             let _ = write!(out, "Content-Length: {length}\r\n");
@@ -160,10 +163,10 @@ impl Prepared {
 
 impl HttpTarget {
     /// A target for the server at `url`. Each time, a request is chosen at random from `requests`, according to their
-    /// weights.
+    /// weights. Does not connect yet.
     ///
     /// # Errors
-    /// If connections to the server cannot be opened.
+    /// If the address, the certificates or the socket cannot be used.
     ///
     /// # Panics
     /// If `requests` is empty.

@@ -105,7 +105,7 @@ pub fn header(line: &str) -> Result<(HeaderName, HeaderValue), RequestError> {
     Ok((name, value))
 }
 
-/// Reads a body, as users type it: a text, or `@FILE`.
+/// Reads a body, as users type it: a text, or `@FILE`. A relative path starts at `folder`.
 ///
 /// # Errors
 /// If the file cannot be read.
@@ -135,7 +135,8 @@ struct Entry {
     weight: Option<f64>,
 }
 
-/// Reads a list of requests. All requests get `headers` before their own headers.
+/// Reads a list of requests. All requests get `headers` before their own headers. Relative paths in the list start at
+/// the folder of the list.
 ///
 /// # Errors
 /// If the file cannot be read, or something in it is not a request.

@@ -207,6 +207,7 @@ mod tests {
             .collect()
     }
 
+    /// Checks the result of reading a response, for each size of the pieces.
     fn all(response: &str, status: u16, keep_alive: bool, body: &str) {
         for result in read(response.as_bytes()) {
             assert_eq!(result, Ok((Head { status, keep_alive }, body.as_bytes().to_vec())), "{response:?}");
@@ -214,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_of_each_kind_in_pieces_of_each_size() {
+    fn bodies_of_each_kind_are_read_in_pieces_of_each_size() {
         all("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", 200, true, "hello");
         all("HTTP/1.1 503 Busy\r\nconnection: Close\r\ncontent-length: 2\r\n\r\nno", 503, false, "no");
         all("HTTP/1.1 204 None\r\n\r\n", 204, true, "");
@@ -231,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn the_response_to_a_head_has_no_body() {
+    fn the_response_to_a_head_request_has_no_body() {
         let mut buffer = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n".to_vec();
         let step = Parser::new(true).step(&mut buffer, &mut Vec::new());
         assert!(matches!(step, Ok(Step::Done(Head { status: 200, keep_alive: true }))), "{step:?}");

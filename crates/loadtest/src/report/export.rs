@@ -43,8 +43,8 @@ const VALUES: [Value; 13] = [
     }),
 ];
 
-/// One line per row, after a line with the names. Latencies are in milliseconds; cells of what was not measured are
-/// empty.
+/// One line per row, after a line with the names. Latencies are in milliseconds; the cells of values that were not
+/// measured are empty.
 pub fn csv(report: &Report) -> String {
     let latencies = || FIGURES.map(Metric::Intended).into_iter().chain(FIGURES.map(Metric::Sent));
     let mut names: Vec<String> = ["target", "strategy", "load"].map(str::to_owned).to_vec();
@@ -52,7 +52,7 @@ pub fn csv(report: &Report) -> String {
     names.extend(latencies().map(|metric| metric.to_string()));
     let mut out = names.join(",") + "\n";
     for row in report.shown() {
-        let load = row.load().replace(',', "");
+        let load = load(row);
         let mut cells =
             [&report.target.url, &report.target.strategy, &load].map(|text| quoted(text)).to_vec();
         let values = VALUES.into_iter().map(|(.., value)| value(row));
@@ -61,6 +61,14 @@ pub fn csv(report: &Report) -> String {
         out += &(cells.join(",") + "\n");
     }
     out
+}
+
+/// The load without the commas in numbers such as `1,000`. Stages are separated by commas.
+fn load(row: &Row) -> String {
+    match &row.stages {
+        Some(stages) => stages.clone(),
+        None => row.load().replace(',', ""),
+    }
 }
 
 /// A cell with a text, quoted if needed (RFC 4180).
@@ -79,7 +87,7 @@ pub fn prometheus(report: &Report) -> String {
     let labels = |row: &Row, more: &str| {
         let value = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
         let (url, strategy) = (value(&report.target.url), value(&report.target.strategy));
-        let load = row.load().replace(',', "");
+        let load = load(row);
         format!("{{target=\"{url}\",strategy=\"{strategy}\",load=\"{load}\"{more}}}")
     };
     let mut gauge = |name: &str, help: &str, values: Vec<(String, f64)>| {

@@ -72,7 +72,7 @@ fn plots(rows: &[&Row]) -> String {
     out + "</div>\n"
 }
 
-/// A row's name in legends.
+/// A row's name in legends, captions and titles.
 fn name(row: &Row) -> String {
     match row.asked {
         Some(asked) => format!("{}/s", rate(asked)),

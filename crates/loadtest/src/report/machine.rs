@@ -63,7 +63,7 @@ fn read(path: &str) -> Option<String> {
 fn field(path: &str, key: &str, separator: char) -> Option<String> {
     read(path)?.lines().find_map(|line| {
         let (name, value) = line.split_once(separator)?;
-        (name.trim() == key).then(|| value.trim().trim_matches('"').to_owned())
+        if name.trim() == key { Some(value.trim().trim_matches('"').to_owned()) } else { None }
     })
 }
 

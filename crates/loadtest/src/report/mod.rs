@@ -114,7 +114,7 @@ pub struct Settings {
     pub workers: usize,
     /// The largest number of requests in flight at a time.
     pub connections: usize,
-    /// The longest wait for a reply, in seconds.
+    /// The longest wait for a reply, including all retries, in seconds.
     pub timeout: f64,
 }
 
@@ -201,7 +201,7 @@ impl Report {
         Ok(serde_json::from_str(text)?)
     }
 
-    /// The rows of the runs that the command line asked for or, if there are no such rows, those of the search.
+    /// The rows of the runs that the command line requested or, if there are no such rows, those of the search.
     pub fn shown(&self) -> Vec<&Row> {
         let measured: Vec<_> = self.rows.iter().filter(|row| row.phase == Phase::Measure).collect();
         if measured.is_empty() { self.rows.iter().collect() } else { measured }

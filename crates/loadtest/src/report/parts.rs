@@ -149,7 +149,7 @@ fn tester(rows: &[&Row]) -> Table {
             thousands(&row.connections.to_string()),
             thousands(&row.retries.to_string()),
             thousands(&row.most_in_flight.to_string()),
-            percent(row.waited_share()),
+            percent(row.waited_percent()),
         ];
         table.row([row.load()].into_iter().chain(late).chain(rest));
     }

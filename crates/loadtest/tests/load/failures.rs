@@ -29,20 +29,20 @@ fn each_fourth(fault: fn() -> Action) -> Row {
 }
 
 #[test]
-fn refused() {
+fn a_closed_port_counts_as_refused() {
     let row = crate::run(closed_port(), Reuse::default(), &crate::plan(40.0, SECOND));
     assert_eq!(failures(&row), BTreeMap::from([("refused", 40)]));
     assert_eq!((row.achieved, row.success, row.intended.count), (0.0, 0.0, 0));
 }
 
 #[test]
-fn reset_before_and_within_a_reply() {
+fn a_close_counts_as_a_reset_before_and_within_a_reply() {
     assert_eq!(failures(&each_fourth(|| Action::Close)), BTreeMap::from([("reset", 10)]));
-    assert_eq!(failures(&each_fourth(|| Action::Half)), BTreeMap::from([("reset", 10)]));
+    assert_eq!(failures(&each_fourth(|| Action::Partial)), BTreeMap::from([("reset", 10)]));
 }
 
 #[test]
-fn timed_out() {
+fn a_reply_after_the_timeout_counts_as_timed_out() {
     let row = each_fourth(|| Action::Silence(SECOND));
     let missed = |goal: &str| goal.parse::<Goal>().unwrap().missed(&row).len();
     assert_eq!((missed("p50<300ms"), missed("p90<300ms")), (0, 1), "a quarter is slower than any limit");
@@ -55,14 +55,14 @@ fn timed_out() {
 }
 
 #[test]
-fn status() {
+fn an_error_status_counts_as_status() {
     let row = each_fourth(|| Action::Status(503));
     assert_eq!(failures(&row), BTreeMap::from([("status", 10)]));
     assert_eq!(row.failure_texts.get("status 503"), Some(&10));
 }
 
 #[test]
-fn wrong_reply() {
+fn another_text_counts_as_a_wrong_reply() {
     let row = each_fourth(|| Action::Reply("somebody else's"));
     assert_eq!(failures(&row), BTreeMap::from([("wrong reply", 10)]));
 }
@@ -78,7 +78,7 @@ fn without_the_check_any_reply_is_correct() {
 }
 
 #[test]
-fn not_sent_when_no_connection_became_free() {
+fn requests_are_not_sent_when_no_connection_became_free() {
     let server = Server::start(|_| Action::Silence(Duration::from_secs(20)));
     let mut plan = crate::plan(40.0, SECOND);
     plan.connections = 2;

@@ -59,7 +59,7 @@ fn percentiles_are_as_calculated_from_the_freeze() {
         println!("{name}: measured {measured:.1} ms, arithmetic {expected:.1} ms, {:+.2} %", 100.0 * off);
         assert!(off.abs() < 0.02, "{name}: {measured} ms instead of {expected} ms");
     }
-    // The mean is that of the freeze plus the latency of the other requests.
+    // The waits during the freeze, spread over all requests, give this mean. The latency of the replies adds to it.
     let mean = 1000.0 * FREEZE / 2.0 * FREEZE / SECONDS;
     assert!((0.98 * mean..1.1 * mean).contains(&intended.mean) && intended.p50 < 20.0, "{intended:?}");
 

@@ -25,7 +25,7 @@ struct Server {
     heads: Arc<Mutex<Vec<String>>>,
     /// Its certificate, in PEM form.
     certificate: String,
-    /// Ends the server.
+    /// Ends the server when it is dropped.
     _stop: tokio::sync::oneshot::Sender<()>,
 }
 
@@ -162,7 +162,7 @@ fn echoes() -> Vec<Request> {
     vec![get, Request { path: "/".to_owned(), weight: 3.0, ..post }]
 }
 
-fn assert_whole(row: &Row) {
+fn assert_all_correct(row: &Row) {
     assert_eq!((row.requests, row.correct), (50, 50), "{row:?}");
     assert_eq!(row.statuses.get(&200), Some(&50));
     assert_eq!((row.first_byte.count, row.connect.count), (50, row.connections));
@@ -172,7 +172,7 @@ fn assert_whole(row: &Row) {
 #[test]
 fn bodies_headers_and_weights_reach_the_server() {
     let server = Server::start(Kind::Plain);
-    assert_whole(&server.run("http", &echoes(), &HttpOptions::default()));
+    assert_all_correct(&server.run("http", &echoes(), &HttpOptions::default()));
     let heads = server.heads();
     let posts: Vec<_> = heads.iter().filter(|head| head.starts_with("POST / ")).collect();
     assert!((25..=48).contains(&posts.len()), "three quarters of 50: {}", posts.len());
@@ -182,7 +182,7 @@ fn bodies_headers_and_weights_reach_the_server() {
 }
 
 #[test]
-fn a_check_by_text_or_status_decides() {
+fn a_check_by_text_or_status_decides_whether_a_reply_is_correct() {
     let server = Server::start(Kind::Plain);
     let run = |check: &str| {
         let request = Request { check: check.parse().unwrap(), ..Request::get("/json") };
@@ -200,9 +200,9 @@ fn over_tls_the_certificate_is_checked_unless_switched_off() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("ca.pem");
     std::fs::write(&file, &server.certificate).unwrap();
-    for trust in [Trust::File(file), Trust::Anyone] {
+    for trust in [Trust::File(file), Trust::AnyCertificate] {
         let row = server.run("https", &echoes(), &HttpOptions { trust, ..HttpOptions::default() });
-        assert_whole(&row);
+        assert_all_correct(&row);
         assert!(row.connections < 50, "connections are kept: {}", row.connections);
     }
     let stranger = Server::start(Kind::Tls);
@@ -221,9 +221,9 @@ fn over_tls_the_certificate_is_checked_unless_switched_off() {
 fn http2_sends_all_requests_over_one_connection() {
     for (kind, scheme) in [(Kind::Http2, "http"), (Kind::Http2Tls, "https")] {
         let server = Server::start(kind);
-        let options = HttpOptions { http2: true, trust: Trust::Anyone, ..HttpOptions::default() };
+        let options = HttpOptions { http2: true, trust: Trust::AnyCertificate, ..HttpOptions::default() };
         let row = server.run(scheme, &echoes(), &options);
-        assert_whole(&row);
+        assert_all_correct(&row);
         assert_eq!(row.connections, 1);
         assert!(server.heads().iter().any(|head| head.contains("Bearer secret")));
         let reuse = Reuse { keep_alive: false, ..Reuse::default() };
@@ -263,5 +263,5 @@ fn a_unix_socket_is_measured_like_a_port() {
     });
     let options = HttpOptions { unix_socket: Some(path), ..HttpOptions::default() };
     let url = "http://localhost/".parse().unwrap();
-    assert_whole(&run(&HttpTarget::new(&url, &echoes(), &options).unwrap()));
+    assert_all_correct(&run(&HttpTarget::new(&url, &echoes(), &options).unwrap()));
 }

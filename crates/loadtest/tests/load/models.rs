@@ -21,7 +21,7 @@ fn a_constant_rate_is_held_and_every_reply_is_checked() {
 }
 
 #[test]
-fn five_thousand_bytes_and_chunks() {
+fn chunked_replies_of_five_thousand_bytes_are_correct() {
     let server = Server::start(|_| Action::Chunked);
     let mut plan = crate::plan(50.0, SECOND);
     plan.payload = Payload::Bytes(5000);
@@ -86,7 +86,7 @@ fn cold_by_default_and_warm_when_asked() {
     let before = server.requests();
     plan.warmup = SECOND / 2;
     let row = crate::run(server.port, Reuse::default(), &plan);
-    assert_eq!((row.requests, server.requests() - before), (50, 75), "25 of warm-up are not counted");
+    assert_eq!((row.requests, server.requests() - before), (50, 75), "25 warm-up requests are not counted");
 }
 
 #[test]

@@ -25,6 +25,8 @@ fn report(plan: &Plan, rows: Vec<Row>) -> Report {
     report
 }
 
+/// The rows of runs at 50 and 100 requests per second, and the plan of the first run. One request of the first run
+/// fails.
 fn rows(delay: Duration) -> (Plan, Vec<Row>) {
     let server = Server::start(move |number| match number {
         7 => Action::Status(500),
@@ -95,10 +97,25 @@ fn json_is_read_back_and_pages_are_complete() {
 }
 
 #[test]
+fn exports_separate_stages_by_commas() {
+    let (plan, rows) = rows(Duration::ZERO);
+    let stages = "10s@100,30s@100..1000";
+    let staged = Row { asked: None, stages: Some(stages.to_owned()), ..rows[0].clone() };
+    let fast = Row { asked: Some(1000.0), ..rows[0].clone() };
+    let report = report(&plan, vec![staged, fast]);
+    let csv = export::csv(&report);
+    assert!(csv.contains(&format!(",\"{stages}\",")) && csv.contains(",pool,1000,"), "{csv}");
+    let metrics = export::prometheus(&report);
+    assert!(
+        metrics.contains(&format!("load=\"{stages}\"")) && metrics.contains("load=\"1000\""),
+        "{metrics}"
+    );
+}
+
+#[test]
 fn another_schema_is_refused() {
-    let (plan, mut report_json) = (Plan::default(), String::new());
-    report_json.push_str(&report(&plan, vec![]).to_json());
-    let newer = report_json.replace("\"schema_version\": 1", "\"schema_version\": 2");
+    let json = report(&Plan::default(), vec![]).to_json();
+    let newer = json.replace("\"schema_version\": 1", "\"schema_version\": 2");
     assert!(Report::from_json(&newer).unwrap_err().to_string().contains("version 2"));
     assert!(Report::from_json("{}").is_err());
 }

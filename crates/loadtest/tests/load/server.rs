@@ -19,8 +19,8 @@ pub enum Action {
     Status(u16),
     /// It closes the connection without a reply.
     Close,
-    /// It sends half a reply and closes the connection.
-    Half,
+    /// It sends a reply without its last five bytes, and closes the connection.
+    Partial,
     /// It waits for this time, and then replies with the message.
     Silence(Duration),
 }
@@ -95,7 +95,7 @@ fn serve(stream: TcpStream, act: &dyn Fn(usize) -> Action, requests: &AtomicUsiz
             }
             Action::Status(status) => format!("HTTP/1.1 {status} No\r\nContent-Length: 0\r\n\r\n"),
             Action::Close => return None,
-            Action::Half => {
+            Action::Partial => {
                 let whole = plain(&message);
                 out.write_all(&whole.as_bytes()[..whole.len() - 5]).ok()?;
                 return None;

@@ -39,7 +39,7 @@ fn percentile(times: &mut [f64], percent: f64) -> f64 {
     times[place.clamp(1, times.len()) - 1]
 }
 
-/// Measures until the figures agree, at most [`ATTEMPTS`] times.
+/// Measures until the medians agree, at most [`ATTEMPTS`] times. `counts` checks the counts of requests in each row.
 fn agree(time: Duration, fault: fn(usize) -> Option<Action>, counts: fn(&Row) -> bool) {
     let _alone = crate::alone();
     let mut seen = Vec::new();

@@ -9,24 +9,28 @@ use super::{Reply, ToolError};
 use crate::backend::Object;
 use crate::notes;
 use crate::picture::{Picture, PictureOptions};
-use crate::play::{self, Ended, Played, Run};
+use crate::play::{self, Ended, Run, RunResult};
 use crate::session::{Session, arguments};
 
 /// The largest number of changes that `watch` lists.
 const MAX_CHANGES: usize = 200;
-/// The largest number of frames that `watch` plays: ten minutes.
+/// The largest number of frames that `watch` plays: ten minutes of the game.
 const MAX_WATCHED: u32 = 36_000;
 /// How many frames `watch` plays in one batch, which has two operations for each frame.
 const BATCH_FRAMES: u32 = 1_000;
+
+// What follows are the schemas of the tools' arguments, for `Tool::arguments`.
 
 pub(super) const ACT: &str = r#"
 "keys":{"type":"string","description":"Sequence of presses KEYS:FRAMES. A pause at its end counts."},
 "steps":{"type":"array","items":{"type":"object","properties":{
 "hold":{"type":"string","description":"Such as Up+B; none if left out"},
 "until":{"type":"string","description":"Condition that ends the step, such as y < 40"},
-"frames":{"type":"integer","description":"Most frames (600 with until). If until does not hold by then, act ends"}},
+"frames":{"type":"integer",
+"description":"Maximum number of frames (default with until: 600). If until does not hold by then, act ends"}},
 "additionalProperties":false}},
-"stop":{"type":"array","items":{"type":"string"},"description":"Conditions of which any ends act at once, such as lives < 3"},
+"stop":{"type":"array","items":{"type":"string"},
+"description":"Conditions, any of which ends act at once, such as lives < 3"},
 "values":{"type":"array","items":{"type":"string"},"description":"Expressions to return: score, u16[0x02000038], x - 8"},
 "picture":{"type":"object","properties":{"scale":{"type":"number","description":"0.25, 0.5, 1, 2, 3 or 4"},
 "crop":{"type":"array","items":{"type":"integer"},"description":"[x, y, width, height]"},"grey":{"type":"boolean"},
@@ -49,7 +53,7 @@ pub(super) const WATCH: &str = r#"
 
 pub(super) const WAIT: &str = r#"
 "until":{"type":"string","description":"Such as lives < 3 or frame > 5000"},
-"frames":{"type":"integer","description":"At most (600)"}"#;
+"frames":{"type":"integer","description":"Maximum number of frames (default: 600)"}"#;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -96,7 +100,7 @@ pub(super) async fn act(session: Arc<Session>, given: Object) -> Result<Reply, T
         notes::check(&session, note)?;
     }
     let watched = session.memory.lock().watched.clone();
-    let several = steps.len() > 1;
+    let has_several_steps = steps.len() > 1;
     let run = Run {
         steps,
         stop: &stop,
@@ -113,7 +117,7 @@ pub(super) async fn act(session: Arc<Session>, given: Object) -> Result<Reply, T
         Ended::Stop(condition) => format!("stop: {condition}").into(),
         Ended::Timeout => "timeout: until did not hold".into(),
     };
-    if several && !matches!(played.ended, Ended::Done) {
+    if has_several_steps && !matches!(played.ended, Ended::Done) {
         json["step"] = played.steps.into();
     }
     if !values.is_empty() {
@@ -226,15 +230,17 @@ struct WatchArguments {
 
 pub(super) async fn watch(session: Arc<Session>, given: Object) -> Result<Reply, ToolError> {
     let WatchArguments { values: texts, frames } = arguments(given)?;
-    // This also refuses invalid expressions.
+    if let Some(frames) = frames
+        && !(1..=MAX_WATCHED).contains(&frames)
+    {
+        return Err(ToolError(format!("frames is {frames}; use 1 to {MAX_WATCHED}")));
+    }
+    // This call also refuses invalid expressions.
     let (frame, mut before, _) = play::look(&session, &texts, false).await?;
     session.memory.lock().watched.clone_from(&texts);
     let Some(frames) = frames else {
         return Ok(json!({"frame": frame, "values": before}).into());
     };
-    if !(1..=MAX_WATCHED).contains(&frames) {
-        return Err(ToolError(format!("frames is {frames}; use 1 to {MAX_WATCHED}")));
-    }
     let (mut frame, mut changes, mut total) = (frame, Vec::new(), 0_usize);
     let _playing = session.playing.lock().await;
     let mut left = frames;
@@ -276,6 +282,6 @@ pub(super) async fn wait(session: Arc<Session>, given: Object) -> Result<Reply, 
     let step = StepArguments { hold: String::new(), until: Some(until), frames };
     let steps = vec![step.into_step()];
     let run = Run { steps, stop: &[], values: &[], watched: &[], picture: false, key: None };
-    let Played { frame, frames, ended, .. } = run.perform(&session).await?;
+    let RunResult { frame, frames, ended, .. } = run.perform(&session).await?;
     Ok(json!({"held": matches!(ended, Ended::Until(_)), "frame": frame, "frames": frames}).into())
 }

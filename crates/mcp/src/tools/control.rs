@@ -1,5 +1,6 @@
 //! The tools for the clock, snapshots, ROMs and recordings.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -11,10 +12,16 @@ use crate::session::{Session, arguments};
 
 /// The largest number of differing ranges that `compare` lists.
 const MAX_DIFFERENCES: u32 = 40;
-/// The largest number of names in a list.
+/// The largest number of snapshots or recordings that `list` lists.
 const MAX_LISTED: u32 = 100;
+/// How many snapshots one call of the method `snapshots` returns at most.
+const SNAPSHOTS_PER_CALL: u32 = 1000;
+/// The fields of a snapshot in a list.
+const SNAPSHOT_FIELDS: [&str; 5] = ["name", "title", "frame", "time", "note"];
 /// An mGBA window cannot be paused, so it is put into lockstep with this timeout, in milliseconds.
 const LOCKSTEP: u32 = 60_000;
+
+// What follows are the schemas of the tools' arguments, for `Tool::arguments`.
 
 pub(super) const SNAPSHOT: &str = r#"
 "action":{"type":"string","enum":["save","load","list","compare","delete"]},
@@ -89,7 +96,11 @@ pub(super) async fn snapshot(session: Arc<Session>, given: Object) -> Result<Rep
             only(&session.call("saveSnapshot", body).await?, &["name", "frame"])
         }
         SnapshotAction::Load => session.call("loadSnapshot", json!({"name": needed(name)?})).await?,
-        SnapshotAction::List => snapshots(&session, MAX_LISTED).await?,
+        SnapshotAction::List => {
+            let reply = session.call("snapshots", json!({"limit": MAX_LISTED})).await?;
+            let all = listed(&reply, "snapshots", &SNAPSHOT_FIELDS);
+            json!({"snapshots": all, "total": reply["total"]})
+        }
         SnapshotAction::Compare => {
             let mut body = json!({"from": needed(name)?, "encoding": "hex", "limit": MAX_DIFFERENCES});
             if let Some(to) = to {
@@ -108,11 +119,20 @@ pub(super) async fn snapshot(session: Arc<Session>, given: Object) -> Result<Rep
     Ok(json.into())
 }
 
-/// A list of the snapshots on disk.
-pub(super) async fn snapshots(session: &Session, limit: u32) -> Result<Json, ToolError> {
-    let reply = session.call("snapshots", json!({"limit": limit})).await?;
-    let all = listed(&reply, "snapshots", &["name", "title", "frame", "time", "note"]);
-    Ok(json!({"snapshots": all, "total": reply["total"]}))
+/// The last `count` snapshots that were made, the latest first.
+pub(super) async fn latest_snapshots(session: &Session, count: usize) -> Result<Vec<Json>, ToolError> {
+    let (mut all, mut offset) = (Vec::new(), json!(0));
+    // The server sorts its list by name.
+    while !offset.is_null() {
+        let params = json!({"offset": offset, "limit": SNAPSHOTS_PER_CALL});
+        let reply = session.call("snapshots", params).await?;
+        all.extend(reply["snapshots"].as_array().into_iter().flatten().cloned());
+        offset = reply["next"].clone();
+    }
+    let text = |snapshot: &Json, field: &str| snapshot[field].as_str().unwrap_or_default().to_owned();
+    // Times in UTC sort as texts. Of snapshots from the same second, default names also sort by time.
+    all.sort_by_cached_key(|snapshot| Reverse((text(snapshot, "time"), text(snapshot, "name"))));
+    Ok(all.iter().take(count).map(|snapshot| only(snapshot, &SNAPSHOT_FIELDS)).collect())
 }
 
 #[derive(Deserialize)]

@@ -12,16 +12,18 @@ use super::{Reply, ToolError};
 use crate::backend::Object;
 use crate::session::{Session, arguments};
 
-/// The largest number of numbers or bytes in one call.
+/// The largest number of numbers or bytes that one call reads.
 const MAX_COUNT: u32 = 1024;
 /// The largest number of candidates or symbols in one reply.
 const MAX_LISTED: usize = 50;
 /// The largest number of places that are listed for a text.
 const MAX_FOUND: usize = 20;
-/// How many bytes of a domain are read at once.
+/// How many bytes of a domain the tool `text` searches at once.
 const CHUNK: u32 = 1 << 20;
 /// The longest text that is searched for, in bytes.
 const MAX_TEXT: usize = 256;
+
+// What follows are the schemas of the tools' arguments, for `Tool::arguments`.
 
 pub(super) const READ: &str = r#"
 "address":{"type":"string","description":"0x02000044, a symbol, score+2 or presses[3]"},
@@ -214,7 +216,7 @@ pub(super) async fn search(session: Arc<Session>, given: Object) -> Result<Reply
                 body["areas"] = json!([{"domain": domain}]);
             }
             let mut reply = session.call("beginSearch", body).await?;
-            // If the client sends a comparison together with begin, it saves a call.
+            // A client may send the first comparison together with begin, which saves a call.
             if let Some(is) = is {
                 reply = narrow(&session, &reply["id"], is, value).await?;
             }
@@ -222,7 +224,7 @@ pub(super) async fn search(session: Arc<Session>, given: Object) -> Result<Reply
         }
         SearchAction::Narrow => {
             let is = is.ok_or_else(|| {
-                ToolError("is is missing; narrow needs it, such as equal or increased".to_owned())
+                ToolError("`is` is missing; use a comparison such as equal or increased".to_owned())
             })?;
             narrow(&session, &id.into(), is, value).await?
         }
@@ -233,6 +235,7 @@ pub(super) async fn search(session: Arc<Session>, given: Object) -> Result<Reply
             return Ok(json!({"ended": true}).into());
         }
     };
+    // `searchCandidates` returns the search in a field of its reply; the other methods return only the search.
     if reply.get("search").is_some() {
         reply = reply["search"].take();
     }
@@ -407,7 +410,7 @@ async fn found(session: &Session, wanted: &[u8], domain: Option<&str>) -> Result
         let (base, size) = (number("base"), number("size"));
         let mut offset = 0;
         while offset < size {
-            // The chunks overlap, so that bytes across the end of a chunk are found too.
+            // Each chunk overlaps the next one, so that a text that begins in one and ends in the other is found too.
             let length = (CHUNK + wanted.len() as u32 - 1).min(size - offset);
             let (_, memory) = bytes(session, &offset.to_string(), length, Some(id)).await?;
             for (at, window) in memory.windows(wanted.len()).enumerate() {

@@ -255,6 +255,8 @@ impl Tool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::backend::{Backend, CallFuture, EndFuture};
     use crate::session::Options;
@@ -274,12 +276,15 @@ mod tests {
         }
     }
 
-    /// A backend on which each call fails.
-    struct FailingBackend;
+    /// A backend with replies to some methods. The others fail.
+    struct FixedBackend(fn(&str, &Json) -> Option<Json>);
 
-    impl Backend for FailingBackend {
-        fn call<'a>(&'a self, method: &'a str, _params: Object) -> CallFuture<'a> {
-            Box::pin(async move { Err(Problem { status: 502, detail: format!("{method} was called") }) })
+    impl Backend for FixedBackend {
+        fn call<'a>(&'a self, method: &'a str, params: Object) -> CallFuture<'a> {
+            let reply = (self.0)(method, &params.into());
+            Box::pin(async move {
+                reply.ok_or_else(|| Problem { status: 404, detail: format!("{method} has no reply") })
+            })
         }
 
         fn only_reads(&self) -> bool {
@@ -291,10 +296,44 @@ mod tests {
         }
     }
 
+    fn session_with(replies: fn(&str, &Json) -> Option<Json>) -> Arc<Session> {
+        Arc::new(Session::new(Arc::new(FixedBackend(replies)), Options::default(), Arc::default()))
+    }
+
+    #[tokio::test]
+    async fn resume_lists_the_latest_snapshots_and_not_the_first_by_name() {
+        let session = session_with(|method, params| {
+            let snapshot = |name: &str, second: u32| json!({"name": name, "time": format!("2026-11-25T07:00:{second:02}Z")});
+            let offset = params["offset"].as_u64().unwrap();
+            (method == "snapshots").then(|| match offset {
+                0 => json!({"snapshots": [snapshot("a", 1), snapshot("b", 9)], "next": 2}),
+                _ => {
+                    json!({"snapshots": [snapshot("c", 5), snapshot("d", 5), snapshot("e", 3)], "next": null})
+                }
+            })
+        });
+        let latest = control::latest_snapshots(&session, 3).await.ok().unwrap();
+        let names: Vec<&str> = latest.iter().filter_map(|snapshot| snapshot["name"].as_str()).collect();
+        assert_eq!(names, ["b", "d", "c"]);
+    }
+
+    #[tokio::test]
+    async fn a_refused_watch_does_not_change_the_watched_expressions() {
+        let session = session_with(|method, _| {
+            (method == "batch").then(|| json!({"frame": 1, "results": [{"value": {"score": 0}}]}))
+        });
+        for (frames, is_accepted) in [(json!(null), true), (json!(0), false), (json!(36_001), false)] {
+            let values = if is_accepted { json!(["score"]) } else { json!(["lives"]) };
+            let Json::Object(given) = json!({"values": values, "frames": frames}) else { unreachable!() };
+            let reply = acting::watch(session.clone(), given).await;
+            assert_eq!(reply.is_ok(), is_accepted, "{frames}");
+            assert_eq!(session.memory.lock().watched, ["score"], "{frames}");
+        }
+    }
+
     #[tokio::test]
     async fn each_tool_accepts_the_arguments_of_its_schema_and_no_others() {
-        let session = Session::new(Arc::new(FailingBackend), Options::default(), Arc::default());
-        let session = Arc::new(session);
+        let session = session_with(|_, _| None);
         for tool in &ALL {
             let unknown: Object = [("?".to_owned(), Json::Null)].into_iter().collect();
             let ToolError(error) = (tool.run)(session.clone(), unknown).await.err().unwrap();
@@ -315,13 +354,13 @@ mod tests {
         let mut options = Options::default();
         options.read_query("toolsets=play%2Cfiles&read_only=true&emulator=left").unwrap();
         assert_eq!(options.toolsets, [Toolset::Play, Toolset::Files]);
-        let session = Session::new(Arc::new(FailingBackend), options, Arc::default());
+        let session = Session::new(Arc::new(FixedBackend(|_, _| None)), options, Arc::default());
         let offered: Vec<&str> =
             ALL.iter().filter(|tool| tool.is_offered(&session)).map(|tool| tool.name).collect();
         assert_eq!(offered, ["observe", "screenshot", "resume"]);
         assert!(
             Options::default().toolsets.iter().all(|set| *set != Toolset::Script),
-            "a client has to ask for it"
+            "clients get the script toolset only if they ask for it"
         );
         for (query, says) in
             [("toolsets=ply", "\"ply\" is not a toolset"), ("tools=play", "tools=play is not accepted")]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
-use super::control::snapshots;
+use super::control::latest_snapshots;
 use super::{Reply, ToolError};
 use crate::backend::Object;
 use crate::notes;
@@ -15,7 +15,7 @@ use crate::session::{Session, arguments};
 /// The number of notes in a summary.
 const NOTES: usize = 12;
 /// The number of snapshots in a summary.
-const SNAPSHOTS: u32 = 5;
+const SNAPSHOTS: usize = 5;
 
 /// The tool has no arguments.
 #[derive(serde::Deserialize)]
@@ -33,8 +33,8 @@ pub(super) async fn resume(session: Arc<Session>, given: Object) -> Result<Reply
     };
     json["notes"] = notes.into_iter().map(note).collect();
     // A server without a folder for data has neither snapshots nor recordings.
-    if let Ok(snapshots) = snapshots(&session, SNAPSHOTS).await {
-        json["snapshots"] = snapshots["snapshots"].clone();
+    if let Ok(snapshots) = latest_snapshots(&session, SNAPSHOTS).await {
+        json["snapshots"] = snapshots.into();
     }
     if let Ok(recording) = session.call("recordingUnderWay", json!({})).await {
         json["recording"] = recording["name"].clone();

@@ -9,6 +9,7 @@ use super::{Reply, ToolError};
 use crate::backend::Object;
 use crate::session::{Session, arguments};
 
+/// The schemas of the tool's arguments, for `Tool::arguments`.
 pub(super) const SCRIPT: &str = r#"
 "code":{"type":"string"}"#;
 

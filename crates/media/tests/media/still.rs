@@ -58,7 +58,7 @@ fn a_jpeg_has_its_start_and_end_markers() {
 }
 
 #[test]
-fn images_are_checked() {
+fn an_image_of_a_wrong_size_or_length_is_refused() {
     assert_eq!(Image::new(0, 5, &[]), Err(ImageError::Size(0, 5)));
     assert_eq!(Image::new(u32::MAX, u32::MAX, &[]), Err(ImageError::Size(u32::MAX, u32::MAX)));
     assert_eq!(Image::new(2, 1, &[0; 5]), Err(ImageError::Bytes { width: 2, height: 1, bytes: 5 }));

@@ -3,7 +3,7 @@ use framewire_media::{Decoder, Encoder, Header, Kind, Stamp};
 
 use crate::scene::Scene;
 
-/// The number of streams of random pictures. The environment variable `FUZZ` sets it.
+/// The number of streams of random pictures: 60, unless the environment variable `FUZZ` sets another number.
 fn streams() -> u64 {
     std::env::var("FUZZ").map_or(60, |count| count.parse().expect("FUZZ is a number"))
 }

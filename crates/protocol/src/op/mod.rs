@@ -1,6 +1,6 @@
 //! The table of operations. Each operation is defined only in this table, in `table.rs`.
 //!
-//! A macro makes from the table: the [`Op`] type, its binary codec, its marker text if mGBA-http has a message for the
+//! From the table, a macro makes the [`Op`] type, its binary codec, its marker text if mGBA-http has a message for the
 //! operation, and [`OPS`]. From [`OPS`], the server makes the OpenAPI document, and `make generate` makes the tables of
 //! the script and of the LuaJIT library, and docs/operations.md.
 

@@ -83,6 +83,8 @@ macro_rules! ops {
                 match self { $( Op::$variant { $($arg),* } => 0 $( + Argument::size($arg) )*, )* }
             }
 
+            // In this function and the next two, `let _` avoids the warning that an operation without arguments, or
+            // without such arguments, does not use the parameter.
             pub(super) fn encode_args(&self, out: &mut Vec<u8>) {
                 match self { $( Op::$variant { $($arg),* } => { let _ = &out; $( $arg.encode(out); )* } )* }
             }
@@ -201,7 +203,7 @@ ops! {
     0x27 WriteRange "write_range" Change -> None {
         /// Bus address of the first byte.
         address: u32,
-        /// The bytes, at most 16 MiB.
+        /// The bytes. An attached mGBA accepts at most 256 KiB.
         data: Vec<u8>,
     }
 
@@ -325,7 +327,7 @@ ops! {
     0x55 HoldKeys "hold_keys" Change -> None {
         /// Mask of keys.
         keys: u16 where 0..=0x3ff,
-        /// Number of frames, as mGBA-http counts them: the keys are held until this many frames and one more have passed.
+        /// Number of frames, as mGBA-http counts them: the game sees the keys in this many frames and two more.
         frames: u32,
     }
     /// Plays a timeline: steps that say which keys are held from which frame on. A step holds its keys and releases the
@@ -443,8 +445,8 @@ ops! {
         /// Number of frames, 1 to 3,600. All `advance` operations of a batch together can run 3,600.
         frames: u32 where 1..=3_600,
     }
-    /// Makes each frame wait for `advance`. `resume` or a time-out of 0 ends lockstep. It also ends when no client has
-    /// sent a request for the length of the time-out.
+    /// Begins lockstep: frames run only for `advance`, for a run and for a replay. `resume` or a time-out of 0 ends
+    /// lockstep. It also ends when no client has sent a request for the length of the time-out.
     0x86 Lockstep "lockstep" Change -> None {
         /// The time-out in milliseconds, 1 to 60,000; 0 ends lockstep.
         timeout: u32 where 0..=60_000,
@@ -532,7 +534,7 @@ ops! {
     0xb4 WriteAt "write_at" Change -> Int {
         /// The expression, as in docs/protocol.md.
         address: Vec<u8>,
-        /// The bytes, at most 16 MiB.
+        /// The bytes. An attached mGBA accepts at most 256 KiB.
         data: Vec<u8>,
     }
     /// Freezes memory: writes bytes now, and again after each frame, until `unfreeze` or until another game is loaded.
@@ -560,8 +562,8 @@ ops! {
     /// The cheats of an embedded core in order. For each of them: its number, `on` or `off`, its kind, its name, and
     /// its codes with line feeds between them.
     0xc0 Cheats "cheats" Read -> Names {}
-    /// Adds a cheat to an embedded core and returns its number. If it is on, its codes are applied now and after each frame.
-    /// Nothing is added if a code is not valid.
+    /// Adds a cheat to an embedded core and returns its number. If it is on, its codes are applied now and after each
+    /// frame. Nothing is added if a code is not valid.
     0xc1 AddCheat "add_cheat" Change -> Int {
         /// Its name for people, at most 200 bytes.
         name: String,

@@ -1,3 +1,5 @@
+//! Records what an emulator does, in a background task.
+
 mod start_state;
 mod task;
 
@@ -67,7 +69,7 @@ impl Recorder {
     ///
     /// # Errors
     ///
-    /// If the emulator does not answer or the file cannot be written.
+    /// If the name is taken, the emulator does not answer, or the file cannot be written.
     pub async fn start(
         emulator: Arc<dyn Emulator>,
         folder: Arc<Folder>,

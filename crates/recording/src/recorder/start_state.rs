@@ -11,7 +11,8 @@ use crate::Start;
 /// The flags for all parts of a state, including the battery save. So a replay needs no other file.
 const FLAGS: u8 = 31;
 
-/// Starts the watch and reads the game and its state, all at the same frame boundary.
+/// Starts the watch, resets the console for a recording from power-on, and reads the game and its state, all without a
+/// frame in between.
 pub(super) async fn begin(
     emulator: &dyn Emulator,
     watch: &Watch,

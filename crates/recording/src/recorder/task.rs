@@ -54,7 +54,7 @@ pub(super) struct RecordTask {
     every: u32,
     /// The largest number of frames from one event of the watch to the next, even if no keys change.
     max_quiet: u32,
-    /// Whether the reset at the start of a recording from power-on was not reported yet.
+    /// Whether the watch has yet to report the reset at the start of a recording from power-on.
     own_reset: bool,
     /// The keys held in the last reported frame.
     keys: u16,
@@ -272,8 +272,12 @@ impl RecordTask {
         self.keys = event.keys.unwrap_or(self.keys);
         self.writer.keys(self.keys, 1)?;
         if event.ticks.is_multiple_of(self.every.into()) {
-            event.hash.map_or(Ok(()), |hash| self.writer.picture(hash))?;
-            event.memory.map_or(Ok(()), |hash| self.hashed(hash))?;
+            if let Some(hash) = event.hash {
+                self.writer.picture(hash)?;
+            }
+            if let Some(hash) = event.memory {
+                self.hashed(hash)?;
+            }
         }
         Ok(Next::On)
     }

@@ -13,7 +13,7 @@ use crate::head::WALL;
 use crate::{Damage, Ending, Recording, memory};
 use slices::{Slice, Slices};
 
-/// The longest time to wait for the outcome of a batch.
+/// The longest time to wait for the outcome of a batch, or for an event of the watch.
 const DEADLINE: Duration = Duration::from_secs(10);
 
 /// The flags for all parts of a state, including the battery save.
@@ -250,8 +250,8 @@ impl<'a> Player<'a> {
             every,
             hashes: every > 0,
             clock,
-            // At least one of these three options must be set, so that the emulator treats this as the watch of a
-            // replay.
+            // At least one of `hashes`, `clock` and `keys` must be set, so that the emulator treats this as the watch
+            // of a replay.
             keys: every == 0 && !clock,
             ..WatchRequest::default()
         };
@@ -279,14 +279,14 @@ impl<'a> Player<'a> {
         }
         let (start, first) = (Instant::now(), outcome.frame);
         for slice in Slices::new(self.recording.entries(), self.options.speed.is_some(), self.every) {
-            let frames = self.report.frames;
+            let before = self.report.frames;
             let outcome = done(self.emulator, slice.ops(self.recording.head().console)).await?;
             self.report.frames += slice.frames();
             if outcome.frame != first.wrapping_add(self.report.frames as u32) {
-                return Err(ReplayError::Disturbed(frames));
+                return Err(ReplayError::Disturbed(before));
             }
             self.pictures(&slice).await?;
-            self.memories(&slice, frames, &outcome);
+            self.memories(&slice, before, &outcome);
             self.judge();
             if self.report.divergence.is_some() && !self.options.through {
                 return Ok(());
@@ -338,8 +338,9 @@ impl<'a> Player<'a> {
     }
 
     /// Compares the other hashes of memory in the slice. For these, the slice's operations have read the memory.
-    fn memories(&mut self, slice: &Slice<'_>, frames: u64, outcome: &Outcome) {
-        for (frame, recorded, results) in slice.memories(frames).filter(|(_, _, results)| !results.is_empty())
+    /// `before` is the number of frames before the slice.
+    fn memories(&mut self, slice: &Slice<'_>, before: u64, outcome: &Outcome) {
+        for (frame, recorded, results) in slice.memories(before).filter(|(_, _, results)| !results.is_empty())
         {
             let played = outcome.results.get(results).and_then(|results| memory::hash(results).ok());
             if let Some(played) = played {

@@ -1,3 +1,5 @@
+//! Splits a recording into the parts that a replay plays in one batch each.
+
 use std::ops::Range;
 
 use framewire_protocol::Op;
@@ -11,7 +13,7 @@ const FRAMES: u64 = 240;
 /// The largest number of times that a slice reads the work RAM. Each time adds up to 288 KiB to the reply.
 const MEMORIES: usize = 16;
 
-/// The largest number of operations in a slice. A batch can have 4096; the last entry may add a few to a slice.
+/// The largest number of operations in a slice, at most two for each step. A batch can have 4096.
 const OPS: usize = 2048;
 
 /// Splits the entries of a recording into slices, each for one batch of operations.

@@ -62,7 +62,7 @@ async fn seconds(core: &Embedded, file: &str) -> u32 {
     }
 }
 
-/// Checks that the recording replays equal `times` times.
+/// Replays the recording `times` times, and checks that no replay differs from it.
 async fn assert_equal(recording: &Recording, file: &str, times: u32) {
     for _ in 0..times {
         let (_folder, other) = core(file, Speed::Unlimited, Clock::Wall);
@@ -78,7 +78,7 @@ const TIMES: &str = "FRAMEWIRE_TEST_REPLAYS";
 const USUAL_TIMES: u32 = 3;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_game_with_a_clock_replays_equal_at_any_speed_and_after_a_pause() {
+async fn a_game_with_a_clock_replays_identically_at_any_speed_and_after_a_pause() {
     let times = std::env::var(TIMES).map_or(USUAL_TIMES, |times| times.parse().unwrap());
     for file in ["clock.gba", "clock.gb"] {
         for speed in [Speed::Times(1.0), Speed::Unlimited] {

@@ -86,7 +86,7 @@ async fn recordings_are_complete_when_the_server_or_the_emulator_ends() {
 
     let core = self::core(true);
     let home = begun(&core).await;
-    // The recording keeps the emulator alive, and ends when the emulator ends.
+    // The recording keeps the emulator alive. When the recording has ended, the emulator ends too.
     let weak = Arc::downgrade(&core);
     drop(core);
     home.recordings.close().await;

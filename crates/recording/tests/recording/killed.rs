@@ -25,9 +25,9 @@ const COUNT: &str = "FRAMEWIRE_TEST_RECORDINGS";
 const USUAL_COUNT: u32 = 12;
 
 /// The environment variable that sets the seed of the test's own random numbers.
-const START: &str = "FRAMEWIRE_TEST_SEED";
+const TEST_SEED: &str = "FRAMEWIRE_TEST_SEED";
 /// The default seed.
-const USUAL_START: u32 = 20_261_122;
+const USUAL_TEST_SEED: u32 = 20_261_122;
 
 /// After this time, recorded frames must be on the disk.
 const SYNCED: Duration = Duration::from_millis(1100);
@@ -73,13 +73,13 @@ async fn state(core: &Arc<Embedded>) -> Vec<u8> {
 }
 
 /// The process that is killed, and the lines that it prints with their times.
-struct Recording {
+struct KilledProcess {
     process: Child,
     lines: Receiver<(Instant, String)>,
 }
 
-impl Recording {
-    fn start(folder: &Path, seed: u32) -> Recording {
+impl KilledProcess {
+    fn start(folder: &Path, seed: u32) -> KilledProcess {
         let mut process = Command::new(std::env::current_exe().unwrap())
             .args(["killed::killed_process", "--exact", "--nocapture"])
             .env(FOLDER, folder)
@@ -97,7 +97,7 @@ impl Recording {
                 }
             }
         });
-        Recording { process, lines }
+        KilledProcess { process, lines }
     }
 
     /// Waits until the first recording has begun, then for `after`, and kills the process. Returns the name of the last
@@ -126,17 +126,17 @@ impl Recording {
     }
 }
 
-/// Each recording has its name and replays equal. It contains at least the frames from more than a second before the
-/// kill.
+/// Each recording has its name, and its replay is identical. It contains at least the frames from more than a second
+/// before the kill.
 #[tokio::test(flavor = "multi_thread")]
-async fn recordings_of_a_killed_process_are_recovered_and_replay_equal() {
+async fn recordings_of_a_killed_process_are_recovered_and_replay_identically() {
     let count = std::env::var(COUNT).map_or(USUAL_COUNT, |count| count.parse().unwrap());
-    let mut random = Random(std::env::var(START).map_or(USUAL_START, |start| start.parse().unwrap()));
+    let mut random = Random(std::env::var(TEST_SEED).map_or(USUAL_TEST_SEED, |seed| seed.parse().unwrap()));
     let (mut replayed, mut recovered, mut frames) = (0, 0, 0);
     let core = core(true);
     while replayed < count {
         let home = tempfile::tempdir().unwrap();
-        let process = Recording::start(home.path(), random.next());
+        let process = KilledProcess::start(home.path(), random.next());
         let after = Duration::from_millis(u64::from(random.next() % 3000));
         let least = process.kill(after);
         let recordings = Recordings::new(home.path().to_owned());
@@ -170,7 +170,9 @@ async fn recordings_of_a_killed_process_are_recovered_and_replay_equal() {
             fs::read_dir(home.path()).unwrap().flatten().map(|file| file.file_name()).collect();
         assert!(left.iter().all(|name| !name.as_encoded_bytes().starts_with(b".recording")), "{left:?}");
     }
-    println!("{replayed} recordings of {frames} frames, {recovered} of them recovered: each replays equal");
+    println!(
+        "{replayed} recordings of {frames} frames, {recovered} of them recovered: all replay identically"
+    );
 }
 
 /// After the crash, another recording may have taken the name of the unfinished recording.

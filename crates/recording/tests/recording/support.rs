@@ -1,3 +1,5 @@
+//! Helpers for these tests.
+
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

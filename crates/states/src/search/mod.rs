@@ -191,7 +191,7 @@ mod tests {
         search.narrow(Test::IncreasedBy(1), vec![2, 0, 4, 0, 9, 0, 201, 0], 3).unwrap();
         assert_eq!(addresses(&search), [0x10, 0x12, 0x16]);
         assert!(search.undo());
-        // After an undo, a test compares with the memory of the earlier step.
+        // After an undo, the candidates are those of the earlier step.
         search.narrow(Test::Equal(5), vec![5; 8], 4).unwrap();
         assert_eq!(addresses(&search), [0x10, 0x12, 0x14, 0x16]);
         assert!(search.undo() && search.undo() && !search.undo());

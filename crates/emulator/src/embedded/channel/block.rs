@@ -29,6 +29,7 @@ mod at {
     pub const WATCH: usize = 14;
 }
 
+/// The size of the header, in words.
 const HEADER: usize = 4096 / 4;
 /// The space for watched memory, in bytes.
 pub const WATCH_ROOM: usize = 64 * 1024;
@@ -48,6 +49,7 @@ pub struct WatchedRange {
     pub length: u32,
 }
 
+/// The block, in the extra memory of a channel.
 pub struct Block(Extra);
 
 /// The part of the block that the core draws into.

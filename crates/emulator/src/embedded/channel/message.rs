@@ -1,7 +1,7 @@
 //! The messages of a client, and the replies to them. `docs/emulator-channel.md` describes their bytes.
 //!
-//! Most messages are short and exist only on channels. A client can also send the binary frames of `docs/protocol.md`,
-//! without their length field.
+//! Most messages are short and exist only on channels. A client can also send the requests and pings of
+//! `docs/protocol.md`. These are binary frames, which have no length field here.
 
 use framewire_protocol::wire::{Reader, Wire};
 use framewire_protocol::{DecodeError, Frame, OpError, Outcome, Reply, Request, Status};
@@ -25,8 +25,8 @@ const MAX_WATCHES: usize = 1024;
 /// A request of a client.
 #[derive(Debug)]
 pub enum ClientMessage {
-    /// Take over the clock (so that frames run only on request), hold these keys, run this many frames, and update the
-    /// block.
+    /// Take over the clock (so that frames run only on request), hold these keys (with `None`, the same keys as
+    /// before), run this many frames, and update the block.
     Step { keys: Option<u16>, frames: u32 },
     /// Give the clock back, so that frames run at the emulator's own speed.
     Run,

@@ -26,7 +26,7 @@ use message::ClientMessage;
 
 /// The longest time that a client may block the core's thread by not reading its answers.
 const SEND_TIMEOUT: Duration = Duration::from_millis(100);
-/// The longest time that the thread serves messages before it does its other work.
+/// After this time, the thread serves no further message before it does its other work.
 const SERVICE: Duration = Duration::from_millis(4);
 /// The time before the next attempt to create the channel.
 const RETRY: Duration = Duration::from_secs(1);
@@ -116,7 +116,7 @@ impl Driver for ChannelHost {
 
     fn needs_picture(&self) -> bool {
         // A client that holds the clock sees only the last frame of each request. Any other client can look at any
-        // time, also a client that is about to connect.
+        // time, including one that is about to connect.
         self.client.as_ref().is_none_or(|client| !client.holds_clock || client.steps <= 1)
     }
 
@@ -160,13 +160,13 @@ impl Driver for ChannelHost {
 }
 
 impl ChannelClient {
-    fn open(name: &str, machine: &mut Machine, thread: &ThreadWaker) -> Result<ChannelClient, Error> {
+    fn open(name: &str, machine: &mut Machine, thread_waker: &ThreadWaker) -> Result<ChannelClient, Error> {
         let endpoint = Endpoint::create(name, Options { extra: block::SIZE, ..Options::default() })?;
         let block = Block::new(endpoint.extra());
         machine.core.draw_into(Some(block.canvas()));
         block.refresh(machine, &[], false);
         let waker = endpoint.waker();
-        thread.set(Some(Box::new(move || waker.wake())));
+        thread_waker.set(Some(Box::new(move || waker.wake())));
         Ok(ChannelClient {
             endpoint,
             block,

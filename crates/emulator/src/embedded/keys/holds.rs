@@ -155,8 +155,7 @@ impl Holds {
             key.queue.pop_front();
             key.owner = Some(Owner::Hold(id));
         }
-        // As in mGBA-http, the keys are down for one frame more than `frames`, and are released in the frame after
-        // that.
+        // As in mGBA-http, the keys are released after `frames` + 2 frames have run.
         self.ends.entry(self.tick + u64::from(hold.frames) + 2).or_default().push(id);
         change.add |= hold.keys;
     }

@@ -1,4 +1,4 @@
-//! Keys that the emulator presses and releases in exact frames.
+//! Keys that the emulator presses and releases at exact frames.
 //!
 //! - `holds`: keys that stay down for a number of frames; holds of the same key follow one another;
 //! - `timelines`: plans of key presses, frame by frame; also how earlier timelines ended.
@@ -43,7 +43,7 @@ impl Keypad {
     /// If too many holds wait.
     pub fn hold(&mut self, keys: u16, frames: u32) -> Result<KeyChange, OpError> {
         self.holds.hold(keys, frames).ok_or_else(|| {
-            OpError::new(Status::Busy, format!("{MAX_WAITING} holds already wait for their keys"))
+            OpError::new(Status::Busy, format!("{MAX_WAITING} holds are already waiting for their keys"))
         })
     }
 
@@ -105,7 +105,7 @@ impl Keypad {
         self.timelines.first()
     }
 
-    /// The text `playing` if a timeline is playing or waiting. Otherwise how and in which frame it ended.
+    /// The text `playing` if the timeline `id` is playing or waiting. Otherwise how and in which frame it ended.
     ///
     /// # Errors
     /// If there never was such a timeline, or it ended too long ago.
@@ -129,7 +129,7 @@ mod tests {
         text.split(',').map(step).collect()
     }
 
-    /// Performs the steps of a row of the test vectors. Returns the key masks after all frames as
+    /// Performs the steps of a row of the test vectors. Returns the key masks after each frame as
     /// `MASK*FRAMES MASK*FRAMES ...`.
     fn play(row: &str) -> String {
         let mut keypad = Keypad::default();
@@ -162,7 +162,7 @@ mod tests {
                         }
                     }
                 }
-                other => panic!("no step {other:?}"),
+                other => panic!("unknown step {other:?}"),
             }
         }
         runs.iter().map(|(mask, length)| format!("{mask}*{length}")).collect::<Vec<_>>().join(" ")
@@ -174,7 +174,7 @@ mod tests {
         let timelines = include_str!("../../../../protocol/vectors/timelines.tsv");
         for row in [holds, timelines].into_iter().flat_map(str::lines).filter(|line| !line.starts_with('#')) {
             let columns: Vec<&str> = row.split('\t').collect();
-            let [name, steps, masks] = columns[..] else { panic!("{row:?} has three columns") };
+            let [name, steps, masks] = columns[..] else { panic!("not three columns: {row:?}") };
             assert_eq!(play(steps), masks, "{name}");
         }
     }

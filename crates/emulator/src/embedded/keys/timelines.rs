@@ -12,7 +12,7 @@ use super::holds::{Holds, Owner};
 const MAX_WAITING: usize = 1024;
 
 /// All timelines. A running timeline owns its keys as a hold does, and counts the same ticks. A timeline that no longer
-/// owns a key is over. So there cannot be more running timelines than keys.
+/// owns any key is over. So there cannot be more running timelines than keys.
 #[derive(Debug, Default)]
 pub struct Timelines {
     running: Vec<Timeline>,
@@ -92,7 +92,7 @@ impl Timelines {
         };
         if self.waiting.len() == MAX_WAITING {
             let message = format!(
-                "{MAX_WAITING} timelines wait already, which is the limit; append after one has begun"
+                "{MAX_WAITING} timelines are already waiting, which is the limit; append after one has begun"
             );
             return Err(OpError::new(Status::Busy, message));
         }
@@ -109,8 +109,8 @@ impl Timelines {
 
     /// Begins a timeline with the next frame.
     fn begin(&mut self, mut timeline: Timeline, holds: &mut Holds) -> KeyChange {
-        let kept = holds.take(timeline::union(&timeline.steps), timeline.id);
-        let mut change = KeyChange { add: 0, clear: kept };
+        let held = holds.take(timeline::union(&timeline.steps), timeline.id);
+        let mut change = KeyChange { add: 0, clear: held };
         if timeline.due() == Some(timeline.start) {
             change.then(timeline.step(holds));
         }
@@ -141,7 +141,7 @@ impl Timelines {
         change
     }
 
-    /// Ends each timeline that no longer owns a key. Called after keys were set directly and `holds` was updated.
+    /// Ends each timeline that no longer owns any key. Called after keys were set directly and `holds` was updated.
     pub fn release(&mut self, holds: &Holds) {
         self.running.retain(|timeline| {
             let plays = holds.owned(Owner::Timeline(timeline.id)) != 0;

@@ -37,14 +37,14 @@ struct Disk {
     identity: Option<Identity>,
     /// The file, which is kept open to keep its lock.
     lock: Option<File>,
-    /// Whether another emulator uses the file. If so, it is never written here.
+    /// Whether another emulator uses the file. If so, this emulator does not write it.
     taken: bool,
 }
 
 /// A save file that was opened.
 #[derive(Debug, Clone)]
 pub(super) struct Opened {
-    /// `None` for `/dev/null`: then saves are not written.
+    /// `None` for `/dev/null` and for a file that cannot be opened: then saves are not written.
     pub file: Option<Arc<SaveFile>>,
     /// The content of the file.
     pub bytes: Arc<[u8]>,
@@ -125,7 +125,7 @@ impl SaveFile {
     }
 
     /// Opens the file again, after writing what the game saved last. If that cannot be written, it is returned in place
-    /// of the file's content.
+    /// of the file's content, unless the reason is that another emulator uses the file.
     ///
     /// # Errors
     /// Those of [`open`](Self::open).
@@ -205,6 +205,7 @@ impl SaveFile {
             if path.exists() {
                 continue;
             }
+            // A link is enough: the file is then replaced, not changed.
             if fs::hard_link(&self.path, &path).is_err() {
                 framewire_files::replace(&path, &fs::read(&self.path)?)?;
             }
@@ -249,7 +250,8 @@ impl Disk {
         if self.identity != Some(Identity::of(&data)) && !framewire_files::lock(&file) {
             return Err(io::Error::other("another emulator uses it"));
         }
-        // Compare the bytes, not the modification times, which may be equal if the other program wrote soon after us.
+        // Compare the bytes, not the modification times, which may be equal if the other program wrote soon after this
+        // one.
         Ok(Some(read_from(&file)?).filter(|theirs| **theirs != *self.bytes))
     }
 }

@@ -25,7 +25,7 @@ use writer::Writer;
 
 /// A changed save is written when the game has not changed it again for this time.
 const QUIET: Duration = Duration::from_millis(500);
-/// A changed save is written at the latest this time after its first change, even if the game continues to change it.
+/// A changed save is written no later than this after its first change, even if the game continues to change it.
 const LATEST: Duration = Duration::from_secs(3);
 
 /// The saves of a core and their files.
@@ -52,7 +52,7 @@ struct Tracked {
     file: Option<Arc<SaveFile>>,
     /// The save's bytes at the last check.
     bytes: Vec<u8>,
-    /// The changes that were not handed to the writer yet.
+    /// When the save changed, if there are changes that have not been handed to the writer yet.
     change: Option<Unwritten>,
 }
 
@@ -85,7 +85,8 @@ impl Saves {
     /// memory can remove it.
     pub fn check(&mut self, core: &mut Core, now: Instant) {
         if self.take_changes(core, now) && !core.saves().any(|save| save.in_use) {
-            let problem = "no save file is in use, because loading another game or state removed it; load one with autoload_save";
+            let problem =
+                "loading another game or state ended the use of the save file; load one with autoload_save";
             self.problems.set_opening(Path::new(""), Some(problem.to_owned()));
         }
     }
@@ -255,9 +256,9 @@ impl Saves {
         }
     }
 
-    /// Called after a script has loaded the file at `path`. Hands the changes that the game had just saved to this file
-    /// to the writer. Returns whether there were such changes: if so, libmgba has read the file too early, without
-    /// them.
+    /// Called after a script has loaded the file at `path`. If an earlier save with this file has changes that are not
+    /// written yet, hands them to the writer. Returns whether there were such changes: if so, libmgba has read the file
+    /// too early, without them.
     fn settle(&mut self, core: &Core, path: &Path, now: Instant) -> bool {
         let real_path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let mut newer = false;

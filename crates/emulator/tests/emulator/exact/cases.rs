@@ -182,11 +182,12 @@ impl<E: Emulator> Session<'_, E> {
         }
     }
 
-    fn assert_refused(&mut self, mut ops: Vec<Op>, status: Status) {
+    /// Checks that the last of these operations is refused with this status, and that none is performed.
+    fn assert_refused(&mut self, ops: Vec<Op>, status: Status) {
         self.log.push(format!("refused: {ops:x?}"));
         let wrong = ops.len() - 1;
         let text = format!("{:x?}", ops[wrong]);
-        let outcome = self.submit(std::mem::take(&mut ops));
+        let outcome = self.submit(ops);
         let found: Vec<_> =
             outcome.results.iter().map(|each| each.as_ref().map_err(|error| error.status)).collect();
         let mut expected = vec![Err(Status::NotDone); wrong];
@@ -197,10 +198,10 @@ impl<E: Emulator> Session<'_, E> {
     /// Accesses memory that does not exist. Checks that the whole batch is refused and nothing is written.
     fn access_missing_memory(&mut self) {
         let width = self.width();
-        let (place, writes) = self.missing_place(width);
+        let (place, is_readable) = self.missing_place(width);
         let length = width + self.random.u32(0..100);
         let value = self.random.u32(..);
-        let op = match (writes, self.random.u8(0..3)) {
+        let op = match (is_readable, self.random.u8(0..3)) {
             (true, _) | (false, 0) => write(&place, width, value),
             (false, 1) => read(&place, width),
             _ => read_range(&place, length),
@@ -216,8 +217,7 @@ impl<E: Emulator> Session<'_, E> {
         self.assert_around(&at, bytes.len() as u32);
     }
 
-    /// A random place where no number of this width can be read, with `false`. Or a place where a number can be read
-    /// but not written, with `true`.
+    /// A random place where no number of this width can be written, and whether a number can be read there.
     fn missing_place(&mut self, width: u32) -> (Place, bool) {
         let random = &mut self.random;
         let advance = matches!(self.model.console, Console::Gba);

@@ -211,8 +211,8 @@ impl<E: Emulator> Session<'_, E> {
     /// The place of the same byte in its memory domain, if this emulator has the domain.
     fn in_domain(&self, place: &Place) -> Option<Place> {
         let Some(Cell::At(name, offset)) = self.model.cell(place) else { return None };
-        let known = self.domains.contains(&name);
-        known.then_some(Place { domain: Some(name), address: offset as u32 })
+        let place = Place { domain: Some(name), address: offset as u32 };
+        if self.domains.contains(&name) { Some(place) } else { None }
     }
 }
 

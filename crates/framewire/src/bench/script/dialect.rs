@@ -123,7 +123,7 @@ impl Codec {
         }
     }
 
-    /// Appends a message to `out`.
+    /// Appends a message to `out`, and returns its ticket.
     pub(super) fn encode(&mut self, payload: &[u8], out: &mut Vec<u8>) -> Ticket {
         match self {
             Codec::Binary(binary) => {

@@ -25,8 +25,8 @@ pub(super) struct Pipeline {
 #[derive(Debug)]
 struct Shared {
     codec: Codec,
-    /// Sends messages to the writing task; `None` after the connection has ended. The channel contains at most one
-    /// message of each caller, and the load tester limits the number of callers.
+    /// Sends messages to the writing task; `None` after the connection has ended. The channel is unbounded, but each
+    /// caller sends its next message only after a reply or a timeout, and the load tester limits the number of callers.
     out: Option<mpsc::UnboundedSender<Vec<u8>>>,
     waiting: HashMap<Ticket, oneshot::Sender<Answer>>,
 }

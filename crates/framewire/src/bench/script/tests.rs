@@ -1,4 +1,4 @@
-//! Tests every strategy in each dialect, against an endpoint that can drop connections and answer late.
+//! Tests the strategies and the dialects against an endpoint that can drop connections and answer late.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -103,6 +103,7 @@ fn answer(frame: Frame, act: &dyn Fn() -> Act, out: &mut Vec<u8>) -> Option<()> 
     Some(())
 }
 
+/// Waits if the answer must be late. Returns `None` if the connection must be dropped.
 fn obey(act: Act) -> Option<()> {
     match act {
         Act::Echo => {}
@@ -227,7 +228,7 @@ async fn without_frames_a_long_message_is_cut_and_its_rest_spoils_the_next_reply
     let long: Vec<u8> = (0..5000).map(|index| (index % 251) as u8).collect();
     assert_eq!(exchange(&session, &long).await, Err(Failure::Wrong));
     tokio::time::sleep(Duration::from_millis(50)).await;
-    assert_eq!(exchange(&session, b"short").await, Err(Failure::Wrong), "the rest of the long one");
+    assert_eq!(exchange(&session, b"short").await, Err(Failure::Wrong), "the rest of the long reply");
 }
 
 #[tokio::test]

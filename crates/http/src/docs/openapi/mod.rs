@@ -36,11 +36,7 @@ const FAILURES: [DocumentedFailure; 10] = [
         "A parameter or the body is missing, unreadable or out of range; the text says which and what it accepts.",
     ),
     ("401", "NoToken", "A token is needed, or the token of the request is not valid."),
-    (
-        "403",
-        "Foreign",
-        "The request comes from a web page, or uses a host name, that is not allowed. The text says how to allow it.",
-    ),
+    ("403", "Foreign", "The web page, the host name or the token does not allow this. The text says why."),
     ("408", "Slow", "The body did not arrive in time."),
     ("413", "TooLarge", "The URL or the body is too large."),
     ("500", "Internal", "A bug in Framewire. Please report it with the text."),
@@ -156,7 +152,8 @@ fn referred(name: &str, description: &str) -> RefOr<Response> {
     RefOr::Ref(reference)
 }
 
-/// The path in camel case. If the path has two methods, the method is added.
+/// The path in camel case. The echo route with the message in the body also gets `Post`, because its path has two
+/// methods.
 fn operation_id(route: &Route) -> String {
     let mut id = String::new();
     for word in route.path.split(['/', '-']).filter(|word| !word.is_empty()) {
@@ -269,7 +266,7 @@ fn text_response(description: &str, schema: Schema, example: Option<&str>) -> Re
     ResponseBuilder::new().description(description).content(TEXT, content).build()
 }
 
-/// Framewire's own routes.
+/// Framewire's own routes outside of `/v1`, without its pages.
 fn own_paths() -> [(&'static str, PathItem); 3] {
     let get = |id: &str, summary: &str, response: Response| {
         OperationBuilder::new()
@@ -291,7 +288,7 @@ fn own_paths() -> [(&'static str, PathItem); 3] {
         "Metrics in the text format of Prometheus. docs/metrics.md lists them.",
         string().into(),
     );
-    // The errors that occur before the request itself is checked.
+    // 401 and 403, which every route can answer with.
     let refused = |operation| with_failures(operation, &FAILURES[1..3]);
     let item = |operation: OperationBuilder| PathItem::new(HttpMethod::Get, operation.build());
     [

@@ -70,7 +70,7 @@ pub(super) fn document() -> OpenApi {
         let content = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem"))).build();
         let response = ResponseBuilder::new().description(description).content(MEDIA_TYPE, content);
         let response = match status {
-            // A head that is too large is refused before its route is known.
+            // A head that is too large is refused before its route is known, so this reply can be plain text.
             "413" | "431" => {
                 response.content("text/plain", ContentBuilder::new().schema(Some(String::schema())).build())
             }

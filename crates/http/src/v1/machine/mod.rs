@@ -40,7 +40,7 @@ impl Console {
 }
 
 async fn console(selected: &SelectedEmulator) -> Result<Console, Problem> {
-    match selected.ask(Op::Platform {}).await? {
+    match selected.perform_one(Op::Platform {}).await? {
         Value::Int(0) => Ok(Console::Advance),
         _ => Ok(Console::GameBoy),
     }
@@ -232,7 +232,7 @@ struct CycleCounter {
 
 /// The clock cycles since the last reset.
 ///
-/// Loading a state sets the count to its value in the state. A stock mGBA answers 501, because its scripts cannot read the
+/// A loaded state sets the count to the one in the state. A stock mGBA answers 501, because its scripts cannot read the
 /// counter.
 #[utoipa::path(get, path = "/v1/cycles", operation_id = "cycleCounter", tag = "machine", params(EmulatorParam),
     responses((status = 200, description = "The cycles.", body = CycleCounter)))]

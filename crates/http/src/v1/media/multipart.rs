@@ -18,8 +18,8 @@ use crate::transport::Stopping;
 use crate::transport::activity::Outflow;
 use crate::transport::streams::StreamKind;
 
-/// The line between two parts, and before the first one. It is sent together with the part before it, so that a reader that
-/// waits for this line gets the whole picture at once.
+/// The line between two parts, and before the first one. It is sent together with the part before it, so that a reader
+/// that waits for this line gets the whole picture at once.
 const BOUNDARY: &str = "--framewire\r\n";
 /// If the picture does not change, it is sent again after this time, because some readers interpret silence as the end.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -106,7 +106,7 @@ impl MjpegStream {
             () = stopping.wait() => return None,
         };
         let now = Instant::now();
-        self.pace.went(now);
+        self.pace.note_sent(now);
         let first = self.last.replace((picture.clone(), now)).is_none();
         let (kind, file) = match self.format {
             MjpegFormat::Jpeg => ("image/jpeg", picture.jpeg()),
@@ -119,7 +119,7 @@ impl MjpegStream {
 
     /// The next picture to send: a new one, or after a while the last one again.
     async fn picture(&mut self) -> Option<Arc<SharedPicture>> {
-        sleep_until(self.pace.opens()).await;
+        sleep_until(self.pace.earliest()).await;
         loop {
             let again = self.last.as_ref().map(|(_, sent)| *sent + AGAIN);
             match again {
@@ -159,12 +159,12 @@ impl Pace {
     }
 
     /// The earliest time at which the next picture may be sent.
-    pub fn opens(&self) -> Instant {
+    pub fn earliest(&self) -> Instant {
         self.due.checked_sub(self.interval * EARLY).unwrap_or(self.due)
     }
 
     /// Notes that a picture is sent at `now`.
-    pub fn went(&mut self, now: Instant) {
+    pub fn note_sent(&mut self, now: Instant) {
         self.due = self.due.max(now) + self.interval;
     }
 }
@@ -180,11 +180,11 @@ mod tests {
         times
             .filter(|micros| {
                 let now = start + Duration::from_micros(*micros);
-                let goes = pace.opens() <= now;
-                if goes {
-                    pace.went(now);
+                let passes = pace.earliest() <= now;
+                if passes {
+                    pace.note_sent(now);
                 }
-                goes
+                passes
             })
             .count()
     }

@@ -34,12 +34,12 @@ struct ScreenQuery {
     /// Only this part of the picture: `x,y,width,height` in pixels from the top left corner.
     #[param(value_type = Option<String>, example = "0,0,120,80")]
     crop: Option<Crop>,
-    /// Shows the colours as on the screen of this console: `gba` is the first Game Boy Advance, `gbc` the Game Boy Color.
-    /// Default: the game's colours, unchanged.
+    /// Shows the colours as on the screen of this console: `gba` is the first Game Boy Advance, `gbc` the Game Boy
+    /// Color. Default: the game's colours, unchanged.
     #[param(value_type = Option<String>, example = "gba")]
     colors: Option<Colors>,
-    /// The size of the picture or its part: 0.25, 0.5, 1, 2, 3 or 4 times as wide and high. Larger pictures repeat pixels,
-    /// smaller ones average them.
+    /// The size of the picture or its part: 0.25, 0.5, 1, 2, 3 or 4 times as wide and high. Larger pictures repeat
+    /// pixels, smaller ones average them.
     #[param(minimum = 0.25, maximum = 4.0)]
     scale: Option<f64>,
     /// How many milliseconds to wait for the requested frame.
@@ -110,8 +110,8 @@ async fn screen(
         None => ScreenPicture::of(screenshot(&selected, Instant::now() + operations.deadline).await?),
         Some(frame) => {
             let _place = viewers.take(stream.open()?)?;
-            let patience = Duration::from_millis(timeout.map_or(10_000, Whole::get).into());
-            let wait = FrameWait::new(frame, patience);
+            let time_limit = Duration::from_millis(timeout.map_or(10_000, Whole::get).into());
+            let wait = FrameWait::new(frame, time_limit);
             tokio::select! {
                 taken = wait.picture(&selected) => taken?,
                 () = operations.stopping.wait() => return Err(EmulatorError::Stopped.into()),
@@ -128,8 +128,11 @@ struct ScreenPicture {
 }
 
 enum PictureData {
+    /// A PNG file from the emulator.
     File(Bytes),
+    /// Pixels from the emulator.
     Pixels(Arc<Picture>),
+    /// Pixels after a transformation.
     Transformed(Pixels),
 }
 
@@ -205,7 +208,7 @@ fn raw(rgb: &[u8], format: ScreenFormat) -> Vec<u8> {
 /// A wait for a frame.
 struct FrameWait {
     frame: u32,
-    patience: Duration,
+    time_limit: Duration,
     deadline: Instant,
 }
 
@@ -215,8 +218,8 @@ const NEAR: u32 = 4;
 const LOOK: Duration = Duration::from_millis(4);
 
 impl FrameWait {
-    fn new(frame: u32, patience: Duration) -> FrameWait {
-        FrameWait { frame, patience, deadline: Instant::now() + patience }
+    fn new(frame: u32, time_limit: Duration) -> FrameWait {
+        FrameWait { frame, time_limit, deadline: Instant::now() + time_limit }
     }
 
     /// The picture of exactly the frame.
@@ -252,9 +255,9 @@ impl FrameWait {
     }
 
     fn too_late(&self, now: u32) -> Problem {
-        let (frame, patience) = (self.frame, self.patience.as_millis());
+        let (frame, time_limit) = (self.frame, self.time_limit.as_millis());
         let detail =
-            format!("frame {frame} did not come within {patience} ms: the emulator is at frame {now}");
+            format!("frame {frame} did not come within {time_limit} ms: the emulator is at frame {now}");
         Problem::new(StatusCode::GATEWAY_TIMEOUT, detail)
     }
 }

@@ -17,7 +17,7 @@ use crate::pictures::picture::SharedPicture;
 use crate::reading::Whole;
 use crate::routing::prelude::*;
 use crate::sockets::Upgrade;
-use crate::sockets::sender::{Heard, PacedSocket, SocketEnd, bounded};
+use crate::sockets::sender::{PacedSocket, SocketEnd, SocketEvent, bounded};
 use crate::transport::Stopping;
 use crate::transport::activity::Outflow;
 use crate::transport::streams::StreamKind;
@@ -25,7 +25,8 @@ use crate::transport::streams::StreamKind;
 /// The text message with which a viewer asks for a whole picture.
 const KEY: &str = "key";
 /// The reason for closing the connection of a viewer that sends anything else.
-const TAKES: &str = "this stream accepts only the text message \"key\", which asks for a whole picture";
+const UNKNOWN_TEXT: &str =
+    "this stream accepts only the text message \"key\", which asks for a whole picture";
 /// The number of channels: left and right.
 const CHANNELS: usize = 2;
 
@@ -87,19 +88,19 @@ async fn show(
     loop {
         let due = waiting && socket.is_open();
         tokio::select! {
-            heard = socket.next() => match heard? {
-                Heard::Pong => {}
-                Heard::Text(text) if text == KEY => {
+            event = socket.next() => match event? {
+                SocketEvent::Pong => {}
+                SocketEvent::Text(text) if text == KEY => {
                     sent = None;
                     waiting = true;
                 }
-                Heard::Text(_) => return Err(SocketEnd::Nonsense(TAKES)),
+                SocketEvent::Text(_) => return Err(SocketEnd::NotAccepted(UNKNOWN_TEXT)),
             },
             changed = newest.changed(), if !waiting => {
                 changed.map_err(|_| SocketEnd::NoEmulator)?;
                 waiting = true;
             }
-            () = sleep_until(pace.opens()), if due => {
+            () = sleep_until(pace.earliest()), if due => {
                 waiting = false;
                 let Some(picture) = newest.borrow_and_update().clone() else { continue };
                 let message = match &sent {
@@ -110,7 +111,7 @@ async fn show(
                     None => picture.key(),
                 };
                 socket.send([Message::Binary(message)]).await?;
-                pace.went(Instant::now());
+                pace.note_sent(Instant::now());
                 sent = Some(picture);
             }
         }
@@ -206,9 +207,9 @@ async fn play(
     let mut missed = 0;
     loop {
         let sound = tokio::select! {
-            heard = socket.next() => match heard? {
-                Heard::Pong => continue,
-                Heard::Text(_) => return Err(SocketEnd::Nonsense("this stream takes no messages")),
+            event = socket.next() => match event? {
+                SocketEvent::Pong => continue,
+                SocketEvent::Text(_) => return Err(SocketEnd::NotAccepted("this stream takes no messages")),
             },
             sound = audio.next() => sound.ok_or(SocketEnd::NoEmulator)?,
         };

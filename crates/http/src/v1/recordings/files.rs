@@ -37,8 +37,8 @@ struct RecordingResponse {
     time: String,
     /// The note that the client gave.
     note: String,
-    /// `wall` if its game's clock was that of a stock mGBA, which is not recorded; otherwise the time (RFC 3339) at which
-    /// the clock began. It then advances with the frames.
+    /// The time of the game's clock before the first frame (RFC 3339); from there, the clock advances with the frames.
+    /// `wall` if the clock was not recorded, as in a stock mGBA.
     clock: String,
     /// Whether the server ended during the recording, and a later run of the server completed the file.
     recovered: bool,
@@ -124,7 +124,7 @@ impl RecordingInFull {
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct Upload {
-    /// Whether to replace a recording with this name.
+    /// Whether to replace an existing recording that has this name.
     #[serde(default)]
     #[param(default = false)]
     replace: bool,
@@ -152,6 +152,7 @@ async fn one(
     State(operations): State<Arc<Operations>>,
     recording: StoredFile<Recordings>,
 ) -> Result<Json<RecordingInFull>, Problem> {
+    // Memory for the file's content, reserved until this function returns.
     let _share = recording.share(&operations).await?;
     let read =
         |recordings: &Recordings, name: &Name| RecordingInFull::new(name, &recordings.folder().read(name)?);
@@ -183,12 +184,12 @@ async fn download(
 
 /// Stores the file of a recording.
 ///
-/// A damaged file is refused, and the problem names the frame.
+/// A damaged file is refused, and the problem says where the damage begins.
 #[utoipa::path(put, path = "/v1/recordings/{name}/file", operation_id = "uploadRecording", tag = "recordings",
     params(("name" = String, Path, description = "The name of the new recording."), Upload),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
     responses((status = 201, description = "The file was stored.", body = RecordingInFull),
-        (status = 200, description = "The file replaces the recording with this name.", body = RecordingInFull)))]
+        (status = 200, description = "The file replaced the recording that had this name.", body = RecordingInFull)))]
 async fn upload(
     State(bodies): State<Arc<BodyReader>>,
     recording: StoredFile<Recordings>,
@@ -201,10 +202,10 @@ async fn upload(
         if let Some(damage) = recording.damage {
             return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, damage));
         }
-        let before = recordings.folder().size(name).is_ok();
+        let existed = recordings.folder().size(name).is_ok();
         let written = recordings.folder().write(name, &file, replace);
         written.map_err(|error| unwritten(error, "?replace=true"))?;
-        Ok((if before { StatusCode::OK } else { StatusCode::CREATED }, Json(recording)))
+        Ok((if existed { StatusCode::OK } else { StatusCode::CREATED }, Json(recording)))
     });
     kept.await
 }

@@ -44,7 +44,7 @@ struct NewRecording {
 }
 
 fn usual() -> Whole<1, MAX_EVERY> {
-    Whole::usual(60)
+    Whole::constant(60)
 }
 
 /// Where a recording begins.
@@ -52,7 +52,7 @@ fn usual() -> Whole<1, MAX_EVERY> {
 #[serde(rename_all = "kebab-case")]
 #[schema(as = RecordingStart)]
 enum Beginning {
-    /// In the middle of a game.
+    /// At the current state of the game.
     #[default]
     State,
     /// After a reset of the console.
@@ -113,7 +113,7 @@ impl RecordingUnderWay {
 
 /// Begins to record an emulator: every key with its frame, until the recording ends.
 ///
-/// A reset, loading a state or a game, or a broken connection ends the recording at that frame, and `ended` says which of
+/// A reset, a loaded state or game, or a broken connection ends the recording at that frame. `ended` then says which of
 /// these it was.
 #[utoipa::path(post, path = "/v1/recordings", operation_id = "startRecording", tag = "recordings", params(EmulatorParam),
     request_body = NewRecording, responses((status = 201, description = "The recording has begun.", body = RecordingUnderWay,
@@ -137,19 +137,20 @@ async fn start(
         RecordError::Folder(error) => unwritten(error, "\"replace\": true"),
         other => other.into(),
     })?;
-    let active = recordings.active(&selected.name).await.ok_or_else(|| none(&selected.name))?;
+    let active = recordings.active(&selected.name).await.ok_or_else(|| not_recorded(&selected.name))?;
     let location = [(LOCATION, format!("/v1/recordings/{}", active.name))];
     Ok((StatusCode::CREATED, location, Json(RecordingUnderWay::new(&selected.name, active))))
 }
 
-/// Returns the recording of an emulator that is being made, or the last one, if it ended by itself.
+/// Returns the recording that is being made of an emulator, or the last one, if it ended by itself.
 #[utoipa::path(get, path = "/v1/recording", operation_id = "recordingUnderWay", tag = "recordings", params(EmulatorParam),
     responses((status = 200, description = "The progress of the recording.", body = RecordingUnderWay)))]
 async fn under_way(
     State(recordings): State<Storage<Recordings>>,
     selected: SelectedEmulator,
 ) -> Result<Json<RecordingUnderWay>, Problem> {
-    let active = recordings.get()?.active(&selected.name).await.ok_or_else(|| none(&selected.name))?;
+    let active =
+        recordings.get()?.active(&selected.name).await.ok_or_else(|| not_recorded(&selected.name))?;
     Ok(Json(RecordingUnderWay::new(&selected.name, active)))
 }
 
@@ -164,6 +165,6 @@ async fn stop(
     Ok(Json(RecordingUnderWay::ended(&selected.name, summary)))
 }
 
-fn none(emulator: &str) -> Problem {
+fn not_recorded(emulator: &str) -> Problem {
     Problem::not_found(format!("{emulator} is not being recorded"))
 }

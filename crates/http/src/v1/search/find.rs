@@ -26,7 +26,7 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"text": "FWDEMO"}))]
-struct FindQuery {
+struct FindOptions {
     /// A text, in the game's character table (`--symbols game.tbl`), or else in UTF-8.
     text: Option<String>,
     /// Bytes, as text in `encoding`.
@@ -78,7 +78,7 @@ struct FoundPlace {
     data: String,
 }
 
-impl FindQuery {
+impl FindOptions {
     /// The bytes to find, in each form that they can have.
     fn patterns(&self, console: Console, symbols: &Symbols) -> Result<Vec<Vec<u8>>, Problem> {
         let patterns = match (&self.text, &self.bytes, self.float, self.bcd, &self.pointer_to) {
@@ -132,16 +132,16 @@ fn bcd(number: u32) -> Result<Vec<Vec<u8>>, Problem> {
 ///
 /// To find a number that changes, begin a search with POST /v1/search.
 #[utoipa::path(post, path = "/v1/find", operation_id = "find", tag = "search", params(EmulatorParam),
-    request_body = FindQuery, responses((status = 200, description = "The places.", body = Found)))]
+    request_body = FindOptions, responses((status = 200, description = "The places.", body = Found)))]
 async fn find(
     selected: SelectedEmulator,
-    Payload(request): Payload<FindQuery>,
+    Payload(request): Payload<FindOptions>,
 ) -> Result<Json<Found>, Problem> {
     if !(1..=MOST).contains(&request.limit) {
         let problem = format!("is {}", request.limit);
         return Err(Problem::parameter("limit", &problem, format!("a number of places from 1 to {MOST}")));
     }
-    let console = match i64::try_from(selected.ask(Op::Platform {}).await?)? {
+    let console = match i64::try_from(selected.perform_one(Op::Platform {}).await?)? {
         0 => Console::Gba,
         _ => Console::Gb,
     };

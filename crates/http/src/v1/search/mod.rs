@@ -39,8 +39,8 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
     responses((status = 200, description = "All open searches.", body = SearchList)))]
 async fn list(State(searches): State<Arc<SearchTable>>) -> Json<SearchList> {
     let all = searches.list(Instant::now());
-    let response = |(id, search, of): (u64, Arc<Mutex<Search>>, SearchSubject)| {
-        respond(&searches, id, of.emulator, &search)
+    let response = |(id, search, subject): (u64, Arc<Mutex<Search>>, SearchSubject)| {
+        respond(&searches, id, subject.emulator, &search)
     };
     Json(SearchList { searches: all.into_iter().map(response).collect() })
 }
@@ -58,7 +58,7 @@ async fn begin(
     owner: Owner,
     Payload(request): Payload<NewSearch>,
 ) -> Result<Created<SearchResponse>, Problem> {
-    let console = match i64::try_from(selected.ask(Op::Platform {}).await?)? {
+    let console = match i64::try_from(selected.perform_one(Op::Platform {}).await?)? {
         0 => Console::Gba,
         _ => Console::Gb,
     };
@@ -66,8 +66,8 @@ async fn begin(
     let plan = Plan::new(areas, request.kind, request.alignment)?.of(console);
     let Reading { frame, game, memory } = read(&selected.operations, &selected, &plan).await?;
     let search = Search::begin(plan, memory, frame)?;
-    let of = SearchSubject { emulator: selected.name.clone(), game, owner };
-    let added = searches.add(search, of, Instant::now(), |other| owner.may_change(&other.owner));
+    let subject = SearchSubject { emulator: selected.name.clone(), game, owner };
+    let added = searches.add(search, subject, Instant::now(), |other| owner.may_change(&other.owner));
     let (id, search) = added.ok_or_else(|| {
         Failure::busy(format!(
             "{SEARCHES} searches of other callers are open, and a read-only token cannot replace them; try again later"
@@ -198,9 +198,9 @@ impl Open {
             ))
         };
         let number = id.parse().map_err(|_| missing())?;
-        let (search, of) = searches.get(number, Instant::now()).ok_or_else(missing)?;
-        let served = operations.emulators.get(&of.emulator).cloned().ok_or_else(missing)?;
-        Ok((Open { id: number, search, served, game: of.game }, of.owner))
+        let (search, subject) = searches.get(number, Instant::now()).ok_or_else(missing)?;
+        let served = operations.emulators.get(&subject.emulator).cloned().ok_or_else(missing)?;
+        Ok((Open { id: number, search, served, game: subject.game }, subject.owner))
     }
 
     /// Fails if the emulator now has another game, in which the same addresses mean something else.
@@ -295,8 +295,7 @@ async fn area(selected: &SelectedEmulator, wanted: SearchArea, at: &str) -> Resu
         let length = length.ok_or_else(|| missing("length", "a number of bytes"))?;
         return Ok(Area { domain: None, address, length });
     };
-    // Requested even if the size is not needed, so that an unknown domain is reported as such.
-    let size: i64 = selected.ask(Op::DomainSize { domain: domain.clone() }).await?.try_into()?;
+    let size: i64 = selected.perform_one(Op::DomainSize { domain: domain.clone() }).await?.try_into()?;
     let (address, size) = (address.unwrap_or(0), u32::try_from(size).unwrap_or(u32::MAX));
     let room = size.saturating_sub(address);
     match length.unwrap_or(room) {

@@ -32,7 +32,8 @@ pub(super) struct NewSearch {
 pub(super) struct SearchArea {
     /// The memory domain. By default, the bus.
     pub(super) domain: Option<String>,
-    /// The first byte: an address on the bus (a number, a string or a symbol), or an offset in the domain (0 by default).
+    /// The first byte: an address on the bus (a number, a string or a symbol), or an offset in the domain (0 by
+    /// default).
     #[schema(value_type = Option<AddressSchema>)]
     pub(super) address: Option<serde_json::Value>,
     /// The number of bytes. With a domain, it can be left out; then the range ends at the end of the domain.
@@ -46,8 +47,8 @@ pub(super) struct SearchArea {
 #[schema(as = SearchTest)]
 pub(super) struct SearchTest {
     /// To compare with `value`: equal, not_equal, greater, less, at_least, at_most. To compare with the number that was
-    /// there when memory was last read: changed, unchanged, increased, decreased; increased_by and decreased_by mean exactly
-    /// by `value`.
+    /// there when memory was last read: changed, unchanged, increased, decreased; increased_by and decreased_by mean
+    /// exactly by `value`.
     pub(super) is: String,
     /// The number to compare with, or the exact difference.
     pub(super) value: Option<i64>,
@@ -124,7 +125,7 @@ pub(super) struct SearchCandidate {
     watch: String,
     /// The number there when memory was last read.
     value: i64,
-    /// The number there when memory was read the time before.
+    /// The number there when memory was read the time before; null if that is not known.
     previous: Option<i64>,
 }
 

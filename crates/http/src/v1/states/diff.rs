@@ -97,7 +97,7 @@ async fn diff(
     let new = match new {
         Some(snapshot) => snapshot.into_file(),
         // With the battery save, which snapshots also contain.
-        None => selected.ask(Op::SaveState { flags: 2 }).await?.try_into()?,
+        None => selected.perform_one(Op::SaveState { flags: 2 }).await?.try_into()?,
     };
     let symbols = selected.symbols().await;
     let compared =
@@ -187,8 +187,8 @@ impl MemoryPlace {
         }
     }
 
-    /// The address for which a symbol can exist. Symbols have no banks, so this is `None` except in the first two
-    /// banks, which programs that do not switch banks use.
+    /// The address for which a symbol can exist. Symbols have no banks, so in banked memory this is `None`, except in
+    /// the first two banks, which programs that do not switch banks use.
     pub(in crate::v1) fn unbanked(on_bus: Option<OnBus>) -> Option<u32> {
         on_bus.filter(|place| place.bank.is_none_or(|bank| bank < 2)).map(|place| place.address)
     }

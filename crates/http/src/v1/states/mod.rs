@@ -76,7 +76,8 @@ async fn restore(
 #[serde(deny_unknown_fields)]
 #[schema(as = How)]
 struct LoadOptions {
-    /// The parts to load, added up: 1 picture, 2 battery save (it overwrites the game's save file), 4 cheats, 8 clock.
+    /// The parts to load, added up: 1 picture, 2 battery save (it overwrites the game's save file), 4 cheats, 8 clock,
+    /// 16 metadata.
     #[serde(default = "usual")]
     #[schema(default = 29, maximum = 31)]
     #[param(default = 29, maximum = 31)]
@@ -110,9 +111,10 @@ async fn load(selected: &SelectedEmulator, bytes: Vec<u8>, how: LoadOptions) -> 
     }
     let mut results = selected.perform(ops).await?.results.into_iter();
     let (checksum, title): (i64, String) = (next(&mut results)?.try_into()?, next(&mut results)?.try_into()?);
-    let ours = checksum as u32 == state.checksum();
+    let same_game = checksum as u32 == state.checksum();
     let data = match results.next() {
-        _ if ours => bytes,
+        _ if same_game => bytes,
+        // The caller forces it. The state gets the title and the checksum of the running game, so that mGBA accepts it.
         Some(now) => {
             let now: Vec<u8> = now?.try_into()?;
             state.as_of(&framewire_states::State::read(&now)?)?

@@ -12,7 +12,8 @@ use crate::v1::control::{AtFrame, not_taken};
 
 /// mGBA's flag for the battery save in a state.
 const SAVE: u8 = 2;
-/// The largest save of a cartridge has 128 KiB; files of other emulators have some bytes for a clock after it.
+/// The largest file, in bytes. The largest save of a cartridge has 128 KiB; files of other emulators have some bytes
+/// for a clock after it.
 const LARGEST: usize = (128 << 10) + 64;
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
@@ -52,7 +53,7 @@ async fn load_battery_save(
     if save.is_empty() {
         return Err(Problem::bad_request("the body is empty; send the bytes of a .sav file"));
     }
-    // mGBA replaces a save only when it loads a state. So it loads its own current state with the new save.
+    // mGBA takes the bytes of a save only as a part of a state. So it loads its own current state with the new save.
     let now = selected.perform(Op::SaveState { flags: 0 }).await?.single()?;
     let now: Vec<u8> = now.try_into()?;
     let data = Savestate::read(&now)?.with_save(&save);

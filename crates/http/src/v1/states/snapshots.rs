@@ -134,7 +134,7 @@ async fn save(
     let name: Name = name.unwrap_or_else(|| name_of(now)).parse()?;
     let snapshots = snapshots.get()?;
     let (files, place) = (snapshots.clone(), name.clone());
-    let before = blocking(move || -> Result<bool, Problem> {
+    let existed = blocking(move || -> Result<bool, Problem> {
         files.folder().check_free(&place, replace).map_err(|error| unwritten(error, REPLACE))?;
         Ok(files.folder().size(&place).is_ok())
     })
@@ -155,7 +155,7 @@ async fn save(
         Ok(snapshots.listed(&name)?)
     });
     let response = SnapshotResponse::from(listed.await?);
-    let status = if before { StatusCode::OK } else { StatusCode::CREATED };
+    let status = if existed { StatusCode::OK } else { StatusCode::CREATED };
     Ok((status, [(LOCATION, format!("/v1/snapshots/{}", response.name))], Json(response)))
 }
 

@@ -99,7 +99,7 @@ fn values_out_of_range_are_refused() {
         assert_eq!(error["parameter"].as_str(), parameter, "{path} {body}: {error}");
     }
     let reply = server.request("POST", "/v1/lockstep", b"{\"timeout\": 60001}");
-    assert!(problem(&reply, 400)["detail"].as_str().unwrap().contains("60"));
+    assert!(problem(&reply, 400)["detail"].as_str().unwrap().contains("60000"));
 }
 
 #[test]

@@ -46,6 +46,7 @@ fn emulators_are_chosen_by_name_and_the_first_is_the_default() {
         |query: &str| ok(&server.get(&format!("/v1/memory/{address}?type=u32{query}")))["value"].clone();
     assert_eq!((read(""), read("&emulator=demo"), read("&emulator=second")), (1.into(), 1.into(), 2.into()));
     assert_eq!(server.number(&format!("/core/read32?address={address}")), 1);
+    // The second emulator has no symbols.
     problem(&server.get("/v1/memory/scratch?emulator=second"), 400);
     let error = problem(&server.get("/v1/memory/0?emulator=third"), 404);
     assert!(error["detail"].as_str().unwrap().ends_with("there are: demo, second"), "{error}");

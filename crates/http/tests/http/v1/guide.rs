@@ -1,5 +1,5 @@
-//! Runs the examples of `docs/api.md` with curl, exactly as the page shows them, and sends their operations over
-//! JSON-RPC too. Also runs the examples of operations in `docs/json-rpc.md`.
+//! Runs the examples of `docs/api.md` with curl, as the page shows them but with the address of the test server. Sends
+//! their operations over JSON-RPC too. Also runs the examples of operations in `docs/json-rpc.md`.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -54,6 +54,7 @@ fn send_as_methods(server: &Server, operations: &[Value]) {
         server.request("DELETE", "/v1/input", b"");
         let mut params = operation.as_object().unwrap().clone();
         params.remove("op");
+        // The cheat in the example has another id. In `remove_cheat`, the id 0 stands for all cheats.
         if ["enable_cheat", "remove_cheat"].contains(&name(operation)) && params["id"] != 0 {
             params["id"] = cheat.clone();
         }
@@ -73,7 +74,7 @@ fn listed_operations(server: &Server) -> BTreeSet<String> {
 }
 
 /// Runs commands in a shell. Returns the last line that the last command printed. The other commands must not get
-/// errors.
+/// errors, which contain `about:blank`.
 fn run(commands: &str, server: &Server) -> String {
     let commands = commands.replace("127.0.0.1:5000", &server.address.to_string());
     let last = commands.rfind("\ncurl ").map_or(0, |at| at + 1);

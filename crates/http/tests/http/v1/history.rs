@@ -49,13 +49,13 @@ fn a_game_goes_back_to_a_frame_and_the_old_line_is_kept() {
     assert_eq!(late["lines"][0]["states"], json!([210, 240, end]));
     let picture = server.get("/v1/timeline/picture?line=1&frame=210");
     assert_eq!(picture.header("content-type"), Some("image/png"));
-    let said = problem(&server.get("/v1/timeline/picture?line=1&frame=241"), 404);
-    assert!(said["detail"].as_str().unwrap().contains("frame 241 of line 1"), "{said}");
+    let error = problem(&server.get("/v1/timeline/picture?line=1&frame=241"), 404);
+    assert!(error["detail"].as_str().unwrap().contains("frame 241 of line 1"), "{error}");
     // The frames of the earlier line are still kept.
     let back = ok(&post(&server, "/v1/rewind", json!({"frame": end, "line": 1})));
     assert_eq!(back["frame"], end);
-    let said = problem(&post(&server, "/v1/rewind", json!({"frame": 9000})), 404);
-    assert_eq!(said["detail"], format!("frame 9000 of line 1 is not kept; use a frame from 0 to {end}"));
+    let error = problem(&post(&server, "/v1/rewind", json!({"frame": 9000})), 404);
+    assert_eq!(error["detail"], format!("frame 9000 of line 1 is not kept; use a frame from 0 to {end}"));
 }
 
 #[test]
@@ -81,12 +81,12 @@ fn going_back_is_refused_during_key_timelines_and_recordings() {
     let server = Server::paused();
     advance(&server, 40);
     ok(&post(&server, "/v1/input", json!({"sequence": "A:60"})));
-    let said = problem(&post(&server, "/v1/rewind", json!({"frame": 20})), 409);
-    assert!(said["detail"].as_str().unwrap().contains("plays keys; cancel it"), "{said}");
+    let error = problem(&post(&server, "/v1/rewind", json!({"frame": 20})), 409);
+    assert!(error["detail"].as_str().unwrap().contains("plays keys; cancel it"), "{error}");
     ok(&server.request("DELETE", "/v1/input", b""));
     assert_eq!(post(&server, "/v1/recordings", json!({"name": "run"})).status, 201);
-    let said = problem(&post(&server, "/v1/rewind", json!({"frame": 20})), 409);
-    assert!(said["detail"].as_str().unwrap().contains("recorded or replayed"), "{said}");
+    let error = problem(&post(&server, "/v1/rewind", json!({"frame": 20})), 409);
+    assert!(error["detail"].as_str().unwrap().contains("recorded or replayed"), "{error}");
     ok(&server.request("DELETE", "/v1/recording", b""));
     ok(&post(&server, "/v1/rewind", json!({"frame": 20})));
 }
@@ -153,6 +153,6 @@ fn an_attached_emulator_goes_back_to_a_frame_whose_state_is_kept() {
     let picture = server.get(&format!("/v1/timeline/picture?line=1&frame={kept}"));
     assert_eq!(picture.header("content-type"), Some("image/png"));
     assert_eq!(post(&server, "/v1/recordings", json!({"name": "run"})).status, 201);
-    let said = problem(&post(&server, "/v1/rewind", json!({"frame": kept})), 409);
-    assert!(said["detail"].as_str().unwrap().contains("recorded or replayed"), "{said}");
+    let error = problem(&post(&server, "/v1/rewind", json!({"frame": kept})), 409);
+    assert!(error["detail"].as_str().unwrap().contains("recorded or replayed"), "{error}");
 }

@@ -21,7 +21,7 @@ fn advance(server: &Server, frames: u32) -> u64 {
 }
 
 /// A server with a game that has begun to read keys and is paused.
-fn playing() -> Server {
+fn game_that_reads_keys() -> Server {
     let server = Server::paused();
     advance(&server, 60);
     server
@@ -42,7 +42,7 @@ fn seen(server: &Server, first: u64, last: u64) -> Vec<u64> {
 
 #[test]
 fn the_game_sees_a_sequence_in_the_frames_that_the_reply_names() {
-    let server = playing();
+    let server = game_that_reads_keys();
     let played = done(&server, "/v1/input", json!({"sequence": "A:2 .:10 Up+B:30 R"}));
     let first = played["frame"].as_u64().unwrap() + 1;
     assert_eq!(played["first"], first);
@@ -61,7 +61,7 @@ fn the_game_sees_a_sequence_in_the_frames_that_the_reply_names() {
 
 #[test]
 fn the_game_sees_a_tap_after_an_advance_in_the_frames_that_the_reply_names() {
-    let server = playing();
+    let server = game_that_reads_keys();
     let body = json!({"ops": [
         {"op": "advance", "frames": 7},
         {"op": "tap", "keys": ["Start"], "frames": 3},
@@ -101,7 +101,7 @@ fn a_request_with_wait_gets_an_error_if_no_frames_run() {
 
 #[test]
 fn key_timelines_can_be_cancelled() {
-    let server = playing();
+    let server = game_that_reads_keys();
     let id = done(&server, "/v1/input", json!({"sequence": "A:100"}))["id"].as_u64().unwrap();
     let error = problem(&post(&server, "/v1/tap", json!({"keys": ["A"]})), 409);
     assert!(error["detail"].as_str().unwrap().contains(&id.to_string()), "{error}");
@@ -121,7 +121,7 @@ fn key_timelines_can_be_cancelled() {
 
 #[test]
 fn keys_are_held_until_they_are_released() {
-    let server = playing();
+    let server = game_that_reads_keys();
     let frame = done(&server, "/v1/hold", json!({"keys": ["Left", "B"]}))["frame"].as_u64().unwrap();
     advance(&server, 3);
     done(&server, "/v1/release", json!({"keys": ["B"]}));
@@ -132,8 +132,8 @@ fn keys_are_held_until_they_are_released() {
 }
 
 #[test]
-fn a_tap_repeated_with_its_idempotency_key_is_made_once() {
-    let server = playing();
+fn a_tap_repeated_with_its_idempotency_key_is_performed_once() {
+    let server = game_that_reads_keys();
     let tap = || {
         let body = json!({"keys": ["Select"], "frames": 2}).to_string();
         ok(&server.request_with("POST", "/v1/tap", "idempotency-key: tap-1\r\n", body.as_bytes()))
@@ -147,7 +147,7 @@ fn a_tap_repeated_with_its_idempotency_key_is_made_once() {
 
 #[test]
 fn an_idempotency_key_of_another_request_is_refused() {
-    let server = playing();
+    let server = game_that_reads_keys();
     let tap = |key: &str| {
         let body = json!({"keys": [key]}).to_string();
         server.request_with("POST", "/v1/tap", "idempotency-key: used\r\n", body.as_bytes())
@@ -161,7 +161,7 @@ fn an_idempotency_key_of_another_request_is_refused() {
 
 #[test]
 fn an_invalid_press_is_refused_and_nothing_is_pressed() {
-    let server = playing();
+    let server = game_that_reads_keys();
     for (path, body, parameter) in [
         ("tap", json!({}), Some("keys")),
         ("tap", json!({"keys": []}), Some("keys")),
@@ -182,7 +182,7 @@ fn an_invalid_press_is_refused_and_nothing_is_pressed() {
 }
 
 #[test]
-fn frames_without_keys_at_the_end_of_a_sequence_count() {
+fn frames_without_keys_at_the_end_of_a_sequence_are_part_of_the_timeline() {
     let server = Server::start();
     let played = done(&server, "/v1/input?wait=true", json!({"sequence": "A:2 .:10"}));
     let frame = played["frame"].as_u64().unwrap();

@@ -33,7 +33,7 @@ fn stop_frames(server: &Server) {
 }
 
 /// Lists, reads and writes registers of the Game Boy Advance's processor by name.
-fn uses_registers_of_the_advance(server: &Server) {
+fn uses_registers_of_the_gba(server: &Server) {
     stop_frames(server);
     let before = json_of(&server.get("/v1/registers"), 200);
     assert_eq!(before["console"], "Game Boy Advance");
@@ -89,7 +89,7 @@ fn refuses_registers(server: &Server, unknown: &str, known: &str) {
 }
 
 /// Reads and writes I/O registers of the Game Boy Advance that the demo game does not use.
-fn uses_io_of_the_advance(server: &Server) {
+fn uses_io_of_the_gba(server: &Server) {
     stop_frames(server);
     for (name, value) in [("SIOMULTI2", 0x1234), ("JOY_TRANS", 0x1234_5678), ("WAVE_RAM1_H", 0xa5c3)] {
         put(server, &format!("/v1/io/{name}"), value, 200);
@@ -130,7 +130,7 @@ fn uses_io_of_the_game_boy(server: &Server) {
 }
 
 /// Counts the cycles of frames over HTTP, in batches and over JSON-RPC.
-fn counts_cycles(server: &Server, frequency: i64, frame: u64) {
+fn counts_cycles(server: &Server, frequency: i64, frame_cycles: u64) {
     stop_frames(server);
     let before = json_of(&server.get("/v1/cycles"), 200);
     assert_eq!(before["frequency"], frequency);
@@ -140,7 +140,7 @@ fn counts_cycles(server: &Server, frequency: i64, frame: u64) {
     let done = json_of(&post(server, "/v1/batch", &ops), 200);
     let value = |index: usize| done["results"][index]["value"].as_u64().unwrap_or_else(|| panic!("{done}"));
     assert_eq!(before["cycles"], value(0));
-    assert!((value(2) - value(0)).abs_diff(10 * frame) < 200, "{done}");
+    assert!((value(2) - value(0)).abs_diff(10 * frame_cycles) < 200, "{done}");
     assert!((1..200).contains(&(value(4) - value(2))), "{done}");
     let mut rpc = Rpc::open(server);
     assert_eq!(rpc.result("cycles", json!({}))["value"], value(4));
@@ -156,7 +156,7 @@ fn server_of_the_game_boy() -> Server {
 
 #[test]
 fn registers_are_listed_and_written_by_name() {
-    uses_registers_of_the_advance(&Server::start());
+    uses_registers_of_the_gba(&Server::start());
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn registers_of_an_attached_mgba_are_listed_and_written_by_name() {
     let port = ScriptPort::new();
     let (_core, server) = (port.core(), port.server(|_| {}));
     ready(&server);
-    uses_registers_of_the_advance(&server);
+    uses_registers_of_the_gba(&server);
 }
 
 #[test]
@@ -182,17 +182,17 @@ fn registers_of_an_attached_game_boy_are_listed_and_written_by_name() {
 
 #[test]
 fn io_registers_are_read_and_written_by_name() {
-    uses_io_of_the_advance(&Server::start());
+    uses_io_of_the_gba(&Server::start());
     uses_io_of_the_game_boy(&server_of_the_game_boy());
 }
 
 #[test]
 fn io_registers_of_attached_consoles_are_read_and_written_by_name() {
     let port = ScriptPort::new();
-    let (advance, server) = (port.core(), port.server(|_| {}));
+    let (core, server) = (port.core(), port.server(|_| {}));
     ready(&server);
-    uses_io_of_the_advance(&server);
-    drop((server, advance));
+    uses_io_of_the_gba(&server);
+    drop((server, core));
     let (port, folder) = (ScriptPort::new(), tempfile::tempdir().unwrap());
     let (_core, server) = (port.core_of(Rom::File(game_boy(&folder))), port.server(|_| {}));
     ready(&server);

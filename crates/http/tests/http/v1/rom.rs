@@ -35,8 +35,8 @@ fn a_rom_that_is_sent_runs_and_is_kept() {
     assert!(title(&server).as_str().unwrap().starts_with("OTHER"), "{}", title(&server));
     // The same game may be sent again. Another game with the same name needs `replace=true`.
     ok(&send(&server, "name=other.gba", &other()));
-    let said = problem(&send(&server, "name=other.gba", &demo()), 409);
-    assert!(said["detail"].as_str().unwrap().contains("?replace=true"), "{said}");
+    let error = problem(&send(&server, "name=other.gba", &demo()), 409);
+    assert!(error["detail"].as_str().unwrap().contains("?replace=true"), "{error}");
     assert!(title(&server).as_str().unwrap().starts_with("OTHER"), "the current game continues");
     ok(&send(&server, "name=other.gba&replace=true", &demo()));
     assert_eq!(title(&server), "FRAMEWIRE");
@@ -46,14 +46,14 @@ fn a_rom_that_is_sent_runs_and_is_kept() {
 fn bytes_that_are_not_a_rom_are_refused_and_not_kept() {
     let server = Server::paused();
     for name in ["", "a", "a.txt", "..%2fa.gba", "a%2fb.gba", ".gba", "nul.gba", "a.gba."] {
-        let said = problem(&send(&server, &format!("name={name}"), &demo()), 400);
-        assert!(said["detail"].as_str().unwrap().contains("such as game.gba"), "{name}: {said}");
+        let error = problem(&send(&server, &format!("name={name}"), &demo()), 400);
+        assert!(error["detail"].as_str().unwrap().contains("such as game.gba"), "{name}: {error}");
     }
-    let said = problem(&send(&server, "name=a.gba", b""), 400);
-    assert!(said["detail"].as_str().unwrap().contains("send the bytes of the ROM"), "{said}");
-    let said = problem(&send(&server, "name=a.gba", b"not a game"), 422);
-    let detail = said["detail"].as_str().unwrap();
-    assert!(detail.contains("a.gba") && !detail.contains("uploads") && !detail.contains('/'), "{said}");
+    let error = problem(&send(&server, "name=a.gba", b""), 400);
+    assert!(error["detail"].as_str().unwrap().contains("send the bytes of the ROM"), "{error}");
+    let error = problem(&send(&server, "name=a.gba", b"not a game"), 422);
+    let detail = error["detail"].as_str().unwrap();
+    assert!(detail.contains("a.gba") && !detail.contains("uploads") && !detail.contains('/'), "{error}");
     assert_eq!(title(&server), "FRAMEWIRE");
     // The file was not kept, so another game can use its name.
     ok(&send(&server, "name=a.gba", &other()));

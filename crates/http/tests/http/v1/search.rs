@@ -69,7 +69,7 @@ fn candidates_are_listed_in_pages_and_areas_are_in_domains_or_on_the_bus() {
 }
 
 #[test]
-fn limits_are_checked_and_the_oldest_searches_are_dropped() {
+fn limits_are_checked_and_the_least_recently_used_searches_are_dropped() {
     let server = Server::paused();
     let area = |area: Value| json!({"type": "u8", "areas": [area]});
     for (request, parameter) in [

@@ -28,7 +28,7 @@ const RUMBLE: [u32; 8] = [
 fn rumbling() -> Server {
     let mut rom = vec![0_u8; 0x400];
     rom[..4].copy_from_slice(&0xea00_0040_u32.to_le_bytes()); // b 0x108
-    rom[0xac..0xb0].copy_from_slice(b"V49E");
+    rom[0xac..0xb0].copy_from_slice(b"V49E"); // a game code by which mGBA recognises the rumble motor
     rom[0xb2] = 0x96;
     for (at, word) in RUMBLE.iter().enumerate() {
         rom[0x108 + 4 * at..][..4].copy_from_slice(&word.to_le_bytes());
@@ -50,8 +50,8 @@ fn streams_and_subscriptions_report_rumble_as_an_event() {
         let value = if on { 8 } else { 0 };
         rpc.result("write16", json!({"address": 0x0200_0000, "value": value}));
         rpc.result("advance", json!({"frames": 2}));
-        let (event, error) = (events.wait_for("rumble"), rpc.wait_for("rumble"));
-        assert_eq!((&event.data["on"], &event.data), (&json!(on), &error.data));
+        let (event, notification) = (events.wait_for("rumble"), rpc.wait_for("rumble"));
+        assert_eq!((&event.data["on"], &event.data), (&json!(on), &notification.data));
         assert!(event.data["frame"].is_u64(), "{event:?}");
     }
 }

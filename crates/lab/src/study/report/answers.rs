@@ -19,7 +19,7 @@ use crate::study::steps::Target;
 /// Fewer resets than this could be chance.
 const FEW: u64 = 5;
 /// If the queue for new connections is full, a client's system tries again for the first time after this time, in ms.
-const FIRST_RETRY: f64 = 1000.0;
+pub(super) const FIRST_RETRY: f64 = 1000.0;
 
 /// The section of the page.
 pub fn section(evidence: &Evidence) -> String {
@@ -43,10 +43,10 @@ fn unknown(what: &str) -> String {
 
 fn connecting(evidence: &Evidence) -> String {
     let stampede = |script, clients| evidence.stampede(script, clients);
-    let mut out = "A script of the study's kind accepts one connection a frame, and `listen()` in mGBA's Lua keeps a \
-    queue of one unless the script sets another length. On Linux, a client that finds the queue full gets no error: \
-    the system drops its packet, and the client's system sends it again after 1 s, then 2 s later, then 4 s, and so \
-    on. So clients that came together wait together, and collide again.\n\n"
+    let mut out = "A script of the study's kind accepts one connection per frame, and `listen()` in mGBA's Lua makes a \
+    queue of length 1 for new connections, unless the script sets another length. On Linux, a client that finds the \
+    queue full gets no error: the system drops its packet, and the client's system sends it again after 1 s, then 2 s \
+    later, then 4 s, and so on. So clients that came together wait together, and collide again.\n\n"
         .to_owned();
     let mut measured = false;
     for clients in plan::STAMPEDES {
@@ -74,7 +74,8 @@ fn connecting(evidence: &Evidence) -> String {
                  had to try again.\n"
             }
             (true, false) => {
-                "\nFramewire's script asks for a queue of 512; in this run that did not spare all its clients.\n"
+                "\nFramewire's script asks for a queue of 512, but in this run, some of its clients still waited or got \
+                 no reply.\n"
             }
             (false, _) => "\nIn this run the short queue delayed no client by a second.\n",
         };
@@ -185,7 +186,7 @@ fn resets(evidence: &Evidence) -> String {
     };
     let _ = writeln!(
         out,
-        "Requests without a right reply: {} if Lua collects closed sockets, {} if it does not. {verdict}",
+        "Requests without a correct reply: {} if Lua collects closed sockets, {} if it does not. {verdict}",
         share(collected),
         share(kept)
     );
@@ -236,7 +237,9 @@ fn variation(evidence: &Evidence) -> String {
              arrives varies.\n"
         }
         (0, 0) => "\nNo request failed in any row without a second try, with either script.\n",
-        _ => "\nRequests failed with Framewire's script too, so the two causes above do not explain all.\n",
+        _ => {
+            "\nRequests failed with Framewire's script too, so the causes above do not explain all failures.\n"
+        }
     };
     out
 }

@@ -144,12 +144,14 @@ impl Evidence {
 
     /// The system's counters during a trial.
     ///
-    /// The number of packets is the sum over all passes. The other counters are those of the first pass.
+    /// The number of packets is the sum over all passes. The numbers of connections in TIME_WAIT are those of the pass
+    /// that began with the most. The garbage is that of the first pass, the only one that counts it.
     pub fn system(&self, name: &str) -> Option<System> {
         let names = (1..=self.about.passes).map(|number| system_name(&plan::pass_name(name, number)));
         let passes: Vec<System> = names.filter_map(|name| self.archive.result(&name)).collect();
         let packets = passes.iter().map(|system| system.packets).sum();
-        Some(System { packets, ..passes.into_iter().next()? })
+        let waiting = passes.iter().map(|system| system.waiting).max()?;
+        Some(System { packets, waiting, ..passes.into_iter().next()? })
     }
 
     /// The report of a search for a limit: the limit that it found, and its runs.

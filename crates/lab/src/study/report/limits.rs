@@ -90,7 +90,8 @@ pub fn best_line(evidence: &Evidence) -> Option<String> {
     let words: Vec<_> = words.collect();
     (!words.is_empty()).then(|| {
         format!(
-            "Up to these rates, every request of every row was answered, and 99% of them within {GOAL_MS} ms: {}.",
+            "Up to these rates, every request of every row with UUIDs was answered, and 99% of them within {GOAL_MS} ms: \
+             {}.",
             words.join("; ")
         )
     })

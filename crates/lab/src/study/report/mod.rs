@@ -32,7 +32,7 @@ use super::archive::Archive;
 use super::rerun::Verdict;
 use evidence::Evidence;
 
-/// The goal of 2025 for the slowest request, in ms.
+/// The goal of the study of 2025: the longest time that a request may take, in ms.
 const GOAL_MS: f64 = 60.0;
 
 /// Writes the page and its pictures.

@@ -15,7 +15,7 @@ use crate::bench::Load;
 use crate::setup::Script;
 use crate::study::archive::{self, StudyInfo, machine_words};
 use crate::study::figures::VERSIONS;
-use crate::study::steps::{FEWEST, LIGHT, LONGEST, Lengths, Target};
+use crate::study::steps::{FEWEST, LIGHT, LONGEST, Lengths, Run, Step, Target};
 
 /// The repository of the study.
 const STUDY: &str = "https://github.com/nikouu/mGBA-lua-socket-loadtest";
@@ -28,8 +28,10 @@ pub fn opening(evidence: &Evidence) -> String {
          In 2025 [mGBA-lua-socket-loadtest]({STUDY}) measured, version by version, how fast and how reliably a Lua script \
          in mGBA answers requests over sockets. This page repeats its rows with a script of the same kind \
          (`crates/lab/src/study.lua`, written for this purpose) and with Framewire's script, in a stock mGBA's window.\n\n\
-         `framewire-lab study` made this page from [{0}/{1}]({0}/{1}) alone. That file has one line per row, and each \
-         row of the tables names its line. `make study` measures everything again.\n",
+         `framewire-lab study` made this page from [{0}/{1}]({0}/{1}) alone. That file has a line for each measurement. \
+         The link of each row in the tables ends with the name of its line. If the row was measured in several passes, this \
+         is the line of the first pass; the names of the others end with `.2`, `.3` and so on. `make study` measures \
+         everything again.\n",
         evidence.link,
         archive::FILE
     );
@@ -75,7 +77,7 @@ fn short(evidence: &Evidence) -> Vec<String> {
     };
     if let (Some(study), Some(ours)) = (early(Script::Study), early(Script::Ours)) {
         lines.push(format!(
-            "Versions 4 and 5 at the rates of 2025: with the study's kind of script, {} requests had no right reply (worst \
+            "Versions 4 and 5 at the rates of 2025: with the study's kind of script, {} requests had no correct reply (worst \
              row: {} success); with Framewire's, {} (worst row: {} success).",
             lost(&study),
             percent(study.success),
@@ -86,7 +88,7 @@ fn short(evidence: &Evidence) -> Vec<String> {
     let all = |script| Tally::of(evidence.versions(script).filter_map(|(.., measured)| measured.row));
     if let (Some(study), Some(ours)) = (all(Script::Study), all(Script::Ours)) {
         lines.push(format!(
-            "The slowest right reply in all rows of versions 4 to 7: {} ms with the study's kind of script, {} ms with \
+            "The slowest correct reply in all rows of versions 4 to 7: {} ms with the study's kind of script, {} ms with \
              Framewire's.",
             millis(study.slowest),
             millis(ours.slowest)
@@ -178,8 +180,8 @@ fn lengths(evidence: &Evidence) -> String {
     let mut out = format!(
         "{passes} passes over all of them, each pass in new windows. Rows that are measured at the same time as others have a new \
          order in each pass. A row takes {seconds} s in a pass, or up to {} s if it needs that to have {FEWEST} requests. The tables \
-         show the median of the passes and, in parentheses, the lowest and the highest value. Requests, errors and the share of right \
-         replies are those of all passes together, and *max* is the slowest reply of all passes.",
+         show the median of the passes and, in parentheses, the lowest and the highest value. Requests, errors and the share of \
+         correct replies are those of all passes together, and *max* is the slowest reply of all passes.",
         seconds * LONGEST,
     );
     let rows = || evidence.runs().map(|(step, ..)| evidence.passes(&step.name).len());
@@ -257,14 +259,19 @@ pub fn method(evidence: &Evidence) -> String {
     }
     let busiest = evidence.runs().filter_map(|(step, _, row)| Some((step, row, row.tester_busy?)));
     if let Some((step, row, busy)) = busiest.max_by(|one, other| one.2.total_cmp(&other.2)) {
-        let limited = evidence.runs().filter(|(.., row)| row.tester_limited()).count();
+        let in_a_pass =
+            |(step, ..): &(&Step, &Run, &Row)| evidence.passes(&step.name).iter().any(Row::tester_limited);
         let _ = writeln!(
             out,
-            "- Load on the tester: it was busiest in {}, with {:.0}% of a processor at {} requests/s. In {limited} \
-             rows the tester was the limit, not the target; a note below the table says so.",
+            "- Load on the tester: it was busiest in {}, with {:.0}% of a processor at {} requests/s. In {} of {} rows, the \
+             tester, not the target, was the limit in at least one pass; a note below the table says in how many passes. By \
+             the medians of the passes, the tester was the limit in {} rows.",
             evidence.source(&step.name, &step.name),
             100.0 * busy,
-            rate(row.achieved)
+            rate(row.achieved),
+            evidence.runs().filter(in_a_pass).count(),
+            evidence.runs().count(),
+            evidence.runs().filter(|(.., row)| row.tester_limited()).count(),
         );
     }
     out

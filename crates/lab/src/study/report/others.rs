@@ -154,12 +154,13 @@ pub fn rerun(evidence: &Evidence) -> String {
 /// The section about ways of ending, and about what the script writes then.
 pub fn endings(evidence: &Evidence) -> String {
     let mut out = "## Ways of ending\n\n\
-         Version 2 of the study asked what the script sees when the program that talks to it ends. Here a client with a \
-         pool talks to the study's kind of script, and `framewire serve` to Framewire's. *New client* is the time \
-         from the signal to the first right answer to a new client. *Through it again* is the time to the first right \
-         answer through the program itself, which was started again at once. *Closed in order* is what version 3 did: each \
-         client closes its connection after the reply. *Left* is the number of connections that the script still held a \
-         second later.\n\n"
+         Version 2 of the study asked what a script notices when the program that is connected to it ends. Here, this \
+         program is a client with a pool for the study's kind of script, and `framewire serve` for Framewire's. *New \
+         client* is the time from the signal to the first correct answer to a new client; without a signal, it is the time \
+         for which this client waited. *Through it again* is the time from the signal to the first correct answer through \
+         the program itself, which was started again after the answer to the new client. *Closed in order* is what version \
+         3 did: each client closes its connection after the reply. *Left* is the number of connections that the script \
+         still held a second later.\n\n"
         .to_owned();
     let mut table = Table::new(&[
         "<signal",
@@ -288,10 +289,12 @@ fn without_numbers(line: &str) -> String {
     let words = line.split(' ').map(|word| {
         let number = word.trim_end_matches(':');
         let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-        match () {
-            () if is_number => word.replace(number, "N"),
-            () if word.starts_with("0x") => "0x…".to_owned(),
-            () => word.to_owned(),
+        if is_number {
+            word.replace(number, "N")
+        } else if word.starts_with("0x") {
+            "0x…".to_owned()
+        } else {
+            word.to_owned()
         }
     });
     words.collect::<Vec<_>>().join(" ")

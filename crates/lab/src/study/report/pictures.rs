@@ -138,7 +138,7 @@ fn failures(evidence: &Evidence, strategy: Strategy) -> Option<Plot> {
     };
     let then = places(version.rows).map(|(place, row)| (place, 100.0 - row.success)).collect();
     Some(Plot {
-        title: format!("{}: requests without a right reply", short(version)),
+        title: format!("{}: requests without a correct reply", short(version)),
         x: Axis::of_names("asked, requests/s", names.map(|rate| rate.to_string()).collect()),
         y: Axis::new("% of the requests", Scale::Linear),
         series: vec![
@@ -175,9 +175,9 @@ fn stampede(evidence: &Evidence) -> Plot {
 
 fn rates(evidence: &Evidence) -> Plot {
     let lines: [(&str, usize, Passes); 5] = [
-        ("study's kind, version 7", STUDY, |group, target| group == "v7" && is(target, Script::Study)),
-        ("Framewire, version 7", OURS, |group, target| group == "v7" && is(target, Script::Ours)),
-        ("Framewire, one link", 2, |group, target| group == "mux" && is(target, Script::Ours)),
+        ("study's kind, version 7", STUDY, |group, target| group == "v7" && is_window(target, Script::Study)),
+        ("Framewire, version 7", OURS, |group, target| group == "v7" && is_window(target, Script::Ours)),
+        ("Framewire, one link", 2, |group, target| group == "mux" && is_window(target, Script::Ours)),
         ("Framewire, HTTP", 1, |_, target| target == Target::Bridge),
         ("embedded", 4, |_, target| target == Target::Embedded),
     ];
@@ -205,7 +205,7 @@ fn rates(evidence: &Evidence) -> Plot {
     }
 }
 
-fn is(target: Target, wanted: Script) -> bool {
+fn is_window(target: Target, wanted: Script) -> bool {
     matches!(target, Target::Window { script, .. } if script == wanted)
 }
 

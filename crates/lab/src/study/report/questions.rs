@@ -4,6 +4,7 @@ use framewire_loadtest::report::format::{millis, percent, rate, thousands};
 use framewire_loadtest::report::table::Table;
 use framewire_loadtest::row::Row;
 
+use super::answers::FIRST_RETRY;
 use super::evidence::{Evidence, failures};
 use super::table::MISSING;
 use super::trials;
@@ -94,6 +95,11 @@ fn failed(row: &Row) -> String {
     )
 }
 
+/// Whether two latencies differ by more than a factor of two.
+fn differ(one: f64, other: f64) -> bool {
+    one.max(other) > 2.0 * one.min(other)
+}
+
 fn disconnect(evidence: &Evidence) -> Option<Answer> {
     let steps = [Script::Study, Script::Ours].map(|script| plan::ending(script, Way::ALL[0]));
     let [study, ours] = [evidence.ending(&steps[0])?, evidence.ending(&steps[1])?];
@@ -125,10 +131,11 @@ fn words_of_an_end(evidence: &Evidence) -> Option<Answer> {
     evidence.ending(&steps[2])?;
     answer(
         format!(
-            "The way in which the connection ended. mGBA's `receive` returns “disconnected” if the other end closed it in order, \
-             and “unknown error” after an abrupt end. On Linux, clients that closed after their reply caused “disconnected” {} \
-             times and “unknown error” {} times. SIGINT and SIGKILL caused “disconnected” {} times and “unknown error” {} times, \
-             because the client had not read all replies.",
+            "On Linux, the system's last error number, not the way in which the connection ended. If mGBA's `receive` gets no \
+             bytes, it returns “disconnected” if that number is 0, and “unknown error” if mGBA has no name for it. If the other \
+             end closes a connection in order, Linux leaves the number unchanged, so it is that of an earlier error. Clients that \
+             closed after their reply caused “disconnected” {} times and “unknown error” {} times; SIGINT and SIGKILL caused \
+             “disconnected” {} times and “unknown error” {} times.",
             orderly[1], orderly[0], abrupt[1], abrupt[0]
         ),
         steps,
@@ -139,18 +146,27 @@ fn words_of_an_end(evidence: &Evidence) -> Option<Answer> {
 fn collapse(evidence: &Evidence) -> Option<Answer> {
     let steps = [
         plan::version_row("v4", Script::Study, None, 20),
+        plan::beyond_row(Script::Study, framewire_loadtest::Strategy::PerRequest, 60),
         plan::beyond_row(Script::Study, framewire_loadtest::Strategy::PerRequest, 80),
         plan::beyond_row(Script::Ours, framewire_loadtest::Strategy::PerRequest, 80),
     ];
-    let [low, high, ours] = [row(evidence, &steps[0])?, row(evidence, &steps[1])?, row(evidence, &steps[2])?];
+    let rows: Vec<_> = steps.iter().filter_map(|step| row(evidence, step)).collect();
+    let [low, middle, high, ours] = rows[..] else { return None };
+    let tried_again = |row: &Row| row.intended.max >= FIRST_RETRY;
+    let verdict = if tried_again(high) && !tried_again(low) && !tried_again(ours) {
+        "On Linux, such a collapse comes from the queue for new connections."
+    } else {
+        "These rows do not show whether such a collapse comes from the queue for new connections."
+    };
     answer(
         format!(
-            "It comes from the queue for new connections. The queue holds one connection, and the script accepts one per frame, \
-             so the queue overflows when clients come more often than frames. On Linux that is at 60/s: at 20/s, {} requests \
-             failed; at 80/s, {}, and with Framewire's queue {}.",
-            failed(low),
-            failed(high),
-            failed(ours)
+            "{verdict} The queue is short, and the script accepts one connection per frame, so the queue overflows if clients \
+             come more often than frames, that is, more than about 60 times per second. The slowest reply took {} ms at 20/s, {} ms at 60/s and {} ms at 80/s; with Framewire's queue, {} \
+             ms at 80/s.",
+            millis(low.intended.max),
+            millis(middle.intended.max),
+            millis(high.intended.max),
+            millis(ours.intended.max)
         ),
         steps,
         LINUX,
@@ -160,12 +176,24 @@ fn collapse(evidence: &Evidence) -> Option<Answer> {
 fn pool(evidence: &Evidence) -> Option<Answer> {
     let steps = ["v4", "v5"].map(|version| plan::version_row(version, Script::Study, None, 20));
     let [each, pool] = [row(evidence, &steps[0])?, row(evidence, &steps[1])?];
+    let verdict = if pool.success > each.success {
+        "Yes, because a pool opens few connections: the queue for new connections overflows less often, and Lua collects \
+         fewer closed sockets."
+    } else {
+        "Not in these rows."
+    };
+    let (mean, pool_mean) = (each.intended.mean, pool.intended.mean);
     answer(
         format!(
-            "Yes, because no queue overflows. It hardly changes the latency of a single request. At 20/s: mean {} ms with a \
-             socket per request, {} ms with a pool.",
-            millis(each.intended.mean),
-            millis(pool.intended.mean)
+            "{verdict} It {} the latency of a single request. At 20/s, with a socket per request: {} failed, mean {} ms, {} \
+             connections; with a pool: {} failed, mean {} ms, {} connections.",
+            if differ(mean, pool_mean) { "also changes" } else { "hardly changes" },
+            failed(each),
+            millis(mean),
+            each.connections,
+            failed(pool),
+            millis(pool_mean),
+            pool.connections
         ),
         steps,
         ROWS,
@@ -222,16 +250,24 @@ fn multiplexing(evidence: &Evidence) -> Option<Answer> {
 }
 
 fn cooling(evidence: &Evidence) -> Option<Answer> {
-    let steps = [Script::Study, Script::Ours].map(|script| trial("waiting", script, "20"));
-    let [study, ours] = [row(evidence, &steps[0])?, row(evidence, &steps[1])?];
-    let waiting = evidence.system(&steps[0])?.waiting;
+    let steps = [
+        trial("waiting", Script::Study, "20"),
+        plan::version_row("v4", Script::Study, None, 20),
+        trial("waiting", Script::Ours, "20"),
+    ];
+    let rows: Vec<_> = steps.iter().filter_map(|step| row(evidence, step)).collect();
+    let [study, usual, ours] = rows[..] else { return None };
+    let [study_waiting, ours_waiting] =
+        [evidence.system(&steps[0])?.waiting, evidence.system(&steps[2])?.waiting];
     answer(
         format!(
-            "Not on Linux. A run began with {} connections in TIME_WAIT and ended with {}; the system has some 28,000 ports for \
-             them. {} requests failed with the study's kind of script, {} with Framewire's.",
-            waiting[0],
-            waiting[1],
+            "Not on Linux. With the study's kind of script, runs right after another run began with up to {} connections in \
+             TIME_WAIT, and {} requests failed; in the row of version 4 at the same rate, {} failed. With Framewire's script, such \
+             runs began with up to {}, and {} failed. The system has some 28,000 ports for such connections.",
+            study_waiting[0],
             failed(study),
+            failed(usual),
+            ours_waiting[0],
             failed(ours)
         ),
         steps,
@@ -270,8 +306,7 @@ fn first_connection(evidence: &Evidence) -> Option<Answer> {
         format!(
             "Connecting takes {} ms (mean of version 4 at 5/s), and the script accepts a connection in the frame in which it would \
              answer anyway. The mean is {} ms with a socket per request at 5/s, and {} ms with a pool at 10/s. At 160/s, the first \
-             sockets of the pool overflow the queue, which holds one connection. The slowest request there takes {} ms cold, {} ms \
-             warm.",
+             sockets of the pool overflow the queue for new connections. The slowest request there takes {} ms cold, {} ms warm.",
             millis(each.connect.mean),
             millis(each.intended.mean),
             millis(pool.intended.mean),
@@ -292,11 +327,23 @@ fn warm(evidence: &Evidence) -> Option<Answer> {
     ];
     let rows: Vec<_> = steps.iter().filter_map(|step| row(evidence, step)).collect();
     let [study, study_warm, ours, ours_warm] = rows[..] else { return None };
-    let shown = |row: &Row| format!("{} failed, p99 {} ms", failed(row), millis(row.intended.p99));
+    let changes = |value: fn(&Row) -> f64| {
+        [(study, study_warm), (ours, ours_warm)].iter().any(|(cold, warm)| differ(value(cold), value(warm)))
+    };
+    let verdict = if changes(|row| row.intended.mean) {
+        "Yes, it changes even the mean."
+    } else if changes(|row| row.intended.max) {
+        "It changes only the slowest requests, see above."
+    } else {
+        "Hardly."
+    };
+    let shown = |row: &Row| {
+        let [mean, p99, max] = [row.intended.mean, row.intended.p99, row.intended.max].map(millis);
+        format!("{} failed, mean {mean} ms, p99 {p99} ms, slowest {max} ms", failed(row))
+    };
     answer(
         format!(
-            "It changes only the slowest request, see above. At 160/s with the study's kind of script, cold: {}; warm: {}. With \
-             Framewire's, cold: {}; warm: {}.",
+            "{verdict} At 160/s with the study's kind of script, cold: {}; warm: {}. With Framewire's, cold: {}; warm: {}.",
             shown(study),
             shown(study_warm),
             shown(ours),
@@ -348,23 +395,35 @@ fn truncation(evidence: &Evidence) -> Option<Answer> {
 }
 
 fn size(evidence: &Evidence) -> Option<Answer> {
-    let steps = [
-        plan::version_row("v7", Script::Study, None, 40),
-        plan::version_row("v7", Script::Study, Some(5000), 40),
-        plan::version_row("v7", Script::Ours, None, 40),
-        plan::version_row("v7", Script::Ours, Some(5000), 40),
-    ];
-    let rows: Vec<_> = steps.iter().filter_map(|step| row(evidence, step)).collect();
-    let [study, study_long, ours, ours_long] = rows[..] else { return None };
+    let means = |script, bytes: Option<usize>| {
+        let rows = evidence.versions(script).filter(|(version, published, _)| {
+            *version == "v7" && published.bytes == bytes && published.asked <= 40
+        });
+        Spread::of(rows.filter_map(|(.., measured)| Some(measured.row?.intended.mean)))
+    };
+    let (study, study_long) = (means(Script::Study, None)?, means(Script::Study, Some(5000))?);
+    let (ours, ours_long) = (means(Script::Ours, None)?, means(Script::Ours, Some(5000))?);
+    let verdict = |short: &Spread, long: &Spread| {
+        if long.high > 2.0 * short.high { "yes, at some rates" } else { "hardly" }
+    };
+    let range = |spread: &Spread| format!("{} to {}", millis(spread.low), millis(spread.high));
     answer(
         format!(
-            "Hardly, up to 40/s. The mean is {} and {} ms with the study's kind of script, {} and {} ms with Framewire's.",
-            millis(study.intended.mean),
-            millis(study_long.intended.mean),
-            millis(ours.intended.mean),
-            millis(ours_long.intended.mean)
+            "With the study's kind of script, {}: the means of the rows up to 40/s are {} ms with 36 bytes, and {} ms with 5,000. \
+             With Framewire's, {}: {} ms and {} ms.",
+            verdict(&study, &study_long),
+            range(&study),
+            range(&study_long),
+            verdict(&ours, &ours_long),
+            range(&ours),
+            range(&ours_long)
         ),
-        steps,
+        [
+            plan::version_row("v7", Script::Study, None, 10),
+            plan::version_row("v7", Script::Study, Some(5000), 10),
+            plan::version_row("v7", Script::Ours, None, 10),
+            plan::version_row("v7", Script::Ours, Some(5000), 10),
+        ],
         ROWS,
     )
 }
@@ -392,7 +451,7 @@ fn limit(evidence: &Evidence) -> Option<Answer> {
     let steps: Vec<_> = steps.map(crate::study::trials::limit).collect();
     answer(
         format!(
-            "The highest rates that a search found, with every request answered and 99% within 60 ms. {}.",
+            "The highest rates that a search found, with every request answered and 99% within 60 ms: {}.",
             found.join("; ")
         ),
         steps,
@@ -421,8 +480,8 @@ fn variation(evidence: &Evidence) -> Option<Answer> {
     answer(
         format!(
             "It is chance which connection is cut off when Lua collects a closed socket. In the rows of versions 4 to 7, the share \
-             of right replies differs from pass to pass by up to {study:.1} points with the study's kind of script, by up to \
-             {ours:.1} with Framewire's."
+             of correct replies differs from pass to pass by up to {study:.1} percentage points with the study's kind of script, \
+             by up to {ours:.1} with Framewire's."
         ),
         [study_row, ours_row],
         sure,
@@ -434,8 +493,9 @@ fn idle(evidence: &Evidence) -> Option<Answer> {
     let good = |after: Option<f64>| if after.is_some() { "good" } else { "not good" };
     answer(
         format!(
-            "Yes: {} after {:.0} minutes with the study's kind of script, {} after {:.0} with Framewire's. The 3 h 20 min of \
+            "{}: {} after {:.0} minutes with the study's kind of script, {} after {:.0} with Framewire's. The 3 h 20 min of \
              2025 were not repeated; the longest time here is {:.0} minutes.",
+            if study.after.is_some() && ours.after.is_some() { "Yes" } else { "Not always" },
             good(study.after),
             study.seconds / 60.0,
             good(ours.after),

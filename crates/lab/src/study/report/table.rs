@@ -12,7 +12,7 @@ pub const NONE: &str = "-";
 /// The text of a cell if something is not measured yet.
 pub const MISSING: &str = "not measured";
 
-/// The column heads for the cells of [`figures`].
+/// The column heads for the cells of [`figures`]. A `<` is not shown: it marks a column of text.
 pub const FIGURES: [&str; 10] =
     ["achieved", "mean", "p50", "p99", "p99.9", "max", "success", "<errors", "wrong", "frames/s"];
 

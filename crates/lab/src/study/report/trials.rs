@@ -63,7 +63,7 @@ fn ended_windows(evidence: &Evidence) -> String {
             let how = how.lines().collect::<Vec<_>>().join(" ");
             let _ = writeln!(
                 out,
-                "- {}: {how}. {correct} of {requests} requests had a right reply.",
+                "- {}: {how}. {correct} of {requests} requests had a correct reply.",
                 evidence.source(&name, &name)
             );
         }
@@ -133,7 +133,7 @@ pub fn limits(evidence: &Evidence) -> String {
         "missed at",
         "<missed",
         "runs",
-        "<who was the limit",
+        "<what was the limit",
     ]);
     for search in &SEARCHES {
         let report = evidence.limit(search);
@@ -183,11 +183,11 @@ fn allocations(evidence: &Evidence) -> String {
     let mut table = Table::new(&[
         "<load",
         "requests",
-        "right",
+        "correct",
         "allocations",
-        "of a request",
-        "bytes of a request",
-        "given back",
+        "per request",
+        "bytes per request",
+        "freed",
     ]);
     match evidence.allocations() {
         Some(allocations) => {

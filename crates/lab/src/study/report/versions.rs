@@ -24,11 +24,11 @@ pub fn name(script: Script) -> &'static str {
 pub fn sections(evidence: &Evidence) -> String {
     let mut out = "## The versions at the rates of 2025\n\n\
          *2025* is what the study published, measured on Windows with its own server, script and load tester. *study's \
-         kind* and *Framewire* are the two scripts in a stock mGBA's window here, each reached directly over its socket, with sockets used as in that version. Times are in ms, from the moment a request was due to its right \
-         reply.\n"
+         kind* and *Framewire* are the two scripts in a stock mGBA's window here. Requests go directly to a script, and use \
+         sockets in the same way as the version. Times are in ms, from the moment a request was due to its correct reply.\n"
         .to_owned();
     out += "\n### Version 1: one socket for all requests\n\n\
-            The study did not load this version. It is measured at the rate of the study's goal.\n\n";
+            The study did not load-test this version. It is measured at the rate of the study's goal.\n\n";
     out += &single(evidence);
     out += &notes(evidence, |name| name.starts_with("v1-"));
     for version in &VERSIONS {

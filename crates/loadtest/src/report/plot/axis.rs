@@ -72,6 +72,7 @@ impl Range<'_> {
             Scale::Linear => (0.0, most),
             Scale::Nines => {
                 let nines = values.iter().copied().filter(|value| *value < 100.0).map(nines);
+                // The additional length at the end is for 100%, which would be infinitely far away.
                 (0.0, nines.fold(1.0, f64::max) + 0.35)
             }
             Scale::Log => {

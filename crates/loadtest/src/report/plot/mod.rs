@@ -7,6 +7,7 @@ use std::fmt::Write;
 use axis::Range;
 pub use axis::{Axis, Scale};
 
+// The size of a plot, and the margins around the area between the axes, in units of the `viewBox`.
 const WIDTH: f64 = 560.0;
 const HEIGHT: f64 = 300.0;
 const LEFT: f64 = 62.0;

@@ -42,16 +42,18 @@ mod tests {
                 let bits = 8 * register.size;
                 let mut used = 0_u32;
                 for (name, low, count) in register.fields {
-                    assert!(*count > 0 && low + count <= bits, "{}.{name}", register.name);
+                    let is_within = *count > 0 && low + count <= bits;
+                    assert!(is_within, "{}.{name} is not within its register", register.name);
                     let mask = u32::MAX >> (32 - count) << low;
-                    assert_eq!(used & mask, 0, "{}.{name}", register.name);
+                    assert_eq!(used & mask, 0, "{}.{name} overlaps another part", register.name);
                     used |= mask;
                 }
             }
             // In another mode of the serial port, the same memory has another name.
             let apart: Vec<_> = table.iter().filter(|register| register.name != "SIODATA32").collect();
             for pair in apart.windows(2) {
-                assert!(pair[0].address + pair[0].size <= pair[1].address, "{}", pair[1].name);
+                let end = pair[0].address + pair[0].size;
+                assert!(end <= pair[1].address, "{} overlaps {}", pair[0].name, pair[1].name);
             }
             assert!(table.is_sorted_by_key(|register| register.address));
         }

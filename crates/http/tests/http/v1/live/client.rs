@@ -87,6 +87,7 @@ pub fn watch(expressions: &[&str]) -> String {
 /// A WebSocket with JSON-RPC.
 pub struct Rpc {
     socket: WebSocket<TcpStream>,
+    /// The id of the last request that [`Rpc::ask`] sent.
     last: u64,
     /// Events that arrived while [`Rpc::ask`] waited for a reply.
     events: Vec<Event>,
@@ -106,14 +107,14 @@ impl Rpc {
         Rpc::with_token(server, stream, target, None)
     }
 
-    /// The same with a token.
+    /// Opens a WebSocket over an existing connection, with this token if there is one.
     pub fn with_token(server: &Server, stream: TcpStream, target: &str, token: Option<&str>) -> Rpc {
-        let shown = token.map(|token| format!("Bearer {token}"));
-        let headers: Vec<_> = shown.iter().map(|shown| ("authorization", shown.as_str())).collect();
+        let value = token.map(|token| format!("Bearer {token}"));
+        let headers: Vec<_> = value.iter().map(|value| ("authorization", value.as_str())).collect();
         Rpc::with_headers(server, stream, target, &headers)
     }
 
-    /// The same with these headers.
+    /// Opens a WebSocket over an existing connection, with these headers.
     pub fn with_headers(
         server: &Server,
         stream: TcpStream,
@@ -133,7 +134,7 @@ impl Rpc {
         self.socket.send(Message::text(text.into())).unwrap();
     }
 
-    /// Reads to the close frame of the server, and returns its code and reason.
+    /// Reads until the server's close frame arrives, and returns its code and reason.
     pub fn closed(&mut self) -> (u16, String) {
         loop {
             if let Message::Close(frame) = self.socket.read().unwrap() {
@@ -202,11 +203,17 @@ impl Rpc {
         }
     }
 
+    /// The events that arrived before the last reply, and that [`Rpc::next`] has not returned.
+    pub fn unread_events(&self) -> &[Event] {
+        &self.events
+    }
+
     /// The next event of a subscription. Returns `None` if the connection has ended.
     pub fn next(&mut self) -> Option<Event> {
-        match self.events.is_empty() {
-            true => self.receive().map(|message| event(&message)),
-            false => Some(self.events.remove(0)),
+        if self.events.is_empty() {
+            self.receive().map(|message| event(&message))
+        } else {
+            Some(self.events.remove(0))
         }
     }
 }

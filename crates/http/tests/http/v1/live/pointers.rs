@@ -213,11 +213,11 @@ fn watches_pointers(server: &Server) {
 fn records_no_frozen_values(server: &Server) {
     let record = |name: &str| post(server, "/v1/recordings", &json!({"name": name}));
     put(server, "/v1/freeze/lives", &json!({"value": 3}), 200);
-    let error = problem(&record("first"), 400);
+    let error = problem(&record("first"), 503);
     assert!(error["detail"].as_str().unwrap().contains("value at lives is frozen"), "{error}");
     json_of(&server.request("DELETE", "/v1/freeze", b""), 200);
     json_of(&record("second"), 201);
-    let error = problem(&server.request("PUT", "/v1/freeze/lives", br#"{"value": 3}"#), 400);
+    let error = problem(&server.request("PUT", "/v1/freeze/lives", br#"{"value": 3}"#), 503);
     assert!(error["detail"].as_str().unwrap().contains("a recording is being made"), "{error}");
     json_of(&server.request("DELETE", "/v1/recording", b""), 200);
     put(server, "/v1/freeze/lives", &json!({"value": 3}), 200);

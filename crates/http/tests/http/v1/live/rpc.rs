@@ -166,7 +166,8 @@ fn subscriptions_report_events_until_they_are_cancelled() {
     rpc.error("unsubscribe", json!({"subscription": 2}), -32004);
     rpc.result("write16", json!([ADDRESS, 4]));
     let after = rpc.result("wait", json!({"until": "false", "frames": 3}));
-    assert_eq!(after["held"], false, "and no event came in between");
+    assert_eq!(after["held"], false);
+    assert_eq!(rpc.unread_events(), [], "no event comes after the end of its subscription");
     let watches = || json_of(&server.get("/v1/watches"), 200)["watches"].clone();
     wait_for("the end of the watch, which has no readers", || watches() == json!([]));
 }

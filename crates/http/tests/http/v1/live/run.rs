@@ -134,8 +134,9 @@ fn a_paused_core_runs_exactly_the_frames_of_a_run() {
     begin(&server);
     json_of(&post(&server, "/v1/pause", &json!({})), 200);
     runs_exact_frames(&server);
-    let paused = json!({"ops": [{"op": "resume"}], "steps": [{"frames": 3}], "then": [{"op": "pause"}]});
-    let frame = run(&server, &paused)["frame"].clone();
+    let resume_and_pause =
+        json!({"ops": [{"op": "resume"}], "steps": [{"frames": 3}], "then": [{"op": "pause"}]});
+    let frame = run(&server, &resume_and_pause)["frame"].clone();
     assert_eq!(json_of(&server.get("/v1/memory/frame"), 200)["frame"], frame);
 }
 

@@ -28,8 +28,9 @@ impl ScriptPort {
         self.core_of(Rom::File(repository("rom/framewire-demo.gba")))
     }
 
-    /// The same with another ROM.
+    /// Starts a core that runs this ROM and a script that listens on the port.
     pub fn core_of(&self, rom: Rom) -> Embedded {
+        // The global table from which the script reads its settings.
         let settings: PathBuf = self.folder.path().join("settings.lua");
         std::fs::write(&settings, format!("framewire = {{port = {}, log_level = 'warn'}}", self.port))
             .unwrap();

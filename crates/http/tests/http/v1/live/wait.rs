@@ -23,10 +23,10 @@ fn the_reply_has_the_frame_in_which_the_condition_became_true() {
     let frame = field("frame");
     let waited = json_of(&post(&server, "/v1/wait", &json!({"until": format!("u32[{frame}] == 90")})), 200);
     assert_eq!(waited["held"], true);
-    let also = json_of(&post(&server, "/v1/wait", &json!({"until": format!("u32[{frame}] == 120")})), 200);
-    let between = also["frame"].as_u64().unwrap() - waited["frame"].as_u64().unwrap();
+    let later = json_of(&post(&server, "/v1/wait", &json!({"until": format!("u32[{frame}] == 120")})), 200);
+    let between = later["frame"].as_u64().unwrap() - waited["frame"].as_u64().unwrap();
     assert_eq!(between, 30);
-    assert!(also["frames"].as_u64().unwrap() <= 30);
+    assert!(later["frames"].as_u64().unwrap() <= 30);
 }
 
 #[test]

@@ -87,6 +87,7 @@ fn a_reader_that_returns_too_late_learns_how_much_it_missed_and_the_current_valu
     assert_eq!(missed.data["values"][SCRATCH], 3);
     assert_eq!(late.next().unwrap().data["changes"][SCRATCH], json!({"old": 3, "new": 4}));
     assert_eq!(watched(&server)["missed"], 3);
+    // The id of an event of another watch.
     let mut stranger = Events::resume(&server, &target, Some("w1.5"));
     let missed = stranger.next().unwrap();
     assert_eq!((missed.name.as_str(), &missed.data["missed"]), ("missed", &Value::Null));

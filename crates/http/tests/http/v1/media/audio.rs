@@ -38,7 +38,7 @@ fn the_stream_begins_with_its_format_and_continues_with_samples() {
     }
     let frames = server.number("/core/currentframe") - begin;
     assert!(loud, "nothing but silence");
-    // A frame takes 280,896 cycles, and a second has 16,777,216.
+    // Each piece is the sound of one frame. A frame takes 280,896 cycles, and a second has 16,777,216.
     let expected = rate * 280_896.0 / 16_777_216.0 * pieces as f64;
     assert!(
         (samples as f64 - expected).abs() < expected * 0.1,
@@ -59,13 +59,13 @@ fn adpcm_sound_has_about_a_quarter_of_the_size() {
     let server = Server::start();
     let mut plain = socket(&server, "/v1/audio");
     let mut small = socket(&server, "/v1/audio?format=adpcm");
-    // Receives 20,000 samples. Returns the format, and the average size of a pair of samples in bytes.
-    let listen = |socket: &mut tungstenite::WebSocket<_>, of_bytes: fn(&[u8]) -> usize| {
-        let (mut samples, mut bytes, mut format) = (0, 0, String::new());
-        while samples < 20_000 {
+    // Receives at least 20,000 pairs of samples. Returns the format, and the average size of a pair in bytes.
+    let listen = |socket: &mut tungstenite::WebSocket<_>, count_pairs: fn(&[u8]) -> usize| {
+        let (mut pairs, mut bytes, mut format) = (0, 0, String::new());
+        while pairs < 20_000 {
             match socket.read().unwrap() {
                 Message::Binary(sound) => {
-                    samples += of_bytes(&sound);
+                    pairs += count_pairs(&sound);
                     bytes += sound.len();
                 }
                 Message::Text(text) if format.is_empty() => {
@@ -75,13 +75,13 @@ fn adpcm_sound_has_about_a_quarter_of_the_size() {
                 _ => {}
             }
         }
-        (format, bytes as f64 / samples as f64)
+        (format, bytes as f64 / pairs as f64)
     };
     let (format, size) = listen(&mut plain, |sound| sound.len() / 4);
     assert_eq!((&*format, size), ("s16le", 4.0));
     let (format, size) = listen(&mut small, |sound| adpcm::decode(sound).unwrap().len() / 2);
     assert_eq!(format, "adpcm");
-    assert!(size < 1.1, "{size} bytes a pair of samples");
-    let said = server.get("/v1/audio?format=mp3");
-    assert_eq!(said.status, 400, "{}", said.text());
+    assert!(size < 1.1, "{size} bytes per pair of samples");
+    let reply = server.get("/v1/audio?format=mp3");
+    assert_eq!(reply.status, 400, "{}", reply.text());
 }

@@ -99,8 +99,8 @@ fn an_unchanged_picture_is_repeated_about_once_a_second() {
     let (_, second) = parts.next();
     assert!(begin.elapsed().as_millis() >= 900, "after {:?}", begin.elapsed());
     assert!(first == second);
-    let shown = server.get("/v1/screen?format=rgb").body;
-    assert!(framewire_media::png::decode(&first).unwrap().rgb == shown);
+    let screen = server.get("/v1/screen?format=rgb").body;
+    assert!(framewire_media::png::decode(&first).unwrap().rgb == screen);
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn a_reader_that_paused_gets_only_a_few_old_pictures() {
         last = next;
         old += 1;
     }
-    assert!(old < 60, "{old} of 240 pictures were kept for it");
+    assert!(old < 60, "{old} of 240 pictures were kept for the paused reader");
 }
 
 #[test]

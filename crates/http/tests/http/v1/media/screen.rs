@@ -64,37 +64,39 @@ fn a_request_waits_for_the_picture_of_exactly_the_given_frame() {
     });
 }
 
-/// Requests that have an id, or that the server checks for permissions or files, also get the picture of exactly that
-/// frame.
+/// Requests that have an id, or that the server checks for permissions or files, also get the picture of exactly the
+/// frame that they name.
 #[test]
 fn the_picture_of_a_frame_is_as_exact_for_requests_with_more_checks() {
     let (full, read) = (Token::random().unwrap(), Token::random().unwrap());
     let tokens = Tokens::new(Some(full.clone()), Some(read.clone())).unwrap();
-    let show = |token: &Token| format!("authorization: Bearer {}\r\n", token.reveal());
+    let authorization = |token: &Token| format!("authorization: Bearer {}\r\n", token.reveal());
     let trace = "traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\r\n";
-    let callers = [
-        ("a request with an id", show(&full) + "x-request-id: a-1\r\n"),
-        ("a traced request", show(&full) + trace),
-        ("a read-only token", show(&read)),
-        ("another machine", show(&full) + "x-forwarded-for: 10.0.0.7\r\n"),
+    // For each case: its name, whether the server has a folder for files, and the headers of the request.
+    let cases = [
+        ("a request with an id", false, authorization(&full) + "x-request-id: a-1\r\n"),
+        ("a traced request", false, authorization(&full) + trace),
+        ("a read-only token", false, authorization(&read)),
+        ("another machine", false, authorization(&full) + "x-forwarded-for: 10.0.0.7\r\n"),
+        ("--files", true, authorization(&full)),
     ];
-    let set = |files: bool| {
+    let start = |files: bool| {
         let tokens = tokens.clone();
         Server::demo(true, move |app| {
             app.access.tokens = tokens;
-            app.access.files = files.then(|| Files::within(std::path::Path::new("/")).unwrap());
+            if files {
+                app.access.files = Some(Files::within(std::path::Path::new("/")).unwrap());
+            }
         })
     };
-    for (files, name, headers) in
-        callers.iter().map(|(name, headers)| (false, *name, headers)).chain([(true, "--files", &show(&full))])
-    {
-        let server = set(files);
+    for (name, files, headers) in &cases {
+        let server = start(*files);
         let advance = json!({"ops": [{"op": "advance", "frames": 50}]}).to_string();
         std::thread::scope(|scope| {
             let waiting =
                 scope.spawn(|| server.request_with("GET", "/v1/screen?format=rgb&frame=777", headers, b""));
             while !waiting.is_finished() {
-                server.request_with("POST", "/v1/batch", &show(&full), advance.as_bytes());
+                server.request_with("POST", "/v1/batch", &authorization(&full), advance.as_bytes());
             }
             let reply = waiting.join().unwrap();
             let frame = reply.header("framewire-frame").map(str::to_owned);

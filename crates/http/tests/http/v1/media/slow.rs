@@ -22,7 +22,7 @@ fn a_viewer_that_stops_reading_disturbs_no_other_and_gets_the_newest_picture_whe
         sleeper.picture();
     }
 
-    // One viewer stops reading for four seconds. The other one still gets pictures.
+    // `sleeper` does not read for four seconds. `reader` still gets pictures.
     let asleep = reader.picture().tick;
     let mut pictures = 0;
     while reader.picture().tick < asleep + 240 {
@@ -30,8 +30,7 @@ fn a_viewer_that_stops_reading_disturbs_no_other_and_gets_the_newest_picture_whe
     }
     assert!(pictures >= 160, "the reader got {pictures} pictures of 240 frames");
 
-    // When that viewer reads again, it first gets the pictures that were already sent, which cover about a tenth of
-    // a second, and then new ones.
+    // When `sleeper` reads again, it first gets the pictures that were already sent, and then new ones.
     let mut old = 0;
     while sleeper.picture().tick < asleep + 200 {
         old += 1;

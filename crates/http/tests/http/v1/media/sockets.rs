@@ -20,7 +20,7 @@ fn open(server: &Server, target: &str, key: &str) -> (TcpStream, Reply) {
     (stream, reply)
 }
 
-/// Reads to the close frame and returns its code. Returns `None` if the connection ends without a code.
+/// Reads until the close frame arrives, and returns its code. Returns `None` if the connection ends without a code.
 fn close_code(stream: &mut TcpStream) -> Option<u16> {
     loop {
         let mut head = [0; 2];

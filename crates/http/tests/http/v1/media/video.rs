@@ -59,7 +59,7 @@ fn every_frame_is_sent_and_each_delta_is_based_on_the_picture_before_it() {
             sent += 1;
         }
     }
-    // A busy machine may skip a few pictures, but not every second one.
+    // On a busy machine, the server may skip pictures, but at most three of ten.
     let frames: u32 = ticks.iter().zip(begin).map(|(last, first)| last - first).sum();
     assert!(sent * 10 >= frames * 7, "{sent} pictures of {frames} frames");
 }
@@ -105,7 +105,7 @@ fn a_viewer_may_send_any_number_of_messages() {
     let server = Server::paused();
     let mut viewer = Viewer::new(&server, "/v1/video");
     viewer.picture();
-    // This is much more data than the head of a request may have.
+    // This is more data than the head of a request may have.
     for _ in 0..1000 {
         viewer.socket.send(Message::Ping(vec![7; 100].into())).unwrap();
     }

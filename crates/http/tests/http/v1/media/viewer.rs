@@ -52,7 +52,7 @@ impl Viewer {
     }
 }
 
-/// Reads to the close frame with which the server ends the stream.
+/// Reads until the server ends the stream with a close frame, and returns this frame.
 pub fn end_of(socket: &mut WebSocket<TcpStream>) -> CloseFrame {
     loop {
         if let Message::Close(frame) = socket.read().unwrap() {

@@ -15,7 +15,7 @@ const KEPT_BYTES: usize = 4 * 1024 * 1024;
 
 /// The queue of a watch: events that its reader has not taken yet.
 #[derive(Debug, Default)]
-pub(crate) struct Feed {
+pub(crate) struct EventQueue {
     queue: Mutex<Queue>,
     filled: Notify,
 }
@@ -30,8 +30,8 @@ struct Queue {
     end: Option<WatchEnd>,
 }
 
-impl Feed {
-    pub fn new() -> Arc<Feed> {
+impl EventQueue {
+    pub fn new() -> Arc<EventQueue> {
         Arc::default()
     }
 
@@ -93,35 +93,35 @@ mod tests {
 
     #[tokio::test]
     async fn a_slow_reader_loses_the_oldest_events_and_learns_how_many() {
-        let feed = Feed::new();
+        let queue = EventQueue::new();
         for frame in 0..KEPT as u32 + 5 {
-            feed.put(event(frame, 1));
+            queue.put(event(frame, 1));
         }
-        let first = feed.next().await.expect("an event");
+        let first = queue.next().await.expect("an event");
         assert_eq!((first.frame, first.missed), (5, 5));
-        let second = feed.next().await.expect("an event");
+        let second = queue.next().await.expect("an event");
         assert_eq!((second.frame, second.missed), (6, 0));
     }
 
     #[tokio::test]
     async fn the_total_size_of_the_events_is_limited() {
-        let feed = Feed::new();
+        let queue = EventQueue::new();
         for frame in 0..4 {
-            feed.put(event(frame, KEPT_BYTES / 4));
+            queue.put(event(frame, KEPT_BYTES / 4));
         }
-        let left = feed.next().await.expect("an event");
+        let left = queue.next().await.expect("an event");
         assert_eq!((left.frame, left.missed), (2, 2));
     }
 
     #[tokio::test]
     async fn the_end_comes_after_the_last_event() {
-        let feed = Feed::new();
-        feed.put(event(1, 1));
-        feed.close(WatchEnd::OtherGame);
-        feed.close(WatchEnd::EmulatorGone);
-        assert!(feed.next().await.is_some());
-        assert_eq!(feed.next().await, None);
-        assert_eq!(feed.next().await, None);
-        assert_eq!(feed.end(), Some(WatchEnd::OtherGame), "the first reason stays");
+        let queue = EventQueue::new();
+        queue.put(event(1, 1));
+        queue.close(WatchEnd::OtherGame);
+        queue.close(WatchEnd::EmulatorGone);
+        assert!(queue.next().await.is_some());
+        assert_eq!(queue.next().await, None);
+        assert_eq!(queue.next().await, None);
+        assert_eq!(queue.end(), Some(WatchEnd::OtherGame), "the first reason stays");
     }
 }

@@ -21,7 +21,7 @@ const LIFE: Duration = Duration::from_secs(600);
 
 /// The outcomes of keyed batches that changed something.
 #[derive(Debug, Default)]
-pub(super) struct Memory {
+pub(super) struct Outcomes {
     entries: HashMap<String, Entry>,
     /// The keys, each with the time of its batch, the oldest first.
     order: VecDeque<(Instant, String)>,
@@ -42,7 +42,7 @@ struct Entry {
 /// Two hashes of a batch. They show whether a key is used again for the same batch.
 type Digest = [u64; 2];
 
-impl Memory {
+impl Outcomes {
     /// If the key is known: the outcome of its batch, or the reason to refuse this batch. If the key is new: `None`, or
     /// a refusal if there are too many keys.
     pub fn recall(&mut self, key: &str, batch: &Batch, now: Instant) -> Option<Result<Outcome, OpError>> {
@@ -107,49 +107,49 @@ mod tests {
 
     #[test]
     fn a_key_is_kept_for_its_full_time_even_if_many_keys_follow() {
-        let (mut memory, batch, begin) = (Memory::default(), Batch::from(Op::Reset {}), Instant::now());
+        let (mut outcomes, batch, begin) = (Outcomes::default(), Batch::from(Op::Reset {}), Instant::now());
         for number in 0..KEYS as u32 {
-            assert_eq!(memory.recall(&number.to_string(), &batch, begin), None);
-            memory.remember(number.to_string(), &batch, outcome(number), begin);
+            assert_eq!(outcomes.recall(&number.to_string(), &batch, begin), None);
+            outcomes.remember(number.to_string(), &batch, outcome(number), begin);
         }
-        assert_eq!(memory.recall("new", &batch, begin), Some(Err(OpError::keys_full())));
-        assert_eq!(memory.recall("0", &batch, begin + LIFE / 2), Some(Ok(outcome(0))));
-        assert_eq!(memory.recall("new", &batch, begin + LIFE), None, "there is room again");
-        assert_eq!((memory.entries.len(), memory.order.len(), memory.bytes), (0, 0, 0));
+        assert_eq!(outcomes.recall("new", &batch, begin), Some(Err(OpError::keys_full())));
+        assert_eq!(outcomes.recall("0", &batch, begin + LIFE / 2), Some(Ok(outcome(0))));
+        assert_eq!(outcomes.recall("new", &batch, begin + LIFE), None, "there is room again");
+        assert_eq!((outcomes.entries.len(), outcomes.order.len(), outcomes.bytes), (0, 0, 0));
     }
 
     #[test]
     fn large_batches_do_not_displace_the_outcomes_of_other_keys() {
-        let (mut memory, begin) = (Memory::default(), Instant::now());
-        let tap = Batch::from(Op::Reset {});
-        memory.remember("tap".to_owned(), &tap, outcome(1), begin);
+        let (mut outcomes, begin) = (Outcomes::default(), Instant::now());
+        let reset = Batch::from(Op::Reset {});
+        outcomes.remember("reset".to_owned(), &reset, outcome(1), begin);
         let write = Batch::from(Op::WriteRange { address: 0, data: vec![0; 200_000] });
         for number in 0..400 {
-            memory.remember(number.to_string(), &write, outcome(2), begin);
+            outcomes.remember(number.to_string(), &write, outcome(2), begin);
         }
-        assert_eq!(memory.recall("tap", &tap, begin), Some(Ok(outcome(1))));
+        assert_eq!(outcomes.recall("reset", &reset, begin), Some(Ok(outcome(1))));
     }
 
     #[test]
     fn a_batch_whose_outcome_was_dropped_is_refused_and_not_performed_again() {
-        let (mut memory, begin) = (Memory::default(), Instant::now());
+        let (mut outcomes, begin) = (Outcomes::default(), Instant::now());
         let batch = Batch::from(Op::Reset {});
         let large = Outcome { frame: 1, results: vec![Ok(Value::Bytes(vec![0; BYTES / 2]))] };
         for key in ["a", "b", "c"] {
-            memory.remember(key.to_owned(), &batch, large.clone(), begin);
+            outcomes.remember(key.to_owned(), &batch, large.clone(), begin);
         }
-        assert_eq!(memory.recall("a", &batch, begin), Some(Err(OpError::outcome_dropped())));
-        assert_eq!(memory.recall("c", &batch, begin), Some(Ok(large)));
-        assert!(memory.bytes <= BYTES, "{}", memory.bytes);
-        assert_eq!(memory.recall("a", &batch, begin + LIFE), None);
-        assert_eq!((memory.bytes, memory.dropped), (0, 0));
+        assert_eq!(outcomes.recall("a", &batch, begin), Some(Err(OpError::outcome_dropped())));
+        assert_eq!(outcomes.recall("c", &batch, begin), Some(Ok(large)));
+        assert!(outcomes.bytes <= BYTES, "{}", outcomes.bytes);
+        assert_eq!(outcomes.recall("a", &batch, begin + LIFE), None);
+        assert_eq!((outcomes.bytes, outcomes.dropped), (0, 0));
     }
 
     #[test]
     fn a_key_that_was_used_for_another_batch_is_refused() {
-        let (mut memory, begin) = (Memory::default(), Instant::now());
-        memory.remember("used".to_owned(), &Batch::from(Op::Reset {}), outcome(1), begin);
-        let other = memory.recall("used", &Batch::from(Op::Step {}), begin);
+        let (mut outcomes, begin) = (Outcomes::default(), Instant::now());
+        outcomes.remember("used".to_owned(), &Batch::from(Op::Reset {}), outcome(1), begin);
+        let other = outcomes.recall("used", &Batch::from(Op::Step {}), begin);
         assert_eq!(other, Some(Err(OpError::key_reused())));
     }
 }
