@@ -109,17 +109,18 @@ function frozen.keep()
     return
   end
   for index = #all, 1, -1 do
-    local value = all[index]
-    if value.games ~= game.games then
+    if all[index].games ~= game.games then
       table.remove(all, index)
-    else
-      -- If the expression has no value in this frame, or the console has no memory at the address, nothing is written.
-      local fine, address = pcall(current_address, value.address, #value.data, true)
-      if fine then
-        write(address, value.data)
-      elseif type(address) ~= "table" then
-        error(address, 0)
-      end
+    end
+  end
+  -- If values overlap, the one that was frozen last is written last.
+  for _, value in ipairs(all) do
+    -- If the expression has no value in this frame, or the console has no memory at the address, nothing is written.
+    local fine, address = pcall(current_address, value.address, #value.data, true)
+    if fine then
+      write(address, value.data)
+    elseif type(address) ~= "table" then
+      error(address, 0)
     end
   end
 end

@@ -1,7 +1,10 @@
 --- Timers: a heap ordered by time, without threads or signals. A loop has one heap, which shows how long the loop can
 -- sleep.
 
-local floor = math.floor
+local floor, max = math.floor, math.max
+
+-- The shortest interval, in seconds. An interval that is too small for the precision of numbers would never end `run`.
+local SHORTEST = 1e-6
 
 local Timers = {}
 Timers.__index = Timers
@@ -85,7 +88,7 @@ function Timers:run(now)
     local callback = timer.callback
     if callback then
       if timer.interval then
-        timer.at = now + timer.interval
+        timer.at = now + max(timer.interval, SHORTEST)
         push(heap, timer)
       else
         timer.callback = nil

@@ -100,6 +100,16 @@ check.test("timers fire in order, repeat, and stop", function()
   check.equal(timers:next(), nil)
 end)
 
+check.test("a timer with an interval too small for the precision of numbers fires once a round", function()
+  local timers, calls = timer.new(), 0
+  timers:add(1000, function()
+    calls = calls + 1
+    assert(calls < 10, "the round does not end")
+  end, 1e-14)
+  timers:run(1000)
+  check.equal(calls, 1)
+end)
+
 check.test("a hundred timers fire in order", function()
   local timers, last = timer.new(), 0
   for i = 1, 100 do

@@ -14,7 +14,7 @@ pub(crate) fn accepts_gzip(headers: &HeaderMap) -> bool {
         texts.flat_map(|text| text.split(',')).find_map(|coding| {
             let mut parts = coding.split(';').map(str::trim);
             parts.next().filter(|coding| coding.eq_ignore_ascii_case(name))?;
-            let weight = parts.find_map(|part| part.strip_prefix("q="));
+            let weight = parts.find_map(|part| part.strip_prefix("q=").or_else(|| part.strip_prefix("Q=")));
             Some(weight.and_then(|weight| weight.parse::<f32>().ok()).unwrap_or(1.0))
         })
     };
@@ -41,6 +41,7 @@ mod tests {
             ("*", true),
             ("identity", false),
             ("gzip;q=0", false),
+            ("gzip;Q=0", false),
             ("gzip;q=0, *", false),
             ("*, gzip;q=0", false),
             ("*;q=0, gzip", true),

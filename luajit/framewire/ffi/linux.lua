@@ -11,8 +11,8 @@ if not is_arm and ffi.arch ~= "x64" and ffi.arch ~= "x86" then
   error("framewire has no Linux declarations for the processor '" .. ffi.arch .. "'; add them to ffi/linux.lua")
 end
 
--- The kernel packs `struct epoll_event` on x86-64 only.
-local epoll_packed = ffi.arch == "x64" and "__attribute__((packed))" or ""
+-- The data of `struct epoll_event` has 8 bytes. On x86-64, the kernel packs it; on ARM, it is aligned.
+local epoll_padding = is_arm and "uint32_t padding;" or ""
 
 ffi.cdef([[
 struct fw_sockaddr { uint16_t family; char data[14]; };
@@ -24,7 +24,7 @@ struct fw_addrinfo {
   int flags; int family; int socktype; int protocol;
   uint32_t addrlen; struct fw_sockaddr *addr; char *canonname; struct fw_addrinfo *next;
 };
-struct fw_epoll_event { uint32_t events; int32_t fd; uint32_t unused; } ]] .. epoll_packed .. [[;
+struct fw_epoll_event { uint32_t events; ]] .. epoll_padding .. [[ int32_t fd; uint32_t unused; };
 struct fw_flock { short type; short whence; long start; long len; int pid; };
 struct fw_rlimit { unsigned long current; unsigned long maximum; };
 struct fw_sigset { unsigned long words[128 / sizeof(long)]; };

@@ -140,6 +140,16 @@ fn freezes_values(server: &Server) {
     assert_eq!(json_of(&post(server, "/v1/run", &later), 200)["then"][0]["value"], 2);
     json_of(&server.request("DELETE", "/v1/freeze", b""), 200);
     assert_eq!(json_of(&server.get("/v1/freeze"), 200)["frozen"], json!([]));
+    // If frozen values overlap, the later one is written last.
+    let overlapping = json!([
+        {"op": "freeze", "address": number + 8, "value": 0x1111, "type": "u16"},
+        {"op": "freeze", "address": number + 8, "value": 0x22, "type": "u8"},
+    ]);
+    values(server, overlapping);
+    let until = json!({"until": format!("frame > {}", json_of(&server.get("/v1/emulator"), 200)["frame"].as_u64().unwrap() + 2)});
+    json_of(&post(server, "/v1/wait", &until), 200);
+    let read = json!([{"op": "read16", "address": number + 8}, {"op": "unfreeze", "address": "*"}]);
+    assert_eq!(values(server, read)[0], json!(0x1122));
     for (path, body, says) in [
         ("/v1/freeze/scroe", json!({"value": 1}), "did you mean"),
         ("/v1/freeze/lives", json!({"value": 70_000}), "0 to 65535"),
