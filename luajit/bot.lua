@@ -70,7 +70,7 @@ local function main()
   if title ~= "FRAMEWIRE" then
     fail("this bot plays only the demo game, not " .. title .. "; start framewire without --rom")
   end
-  assert(game:step(0, 0)) -- takes the clock, so that the game is paused between steps
+  assert(game:step(0, 0)) -- takes the clock: from here on, only `step` runs frames, and the game is paused in between
   local bot = player.new(assert(game:watch(player.ADDRESS, player.SIZE)))
 
   local idle = play(game, bot.game, nothing)

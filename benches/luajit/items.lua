@@ -1,6 +1,6 @@
 -- luacheck: globals init request wrk
 -- A script for wrk. It requests a thousand different items in turn, so that the server cannot reuse the results of the
--- request before.
+-- previous request.
 
 local all, place = {}, 0
 

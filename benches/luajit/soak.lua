@@ -23,8 +23,8 @@ local function start(workers)
   return server, port
 end
 
--- Sends three kinds of requests, one kind after the other: for a static file, for echoes, and requests with a new
--- connection for each.
+-- Sends three kinds of requests, one kind after the other: requests for a static file, requests for an echo, and
+-- requests that each use a new connection.
 local function load(port, seconds)
   local url = "http://127.0.0.1:" .. port
   local third = math.max(1, math.floor(seconds / 3))

@@ -30,7 +30,8 @@ local function write(address, data)
   end
 end
 
--- Evaluates an expression to an address, and reads bytes there. Returns the address and the bytes.
+-- Evaluates an expression to an address, and reads bytes there. Returns one string: the address in 4 bytes, and then
+-- the bytes.
 function frozen.read_at(expression, length)
   local address = current_address(code.compile(expression, "address"), length)
   return string.pack("<I4", address) .. emu:readRange(address, length)

@@ -28,8 +28,8 @@ local keyed = {}
 
 local digests, replies = {}, {} -- by key: the batch or its hash, and the reply
 local under_way = {} -- the keys whose reply is not final yet
--- The keys in the order in which their requests were performed, and the times of that. The indices are `first` to
--- `last`.
+-- The keys in the order in which their requests were performed, and the times at which they were performed. The indices
+-- are `first` to `last`.
 local order, times = {}, {}
 local first, last = 1, 0
 local whole = 1 -- the index in `order` of the first key whose reply was not dropped

@@ -3,7 +3,7 @@
 -- again and is not performed again. Requests that only read are not remembered: a repeat reads again.
 --
 -- If the replies become too large in total, the oldest are dropped, and a repeat of their requests gets an error. If
--- there are too many, requests that change something are refused as busy until the link has confirmed more replies.
+-- there are too many replies, requests that change something are refused as busy until the link has confirmed some.
 
 local connection = require "connection"
 local emulator = require "emulator"
@@ -184,7 +184,7 @@ function sessions.finish(session)
   late.reply = reply
 end
 
--- Called after each frame. Finishes late replies, also those of sessions whose link is gone.
+-- Called after each frame. Finishes late replies, including those of sessions whose link is gone.
 function sessions.finish_all()
   for session in pairs(unfinished) do
     sessions.finish(session)

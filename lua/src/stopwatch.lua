@@ -58,8 +58,8 @@ function stopwatch.wait_uncounted(socket)
   return ready, ready and stopwatch.gap or MILLISECOND
 end
 
--- Returns a function that returns the seconds since its last call, or at first since now. It uses the clock if there is
--- one. Otherwise it uses its argument, the time `spent` so far.
+-- Returns a function that returns the seconds since its last call. Its first call returns the seconds since the call of
+-- `lap`. It uses the clock if there is one. Otherwise it uses its argument, the time `spent` so far.
 function stopwatch.lap()
   local before = wall and wall() or 0
   return function(spent)

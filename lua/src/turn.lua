@@ -68,9 +68,10 @@ local function greet(self, text)
   log.info("a link connected%s", known and " again" or "")
 end
 
--- Whether a connection may continue: its first message must have a known key. The reason is that any web page can make
--- a browser connect to this machine. The browser then sends the head of an HTTP request or a TLS hello. Its bytes can
--- contain messages for this script that the page has chosen, but they cannot begin with a message.
+-- Whether a connection may continue: its first message must begin with a known key, such as `core.step`. The reason is
+-- that any web page can make a browser connect to this machine. The browser then sends the head of an HTTP request or a
+-- TLS hello. Its bytes can contain messages for this script that the page has chosen, but they cannot begin with a
+-- message.
 local function is_client(self)
   local bytes = inbox.beginning(self.inbox)
   local known, is_message = messages.begins_known(bytes)

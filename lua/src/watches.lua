@@ -170,7 +170,7 @@ function watches.watch(client, id, every, flags, bytes)
     keys = flags & WATCH_KEYS ~= 0,
     mask = nil, -- the keys that the client got last
     ticks = 0,
-    breaks = game.breaks, -- resets and loaded states that were reported to the client
+    breaks = game.breaks, -- the value of `game.breaks` when it was last reported to the client
     games = game.games, -- the value of `game.games` when it was last reported to the client
   })
   keys_watched = keys_watched or flags & WATCH_KEYS ~= 0

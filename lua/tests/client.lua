@@ -20,7 +20,7 @@ function client.connect()
   local self = connection.new(socket)
   return socket, self, function()
     local done = turn.take(self, false, os.clock())
-    -- The script sleeps between turns.
+    -- Between turns, the script sleeps, and then sends more of a long reply.
     while self.socket and connection.has_long_reply(self) and connection.flush_rested(self) do
     end
     return done
@@ -34,7 +34,7 @@ function client.settle(take)
   take()
 end
 
--- Makes the connection that of a link with session `name`. Returns the welcome.
+-- Greets the script as a link with session `name`, so that the connection uses binary frames. Returns the welcome.
 function client.greet(socket, take, name)
   socket:arrive(("framewire.hello,1,%016x%s"):format(name, END))
   client.settle(take)

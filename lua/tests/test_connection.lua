@@ -15,7 +15,7 @@ test("messages that arrive together are answered together and in order", functio
   eq(socket.written, "GAME<|END|><|ERROR|><|END|>x<|END|>")
 end)
 
-test("a turn with the most messages that are allowed does not shorten the next turn", function()
+test("a turn that performs as many messages as allowed does not shorten the next turn", function()
   local socket, _, take = connect()
   for _ = 1, 3 do
     socket:arrive(("coreAdapter.reset" .. END):rep(limits.turn.requests))

@@ -140,7 +140,7 @@ test("holds end while there is no game", function()
   eq(holds.down() & key, 0)
 end)
 
--- Creates a Game Boy with these registers, whose processor is halted or not.
+-- Creates a Game Boy with these registers. `halted` says whether its processor is halted.
 local function game_boy(halted, registers)
   local flags = string.pack("<I4", halted and 0x10 or 0)
   emu = fake.emu { platform = 1, saveStateBuffer = ("\0"):rep(0x44) .. flags .. ("\0"):rep(100) }

@@ -203,7 +203,7 @@ test("the refusal of an operation that mGBA's Lua cannot perform says what to do
   end)
 end)
 
--- Calls `run` each time that the script begins to wait for this socket in select(), as it does in lockstep.
+-- Calls `run` each time the script begins to wait for this socket in select(), as it does in lockstep.
 local function on_each_wait(socket, run)
   local real = socket.select
   function socket.select(self, milliseconds)

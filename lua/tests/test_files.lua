@@ -128,7 +128,7 @@ test("mGBA may not open a FIFO, a device or a file of the kernel", function()
   end)
 end)
 
-test("mGBA may open regular files, also empty and read-only ones, and paths that do not exist yet", function()
+test("mGBA may open regular files, including empty and read-only ones, and paths that do not exist yet", function()
   with_folder(function(folder)
     assert(os.execute(("cd %s && printf x > full && : > empty && printf x > locked && : > 'locked empty' && "
       .. "chmod 444 locked 'locked empty' && ln -s full link && printf x > \"it's\" && "

@@ -76,7 +76,7 @@ test("16 MiB of a ROM are read in small parts, and other requests are performed 
   eq(bytes:sub(7) == table.concat(wanted), true, "the bytes")
 end)
 
-test("memory other than a ROM is read all at once, also in a batch that reads a ROM", function()
+test("memory other than a ROM is read all at once, even in a batch that also reads a ROM", function()
   local socket, self, take, reads = link(801)
   socket:arrive(client.request(1, read(0x02000000, MIB)))
   run(self, take)
@@ -89,7 +89,7 @@ test("memory other than a ROM is read all at once, also in a batch that reads a 
   eq(#result(socket.written, 2), 6 + 100 + 6 + MIB + 3)
 end)
 
-test("bytes of the ROM that may be ports are read in the frame of the batch, also if it reads them twice", function()
+test("bytes of the ROM that may be ports are read together with the rest of the batch, even if read twice", function()
   for number, order in ipairs {
     { 0x08400000, 0x08000000 }, { 0x08000000, 0x08400000 }, { 0x08000000, 0x08000000 }, { 0x0A000000, 0x08000000 },
   } do
@@ -111,7 +111,7 @@ test("bytes of the ROM that may be ports are read in the frame of the batch, als
   end
 end)
 
-test("if the ROM is exchanged during a read, all bytes are from the new ROM", function()
+test("if another game is loaded during a read, all bytes are from the new ROM", function()
   local socket, self, take = link(802)
   socket:arrive(client.request(1, read(0x08000000, 4 * MIB)))
   take()

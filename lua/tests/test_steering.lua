@@ -26,6 +26,8 @@ local function run(self, seconds, emulator)
   return frames, budgets
 end
 
+-- Returns a steering at the moment when clients come. `busy` is the processor time per frame, in milliseconds, that
+-- everything else takes.
 local function opened(busy)
   local self = steering.new()
   steering.open(self, busy)

@@ -3,8 +3,8 @@
 --   print "Press a key."
 --   print(terminal.key())                      -- "a", "enter", "up", "ctrl+x", "f5", "ü"
 --
--- In raw mode, each key arrives at once and is not shown. `raw` switches it on until `restore` or until the program
--- ends, even if the program crashes (except on Windows).
+-- In raw mode, each key arrives at once and is not shown. `raw` switches it on. It ends with `restore`, or when the
+-- program ends, even if the program crashes (except on Windows).
 
 local bit = require "bit"
 local sys = require "framewire.sys"
@@ -37,7 +37,7 @@ function M.size()
   return columns, rows
 end
 
--- The settings that `raw` has changed, for `restore`.
+-- What `restore` needs to undo `raw`, such as the earlier settings; nil if `raw` is not on.
 local changed
 
 --- Restores the terminal's mode from before `raw`.

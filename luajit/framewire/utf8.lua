@@ -53,18 +53,21 @@ M.INVALID = INVALID
 ---@param start integer
 ---@param stop integer
 ---@return integer state START if the bytes end with a complete character; INVALID if they are not UTF-8
+---@return integer complete the end of the last complete character; `start` if there is none
 function M.check(state, data, start, stop)
-  local place = start
+  local place, complete = start, start
   while place < stop do
     if state == START then
       while place + 4 <= stop and band(ffi.cast(four_bytes, data + place)[0], HIGH) == 0 do place = place + 4 end
-      if place == stop then return START end
+      complete = place
+      if place == stop then return START, complete end
     end
     state = after[state * 256 + data[place]]
-    if state == INVALID then return INVALID end
+    if state == INVALID then return INVALID, complete end
     place = place + 1
   end
-  return state
+  if state == START then complete = place end
+  return state, complete
 end
 
 --- Whether a whole string is UTF-8.

@@ -15,7 +15,7 @@ local Worker = {}
 Worker.__index = Worker
 
 local status_box = ffi.new("int[1]")
--- The most workers of a group.
+-- The largest number of workers in a group.
 local MOST = 4096
 
 -- How a process ended, from waitpid's status: its exit code, or the signal that killed it.
@@ -114,7 +114,9 @@ local function keep(state, index)
   local worker, message = M.start(function() state.main(index) end)
   if not worker then
     io.stderr:write("cannot start worker ", index, ": ", message, "; trying again\n")
-    state.loop:after(1, function() keep(state, index) end)
+    state.loop:after(1, function()
+      if not state.stopping then keep(state, index) end
+    end)
     return
   end
   state.workers[worker.pid] = { worker = worker, index = index, started = time.monotonic() }

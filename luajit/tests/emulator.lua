@@ -249,7 +249,7 @@ check.test("a client whose channel is changed by others gets an error, and the n
     for _, command in ipairs {
       "truncate --size +4096 FILE",
       "printf 0123456789abcdef | dd of=FILE conv=notrunc status=none",
-      -- The stamps of the mailbox.
+      -- The stamps in the two halves of the channel's mailbox; docs/channel.md explains them.
       "printf 01234567 | dd of=FILE bs=1 seek=128 conv=notrunc status=none",
       "printf 01234567 | dd of=FILE bs=1 seek=160 conv=notrunc status=none",
       "dd if=/dev/urandom of=FILE bs=128 seek=1 count=1 conv=notrunc status=none",

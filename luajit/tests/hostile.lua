@@ -20,7 +20,8 @@ local function to_bytes(text)
   end))
 end
 
--- The bytes of a request. In the list, it is a text, or several parts, which can be repeated texts.
+-- The bytes of a request. In the list, a request is a text, or a list of parts. A part is a text, or a text and the
+-- number of its repetitions.
 local function bytes_of(send)
   if type(send) == "string" then return to_bytes(send) end
   local parts = {}

@@ -256,6 +256,14 @@ check.test("values that JSON does not have are refused, with their place", funct
   check.equal(pcall(function() json.null.x = 1 end), false, "changing null")
 end)
 
+check.test("a byte that is not UTF-8 is found in one pass", function()
+  check.contains(select(2, json.decode('"ab\195\164\255x"')), "line 1, column 5: a byte that is not UTF-8")
+  local began = os.clock()
+  local text = ("x"):rep(1000000)
+  check.contains(select(2, json.decode('"' .. text .. "\255" .. text .. '"')), "line 1, column 1000002")
+  assert(os.clock() - began < 1, "seconds: " .. os.clock() - began)
+end)
+
 check.test("the check of UTF-8 does not depend on how the text is divided", function()
   local ffi = require "ffi"
   for text, wanted in pairs {

@@ -41,8 +41,8 @@ local function pair_of(name)
   return { certificate = folder .. "/" .. name .. ".pem", key = folder .. "/" .. name .. ".key" }
 end
 
--- Runs `body`, a client, while a server with these settings runs. The server converts what it receives to upper case,
--- and sends it back after the server name that the client has sent.
+-- Runs `body`, a client, while a server with these settings runs. The server converts what it receives to upper case.
+-- It sends back the server name that the client asked for, a colon, and the converted text.
 local function with_echo(settings, body)
   local context = assert(tls.server(settings))
   local lines = {}
@@ -205,7 +205,7 @@ check.test("connections that do not use TLS, or end early, are refused", functio
   check.contains(select(2, tls.server()), "needs a certificate")
 end)
 
-check.test("streams transfer much data over TLS in both directions", function()
+check.test("streams transfer a lot of data over TLS in both directions", function()
   make_certificates()
   local loop = assert(loops.new { log = function(line) error(line) end })
   local listener = assert(socket.listen())
@@ -259,7 +259,7 @@ check.test("over HTTPS, web pages of this server can use it, and other pages can
   end)
 end)
 
-check.test("HTTPS and secure WebSockets work with server and client", function()
+check.test("HTTPS and secure WebSockets work in the server and in the client", function()
   make_certificates()
   process.with_server({
     tls = pair_of "localhost",

@@ -1,6 +1,5 @@
 --- Tests of WebSockets: the handshake, valid and invalid frames, and use with and without callbacks. The frames follow
--- the sections 1 to 7 of the Autobahn test suite: framing, pings, reserved bits, opcodes, fragmentation, UTF-8,
--- closing.
+-- sections 1 to 7 of the Autobahn test suite: framing, pings, reserved bits, opcodes, fragmentation, UTF-8, closing.
 
 local bit = require "bit"
 local check = require "tests.support.check"

@@ -22,7 +22,7 @@ Keys: TypeAlias = str | Iterable[str]
 """Keys by name: `"A"`, `"Up+B"` or `["Up", "B"]`."""
 
 Presses: TypeAlias = str | Iterable[tuple[Keys, int]]
-"""Presses one after another: `"A:2 .:10 Up+B:30"`, or pairs of keys and frames. In pairs, `""` means no keys."""
+"""Presses one after another: `"A:2 .:10 Up+B:30"`, or pairs of keys and frames. No keys: `.`, or `""` in pairs."""
 
 Data: TypeAlias = bytes | bytearray | memoryview | npt.NDArray[Any]
 """Bytes to write. Arrays are written as little-endian numbers."""
@@ -72,7 +72,7 @@ class Cheat:
     Attributes:
         id: The number of the cheat.
         name: The name to display.
-        kind: The device that its codes are for, such as `gameshark`: docs/api.md.
+        kind: The kind of its codes, such as `gameshark`; docs/api.md lists all kinds.
         codes: Its codes.
         enabled: Whether it is on.
     """
@@ -153,8 +153,8 @@ class Rewound:
 
     Attributes:
         frame: The present frame counter.
-        exact: Whether `frame` is the requested frame. If the emulator cannot go to that frame, it goes to an earlier
-            one, for example because something other than keys changed the game: docs/api.md#going-back.
+        exact: Whether `frame` is the requested frame. If the emulator cannot go to that frame, for example because
+            something other than keys changed the game, it goes to an earlier one: docs/api.md#going-back.
     """
 
     frame: int

@@ -204,7 +204,7 @@ def test_expressions_are_evaluated(emulator: Client) -> None:
     assert emulator.evaluate("lives == 3") is True
     assert emulator.evaluate("lives / 0") is None
     assert emulator.evaluate("bytes[0x02000000, 8]") == b"FWDEMO01"
-    for _ in range(300):  # more often than the server allows watches
+    for _ in range(300):  # more than the number of watches that the server allows
         emulator.evaluate("lives")
 
 

@@ -19,7 +19,7 @@ from framewire.envs import GameEnv, GameVectorEnv
 from tests.servers import DEMO, SYMBOLS, serve
 
 LENGTH = 7 * 4096
-"""How many bytes of each of the two memories are compared."""
+"""How many bytes are compared in each of the two work RAMs, which begin at 0x02000000 and 0x03000000."""
 
 STATE = 2 | 8
 """mGBA's flags for states with the battery save and the cartridge's clock."""

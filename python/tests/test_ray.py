@@ -667,6 +667,14 @@ def test_rllib_gets_one_environment_or_a_vector() -> None:
     single.step(2)
 
 
+def test_a_game_file_without_a_rom_is_refused(tmp_path: Path) -> None:
+    game = tmp_path / "game.toml"
+    for text in ["", "[game]\n"]:
+        game.write_text(text)
+        with pytest.raises(InvalidRequest, match="names no ROM"):
+            GameFiles.collect(game, None, None, None)
+
+
 def test_a_relative_path_of_a_rom_on_the_node_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     game = framewire.envs.demo_game()
     (tmp_path / "node.gba").write_bytes((game.parent / "framewire-demo.gba").read_bytes())

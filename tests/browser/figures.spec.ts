@@ -12,7 +12,7 @@ import { PROGRAM, Server } from "./support/server.ts";
 
 /** For how long the requests of an idle page are counted. */
 const IDLE_MS = 20_000;
-/** How many times the page is loaded for the first time. */
+/** How many first loads are measured, each in a new browser context. */
 const LOADS = 9;
 /** How long pacing and processor time are measured. */
 const RUN_MS = 15_000;

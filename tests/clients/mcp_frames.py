@@ -1,5 +1,6 @@
-"""Plays random key sequences with `act`, also with calls whose connection is cut. Checks with the demo game's own log
-that each key was held in exactly its frames.
+"""Plays random key sequences with `act`, and checks that each key was held in exactly its frames.
+
+The connection of some calls is cut. The demo game's own log shows which keys were held in each frame.
 
     mcp_frames.py URL PROGRAM    over HTTP at URL, and over stdio with PROGRAM, which uses the server at URL
 

@@ -43,7 +43,7 @@ impl FrameClient {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] if the connection breaks or no reply comes in time.
+    /// [`Error::Io`] or [`Error::Timeout`] if the connection breaks or no reply comes in time.
     pub fn perform(&mut self, ops: Vec<Op>) -> Result<Outcome> {
         let id = self.send(ops)?;
         self.outcome(id)
@@ -88,7 +88,7 @@ impl FrameClient {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] if no event comes in time.
+    /// [`Error::Io`] or [`Error::Timeout`] if no event comes in time; [`Error::Io`] if a reply comes instead.
     pub fn event(&mut self) -> Result<EventFrame> {
         if let Some(event) = self.events.pop_front() {
             return Ok(event);

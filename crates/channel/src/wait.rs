@@ -15,9 +15,10 @@ use crate::sync::Ordering;
 #[cfg(not(loom))]
 const ROUND: u32 = 16;
 
-/// Waits for the time between two checks: about 50 ns, as in LuaJIT. Checking more often would be slower, because it
-/// takes the cache line away from the other side while that side is still writing. With 35 ns, messages between two
-/// Rust programs are faster, but messages between Rust and LuaJIT are a quarter slower.
+/// Waits for the time between two checks: about 50 ns, as in the code for LuaJIT (`luajit/framewire/channel/wait.lua`).
+/// Checking more often would be slower, because it takes the cache line away from the other side while that side is
+/// still writing. With 35 ns, messages between two Rust programs are faster, but messages between Rust and LuaJIT are a
+/// quarter slower.
 #[cfg(not(loom))]
 #[inline(always)]
 pub fn pause() {

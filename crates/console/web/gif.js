@@ -6,7 +6,7 @@
 
 /** The console's frames per second. */
 const RATE = 59.7275;
-/** The largest number of colours in a picture. The number 0 stands for unchanged pixels. */
+/** The largest number of colours in a picture. They are numbered from 1; 0 stands for an unchanged pixel. */
 const MOST_COLOURS = 255;
 /** The number of codes: a code has at most 12 bits. */
 const CODES = 4096;
@@ -46,7 +46,7 @@ export function gif(frames, scale) {
 }
 
 /**
- * How long a picture is shown, in hundredths of a second. The errors of rounding do not add up.
+ * How long a picture is shown, in hundredths of a second. Rounding errors do not add up.
  * @param {readonly number[]} ticks
  * @param {number} index
  * @returns {number}
@@ -147,8 +147,9 @@ function picture(picture, before, box, scale) {
 }
 
 /**
- * The pixels of a box as numbers of colours, which start at 1. The number 0 means that the pixel has not changed. If
- * there are too many colours, the lowest bits of red, green and blue are dropped until few enough are left.
+ * The colour of each pixel of a box, as an index into `colours` that starts at 1. The index 0 means that the pixel has
+ * not changed. If there are too many colours, the lowest bits of red, green and blue are dropped until few enough are
+ * left.
  * @param {Picture} picture
  * @param {Uint32Array | undefined} before
  * @param {Box} box
@@ -205,7 +206,7 @@ function enlarged(indices, width, height, scale) {
 function compress(indices, bits) {
   const clear = 1 << bits;
   const out = new CodeWriter(bits);
-  /** The code for each code followed by each index; 0 if there is no code for it yet. */
+  /** For a code and the index that follows it: the code that stands for both; 0 if there is none yet. */
   const known = new Uint16Array(CODES << 8);
   let next = clear + 2;
   let size = bits + 1;

@@ -70,8 +70,7 @@ export class Decoder {
    * @param {PictureCopy} copy
    */
   restore({ width, height, frame, tick, words }) {
-    this.#resize(width, height);
-    this.#words.set(words);
+    this.#use(words.slice(), width, height);
     this.frame = frame;
     this.tick = tick;
     this.#begun = true;
@@ -94,11 +93,13 @@ export class Decoder {
     if (kind === DELTA && (!this.#begun || resized || base !== this.tick)) {
       throw new PictureError("the delta does not belong to the current picture");
     }
-    if (resized) this.#resize(width, height);
-    const tiles = new Tiles(view, this.#words, width, height);
+    // A picture of a new size that cannot be decoded does not replace the current one.
+    const words = resized ? new Uint32Array(area) : this.#words;
+    const tiles = new Tiles(view, words, width, height);
     tiles.drawAll();
     if (kind === KEY && tiles.drawn < tiles.all)
       throw new PictureError("the key picture lacks some of its tiles");
+    if (resized) this.#use(words, width, height);
     this.frame = view.getUint32(8, true);
     this.tick = view.getUint32(12, true);
     this.#begun = true;
@@ -106,13 +107,14 @@ export class Decoder {
   }
 
   /**
+   * @param {Uint32Array<ArrayBuffer>} words
    * @param {number} width
    * @param {number} height
    */
-  #resize(width, height) {
+  #use(words, width, height) {
     this.width = width;
     this.height = height;
-    this.#words = new Uint32Array(width * height);
+    this.#words = words;
     this.pixels = new Uint8ClampedArray(this.#words.buffer);
   }
 }

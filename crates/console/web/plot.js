@@ -35,7 +35,8 @@ export function plot(span) {
 }
 
 /**
- * The outline of the area below the values. Its sides and its lower edge are outside of the plot.
+ * The outline of the area below the values. Its right side and its lower edge are outside of the plot. So is its left
+ * side, if the series begins before the plot.
  * @param {Series} series
  * @param {number} now
  * @param {number} span

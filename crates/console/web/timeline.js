@@ -110,7 +110,7 @@ export class Timeline {
   #shown = "";
   /** How many times the page has asked for the history. */
   #asked = 0;
-  /** How many requests for the history in a row the server has refused. */
+  /** How many requests for the history the server has refused in a row. */
   #refusals = 0;
   /** When the history arrived. */
   #at = 0;
@@ -353,7 +353,8 @@ export class Timeline {
   }
 
   /**
-   * Goes to a frame while the user moves along the timeline. Meanwhile, the game is paused if that is possible.
+   * Goes to a frame while the user moves along the timeline. Meanwhile, the game is paused if that is possible. If the
+   * page copies actions as commands instead of sending them, this only shows the time; `#end` copies the command.
    * @param {number} frame
    */
   #scrub(frame) {

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::frames::{self, FrameMeter};
 
-/// A simple script of the kind that the study of 2025 used.
+/// A simple script of the kind that the load-test study of 2025 used (docs/study-origins.md).
 const STUDY: &str = include_str!("study.lua");
 /// The pause after the start. In its first seconds, an emulator does extra work that would disturb the measurement.
 const SETTLING: Duration = Duration::from_secs(3);

@@ -1,6 +1,7 @@
-/* Handles two events of a Game Boy that occur hundreds of times in a frame, faster than libmgba does. */
+/* Handles two events of a Game Boy faster than libmgba does. These events occur hundreds of times in a frame. */
 #include "internal.h"
 
+/* Only for versions before mGBA 0.11: see FEATURES in build.rs. */
 #ifndef FW_HAVE_AUDIO_BUFFER
 
 #include <mgba/internal/gb/gb.h>

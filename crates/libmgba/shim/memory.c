@@ -1,8 +1,9 @@
 /* The bus, the memory domains and the registers.
  *
- * A number consists of the bytes from its address on, least significant first, at
- * every address. An aligned number is read or written in one access of its width, as
- * hardware registers require. Any other number is read or written byte by byte. */
+ * At every address, aligned or not, a number consists of the bytes from there on,
+ * least significant first. An aligned number is read or written in one access of its
+ * width, as hardware registers require. Any other number is read or written byte by
+ * byte. */
 #include "internal.h"
 
 #include <mgba/internal/defines.h>

@@ -18,7 +18,7 @@
 #define MAX_SAVE_SIZE ((size_t) 1 << 20)
 
 struct fw_save {
-	struct VFile d; /* first: libmgba casts between the two */
+	struct VFile d; /* must be the first member, because self_of() casts a VFile to its fw_save */
 	struct fw_save* next;
 	uint64_t id;
 	uint8_t* memory;

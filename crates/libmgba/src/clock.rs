@@ -7,7 +7,7 @@ use crate::sys;
 pub enum Clock {
     /// The host's clock, whatever the speed of the emulator is.
     Host,
-    /// A clock that advances only with the frames. It continues over resets. Loading a
+    /// A clock that advances only with the frames. It continues across resets. Loading a
     /// state with [`flags::RTC`](crate::flags::RTC) sets it: to the clock in the state
     /// or, if the state was saved without such a clock, to the time at which the state
     /// was made. If the state has neither, the clock continues.

@@ -43,7 +43,7 @@ const PASSED_ON: c_int = 0x0F;
 
 /// Passes libmgba's own log, for all cores of this process, to `sink`. The thread that
 /// uses the core calls `sink` with the level, the category (such as "GBA Memory") and
-/// the message. Levels below [`Level::Info`] are left out.
+/// the message. Only the levels from [`Level::Fatal`] to [`Level::Info`] are passed on.
 ///
 /// Without this call, the log is dropped. It never goes to stdout, which is libmgba's
 /// default.

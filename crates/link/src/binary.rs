@@ -51,7 +51,7 @@ struct Heartbeat {
 }
 
 /// Serves the link's requests over `stream` until it breaks or the link is asked to stop. `received` holds the bytes
-/// that arrived after the welcome.
+/// that arrived after the welcome, which is the script's answer to the hello.
 pub(crate) async fn drive(state: &mut LinkState, stream: TcpStream, received: &[u8]) -> ConnectionEnd {
     let now = Instant::now();
     let heartbeat = Heartbeat { sent: None, heard: now, last: now - state.config.heartbeat, number: 0 };

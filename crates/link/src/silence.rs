@@ -16,7 +16,8 @@ use crate::{Found, probe};
 /// queue, which can hold 512 connections.
 const FIRST: Duration = Duration::from_millis(500);
 const LAST: Duration = Duration::from_secs(120);
-/// The time limit of an attempt is the time since the first attempt, divided by this, but from `FIRST` to `LAST`.
+/// The time limit of an attempt is the time since the first attempt, divided by this, but at least `FIRST` and at most
+/// `LAST`.
 const SHARE: u32 = 8;
 /// After a pause, the script answers on all of its connections within this time.
 const SPREAD: Duration = Duration::from_millis(250);

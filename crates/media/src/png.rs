@@ -47,7 +47,7 @@ fn encode_rgb(width: u32, height: u32, rgb: &[u8]) -> Vec<u8> {
     encoder.set_compression(Compression::Fast);
     encoder.set_depth(BitDepth::Eight);
     encoder.set_color(ColorType::Rgb);
-    // Writing into a vector cannot fail, and the length of the data is checked.
+    // Writing into a vector cannot fail. `Image` has checked the length of its data; that of `Pixels` must be right.
     let written = encoder.write_header().and_then(|mut writer| writer.write_image_data(rgb));
     debug_assert!(written.is_ok(), "{written:?}");
     file

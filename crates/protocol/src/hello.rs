@@ -19,7 +19,7 @@ pub struct Hello {
 }
 
 impl Hello {
-    /// A hello of this version for a session.
+    /// The hello of a session, with this crate's protocol version.
     pub fn new(session: u64) -> Self {
         Hello { protocol: PROTOCOL_VERSION, session }
     }

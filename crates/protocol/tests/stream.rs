@@ -1,5 +1,5 @@
-//! Tests of the frame decoder and of marker text. Streams are split or truncated, or have wrong lengths. `fuzz.rs` has
-//! tests with mutated input.
+//! Tests of the frame decoder and of marker text. Streams are split or have wrong lengths. `fuzz.rs` has tests with
+//! mutated input.
 
 use framewire_protocol::op::OPS;
 use framewire_protocol::{

@@ -85,9 +85,9 @@ impl Recordings {
         Ok(entries.filter_map(listed).collect())
     }
 
-    /// Completes the recordings that were in progress when an earlier run of the program ended, after their last
-    /// complete entries. Does not change recordings of other running programs. Removes recordings in which nothing can
-    /// be played.
+    /// Completes the recordings that were in progress when an earlier run of the program ended. Each of them then ends
+    /// after its last complete entry. Does not change recordings of other running programs. Removes recordings in which
+    /// nothing can be played.
     pub fn recover(&self) -> Vec<Recovered> {
         // Remove the files of uploads that were in progress. If this fails, recordings may still be recovered.
         let _ = self.folder.remove_abandoned();

@@ -16,7 +16,9 @@ pub(crate) struct Layout {
     height: usize,
     /// Values per pixel: 1 or 3.
     channels: usize,
+    /// The number of steps in an observation.
     stack: usize,
+    /// 2 if the picture of a step is the maximum of the newest two pictures, otherwise 1.
     pub(crate) max: u32,
     columns: Taps,
     rows: Vec<Covered>,
@@ -117,7 +119,7 @@ fn sources(from: u32, to: u32) -> Vec<Covered> {
     (0..to).map(source).collect()
 }
 
-/// What all pixels of a row cover, as with [`Covered`]. Here, all pixels have the same number of weights, so that the
+/// A [`Covered`] for each pixel of a row, as flat lists. Here, all pixels have the same number of weights, so that the
 /// compiler can unroll the loop over the weights.
 #[derive(Debug, Clone)]
 struct Taps {
@@ -139,7 +141,7 @@ impl Taps {
     }
 
     /// Writes each pixel: the mean of the source pixels that it covers. `sums` has `channels` values for each source
-    /// pixel. After them, it has unused values, which the weights of 0 are multiplied with.
+    /// pixel. After them, it has further values, which are only ever multiplied by weights of 0.
     #[inline(always)]
     fn write(&self, sums: &[u16], channels: usize, mean: Divisor, to: &mut [u8]) {
         match self.each {
@@ -223,7 +225,7 @@ pub(crate) struct Pictures {
 struct Buffers {
     /// One row of the observed part.
     row: Vec<u8>,
-    /// One row of weighted sums over source rows, and then unused values for the weights that are 0.
+    /// One row of weighted sums over source rows, and then values that are only ever multiplied by weights of 0.
     sums: Vec<u16>,
 }
 

@@ -56,7 +56,7 @@ end
 local function publish(s)
   s.published = s.next
   s.mailbox_unreported = false
-  -- SYNC POINT (room): this processor keeps the order of reads and stores. A side that sees this store can write the
+  -- SYNC POINT (room): this processor keeps the order of reads and stores. A side that sees this store can use the
   -- room again, because our reads are complete.
   s.own[CONSUMED] = s.next
   -- The call keeps the compiler from reading `writer` earlier.
@@ -73,13 +73,13 @@ function M.has_message(s)
     or ffi.cast("volatile int64_t *", s.mailbox)[0] == s.stamp
 end
 
--- Returns a message if a stamp is impossible, or if this side's count of read messages was overwritten. Without this
--- check, a wait might never end.
+-- Returns an error text if a stamp is impossible, or if this side's count of read messages was overwritten. Without
+-- this check, a wait might never end.
 local function damage(s)
   local slot = ffi.cast("volatile int64_t *", s.ring + band(s.next, s.slots - 1) * SLOT)[0]
   local mailbox = ffi.cast("volatile int64_t *", s.mailbox)[0]
   -- The numbers of the messages in one slot differ by multiples of the number of slots. The other side does not write
-  -- a slot again before its message was read.
+  -- to a slot again until the message in it has been read.
   local fits = slot == 0 or slot > 0 and slot <= s.stamp and (s.stamp - slot) % s.slots == 0
   if not fits or mailbox < 0 or mailbox > s.stamp then
     return "the channel is damaged: a message has a wrong number"
@@ -176,7 +176,7 @@ end
 --- Waits for the next message and returns it as a string.
 ---@param timeout? number seconds; forever if left out
 ---@return string|nil data
----@return string? message
+---@return string? message if there is no data: the error, as from `await`
 function Receiver:receive(timeout)
   local data, length = self:await(timeout)
   if data == nil then return nil, length end

@@ -303,8 +303,8 @@ function M.sendfile(socket, file, offset, length)
   return tonumber(ffi.C.sendfile(socket, file, offset_box, length))
 end
 
---- Sleeps until another thread or process wakes the waiters of `word`, unless the word no longer has this value.
---- Returns 0 when woken, or -1, also after the time-out.
+--- Sleeps until another thread or process wakes the waiters of `word`. Does not sleep if the word no longer has the
+--- value `value`. Returns 0 when woken, otherwise -1, for example after the time-out.
 ---@param timeout ffi.cdata*|nil struct fw_timespec
 function M.futex_wait(word, value, timeout)
   return ffi.C.fw_futex(M.SYS_futex, word, M.FUTEX_WAIT, value, timeout, nil, 0)

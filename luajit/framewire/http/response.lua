@@ -1,5 +1,5 @@
---- Responses. A handler calls one of `text`, `html`, `json`, `send`, `redirect`, `file` or `start`. Or it calls
--- `later`, and then one of them on the object that `later` returned.
+--- Responses. A handler calls one of `text`, `html`, `json`, `send`, `redirect`, `file`, `start` or `upgrade`. Or it
+-- calls `later`, and then one of them on the object that `later` returned.
 
 local ffi = require "ffi"
 local cookie = require "framewire.http.cookie"

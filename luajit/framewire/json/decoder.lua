@@ -73,11 +73,8 @@ end
 -- Returns the text from `start` to `stop` if it is UTF-8. With `is_ascii`, the check is not necessary.
 local function checked(data, start, stop, is_ascii)
   if not is_ascii then
-    if utf8.check(utf8.START, data, start, stop) ~= utf8.START then
-      -- Finds the place of the first wrong byte, for the error.
-      while utf8.check(utf8.START, data, start, stop) ~= utf8.START do stop = stop - 1 end
-      return nil, stop, "a byte that is not UTF-8"
-    end
+    local state, complete = utf8.check(utf8.START, data, start, stop)
+    if state ~= utf8.START then return nil, complete, "a byte that is not UTF-8" end
   end
   return string_of(data + start, stop - start)
 end

@@ -352,8 +352,8 @@ function M.encode_bytes(value, options)
     out:clear()
   end
   given, given_settings = value, settings
-  -- LuaJIT compiles a function that `gsub` calls separately from the code around it. Without this, the loops over
-  -- values would be part of a server's loop, which LuaJIT then could not compile.
+  -- If `gsub` calls a function, LuaJIT compiles the function separately from the code around it. Without this, the
+  -- loops over values would be part of a server's loop, which LuaJIT then could not compile.
   gsub("x", "x", work)
   given = nil
   if not ok then return nil, ("cannot encode %s, at value%s"):format(reason, where) end

@@ -1,4 +1,5 @@
---- POSIX shared memory. The functions return an address and a size; or nil, a message and the system's error number.
+--- POSIX shared memory; framewire/shm.lua describes the functions. `create` and `open` return an address and a size; or
+-- nil, a message and the system's error number.
 
 local ffi = require "ffi"
 local sys = require "framewire.sys"

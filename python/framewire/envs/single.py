@@ -104,7 +104,7 @@ class GameEnv(gymnasium.Env[Any, Any]):
         )
 
     def render(self) -> Array | None:
-        """The picture: rows, columns, and red, green and blue. None in the mode `human`, in which steps show it."""
+        """The picture: rows, columns and colours (red, green, blue). None unless the mode is `rgb_array`."""
         return self._native.screen(0) if self.render_mode == "rgb_array" else None
 
     def _show(self) -> None:

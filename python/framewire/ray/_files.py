@@ -51,7 +51,13 @@ class GameFiles:
         files[_GAME] = text.encode()
         if node_rom is not None:
             return cls(files, node_rom, is_sent=False)
-        source = path.parent / described["game"].get("rom", "") if rom is None else Path(rom)
+        if rom is None:
+            named = described.get("game", {}).get("rom")
+            if not named:
+                raise InvalidRequest(f"{path} names no ROM; give the path of one, or add `rom` to [game]")
+            source = path.parent / named
+        else:
+            source = Path(rom)
         name = f"rom-{source.name}"
         files[name] = source.read_bytes()
         return cls(files, name, is_sent=True)
@@ -77,7 +83,7 @@ class GameFiles:
 
 def _references(described: dict[str, Any], scenario: str | None) -> list[str]:
     """The paths of the symbol files and of the scenario's start state, exactly as they are in the game file."""
-    references = dict.fromkeys(described["game"].get("symbols", []))
+    references = dict.fromkeys(described.get("game", {}).get("symbols", []))
     for name, each in described.get("scenario", {}).items():
         state = each.get("start", {}).get("state")
         if state is not None and scenario in (None, name):

@@ -45,7 +45,7 @@ class Place:
     Attributes:
         node: The node.
         cores: How many cores, and so threads, the worker has.
-        is_guest: Whether Ray reserves no cores for the worker, because no node has free cores or it needs none.
+        is_guest: Whether Ray reserves no cores for the worker, because no node has free cores or the worker needs none.
     """
 
     node: Node
@@ -106,7 +106,7 @@ def plan(nodes: list[Node], workers: int | None, cores: int | None, envs: int | 
 
 
 def replacement(nodes: list[Node], used: list[Place], cores: int) -> Place | None:
-    """A place for a worker that was lost: on free cores, or else on the node with the fewest used cores per core."""
+    """A place for a worker that was lost: on free cores, or else on the node with the smallest share of used cores."""
     if not nodes:
         return None
     taken = {node.id: sum(place.cores for place in used if place.node.id == node.id) for node in nodes}

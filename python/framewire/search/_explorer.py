@@ -1,4 +1,4 @@
-"""The explorer, which plays branches on the processors of this machine."""
+"""The explorer, which plays branches on the processors of this machine. Branches are the attempts of a search."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Explorer:
         ]
 
     def learn(self, cells: Iterable[tuple[Cell, float, int]]) -> None:
-        """Learns how good the best known states of some cells are, each as cell, score and frames."""
+        """Learns the score and the frames of the best known state of each of these cells."""
         self._native.learn([(list(cell), score, frames) for cell, score, frames in cells])
 
     def forget(self) -> None:

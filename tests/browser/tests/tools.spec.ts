@@ -88,7 +88,7 @@ test("memory is shown, edited, highlighted where it changes, and found by symbol
   await expect.poll(() => shown(panel, 4)).toBe("04030201");
   await expect(panel.locator(".values")).toContainText("16909060");
 
-  // What was wrong for one type does not keep a larger one from being written.
+  // After a number was refused as too large for one type, it can be written with a larger type.
   await panel.getByLabel("Type").selectOption("u8");
   await panel.getByLabel("New value").fill("300");
   await panel.getByRole("button", { name: "Write" }).click();

@@ -153,12 +153,12 @@ fn check_mcp_frames(server: Framewire) {
 }
 
 #[test]
-fn mcp_presses_keys_once_in_exactly_their_frames_of_an_embedded_core() {
+fn mcp_presses_keys_once_and_in_exactly_the_right_frames_of_an_embedded_core() {
     check_mcp_frames(Framewire::serve(&["--speed", "8"]).unwrap());
 }
 
 #[test]
-fn mcp_presses_keys_once_in_exactly_their_frames_of_a_window() {
+fn mcp_presses_keys_once_and_in_exactly_the_right_frames_of_a_window() {
     let served = Served::unlimited_stock();
     // mGBA and its folder must exist as long as the server.
     let Served { server, mgba: _mgba, folder: _folder, .. } = served;

@@ -12,7 +12,7 @@ use super::served::{PATIENCE, Served, demo_copy, host};
 /// How long the server may take to answer after the emulator is back.
 pub const SERVICE: Duration = Duration::from_secs(1);
 
-/// Checks that the logs of the server and of mGBA contain no warning.
+/// Checks that these lines, from a log of the server or of mGBA, contain no warning.
 #[track_caller]
 pub fn assert_no_warnings(lines: &str) {
     let levels = [" WARN ", " ERROR ", "panicked", "stack traceback"];

@@ -216,7 +216,7 @@ fn reset_and_tap(http: &Http) {
 }
 
 #[test]
-fn a_tap_right_after_a_reset_is_awaited_to_its_end_in_a_window() {
+fn waiting_for_a_tap_right_after_a_reset_lasts_until_the_tap_ends_in_a_window() {
     let served = Served::stock();
     // The game runs for so long that its frame number before the reset is higher than that of the timeline's last
     // frame.
@@ -228,7 +228,7 @@ fn a_tap_right_after_a_reset_is_awaited_to_its_end_in_a_window() {
 }
 
 #[test]
-fn a_tap_right_after_a_reset_is_awaited_to_its_end_in_an_embedded_core() {
+fn waiting_for_a_tap_right_after_a_reset_lasts_until_the_tap_ends_in_an_embedded_core() {
     let rom = paths::rom();
     let server = Framewire::serve(&["--rom", rom.to_str().unwrap(), "--speed", "4"]).unwrap();
     reset_and_tap(&server.http());

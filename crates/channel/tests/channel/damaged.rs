@@ -1,4 +1,5 @@
-//! Another program of the same user changes the block's file.
+//! Another program of the same user changes the file of a channel's *block*, which is its shared memory.
+//! docs/channel.md describes the block byte by byte.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -123,7 +124,8 @@ fn a_truncation_at_any_moment_of_an_exchange_ends_the_channel() {
 
 #[test]
 fn garbled_stamps_and_counts_are_an_error_instead_of_an_endless_wait() {
-    // The stamps of both halves of the mailbox and of each side's first slot, and how many messages each side has read.
+    // The stamps of both halves of the mailbox and of each side's first slot, and how many messages each side has read
+    // (docs/channel.md explains these terms).
     for at in [128, 160, RINGS, RINGS + 4096 * 128, 156, 188] {
         let (file, mut here, mut there) = pair();
         file.write_all_at(&[0xa5; 4], at).expect("garbled");

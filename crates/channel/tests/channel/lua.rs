@@ -118,6 +118,6 @@ fn luajit_notices_a_killed_side() {
         assert_eq!(printed, "reading\nthe other side has ended without closing\n");
         assert!(peer.wait().expect("its end").success());
     }
-    // Creating the next channel removes the block that the last killed process left.
+    // Creating the next channel removes the block of shared memory that the last killed process left.
     drop(Endpoint::create(&name, Options::default()).expect("a new channel"));
 }

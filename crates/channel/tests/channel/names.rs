@@ -22,7 +22,7 @@ fn one_side_creates_a_channel_and_the_other_attaches() {
     let there = Endpoint::connect(&name, SECOND, options).expect("the other side");
     here.accept(SECOND).expect("attached");
     assert!(matches!(Endpoint::connect(&name, Some(Duration::ZERO), options), Err(Error::Attached(_))));
-    // A block is never used for a second client, even after the first one has left.
+    // A block of shared memory is never used for a second client, even after the first one has left.
     drop(there);
     assert!(matches!(Endpoint::connect(&name, Some(Duration::ZERO), options), Err(Error::Attached(_))));
     drop(here);

@@ -10,8 +10,8 @@ use tokio::time::{sleep, timeout};
 use super::shared::{AttachedState, Game};
 use super::submit;
 
-/// The longest time to wait for an answer. Also the time between two requests for the game to mGBA-http's script, which
-/// sends no events.
+/// The longest time to wait for an answer. Also the time after which mGBA-http's script is asked again which game is
+/// loaded, because it sends no events.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 /// The time before a failed request is repeated.
 const RETRY: Duration = Duration::from_millis(50);
@@ -22,9 +22,9 @@ pub(super) fn is_ready(link: &Link) -> bool {
     status.phase == Phase::Ready && !status.stalled
 }
 
-/// Keeps the shared state's game up to date. Framewire's script sends an event when another game is loaded. So this
-/// task requests the game only after such an event and after each new connection. More requests would delay frames in
-/// lockstep. From mGBA-http's script, it requests the game regularly.
+/// Keeps the shared state's facts about the game up to date. Framewire's script sends an event when another game is
+/// loaded. So this task asks which game is loaded only after such an event and after each new connection. More requests
+/// would delay frames in lockstep. It asks mGBA-http's script regularly.
 pub(super) async fn game(link: Arc<Link>, shared: Arc<AttachedState>) {
     loop {
         if link.status().script == Some(Script::MgbaHttp) {
@@ -38,7 +38,7 @@ pub(super) async fn game(link: Arc<Link>, shared: Arc<AttachedState>) {
     }
 }
 
-/// Requests the game. Returns false if there was no answer.
+/// Asks for the game's title, code and checksum. Returns false if there was no answer.
 async fn ask_for_game(link: &Link, shared: &Arc<AttachedState>) -> bool {
     if !is_ready(link) {
         return false;

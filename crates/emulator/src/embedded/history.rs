@@ -27,9 +27,9 @@ pub(super) struct HistoryKeeper {
     pub history: Arc<History>,
     /// Whether the history may take any memory.
     on: bool,
-    /// The frame counter before the next frame, if that frame follows from the last one.
+    /// The value that the frame counter has before the next frame, if that frame follows from the last one.
     next: Option<u32>,
-    /// If the next frame begins a new line: why.
+    /// Why the next frame begins a new line, if it begins one.
     beginning: Beginning,
     /// The last state, as the core saved it.
     last: Vec<u8>,
@@ -188,7 +188,8 @@ impl HistoryKeeper {
         } else {
             SHORT_SPACING
         };
-        if !follows || frame - self.kept >= spacing {
+        // If no state could be saved after a reset, `kept` is larger than `frame`. Then the result is large, too.
+        if !follows || frame.wrapping_sub(self.kept) >= spacing {
             self.keep(core, drawn);
         }
         let keys = core.keys();
@@ -201,7 +202,10 @@ impl HistoryKeeper {
 
     /// Whether the history needs a small picture of the next frame.
     pub fn needs_picture(&self) -> bool {
-        self.on && self.next.is_some_and(|next| next - self.kept >= SPACING && self.wants_picture(next))
+        self.on
+            && self
+                .next
+                .is_some_and(|next| next.wrapping_sub(self.kept) >= SPACING && self.wants_picture(next))
     }
 
     /// Records that the next frame does not follow from the last one.

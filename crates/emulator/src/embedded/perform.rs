@@ -61,8 +61,8 @@ impl BatchProgress {
     }
 }
 
-/// Whether the last frame must have been drawn before this operation, because the operation uses the picture or may
-/// stop the game.
+/// Whether the last frame must have been drawn before this operation: because the operation uses the picture, or
+/// because it may stop the game, and then no later frame would update the picture.
 pub(super) fn needs_picture(op: &Op) -> bool {
     matches!(op, Op::Screenshot {} | Op::SaveState { .. }) || op.info().effect == Effect::Change
 }
@@ -198,7 +198,7 @@ impl Machine {
 
     /// Performs operations in order, up to the first that fails or the first run that needs frames. Returns that run.
     fn go_on(&mut self, progress: &mut BatchProgress) -> Option<ActiveRun> {
-        // This may be called within a frame that `advance` of another batch runs, so that batch's count is restored
+        // This may be called within a frame that `advance` of another batch runs. The count of that batch is restored
         // below.
         let outer = std::mem::replace(&mut self.advanced, progress.advanced);
         let mut waits = None;

@@ -32,7 +32,7 @@ pub(super) struct ActiveRun {
     frames: u32,
     /// Why the current step ended after the last frame; `None` if it did not end.
     over: Option<EndReason>,
-    /// Whether the game was stopped when the run began. If so, the run makes the worker run frames.
+    /// Whether the game was stopped when the run began. If so, the core's thread runs frames for this run.
     drives: bool,
 }
 

@@ -39,7 +39,7 @@ pub(super) struct Worker {
     identified: u32,
 }
 
-/// The reason to end the worker's loop.
+/// Says that the worker's loop must end.
 struct Stop;
 
 impl Worker {

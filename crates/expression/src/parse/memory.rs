@@ -10,7 +10,7 @@ const END: u64 = 1 << 32;
 /// The longest name of a memory domain, in bytes. The encoding has one byte for its length.
 const MAX_DOMAIN: usize = 255;
 
-/// The error for `bytes[…]` or `text[…]` in any other place. It says where they can be used.
+/// The error for `bytes[…]` or `text[…]` where they are not accepted. It says where they can be used.
 const ALONE: &str = "`bytes[…]` and `text[…, LENGTH]` stand alone or are compared: bytes[ADDRESS, 2] == \"0aff\"; for a number \
                      write for example u16[ADDRESS]";
 

@@ -26,10 +26,11 @@ impl ParseError {
     }
 }
 
-/// The largest number of nested brackets and signs. It limits the use of the stack.
+/// The largest number of brackets and of operators with one operand, such as `-`, that are nested. It limits the use of
+/// the stack.
 const MAX_DEPTH: usize = 64;
 
-/// What the current number is for. This decides what a name in it means.
+/// What the part of the expression that is being parsed is for. This decides what a name in this part means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     /// A value: names stand for numbers in memory.
@@ -49,9 +50,10 @@ pub(crate) struct Parser<'a> {
     names: &'a dyn Names,
     places: Vec<Place>,
     uses_frame: bool,
-    /// The history functions of a formula, inner ones first; `None` for other expressions.
+    /// The history functions of a formula, such as `delta(x)`, inner ones first; `None` for other expressions.
     formula: Option<Vec<(History, Node)>>,
-    /// Whether memory is read while the expression is evaluated, so that addresses can be read from memory.
+    /// Whether memory is read while the expression is evaluated, so that addresses can be read from memory. Otherwise,
+    /// all places are read beforehand.
     reads_memory: bool,
     /// The tokens of the name that was parsed last, and the type and the format of the number there.
     last_name: (std::ops::Range<usize>, Option<(Type, Format)>),
@@ -88,13 +90,14 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Parses an expression that reads memory while it is evaluated, up to its end.
+    /// Parses a whole expression that reads memory while it is evaluated.
     pub(crate) fn code(mut self) -> Result<Node, ParseError> {
         self.reads_memory = true;
         self.whole()
     }
 
-    /// Parses an address up to its end, and the type of the number there, if the address is only a name with a type.
+    /// Parses a whole address. Also returns the type and the format of the number there, if the address is only a name
+    /// with a type.
     pub(crate) fn address_code(mut self) -> Result<(Node, Option<(Type, Format)>), ParseError> {
         self.reads_memory = true;
         self.purpose = Purpose::Address;

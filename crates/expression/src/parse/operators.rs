@@ -7,8 +7,8 @@ use crate::formula::History;
 use crate::node::{Binary, Node, Unary};
 use crate::token::Token;
 
-/// Each row holds left-associative operators of the same precedence, from the lowest precedence to the highest. All of
-/// them bind tighter than comparisons.
+/// The rows go from the lowest precedence to the highest. Each row holds left-associative operators of the same
+/// precedence. All of them bind tighter than comparisons.
 const LEVELS: [&[(&str, Binary)]; 6] = [
     &[("|", Binary::BitOr)],
     &[("^", Binary::BitXor)],

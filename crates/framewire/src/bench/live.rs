@@ -118,7 +118,7 @@ impl Live {
         }
     }
 
-    /// Prints one line for the run.
+    /// Ends the view of the run. On a terminal, replaces the bar with one line for the run.
     pub fn finish(&mut self, row: &Row) {
         if let View::Bar(bar) = &self.view {
             bar.finish_and_clear();

@@ -18,7 +18,7 @@ use super::script::{Dialect, Options, ScriptTarget};
 
 /// How long the check before the first run waits for the target.
 const TIMEOUT: Duration = Duration::from_secs(3);
-/// The path that gets the message even if it has no `{}` for it. It is the endpoint of the 2025 study.
+/// The path to which `?message={}` is added for a plain GET. It is the endpoint of the study of 2025 (docs/study.md).
 const ECHO: &str = "/mgbaendpoint";
 
 type Headers = Vec<(HeaderName, HeaderValue)>;

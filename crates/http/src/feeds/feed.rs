@@ -36,7 +36,7 @@ pub(crate) struct Feed {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Readers {
     pub(crate) count: usize,
-    /// Whether the last reader has left and will not return.
+    /// Whether the reader that left last will not return.
     pub(crate) given_up: bool,
 }
 

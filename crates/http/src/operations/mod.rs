@@ -117,9 +117,9 @@ impl Operations {
         }
     }
 
-    /// Waits for the outcome of a batch with runs. The frames may take long, so the wait continues as long as frames
-    /// run. It fails if no frame runs for the length of the server's deadline, or if the server stops. If this future
-    /// fails or is dropped, the run ends, unless the batch has a key.
+    /// Waits for the outcome of a batch with runs. The frames may take a long time, so the wait continues as long as
+    /// frames run. It fails if no frame runs for the length of the server's deadline, or if the server stops. If this
+    /// future fails or is dropped, the run ends, unless the batch has a key.
     pub(crate) async fn outcome_of_run(
         &self,
         served: &Served,

@@ -16,9 +16,9 @@ pub(crate) enum Unreadable {
     Syntax(serde_json::Error),
     /// An object has a key twice.
     Twice {
-        /// The place of the object; empty for the whole.
+        /// The place of the object in the JSON; empty if it is the outermost object.
         place: String,
-        /// What is wrong with it, to follow the place.
+        /// What is wrong with the object. In messages, this text follows the place.
         problem: String,
     },
 }

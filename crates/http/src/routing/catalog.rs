@@ -43,7 +43,7 @@ impl Catalog {
         catalog
     }
 
-    /// Declares what requests of a path that the document does not describe may change.
+    /// Declares what requests to `path` may change. The document does not describe this path.
     pub(crate) fn declare(&mut self, path: &str, effect: PathEffect) {
         self.effects.push((path.to_owned(), effect));
     }
@@ -60,7 +60,7 @@ impl Catalog {
         ))
     }
 
-    /// Whether an `Idempotency-Key` applies to such a request.
+    /// Whether an `Idempotency-Key` applies to requests of this method to this path.
     pub(crate) fn takes_key(&self, method: &Method, path: &str) -> bool {
         takes_key(method, self.effect(path))
     }

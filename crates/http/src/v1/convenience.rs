@@ -133,7 +133,7 @@ pub(crate) struct NumberForm {
 }
 
 impl NumberForm {
-    /// The type comes from the caller, or else from the memory map; without both, it is a byte.
+    /// The type comes from the caller, or else from the memory map; without either, it is a byte.
     pub(super) fn of(given: Option<Type>, target: &Target) -> NumberForm {
         match (given, target.kind) {
             (None, Some(kind)) => NumberForm { kind, format: target.format },

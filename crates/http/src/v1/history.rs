@@ -124,8 +124,8 @@ impl Candidate {
     }
 
     /// Whether the file was made while the line was at the file's frame. A paused game can stay at a frame for a long
-    /// time, and the history may keep the state of that frame at any moment of this time. An embedded core keeps it
-    /// when the game continues.
+    /// time, and the history may store the state of that frame at any moment of that time: an embedded core stores it
+    /// when the game continues. So the file's time must lie between those of the states before and after the frame.
     fn is_of(&self, line: &LineOverview) -> bool {
         let (before, rest) =
             line.states.split_at(line.states.partition_point(|state| state.frame < self.frame));
@@ -213,8 +213,8 @@ fn history_of(selected: &SelectedEmulator) -> Result<Arc<History>, Problem> {
 
 /// Returns the history of the emulator: states, small pictures, and keys.
 ///
-/// The history of an embedded core has a state for each half second of the game or more often, a picture for each
-/// second, and the keys of each frame. The history of a stock mGBA has a state for each second of real time, with a
+/// The history of an embedded core has at least one state for each half second of the game, a picture for each second,
+/// and the keys of each frame. The history of a stock mGBA has a state for each second of real time, with a
 /// picture and the keys of that frame; it grows only during the 10 minutes after a request for it. A sequence of frames
 /// without gaps is a *line*. A reset, loading a state, or going back begins a new line. Up to 64 lines are kept, as
 /// long as there is memory for them. Another game removes all lines.

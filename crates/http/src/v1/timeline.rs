@@ -175,7 +175,7 @@ impl Timeline {
     }
 
     fn of_presses(presses: &[Press]) -> Result<Timeline, Problem> {
-        // For each frame in which presses begin or end: how many more presses, or fewer, hold each key from then on.
+        // For each frame in which presses begin or end: by how much the number of presses that hold each key changes.
         let mut ends: BTreeMap<u32, [i32; Key::ALL.len()]> = BTreeMap::new();
         for (index, Press { at, keys, frames }) in presses.iter().enumerate() {
             let frames = frames.get();

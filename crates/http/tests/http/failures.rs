@@ -57,7 +57,7 @@ fn no_emulator_is_502_and_says_how_to_start_one() {
 }
 
 #[test]
-fn a_stalled_emulator_is_504_within_the_deadline_and_says_so() {
+fn a_stalled_emulator_is_504_soon_after_the_deadline_and_says_so() {
     let (_listener, address) = silent_port();
     let server = attached(address, |app| app.deadline = Duration::from_millis(400));
     for _ in 0..2 {

@@ -354,7 +354,7 @@ fn a_read_only_token_changes_and_ends_its_own_watches_and_searches_only() {
     assert_eq!(ask(full, "GET", "/v1/search/1", "").status, 200);
     let watch = location(&ask(read, "POST", "/v1/watches", r#"{"watch":["u8[0]"]}"#));
     assert_eq!(ask(read, "DELETE", &watch, "").status, 204);
-    // The read-only token can create only some of the watches, so others still can.
+    // The read-only token can create only a part of the watches that the server accepts, so others can create some too.
     let make = |token: &str, number: u32| {
         let body = format!(r#"{{"watch":["u8[{}]"]}}"#, 0x0200_0000 + number);
         ask(token, "POST", "/v1/watches", &body).status
@@ -365,7 +365,7 @@ fn a_read_only_token_changes_and_ends_its_own_watches_and_searches_only() {
 }
 
 #[test]
-fn after_ten_wrong_tokens_guesses_must_wait_but_the_right_token_is_accepted() {
+fn after_ten_wrong_tokens_further_guesses_must_wait_but_the_right_token_is_accepted() {
     let scene = Scene::new();
     let ask = |token: &str| {
         let authorization = format!("authorization: Bearer {token}\r\n");

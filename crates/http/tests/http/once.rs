@@ -290,7 +290,7 @@ fn when_too_many_keys_are_remembered_new_ones_are_refused() {
 }
 
 #[test]
-fn if_a_reply_is_too_large_to_keep_a_repeat_is_refused_and_not_performed() {
+fn a_repeat_is_refused_and_not_performed_if_the_first_reply_was_too_large_to_keep() {
     let server = Server::with(|app| app.limits.max_keyed_bytes = 10_000);
     wait_for("the game", || server.number(&format!("/core/read32?address={}", field("frame"))) > 2);
     let address = field("scratch");
@@ -340,7 +340,7 @@ fn the_keys_of_read_only_callers_are_separate() {
         let headers = format!("authorization: Bearer {}\r\nidempotency-key: {key}\r\n", token.reveal());
         server.request_with("POST", "/v1/watches", &headers, br#"{"watch":["score"]}"#)
     };
-    // Read-only callers can have 64 / 32 keys.
+    // Read-only callers can have a 32nd of the keys: 2 of 64.
     let statuses: Vec<u16> = (0..8).map(|key| watch(&read, &key.to_string()).status).collect();
     assert_eq!(statuses.iter().filter(|status| **status == 503).count(), 6, "{statuses:?}");
     assert_eq!(watch(&full, "0").status, 201, "although another caller used this key");

@@ -37,7 +37,7 @@ x11rb::atom_manager! {
     Atoms: AtomsCookie { _NET_WM_NAME, UTF8_STRING, WM_PROTOCOLS, WM_DELETE_WINDOW, }
 }
 
-/// A display of its own. Dropping it ends the X server and with it every program on the display.
+/// A display with its own X server. Dropping it ends the X server, and with it every program on the display.
 #[derive(Debug)]
 pub struct Desktop {
     name: String,
@@ -59,7 +59,7 @@ impl Desktop {
         let mut xvfb = Process::spawn("Xvfb", logs, |command| {
             command.args(["-displayfd", "1", "-screen", "0", SCREEN, "-nolisten", "tcp", "-noreset"]);
         })?;
-        // The server writes the number once it is ready for clients.
+        // Because of `-displayfd 1`, Xvfb writes the display's number to its output once it is ready for clients.
         let name = xvfb.wait_for("Xvfb was ready", LIMIT, |xvfb| {
             Ok(xvfb.stdout().strip_suffix('\n').map(|number| format!(":{number}")))
         })?;

@@ -141,7 +141,7 @@ pub fn machine_words(machine: &Machine) -> String {
 pub struct How {
     /// The command line.
     pub command: Vec<String>,
-    /// Whether it may be on another machine than the study so far.
+    /// Whether the stretch may be measured on a different machine from the study so far.
     pub machines: Machines,
     /// How many windows are measured at the same time at low rates.
     pub windows: usize,

@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn every_published_row_is_measured_with_both_scripts_and_windows_are_opened_once() {
+    fn every_published_row_is_measured_with_both_scripts_and_steps_for_one_window_follow_each_other() {
         let steps = all();
         let published: usize = VERSIONS.iter().map(|version| version.rows.len()).sum();
         let versions = VERSIONS.map(|version| version.name);

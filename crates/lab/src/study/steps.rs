@@ -1,4 +1,4 @@
-//! The steps of the study. A step is one measurement, such as a row.
+//! The steps of the study. A step is one measurement, such as a row: one run of requests at one load.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ pub const LIGHT: u32 = 400;
 /// socket per frame.
 const LIGHT_EACH: u32 = 40;
 
-/// The smallest number of requests in a row, if [`LONGEST`] allows it.
+/// The smallest number of requests that a row has, if [`LONGEST`] allows it.
 pub const FEWEST: f64 = 15.0;
 /// A row can be at most this many times as long as usual, so that it has [`FEWEST`] requests.
 pub const LONGEST: f64 = 2.5;

@@ -89,14 +89,14 @@ impl StudyWindow {
         Ok(())
     }
 
-    /// Makes the study's script keep references to the sockets that it closes, or stop doing so. Then Lua collects them
-    /// as garbage.
+    /// Makes the study's script keep references to the sockets that it closes, or stop doing so. Without references,
+    /// Lua collects them as garbage.
     ///
     /// # Errors
     /// If the window does not run the Lua code.
     pub fn set_keeping(&mut self, keeping: bool) -> anyhow::Result<()> {
-        // Sockets that are already closed are collected now. At this moment only the idle connection is open, so
-        // closing their descriptors a second time does no harm.
+        // Sockets that are already closed are collected now, which closes their descriptors a second time. This does
+        // no harm, because only the idle connection is open at this moment.
         self.setup.window()?.lua(&format!("collectgarbage() collectgarbage() study_keeps = {keeping}"))?;
         Ok(())
     }
@@ -158,7 +158,7 @@ impl StudyWindow {
         Ok(held.count().saturating_sub(1))
     }
 
-    /// How long the idle connection has not been used.
+    /// How long the idle connection has been unused.
     pub fn idle(&self) -> Duration {
         self.idle.since.elapsed()
     }

@@ -16,7 +16,7 @@ const GB_UNUSED: u32 = 0x0160;
 const GAMESHARK: [u32; 4] = [0x09F4_FBBD, 0x9681_884A, 0x3520_27E9, 0xF3DE_E5A7];
 const ACTION_REPLAY: [u32; 4] = [0x7AA9_648F, 0x7FAE_6994, 0xC0EF_AAD5, 0x4271_2C57];
 
-/// Encrypts a code in the way of these devices, with the Tiny Encryption Algorithm.
+/// Encrypts a code as these devices do, with the Tiny Encryption Algorithm.
 fn encrypted(key: [u32; 4], mut a: u32, mut b: u32) -> String {
     let mix = |value: u32, sum: u32, first: u32, second: u32| {
         (value << 4).wrapping_add(first) ^ value.wrapping_add(sum) ^ (value >> 5).wrapping_add(second)

@@ -1,4 +1,5 @@
-//! Compares two cores with the same game. libmgba runs the first alone; the second uses the faster code of this crate.
+//! Compares two cores with the same game. In the first, libmgba does everything itself; the second uses the faster code
+//! of this crate.
 
 use framewire_libmgba::Core;
 

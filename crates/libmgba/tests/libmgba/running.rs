@@ -55,7 +55,7 @@ fn cycles_are_counted_from_the_reset_and_are_part_of_states() {
         let frame = u64::from(core.frame_cycles());
         run(&mut core, 10);
         let (early, state) = (core.cycles(), core.save_state(0).unwrap());
-        // The first frame may begin in its middle.
+        // The emulation may begin in the middle of a frame.
         assert!((9 * frame..=10 * frame + frame / 2).contains(&early), "{early}");
         run(&mut core, 100);
         let passed = core.cycles() - early;

@@ -25,7 +25,7 @@ mod timer {
     };
     use tokio::io::unix::AsyncFd;
 
-    /// How much earlier than needed to wake up: twice the lateness of a wake-up on an ordinary machine.
+    /// By how much the timer wakes up early: twice the lateness of a wake-up on an ordinary machine.
     pub(super) const EARLY: Duration = Duration::from_micros(120);
     /// The shortest wait for which sleeping is worthwhile.
     pub(super) const WORTH: Duration = Duration::from_micros(300);
@@ -71,7 +71,7 @@ mod timer {
     use std::io;
     use std::time::{Duration, Instant};
 
-    /// How much earlier than needed to wake up: the runtime's timers have a precision of one millisecond.
+    /// By how much the timer wakes up early: the runtime's timers have a precision of one millisecond.
     pub(super) const EARLY: Duration = Duration::from_millis(2);
     /// The shortest wait for which sleeping is worthwhile.
     pub(super) const WORTH: Duration = Duration::from_millis(3);

@@ -166,10 +166,13 @@ fn read_head(bytes: &[u8], bodiless: bool) -> Result<Option<(usize, Head, Length
 /// Processes a part of a chunked body. Returns the number of bytes used, and whether the body is complete; `None` if
 /// more bytes are needed.
 fn step_chunk(chunk: &mut Chunk, bytes: &[u8], body: &mut Vec<u8>) -> Result<Option<(usize, bool)>, Failure> {
-    let line = || bytes.windows(2).position(|pair| pair == b"\r\n");
+    let line = || match bytes.windows(2).position(|pair| pair == b"\r\n") {
+        None if bytes.len() > HEAD => Err(malformed("a line of its chunked body does not end")),
+        end => Ok(end),
+    };
     match *chunk {
         Chunk::Size => {
-            let Some(end) = line() else { return Ok(None) };
+            let Some(end) = line()? else { return Ok(None) };
             let text = bytes[..end].split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
             let size = std::str::from_utf8(text).ok().and_then(|text| usize::from_str_radix(text, 16).ok());
             let size =
@@ -179,11 +182,14 @@ fn step_chunk(chunk: &mut Chunk, bytes: &[u8], body: &mut Vec<u8>) -> Result<Opt
         }
         Chunk::Data(size) => {
             let Some(data) = bytes.get(..size + 2) else { return Ok(None) };
+            if !data.ends_with(b"\r\n") {
+                return Err(malformed("a chunk is longer than its size"));
+            }
             body.extend_from_slice(&data[..size]);
             *chunk = Chunk::Size;
             Ok(Some((size + 2, false)))
         }
-        Chunk::Trailer => Ok(line().map(|end| (end + 2, end == 0))),
+        Chunk::Trailer => Ok(line()?.map(|end| (end + 2, end == 0))),
     }
 }
 
@@ -251,8 +257,24 @@ mod tests {
         for result in read(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell") {
             assert_eq!(result, Err(Failure::Reset));
         }
-        for response in ["SSH-2.0-OpenSSH\r\n", "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n"] {
+        let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+        for response in [
+            "SSH-2.0-OpenSSH\r\n".to_owned(),
+            "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n".to_owned(),
+            format!("{chunked}3\r\nhello\r\n0\r\n\r\n"),
+        ] {
             assert!(read(response.as_bytes()).iter().all(|result| matches!(result, Err(Failure::Other(_)))));
+        }
+    }
+
+    #[test]
+    fn a_line_of_a_chunked_body_that_does_not_end_is_an_error() {
+        for line in ["", "0\r\n"] {
+            let mut buffer =
+                format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{line}").into_bytes();
+            buffer.resize(buffer.len() + HEAD + 1, b'a');
+            let step = Parser::new(false).step(&mut buffer, &mut Vec::new());
+            assert!(matches!(step, Err(Failure::Other(_))), "{step:?}");
         }
     }
 }

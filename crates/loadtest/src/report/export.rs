@@ -63,7 +63,7 @@ pub fn csv(report: &Report) -> String {
     out
 }
 
-/// The load without the commas in numbers such as `1,000`. Stages are separated by commas.
+/// The load without the commas in numbers such as `1,000`. Stages are left as they are, because commas separate them.
 fn load(row: &Row) -> String {
     match &row.stages {
         Some(stages) => stages.clone(),

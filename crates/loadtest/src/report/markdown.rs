@@ -1,11 +1,11 @@
-//! The report for a terminal.
+//! The report as Markdown.
 
 use std::fmt::Write;
 
 use super::Report;
 use super::parts::{errors, notices, tables};
 
-/// The whole report for a terminal or a page.
+/// The whole report, as Markdown that can also be read in a terminal.
 pub fn report(report: &Report) -> String {
     let rows = report.shown();
     let mut out = format!("{}\n\n{}\n", report.summary(), report.machine.summary());

@@ -656,7 +656,8 @@ impl Core {
 }
 
 impl Core {
-    /// The core of an environment. The environment has the core `spare` while a call uses its own core.
+    /// The core of an environment. While a call uses the environment's core, the environment has the core `spare`
+    /// instead.
     pub(crate) fn of_environment(
         spare: framewire_libmgba::Core,
         symbols: Arc<Symbols>,
@@ -667,8 +668,8 @@ impl Core {
         Core { inner: Mutex::new(inner), symbols, environment: Some((vector, index)) }
     }
 
-    /// Returns an error if no recording or replay can begin, because recordings do not contain cheats and frozen
-    /// numbers.
+    /// Returns an error if active cheats or frozen numbers prevent a recording or a replay. Recordings do not contain
+    /// them.
     fn check_recordable(&self, py: Python<'_>) -> PyResult<()> {
         let problem = self.with(py, |machine| {
             Ok(machine.cheats.recording_problem().or_else(|| machine.frozen.recording_problem()))

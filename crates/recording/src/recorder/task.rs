@@ -161,7 +161,8 @@ impl RecordTask {
         })
     }
 
-    /// Records until the recorder is stopped, or the recording has to end.
+    /// Records until the recorder is stopped, or the recording has to end. Answers each of `asks` when all events
+    /// that have already arrived are recorded.
     pub async fn record(
         mut self,
         stop: watch::Receiver<bool>,

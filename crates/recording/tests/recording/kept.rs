@@ -18,7 +18,7 @@ async fn an_emulator_has_one_recording_at_a_time_and_names_are_unique() {
     home.start(&core, "a", Start::State, 60).await;
     let again = home.recordings.start("core", core.clone(), name("b"), options(false)).await;
     assert!(matches!(again, Err(RecordError::Recording(..))));
-    // Another emulator cannot use the name of a recording in progress.
+    // Another emulator cannot use the name of a recording in progress. Names that differ only in case are equal.
     let same = home.recordings.start("other", core.clone(), name("A"), options(false)).await;
     assert!(matches!(same, Err(RecordError::Folder(FolderError::Taken { .. }))));
     done(&*core, vec![Op::Advance { frames: 120 }]).await;

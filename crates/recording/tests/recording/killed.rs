@@ -126,8 +126,8 @@ impl KilledProcess {
     }
 }
 
-/// Each recording has its name, and its replay is identical. It contains at least the frames from more than a second
-/// before the kill.
+/// Each recording is there under its own name, and its replay is identical. It contains at least the frames that ran
+/// more than a second before the kill.
 #[tokio::test(flavor = "multi_thread")]
 async fn recordings_of_a_killed_process_are_recovered_and_replay_identically() {
     let count = std::env::var(COUNT).map_or(USUAL_COUNT, |count| count.parse().unwrap());

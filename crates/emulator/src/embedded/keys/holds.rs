@@ -87,9 +87,9 @@ impl Holds {
         change
     }
 
-    /// Removes these keys from their owners, because a request sets the keys directly. Waiting holds continue to wait.
-    /// `up` are the keys that were down and that the request releases. A hold that waits for one of these begins only
-    /// after the next frame, because the game must see that the key was up.
+    /// Removes these keys from their owners, because a request sets the keys directly, or because their owners end.
+    /// Waiting holds continue to wait. `up` are the keys that were down and that a request releases. A hold that waits
+    /// for one of these begins only after the next frame, because the game must see that the key was up.
     pub fn release(&mut self, keys: u16, up: u16) {
         for (number, key) in self.keys.iter_mut().enumerate() {
             let owned = keys & 1 << number != 0 && key.owner.take().is_some();

@@ -220,6 +220,7 @@ impl<E: Emulator> Session<'_, E> {
     /// A random place where no number of this width can be written, and whether a number can be read there.
     fn missing_place(&mut self, width: u32) -> (Place, bool) {
         let random = &mut self.random;
+        // Whether the console is a Game Boy Advance.
         let advance = matches!(self.model.console, Console::Gba);
         let bus = |address| Place { domain: None, address };
         match random.u8(0..6) {
@@ -246,7 +247,8 @@ impl<E: Emulator> Session<'_, E> {
         }
     }
 
-    /// Selects another bank of one type of memory, in the emulator and in the model.
+    /// Selects another bank of one type of memory, or locks or unlocks the cartridge RAM, in the emulator and in the
+    /// model. A GBA has no banks; there, this reads something instead.
     fn switch_banks(&mut self) {
         let Console::Gbc(banks) = &mut self.model.console else { return self.read_something(1) };
         let random = &mut self.random;

@@ -3,7 +3,8 @@ use framewire_protocol::{Batch, Decoder, Frame, Hello, Op, Outcome, Reply, Reque
 
 use super::{malformed, refused};
 
-/// The longest reply without a frame, in bytes. The server of the 2025 study had a buffer of this size for a reply.
+/// The longest reply of [`Dialect::Unframed`], in bytes. The server of the 2025 study (docs/study.md) had a buffer of
+/// this size for a reply.
 const UNFRAMED: u64 = 1024;
 /// The longest text reply, in bytes. It is also the script's limit for a message.
 const LONGEST: usize = 8 * 1024 * 1024;

@@ -59,7 +59,7 @@ impl Pipeline {
         self.shared.lock().out.is_some()
     }
 
-    /// Sends a message. The receiver gets its answer, or an error if the connection ends first.
+    /// Sends a message. The returned receiver gets the answer to it, or an error if the connection ends first.
     pub(super) fn send(&self, payload: &[u8]) -> oneshot::Receiver<Answer> {
         let (sender, receiver) = oneshot::channel();
         let mut shared = self.shared.lock();

@@ -23,7 +23,7 @@ use crate::transport::streams::StreamKind;
 const BOUNDARY: &str = "--framewire\r\n";
 /// If the picture does not change, it is sent again after this time, because some readers interpret silence as the end.
 const AGAIN: Duration = Duration::from_secs(1);
-/// While there are no new pictures, the time between two checks whether the reader has taken the last part.
+/// While there are no new pictures, the time between two checks of whether the reader has taken the last part.
 const STILL: Duration = Duration::from_millis(50);
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
@@ -173,7 +173,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// How many of the pictures that come at these times, in microseconds, are sent at once.
+    /// How many of the pictures that come at these times, in microseconds, may be sent without a delay.
     fn count(rate: u32, times: impl Iterator<Item = u64>) -> usize {
         let start = Instant::now();
         let mut pace = Pace::new(rate, start);

@@ -125,7 +125,7 @@ pub(super) struct SearchCandidate {
     watch: String,
     /// The number there when memory was last read.
     value: i64,
-    /// The number there when memory was read the time before; null if that is not known.
+    /// The number there when memory was read the time before that; null if it is not known.
     previous: Option<i64>,
 }
 

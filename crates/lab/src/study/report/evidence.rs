@@ -32,7 +32,7 @@ pub struct Evidence {
     rows: HashMap<String, Row>,
     /// For each step, by name: the row of each pass.
     passes: HashMap<String, Vec<Row>>,
-    /// For each step that has a pass from another machine than the first, by name: the number of that machine.
+    /// For each step that has a pass from a machine other than the first, by name: the number of that machine.
     machines: HashMap<String, usize>,
 }
 

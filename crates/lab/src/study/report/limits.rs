@@ -101,7 +101,7 @@ fn is_measured(evidence: &Evidence, passes: fn(&Step, &Run) -> bool) -> bool {
     evidence.runs().any(|(step, run, _)| passes(step, run))
 }
 
-/// The answer to the question where the limit lies.
+/// The answer to the question of where the limit lies.
 pub fn answer(evidence: &Evidence) -> String {
     let mut out = String::new();
     let row = |script| evidence.row(&plan::version_row("v6", script, None, 160));

@@ -101,6 +101,7 @@ fn differ(one: f64, other: f64) -> bool {
 }
 
 fn disconnect(evidence: &Evidence) -> Option<Answer> {
+    // The first way is SIGINT.
     let steps = [Script::Study, Script::Ours].map(|script| plan::ending(script, Way::ALL[0]));
     let [study, ours] = [evidence.ending(&steps[0])?, evidence.ending(&steps[1])?];
     let lines = |quiet: bool| if quiet { "no warning" } else { "warnings or errors" };
@@ -119,6 +120,7 @@ fn disconnect(evidence: &Evidence) -> Option<Answer> {
 }
 
 fn words_of_an_end(evidence: &Evidence) -> Option<Answer> {
+    // The ways are SIGINT, SIGKILL, and clients that close after their reply.
     let steps = [Way::ALL[0], Way::ALL[3], Way::Orderly].map(|way| plan::ending(Script::Study, way));
     let count = |step: &str, text: &str| -> Option<usize> {
         Some(evidence.ending(step)?.console.iter().filter(|line| line.contains(text)).count())

@@ -38,7 +38,7 @@ impl Axis {
         Axis { label: label.to_owned(), scale: Scale::Names, names }
     }
 
-    /// Formats a value for SVG.
+    /// Formats a value for SVG. `millis` and `rate` only choose the number of digits: the unit is in the label.
     pub(super) fn show(&self, value: f64) -> String {
         match self.scale {
             Scale::Nines => format!("{value:.3}%"),

@@ -119,7 +119,7 @@ fn stop_reading(server: &Server) -> (Events, Rpc) {
     (events, rpc)
 }
 
-/// Twenty clients watch for a while. Returns by how many frames the latest change came late.
+/// Twenty clients watch for a while. Returns the largest delay of a change, in frames.
 fn measure(server: &Server, core: &dyn Emulator, time: Duration) -> u32 {
     let ball = ["ball_x", "ball_y"].map(|name| format!("i16[{:#x}]", field(name)));
     let frame = format!("u32[{:#x}]", field("frame"));
@@ -149,7 +149,7 @@ fn measure(server: &Server, core: &dyn Emulator, time: Duration) -> u32 {
     results.iter().map(|(_, late)| *late).max().unwrap_or_default()
 }
 
-/// Listens together with all other clients. Returns the events, and by how many frames the latest event came late.
+/// Listens together with all other clients. Returns the events, and the largest delay of an event, in frames.
 fn listen(
     core: &dyn Emulator,
     listening: &Barrier,

@@ -39,7 +39,7 @@ fn a_viewer_that_stops_reading_disturbs_no_other_and_gets_the_newest_picture_whe
     let late = frame(&server).saturating_sub(sleeper.picture().frame);
     assert!(late <= FRESH, "the newest picture was {late} frames old");
 
-    // Then both get the same pictures again.
+    // Then both get new pictures again.
     let tick = sleeper.picture().tick + 30;
     reader.picture_with(|header| header.tick >= tick);
     sleeper.picture_with(|header| header.tick >= tick);
