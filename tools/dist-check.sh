@@ -9,7 +9,7 @@ set -eu
 cd "$(dirname "$0")/.."
 suites="bullseye bookworm trixie"
 systems=target/systems
-# The program may need only these files: the C library and its parts.
+# The program may need only these files: the C library with its parts, and GCC's runtime library, libgcc_s.
 allowed='^(linux-vdso\.so\.1|/lib64/ld-linux-x86-64\.so\.2|lib(c|m|dl|rt|pthread|gcc_s)\.so\.[0-9]+)$'
 # The limits: the program's size in bytes, the memory of `framewire --version` in KiB, and its time in microseconds,
 # which includes a run of `date`.

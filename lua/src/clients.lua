@@ -20,7 +20,7 @@ local clients = {
 
 local closed_before = 0 -- connections closed before the last sweep
 local looked_tick -- the tick of the last check for connections that have ended
-local first_turn = 0 -- which connection has the first turn; it changes, so that no connection is always last
+local first_turn = 0 -- decides after which connection the turns begin; it changes, so that no connection is always last
 local hot -- the connection whose request was performed last
 
 -- Removes the connections that are closed.

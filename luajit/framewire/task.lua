@@ -7,8 +7,8 @@
 --     print(client:read(100, 1))
 --   end)
 --
--- A task that fails does not stop the loop. The error and its traceback go to `loop.log`, unless another task waits in
--- `join` for the task that failed.
+-- A task that fails does not stop the loop. The error and its traceback go to `loop.log`, unless the task was
+-- cancelled, or another task waits for it in `join`.
 
 local poller = require "framewire.poller"
 local time = require "framewire.time"
@@ -38,6 +38,8 @@ function M.current()
   return thread and tasks[thread]
 end
 
+local schedule
+
 local function finish(task, ok, ...)
   task.done = true
   task.ok = ok
@@ -53,7 +55,7 @@ local function finish(task, ok, ...)
       if not (task.joined or task.cancelled) then task.loop.log("a task failed: " .. task.results[1]) end
     end)
   end
-  for _, joiner in ipairs(task.joiners or {}) do joiner:wake(true) end
+  for _, joiner in ipairs(task.joiners or {}) do schedule(joiner, true) end
 end
 
 -- Gets the results of `coroutine.resume`. Finishes the task if its coroutine has ended.
@@ -63,7 +65,7 @@ end
 
 -- Continues a task from the loop.
 local function resume(task, ...)
-  task.waiting, task.deadline, task.pending = nil, nil, nil
+  task.waiting, task.deadline = nil, nil
   check(task, coroutine.resume(task.thread, ...))
 end
 
@@ -182,8 +184,8 @@ function M.closing(fd)
   local reader, writer = wait.reads, wait.writes
   wait.reads, wait.writes = nil, nil
   update(wait)
-  if reader then reader:wake(nil, "closed") end
-  if writer and writer ~= reader then writer:wake(nil, "closed") end
+  if reader then schedule(reader, nil, "closed") end
+  if writer and writer ~= reader then schedule(writer, nil, "closed") end
 end
 
 --- Suspends the running task until something calls its `wake`. If `wake` has been called before, returns at once.
@@ -199,13 +201,16 @@ function Task:suspend(timeout)
   return suspend(self, true, timeout)
 end
 
--- Makes a waiting task continue in the loop's next round, with the values that are then in `pending`.
-local function schedule(task)
+-- Makes a waiting task continue in the loop's next round, with these values.
+function schedule(task, ...)
+  if not task.waiting then return end
   if type(task.waiting) == "table" then task.waiting:leave(task) end
   task.waiting, task.deadline = nil, nil
+  task.scheduled = { count = select("#", ...), ... }
   task.loop:after(0, function()
-    local pending = task.pending
-    if pending and not task.done then resume(task, unpack(pending, 1, pending.count)) end
+    local values = task.scheduled
+    task.scheduled = nil
+    resume(task, unpack(values, 1, values.count))
   end)
 end
 
@@ -213,9 +218,11 @@ end
 --- once. Does nothing if the task has not yet received the arguments of an earlier `wake`, or waits in `join`.
 ---@param ... any the results of its `suspend`
 function Task:wake(...)
-  if self.done or self.pending then return end
-  self.pending = { count = select("#", ...), ... }
-  if self.waiting then schedule(self) end
+  if self.waiting then
+    schedule(self, ...)
+  elseif not (self.done or self.scheduled or self.pending) then
+    self.pending = { count = select("#", ...), ... }
+  end
 end
 
 --- Cancels a task: its current or next wait raises an error. The task may catch the error to clean up.
@@ -223,12 +230,18 @@ end
 function Task:cancel(reason)
   if self.done then return end
   self.cancelled = true
-  self.pending = { count = 2, CANCELLED, reason or "cancelled" }
-  if self.waiting then schedule(self) end
+  reason = reason or "cancelled"
+  if self.waiting then
+    schedule(self, CANCELLED, reason)
+  elseif self.scheduled then
+    self.scheduled = { count = 2, CANCELLED, reason }
+  else
+    self.pending = { count = 2, CANCELLED, reason }
+  end
 end
 
---- Waits until this task has ended, and returns its results. Another task can wait; outside of tasks, `join` returns
---- the results only if the task has already ended.
+--- Waits until this task has ended, and returns its results. Only another task can wait; outside of tasks, `join`
+--- returns the results only if the task has already ended.
 ---@param timeout? number seconds; forever if left out
 ---@return boolean|nil ok false if the task failed; nil if it has not ended
 ---@return any ... the task's results; the error with a traceback; or "timeout"
@@ -285,8 +298,10 @@ function M.start(loop, body, ...)
     --- When the current wait ends with "timeout".
     deadline = nil,
     timer = nil,
-    --- The arguments of `wake` or `cancel`, until the task has received them.
+    --- The arguments of a `wake` before the task waits, for its next `suspend`; or of a `cancel`, for its next wait.
     pending = nil,
+    --- The values with which the task continues in the loop's next round.
+    scheduled = nil,
     cancelled = false,
     --- Whether another task waits for this one, or has got its results. `joiners` lists the tasks that wait.
     joined = false,

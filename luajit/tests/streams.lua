@@ -8,6 +8,7 @@ local process = require "tests.support.process"
 local socket = require "framewire.socket"
 local streams = require "framewire.stream"
 local tasks = require "framewire.task"
+local time = require "framewire.time"
 
 local function new_loop(name)
   local lines = {}
@@ -416,6 +417,23 @@ check.test("tasks are cancelled, suspended and woken", function()
   check.equal(table.concat(lines, "\n"):find("streams.lua", 1, true), nil, table.concat(lines, "\n"))
   check.equal(pcall(loop.sleep, loop, 1), false, "sleeping outside of a task")
   check.equal(tasks.current(), nil)
+  loop:close()
+end)
+
+check.test("an early wake is kept for the next suspend and does not hold up a join", function()
+  local loop = new_loop()
+  loop:spawn(function()
+    local me = tasks.current()
+    me:wake("early")
+    loop:sleep(0.01)
+    local child = loop:spawn(function() loop:sleep(0.05) end)
+    local began = time.monotonic()
+    assert(child:join(5))
+    assert(time.monotonic() - began < 2, "the join took too long")
+    check.equal(me:suspend(1), "early")
+    loop:stop()
+  end)
+  assert(loop:run())
   loop:close()
 end)
 

@@ -88,7 +88,7 @@ class Memory:
     """The memory of an emulator.
 
     - `memory["score"]` and `memory[0x02000044]` are numbers; `memory["presses[3]"]` is an element of an array.
-    - `memory["bricks"]`, the name of an array, is a NumPy array.
+    - `memory["bricks"]` is a NumPy array, because `bricks` is the name of an array.
     - `memory[0x02000000:0x02000100]` is bytes.
     - All of them can be assigned to.
     - `memory.domain("wram")[0x44]` is the number at an offset in a memory domain.

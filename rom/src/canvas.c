@@ -56,7 +56,8 @@ void canvas_panel(u32 x, u32 y, u32 width, u32 height, u32 corner, u8 colour)
     for (u32 row = 0; row < height; row++) {
         u32 edge = row < height - 1 - row ? row : height - 1 - row;
         u32 cut = edge < corner ? corner - edge : 0;
-        /* The first line is cut fully, and the others by about half as much, so that the corner looks round. */
+        /* `corner - edge` would be a diagonal cut. All lines but the first and the last are cut by about half of it, so
+         * that the corner looks round. */
         if (edge && cut)
             cut = (cut + 1) / 2;
         canvas_rectangle(x + cut, y + row, width - 2 * cut, 1, colour);

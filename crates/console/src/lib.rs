@@ -63,6 +63,7 @@ mod tests {
 
     #[test]
     fn the_page_is_small() {
+        // The second script, and the module that the page `/docs` uses.
         let others = |path: &str| path.starts_with("later-") || path == "code.js";
         let at_first = || ASSETS.iter().filter(|asset| !others(asset.path));
         let size: usize = at_first().map(|asset| asset.gzip.len()).sum();

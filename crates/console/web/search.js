@@ -29,7 +29,7 @@ const TESTS = /** @type {const} */ ([
 ]);
 
 /**
- * A search of the server.
+ * A search that the server keeps.
  * @typedef {object} Search
  * @property {number} id
  * @property {number} count

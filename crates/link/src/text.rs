@@ -62,7 +62,8 @@ impl Work {
     }
 
     /// The operations to check before the next one is sent. At first, these are all operations up to the first one that
-    /// loads another game. Each later operation is checked alone, just before it is sent.
+    /// loads another game. Each later operation is checked alone, just before it is sent. [`Batch::unchecked`] is
+    /// something else.
     fn unchecked(&self) -> &[Op] {
         let done = self.outcome.results.len();
         let loads = |op: &Op| matches!(op, Op::LoadFile { .. } | Op::LoadRom { .. });
@@ -75,7 +76,7 @@ impl Work {
     }
 }
 
-/// Why the open message was sent.
+/// Why the open message was sent. A message is open until its reply has arrived.
 enum Waiting {
     /// The next operation of this work.
     Work(Work),

@@ -71,6 +71,7 @@ end
 ---@return string|nil bytes
 ---@return string? message
 function M.request(id, calls)
+  -- The second id means: the replies to all requests before this one have arrived.
   local parts = { char(M.REQUEST), u32(id), u32(id), u16(#calls) }
   for _, call in ipairs(calls) do
     local bytes, message = M.operation(call)
@@ -138,7 +139,7 @@ end
 ---@param data ffi.cdata* uint8_t *
 ---@param length integer
 ---@return table|nil outcome `id`, `frame`, `count`, and the result of each operation under its number
----@return string? message why an operation was refused, or what is wrong with the reply
+---@return string? message the error of an operation, the text of a goodbye, or what is wrong with the reply
 function M.reply(data, length)
   local from = { data = data, length = length, place = 0 }
   local ok, outcome, message = pcall(function()

@@ -49,7 +49,7 @@ services! {
     operations: Arc<Operations>,
     /// Reads bodies.
     bodies: Arc<BodyReader>,
-    /// The signal that the server stops.
+    /// Tells whether the server is stopping.
     stopping: Stopping,
     /// The limits for clients.
     limits: Arc<Limits>,

@@ -38,7 +38,7 @@ pub(crate) struct BatchRequest {
 /// The outcome of a batch.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Done {
-    /// The frame counter at the end of the batch. Unless one of them lets frames run, all operations were performed
+    /// The frame counter at the end of the batch. Unless an operation lets frames run, all operations were performed
     /// after this frame and before the next one.
     pub(crate) frame: u32,
     /// The results of the operations, in order. If an operation failed, the last entry is its error.
@@ -91,7 +91,8 @@ pub(crate) struct Plan {
     encoding: Encoding,
     /// Whether the caller sent one operation, and not a list.
     alone: bool,
-    /// The index of the run of `POST /v1/run`: operations before it are in `ops`, and operations after it in `then`.
+    /// The index of the run of `POST /v1/run`. In the request, the operations before it are in `ops`, and those after
+    /// it in `then`.
     run: Option<usize>,
     /// How many bytes the results have at most.
     bytes: usize,
@@ -118,7 +119,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// An empty plan for `POST /v1/run`. The caller then adds `before` operations, the run, and further operations.
+    /// An empty plan for `POST /v1/run`. Then add `before` operations, the run, and further operations.
     pub(crate) fn of_run(before: usize, context: Context<'_>) -> Plan {
         Plan { run: Some(before), ..Plan::empty(context) }
     }

@@ -9,7 +9,7 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(list, set))
 }
 
-/// The value 1 of a sensor in operations, which use thousandths.
+/// How operations, which count in thousandths, express a sensor's value of 1.
 const ONE: f64 = 1000.0;
 
 /// The values of the sensors.

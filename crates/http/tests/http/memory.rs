@@ -26,7 +26,7 @@ fn values_of_every_width_round_trip_on_the_bus() {
 }
 
 #[test]
-fn addresses_are_parsed_like_in_luas_tonumber() {
+fn addresses_are_parsed_as_luas_tonumber_parses_them() {
     let server = Server::start();
     server.post_ok("/core/write8?address=0x02000100&value=201", "");
     for address in

@@ -28,7 +28,8 @@ const NO_GAME: &str = "mGBA - 0.";
 /// The title of the scripting window.
 const SCRIPTING: &str = "Scripting";
 
-/// A running mGBA with its own display, settings and saves. Dropping it ends all of them.
+/// A running mGBA with its own display, settings and saves. Dropping it ends mGBA and its display, and deletes the
+/// files.
 ///
 /// Most methods wait until their action has had an effect. Most errors come with a picture of the display.
 #[derive(Debug)]
@@ -125,8 +126,8 @@ impl StockMgba {
         self.process.pid()
     }
 
-    /// The folder for its settings and its copy of the ROM. It is mGBA's working folder, so scripts also write relative
-    /// paths there.
+    /// The folder for its settings and its copy of the ROM. It is mGBA's working folder, so relative paths in scripts
+    /// start there.
     #[must_use]
     pub fn dir(&self) -> &Path {
         self.dir.path()
@@ -146,7 +147,7 @@ impl StockMgba {
     }
 
     /// Runs Lua code at the prompt of the scripting window. Returns the values that the code returns as text, separated
-    /// by tabs. This works also while the emulation is paused, and without a game.
+    /// by tabs. This also works while the emulation is paused, and without a game.
     ///
     /// # Errors
     ///

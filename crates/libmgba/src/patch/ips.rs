@@ -12,8 +12,8 @@ pub(super) fn apply(patch: &[u8], rom: &[u8]) -> Result<Vec<u8>, Problem> {
     loop {
         let begin = reader.at();
         let rest = reader.rest();
-        // The end mark can be followed by a size of 3 bytes. In a longer rest, the same bytes are the offset of a
-        // record.
+        // The end mark can be followed by 3 bytes with the size to which the ROM is cut. In a rest of any other length,
+        // the letters EOF are the offset of a record.
         if rest.starts_with(END) && matches!(rest.len(), 3 | 6) {
             break;
         }

@@ -1,5 +1,5 @@
-//! Applies UPS patches. A patch has bytes that are combined with the ROM by exclusive or, and the sizes and checksums
-//! of both ROMs.
+//! Applies UPS patches. A patch has bytes that are combined with the ROM by exclusive or. It also has the sizes and
+//! checksums of the original ROM and of the patched one.
 
 use super::Problem;
 use super::reader::Reader;
@@ -18,7 +18,8 @@ pub(super) fn apply(patch: &[u8], rom: &[u8]) -> Result<Vec<u8>, Problem> {
             let change = reader.bytes(1)?[0];
             match patched.get_mut(at) {
                 Some(byte) => *byte ^= change,
-                // The byte is in the original ROM, but not in the patched ROM, which is smaller.
+                // The byte is in the original ROM, but not in the patched ROM, which is smaller. Or it is in
+                // neither, but does not change: it is the 0 at the end of a block.
                 None if at < before.max(after) || change == 0 => {}
                 None => {
                     let text = format!("the block there changes the byte {at} of a ROM of {after} bytes");

@@ -81,7 +81,7 @@ fn the_only_game_of_an_archive_opens() {
 }
 
 #[test]
-fn one_of_several_games_is_named_after_the_archive() {
+fn one_of_several_games_is_opened_by_its_path_in_the_archive() {
     let (red, blue) = (gb("RED"), gb("BLUE"));
     let files = [("games/red.gb", red.as_slice()), ("blue.gb", &blue), ("__MACOSX/._blue.gb", b"notes")];
     for (kind, archive) in [("zip", zip(&files)), ("7z", solid(EncoderMethod::LZMA2, &files))] {

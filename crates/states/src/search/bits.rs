@@ -1,4 +1,4 @@
-/// A set of the numbers from 0 up to a fixed limit, with one bit per number.
+/// A set of numbers below a fixed limit, with one bit per number.
 #[derive(Debug, Clone)]
 pub(super) struct Bits {
     words: Vec<u64>,
