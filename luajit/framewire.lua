@@ -8,7 +8,7 @@
 --   timer    a heap of timers                 signal   signals through a descriptor
 --   thread   threads, each with its own Lua   worker   processes, restarted and stopped together
 --   watch    changes of files and folders     shm      shared memory, and waiting on it
---   time     clocks and dates                 num      numbers in C memory
+--   time     clocks and dates                 num      digits, words, rounding
 --   buffer   byte buffers that grow           sys      C declarations of the running system
 --   options  command lines                    textlink a connection to a script in mGBA
 --   channel  messages through shared memory    emulator a core served by `framewire serve --channel`

@@ -82,7 +82,7 @@ def main() -> int:
         if [shown(each) for each in outputs] != [shown(each) for each in cell["outputs"]]:
             failed += 1
             if "--check" in sys.argv:
-                print(f"{NOTEBOOK.name}: cell {count} has another output; run `python notebook.py`", file=sys.stderr)
+                print(f"{NOTEBOOK.name}: cell {count} has a different output; run `python notebook.py`", file=sys.stderr)
         cell["outputs"], cell["execution_count"] = outputs, count
     if "--check" in sys.argv:
         return 1 if failed else 0

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Runs the conformance suite of the Model Context Protocol for both revisions, on /mcp of two servers: the program, and
-# the example mcp_conformance, which has the tools, prompts and resources that the suite calls by name.
+# Runs the conformance suite of the Model Context Protocol for two revisions of the protocol, on /mcp of two servers:
+# PROGRAM, which is framewire, and FIXTURES, the example mcp_conformance, which has the tools, prompts and resources
+# that the suite calls by name.
 #
 #   tools/mcp-conformance.sh PROGRAM FIXTURES
 #

@@ -1,5 +1,6 @@
 --- Runs an emulator on a channel frame by frame. After each frame, it reads 64 bytes of memory and two pixels of the
--- picture. `luajit steps.lua NAME FRAMES [CORE]` prints frames per second.
+-- picture. `luajit steps.lua NAME FRAMES [CORE]` prints frames per second. NAME is the channel's name, and CORE is the
+-- number of the processor core on which this program runs.
 
 local here = arg[0]:match("^(.*)/") or "."
 package.path = here .. "/../../luajit/?.lua;" .. package.path

@@ -98,8 +98,9 @@ async function playByAct(cost) {
 }
 
 /**
- * Plays with up to three calls per decision: screenshot, press, sleep. There are 12 frames (0.2 s) between two pictures.
- * `observe` and `act` do the work of these calls, but only the calls of the other servers are counted.
+ * Plays with up to three calls per decision: screenshot, press, sleep. There are 12 frames (0.2 s) between two
+ * pictures. `observe` and `act` do the work of these calls, but the counts are those of the three calls of another
+ * server.
  */
 async function playByPress(cost) {
   const count = (args, result) => {

@@ -129,7 +129,7 @@ local OR, AND = 0, 1
 -- side does not decide the result.
 local function binary(operator, left, right)
   local apply = BINARIES[operator - 1]
-  local decides = operator == OR -- the truth of a left side that decides the result; for `or` and `and`
+  local decides = operator == OR -- for `or`, a true left side decides the result; for `and`, a false one
   if apply then
     return function(frame)
       local a = left(frame)

@@ -4,7 +4,7 @@
 local concat, format, gsub, tointeger = table.concat, string.format, string.gsub, math.tointeger
 
 -- How many instructions the code of one request may run. They take about 15 ms, in which mGBA runs no frame. With
--- videoSync, a callback of more than 50 ms stops mGBA's emulation for good.
+-- mGBA's setting `videoSync`, a callback of more than 50 ms stops emulation until mGBA is started again.
 local INSTRUCTIONS = 5000000
 local PERIOD = 100000 -- instructions between two checks of their count
 local DEPTH = 8 -- how deeply tables may be nested
@@ -86,7 +86,8 @@ local function from_table(value, depth, budget)
   end
   table.sort(names)
   for index, name in ipairs(names) do
-    -- A key of a JSON object must be text, so a byte that is not UTF-8 becomes the character with its number.
+    -- A key of a JSON object must be text. So if a key is not UTF-8, each of its bytes from 128 on becomes the
+    -- character with that number.
     local written = utf8.len(name) and from_text(name) or '"' .. gsub(name, "[%c\"\\\128-\255]", escape) .. '"'
     parts[index] = written .. ":" .. to_json(by_name[name], depth + 1, budget)
   end

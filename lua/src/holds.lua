@@ -117,9 +117,9 @@ local function new(press, release)
     end
   end
 
-  -- Called when a client sets these keys directly. Takes them away from running holds; waiting holds keep waiting. The
-  -- keys in `up` are released in this frame, so no hold may press them before the next one: otherwise the game would
-  -- not see the release.
+  -- Takes these keys away from running holds and timelines, for example when a client sets the keys directly. Waiting
+  -- holds keep waiting. The keys in `up` are released in this frame, so no hold may press them before the next one:
+  -- otherwise the game would not see the release.
   function holds.let_go(keys, up)
     for key = 0, 9 do
       local owned = keys & 1 << key ~= 0 and owner[key]

@@ -87,7 +87,7 @@ message("mgba-http.button.holdMany", "hold_keys", "buttons:buttons duration:u32"
 message("framewire.echo", "echo", "text:text", nil, arguments.as_it_is)
 
 -- Reads one argument from its text. If the text is nil or only white space, returns the argument's default, or raises a
--- refusal if there is no default. Only a `free` argument may be such a text itself.
+-- refusal if there is no default. But a `free` argument is always read: its text may be empty or only white space.
 local function read_argument(spec, text)
   local kind = spec.kind
   if not kind.free and (not text or not find(text, "%S")) then

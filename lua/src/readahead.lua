@@ -1,8 +1,8 @@
 -- Reads large parts of the ROM for a request in advance, a few small parts in each frame. Other memory changes from
 -- frame to frame, so all operations of a batch have to read it between the same two frames. A ROM does not change, so
 -- the script can read it earlier. But some cartridges have ports within the first bytes of the ROM, for example to a
--- clock, and these bytes do change. So they are read last, together with the rest of the batch. If a batch reads them
--- several times, it reads only the first of these ranges ahead.
+-- clock, and these bytes do change. So they are read last, together with the rest of the batch. If a batch has several
+-- ranges with such bytes, only the first of these ranges is read ahead.
 
 local limits = require "limits"
 local memory = require "memory"
@@ -17,9 +17,9 @@ local read_range, domain_read_range = operations.by_name.read_range, operations.
 
 local readahead = {}
 
--- If an operation reads much of the ROM: the position of its address in the request, relative to `place`, the position
--- of the operation; and whether the first part that it reads may have ports. The length is at the next position. Nil
--- for other operations.
+-- For an operation at `place` that reads much of the ROM, returns the position of its address in the request, relative
+-- to `place`, and whether the first part that it reads may have ports. The length is at the position after the
+-- address. Returns nil for other operations.
 local function address_place(request, place)
   local op, a, b, c = request[place], request[place + 1], request[place + 2], request[place + 3]
   local base, length

@@ -208,8 +208,8 @@ local function finish(run)
   end
 end
 
--- Called after timelines and holds were advanced. Continues the runs in which a step has ended. Returns whether a run
--- ended.
+-- Called after timelines and holds were advanced. Continues the runs in which a step has ended, and cancels the runs
+-- whose link has been gone for too long. Returns whether a run ended, other than by being cancelled.
 function runs.settle()
   local index, ended = 1, false
   while active[index] do

@@ -6,7 +6,7 @@
 
 local steering = {
   NORMAL_RATE = 16777216 / 280896, -- frames per second of a Game Boy Advance and of a Game Boy
-  MAX_BUDGET = 10, -- milliseconds of the 16.7 of a frame: mGBA's window must not wait longer
+  MAX_BUDGET = 10, -- milliseconds; a frame has 16.7, and mGBA's window must not wait longer than this
 }
 
 local FAST_RATE = 70 -- frames per second that mean fast-forward; fewer could be mGBA catching up

@@ -98,7 +98,7 @@ end
 
 ---- Clients ----------------------------------------------------------------------------------------------------------
 
--- Gives turns until nothing more is done.
+-- Gives a connection turns until it does nothing more. `take` gives one turn; `self` is the script's connection.
 local function settle(take, self)
   local start = os.clock()
   for _ = 1, TURNS do

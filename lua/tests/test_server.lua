@@ -235,7 +235,7 @@ test("the request after a run is performed in the frame in which the run ends", 
     os.time = function() return now end -- luacheck: ignore
     emu.currentFrame = function() return frame end
     local link = arrives(listener, ("framewire.hello,1,%016x%s"):format(71, END))
-    -- Frames without a request let the budget grow.
+    -- Frames without a request let the budget (see steering.lua) grow.
     for _ = 1, 3 * ticks.per_second do
       frame = frame + 1
       server.frame()

@@ -4,7 +4,8 @@ local test, eq = harness.test, harness.eq
 local READY = { select = function() return 1 end }
 local SILENT = { select = function() return 0 end }
 
--- Creates a stopwatch, with or without a clock. Also returns a function that sets the clock to these seconds.
+-- Creates a stopwatch, with or without a clock. Also returns a function that sets the clock to a number of seconds. The
+-- stopwatch's `gap` is the time that a wait is assumed to last when it ends early.
 local function new(has_clock)
   local others = package.loaded.stopwatch
   package.loaded.stopwatch = nil

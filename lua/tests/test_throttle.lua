@@ -40,7 +40,7 @@ test("large requests get a small share of the time", function()
   eq(throttle.admits(limits.range), true, "when there is enough time again")
 end)
 
-test("after a large request that took long, the next one waits only for a short time", function()
+test("after a slow large request, the next one waits only for a short time", function()
   rest()
   local throttle = require "throttle"
   throttle.run(limits.range, function()
@@ -133,7 +133,7 @@ test("a request that is cancelled while it waits for a frame is not performed", 
   eq(client.read_stream(socket.written)[2], 0)
 end)
 
-test("a text message that reads much waits for a frame, and later messages wait for it", function()
+test("a text message that reads a lot waits for a frame, and later messages wait for it", function()
   rest()
   local socket, _, take = connect()
   local message = ("core.readRange,0x02000000,%d%s"):format(limits.frame_bytes // 4, END)

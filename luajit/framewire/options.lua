@@ -32,8 +32,8 @@ end
 
 --- Parses a command line. Prints nothing.
 ---@param arguments string[]
----@param spec table list of options: { name, name of its value or nil, help text, kind = "integer", low =, high =,
---- default = }; without `low` and `high`, an integer is 0 to 65,535
+---@param spec table `usage` and `about`, for the help, and a list of options: { name, name of its value or nil, help
+--- text, kind = "integer", low =, high =, default = }; without `low` and `high`, an integer is 0 to 65,535
 ---@return table|nil values by name, with defaults filled in; { help = true } if the command line asks for help
 ---@return string? message
 function M.parse(arguments, spec)

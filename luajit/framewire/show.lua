@@ -59,8 +59,8 @@ local function write(value, depth, indent, parents)
   return "{\n" .. inner .. table.concat(parts, ",\n" .. inner) .. ",\n" .. indent .. "}"
 end
 
---- Returns a value as text. For a table that contains only strings, numbers, booleans and other such tables, the text
--- is a Lua expression for the same table.
+--- Returns a value as text. For a table that contains only strings, finite numbers, booleans and other such tables, the
+-- text is a Lua expression for the same table, unless `depth` cuts it off; but numbers are rounded to 14 digits.
 ---@param value any
 ---@param depth? integer how many levels of nested tables to show, 20 by default
 ---@return string

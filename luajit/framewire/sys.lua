@@ -17,7 +17,8 @@ end
 
 local sys = require(file)
 
---- Returns the results of a failed function, with a message about the last system error: `return sys.fail("connect")`.
+--- Returns what a function returns when it fails: nil, a message about the last system error, and the error's number.
+-- Use it as `return sys.fail("connect")`.
 ---@param what string what was tried
 ---@return nil, string message, integer number
 function sys.fail(what)

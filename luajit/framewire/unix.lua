@@ -29,7 +29,8 @@ local function address_of(path)
   end
   address.family = sys.AF_UNIX
   ffi.copy(address.path, path, #path)
-  -- A path ends with a zero byte. A Linux name that is not a file begins with a zero byte instead; `length` is its end.
+  -- A path ends with a zero byte, which counts in `length`. A Linux name that is not a file begins with a zero byte
+  -- instead, and has none at its end.
   local length = ffi.offsetof("struct fw_sockaddr_un", "path") + #path + (path:byte(1) == 0 and 0 or 1)
   return address, length
 end
@@ -50,6 +51,7 @@ end
 ---@param timeout? number seconds, 5 by default
 ---@return table|nil socket
 ---@return string? message
+---@return integer? number the system's number of the error
 function M.connect(path, timeout)
   local problem = missing()
   if problem then return nil, problem end

@@ -209,8 +209,8 @@ cases[#cases + 1] = { number = "6.4.4", frames = { frame(TEXT, KOSME .. "\244\14
   wanted = failed(NOT_UTF8), missing = 8, cut = 1 }
 assert(#whole > 8)
 
--- Adds the texts of one of the groups 6.5 to 6.23: first the pairs in `order` of a text and whether it is UTF-8, then
--- `right`, which are UTF-8, and then `wrong`, which are not.
+-- Adds the texts of one of the groups 6.5 to 6.23: first those in `order`, which are pairs (a text, and whether it is
+-- UTF-8), then those in `right`, which are UTF-8, and then those in `wrong`, which are not.
 local function utf8_group(group, right, wrong, order)
   local place = 0
   local function one(data, is_right)

@@ -64,6 +64,7 @@ check.test("a group starts a dead worker again, and stops all workers together",
   local name = "framewire-test-" .. ffi.C.getpid()
   shm.remove(name)
   local block = assert(shm.create(name, 64))
+  -- [1] and [2] count the starts of the two workers; [3] and [4] are 1 after they have stopped cleanly.
   local starts = ffi.cast("volatile uint32_t *", block.data)
   process.run_with(function()
     io.stderr:setvbuf("no")

@@ -35,7 +35,7 @@ for _, signal in ipairs { "INT", "TERM", "HUP" } do
   end
 end
 
-check.test("serve.lua refuses web pages whose own host name resolves to this machine", function()
+check.test("serve.lua refuses foreign web pages, even if their host name resolves to this machine", function()
   local program = start("--port 0 --allow-host Raspberry --root \"" .. check.root .. "\"")
   for _, headers in ipairs {
     { Host = "evil.example" }, { Host = "evil.example:80", Origin = "http://evil.example:80" },

@@ -164,7 +164,7 @@ check.test("nothing outside the folder can be reached", function()
   end)
 end)
 
-check.test("nothing outside the folder can be reached without the kernel's own check", function()
+check.test("even without the kernel's own check, nothing outside the folder can be reached", function()
   local by_kernel = sys.open_beneath
   sys.open_beneath = sys.open_and_check
   local ok, message = pcall(with_files, function(port)

@@ -146,7 +146,7 @@ check.test("the stream of a writer that ignores the limit is closed", function()
   loop:close()
 end)
 
-check.test("each side can finish first, and a broken connection closes", function()
+check.test("each side can finish first, and a stream whose connection breaks is closed with a reason", function()
   local loop = new_loop()
   local one, other = pair()
   local log = {}
@@ -301,7 +301,7 @@ check.test("waits in tasks end after the time-out, or when the socket is closed"
   loop:close()
 end)
 
-check.test("one task reads a socket while another writes it", function()
+check.test("one task reads from a socket while another writes to it", function()
   local loop, lines = new_loop()
   local one, other = pair()
   local written

@@ -17,7 +17,8 @@ from framewire import search
 def explorer(threads: int = 0) -> search.Explorer:
     """Creates an explorer of the demo game.
 
-    A cell has the numbers of bricks and lives, whether the ball moves down, and its rough horizontal position.
+    The search puts similar states into one *cell*: here, states with the same numbers of bricks and lives, in which the
+    ball moves in the same vertical direction and is at roughly the same horizontal position.
     """
     return search.Explorer(
         scenario="memory",

@@ -30,7 +30,7 @@ def dtype_of(type: NumberType | npt.DTypeLike) -> np.dtype[Any]:
     except TypeError:
         dtype = np.dtype(object)
     if dtype.hasobject or dtype.itemsize == 0:
-        accepts = f"{', '.join(DTYPES)} or a type of NumPy"
+        accepts = f"{', '.join(DTYPES)} or a NumPy type"
         raise InvalidRequest(f"type is {type!r}; use {accepts}", parameter="type", accepts=accepts)
     return dtype if dtype.byteorder == ">" else dtype.newbyteorder("<")
 

@@ -204,7 +204,7 @@ class AsyncTransport:
         while True:
             final = False
             try:
-                # Each attempt gets some seconds, even at the end of `retry`.
+                # Each attempt gets a few seconds, even at the end of `retry`.
                 await asyncio.wait_for(self._shake_hands(), max(begun + retry - self._loop.time(), min(self._timeout, 5.0)))
                 return
             except Refused as refused:

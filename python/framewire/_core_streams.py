@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 class Held:
-    """Held keys, until `release` or the end of `with`. `pause` and `lockstep` return one that does nothing."""
+    """Held keys, until `release` or the end of `with`.
+
+    `pause` and `lockstep` return a `Held` that holds no keys, and whose `release` does nothing.
+    """
 
     def __init__(self, end: Callable[[], None]) -> None:
         self._end = end
@@ -119,12 +122,15 @@ class CoreEvents:
             timeout: For how many seconds to run frames. None runs them without a limit.
 
         Raises:
+            FramewireError: The events were closed.
             WaitTimeout: Nothing happened in this time.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         while not self._waiting:
             if deadline is not None and time.monotonic() >= deadline:
                 raise WaitTimeout(f"no event in {timeout} s")
+            if self not in self._core._events:
+                raise FramewireError("the events were closed; call events() again")
             self._core.advance()
         return self._waiting.popleft()
 

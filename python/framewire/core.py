@@ -1,6 +1,6 @@
 """An emulator in this process: `framewire.load`.
 
-A `Core` has the methods of `Emulator`, like the client of a server. Frames run only in methods that need them:
+A `Core` has the methods of `Emulator`, as `framewire.Client` does. Frames run only in methods that need them:
 `advance`, `wait`, `replay`, `screen(frame=...)`, `press` and `play` with `wait=True`, and the methods that wait for the
 next item of a watch, of events or of sound. These run frames as fast as possible, on the thread that calls them and
 without the interpreter's lock. So any number of cores can run at the same time.
@@ -425,7 +425,7 @@ class Core(CoreMemory):
     def save_state(self, flags: int | None = None) -> bytes:
         """Saves the state, in mGBA's format. `flags` chooses what it includes: docs/states.md.
 
-        By default, it includes the battery save and the cartridge's clock. 31 includes everything, also the picture,
+        By default, it includes the battery save and the cartridge's clock. 31 includes everything, even the picture,
         and makes a PNG file.
         """
         return self._core.save_state(_SAVED if flags is None else u32(flags, "flags", 0))
@@ -471,7 +471,7 @@ class Core(CoreMemory):
 
     def events(self) -> CoreEvents:
         """Reports events of the emulator, such as `reset`. Returns an iterator of `Event`: docs/watches.md."""
-        # Drop the timelines that have ended before.
+        # Drop the timelines that ended earlier.
         self._core.take_ended()
         events = CoreEvents(self)
         self._events.append(events)

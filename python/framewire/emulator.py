@@ -193,7 +193,7 @@ class Emulator(Protocol):
         """Savestates with names."""
 
     def close(self) -> None:
-        """Ends the use of the emulator."""
+        """Closes the connection to the emulator; an emulator in this process ends."""
 
     def __enter__(self) -> Emulator:
         """The emulator."""
@@ -209,7 +209,7 @@ class Emulator(Protocol):
     def read_many(
         self, addresses: Sequence[Address], type: NumberType | None = None, *, domain: str | None = None
     ) -> list[int]:
-        """Reads several numbers at the same frame."""
+        """Reads several numbers in the same frame."""
 
     def read_bytes(self, address: Address, length: int, *, domain: str | None = None) -> bytes:
         """Reads bytes."""
@@ -245,7 +245,7 @@ class Emulator(Protocol):
         """Freezes a number in memory: writes it now, and again after each frame, until `unfreeze`."""
 
     def unfreeze(self, address: Address | None = None) -> bool:
-        """Unfreezes an address, or all addresses. Returns whether there was one."""
+        """Unfreezes an address, or all addresses. Returns whether any was frozen."""
 
     def frozen(self) -> list[dict[str, Any]]:
         """The frozen values."""
@@ -301,7 +301,7 @@ class Emulator(Protocol):
         """The frame counter: frames since the last reset. A loaded state sets it to the counter in the state."""
 
     def advance(self, frames: int = 1, *, draw: bool = True) -> int:
-        """Runs frames now and returns the frame counter. With `draw=False`, `framewire.load` emulators do not draw."""
+        """Runs frames now and returns the frame counter. With `draw=False`, one from `framewire.load` draws nothing."""
 
     def pause(self) -> AbstractContextManager[Any]:
         """Pauses the game until `resume`, or the end of `with`."""
@@ -349,7 +349,7 @@ class Emulator(Protocol):
         """Reports events of the emulator."""
 
     def batch(self) -> Batch:
-        """Several operations between the same two frames."""
+        """Several operations, performed in order. Only their `advance` runs frames between them."""
 
     def record(
         self,

@@ -15,7 +15,7 @@ STORE = 100 << 20
 
 @contextmanager
 def small_cluster(**head: Any) -> Iterator[Cluster]:
-    """Starts a cluster with one node that has one core, and connects this program to it.
+    """Starts a cluster with one node that has one CPU, and connects this program to it.
 
     Args:
         head: More settings of the node.

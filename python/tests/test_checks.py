@@ -1,4 +1,4 @@
-"""The checks for environments in other packages: Gymnasium, Stable-Baselines3 and RLlib.
+"""Checks of our environments with other packages: Gymnasium, Stable-Baselines3 and RLlib.
 
 `make test` runs Gymnasium's checks. The others need PyTorch: `make test-python-checks` runs all, with Gymnasium 1.2.2.
 """

@@ -1,4 +1,7 @@
-"""The examples in docs/environments.md and docs/search.md run. `my-game.toml` stands for the demo game."""
+"""Tests that the examples in docs/environments.md and docs/search.md run.
+
+The demo game replaces the `my-game.toml` of the examples.
+"""
 
 from __future__ import annotations
 

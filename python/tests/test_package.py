@@ -1,4 +1,4 @@
-"""Other parts of the package: the demo, the pytest fixtures, the schema of game files, and figures on its pages."""
+"""Other parts of the package: the demo, the pytest fixtures, the schema of game files, and figures in its docs."""
 
 from __future__ import annotations
 

@@ -475,7 +475,7 @@ def test_the_archive_of_a_search_is_spread_over_the_nodes(cluster: Cluster, seco
         running = GoExplore(explorer, seed=4, batch=24, steps=30)
         for step in range(6):
             if step == 3:
-                # The search plays to the lost states again when branches begin at them.
+                # The search plays the way to a lost state again when a branch begins at it.
                 kill_node(cluster, second, explorer._workers)
             running.step()
         assert outline(running) == outline(local)
@@ -585,7 +585,7 @@ def test_a_full_object_store_ends_the_run(cluster: Cluster) -> None:
 
 
 def test_nothing_starts_on_a_full_object_store(cluster: Cluster, tmp_path: Path) -> None:
-    # The ROM has the size of usual games, because Ray sends small objects without the object store.
+    # The ROM is as large as those of ordinary games, because Ray sends small objects without the object store.
     rom = tmp_path / "large.gba"
     rom.write_bytes((framewire.envs.demo_game().parent / "framewire-demo.gba").read_bytes().ljust(16 << 20, b"\0"))
 
@@ -604,7 +604,7 @@ def test_nothing_starts_on_a_full_object_store(cluster: Cluster, tmp_path: Path)
         far: Any = ray.remote(Filler).options(num_cpus=0, scheduling_strategy=on_other).remote()
         assert "is full" in ray.get(far.fill.remote())
         refused(rf"node .*\({other.node_id[:8]}\)")
-        # The refused fleet has not left actors that use cores.
+        # The actors of the refused fleet have ended, and use no cores.
         ray.kill(far)
         with Fleet(None, "memory", num_envs=ENVS, rom=rom) as fleet:
             fleet.reset(seed=1)

@@ -1,4 +1,4 @@
-/* Shows the lamps, numbers and bricks for the state in the public memory, on the background. */
+/* Shows the lamps, numbers and bricks on the background, as the public memory has them. */
 #pragma once
 
 /* Brings the screen up to date. Writes only what has changed since the last call. */

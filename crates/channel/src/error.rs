@@ -3,7 +3,7 @@ use crate::layout::MAX_MESSAGE;
 /// Why there is no message, or no channel.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The time ran out first.
+    /// The time limit passed before the event for which the call waited, such as a message.
     #[error("the time ran out")]
     Timeout,
     /// The other side has closed the channel.

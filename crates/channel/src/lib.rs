@@ -39,8 +39,8 @@ pub use endpoint::{Endpoint, Extra, Options, Waker};
 pub use error::Error;
 pub use layout::MAX_MESSAGE;
 
-/// Sends messages to the other side. The channel ends when the sender and the [`Receiver`] of an endpoint are both
-/// dropped, and every [`Extra`] and [`Waker`] of this side too.
+/// Sends messages to the other side. The channel ends when one side has dropped all of these: its sender, its
+/// [`Receiver`], and every [`Extra`] and [`Waker`].
 #[cfg(not(loom))]
 pub type Sender = ring::Sender<memory::Block>;
 /// Receives messages from the other side.

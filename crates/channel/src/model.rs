@@ -30,7 +30,8 @@ struct Model {
     attached_slots: Vec<Slot>,
 }
 
-// SAFETY: the bulk room is written and read under the ring's protocol, which `shadows` checks.
+// SAFETY: the bulk room (the memory for long messages) is written and read under the ring's protocol, which `shadows`
+// checks.
 unsafe impl Sync for Model {}
 // SAFETY: as above.
 unsafe impl Send for Model {}
@@ -49,7 +50,7 @@ impl Model {
         })
     }
 
-    /// Both halves of a side.
+    /// The sender and the receiver of a side.
     fn endpoint(self: &Arc<Model>, side: Side) -> (Sender<Model>, Receiver<Model>) {
         (Sender::new(self.clone(), side, Duration::ZERO), Receiver::new(self.clone(), side, Duration::ZERO))
     }

@@ -23,7 +23,8 @@ import { toast } from "./toast.js";
  */
 
 /**
- * Runs an action of the user and shows its error. Returns `undefined` after an error or if the action was copied.
+ * Runs an action of the user and shows its error. Returns `undefined` after an error, or if the action was copied as a
+ * command instead of being sent.
  * @template T
  * @param {() => Promise<T>} work
  * @returns {Promise<T | undefined>}

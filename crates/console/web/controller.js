@@ -107,7 +107,10 @@ export class Controller {
     this.#sent = held;
   }
 
-  /** @param {number} pressed */
+  /**
+   * While the page copies actions (`api.copying`): copies the command that taps these keys, and sends nothing.
+   * @param {number} pressed
+   */
   #copy(pressed) {
     if (pressed === 0) return;
     const keys = keysOf(pressed);

@@ -47,7 +47,7 @@ const PUSHED = 0.5;
 export const gamepads = new Store(/** @type {readonly string[]} */ ([]));
 
 /**
- * Called with the next part that is pressed. Meanwhile, gamepads do not control the game.
+ * Gets the next part that is pressed. While it is set, gamepads do not control the game.
  * @type {((part: string) => void) | undefined}
  */
 let taker;

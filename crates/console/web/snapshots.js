@@ -44,6 +44,7 @@ export class SnapshotsPanel {
   });
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
+  /** The snapshots that the list shows, as JSON; empty if the list has to be made again. */
   #shown = "";
   #comparison;
   /** @type {readonly string[]} */

@@ -40,7 +40,7 @@ export function tabs(label, all) {
   /** The tab that was open before. */
   const before = setting("tab-before", all[1]?.id ?? "", isTab);
   let last = open.value;
-  /** A tab that the user wants to see, but that is not present. It opens when it is. @type {string | undefined} */
+  /** A tab that the user wants to see, but that is not present. It opens once present. @type {string | undefined} */
   let missed;
   const buttons = all.map((tab) => {
     const control = el(

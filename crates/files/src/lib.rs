@@ -68,8 +68,8 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<File> {
     builder.prefix(UNFINISHED);
     #[cfg(unix)]
     if permissions.is_none() {
-        // A new file gets the usual permissions, 0o666 without the umask. The default for temporary files, 0o600, lets
-        // only the owner read them.
+        // A new file gets the usual permissions, 0o666 without the bits of the umask. The default for temporary files,
+        // 0o600, lets only the owner read them.
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     }
     let mut file = begin_as(folder, &builder)?;

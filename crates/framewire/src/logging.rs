@@ -41,8 +41,9 @@ fn filter(quiet: bool) -> Targets {
 }
 
 /// The filter without `RUST_LOG`. Of `rmcp`, the MCP library, it shows only warnings and errors. It also hides the
-/// warnings of `streamable_http_server`, which logs one for each request that it refuses, because the client gets the
-/// error anyway. It hides all lines of `service`, which logs an error for each reply that a client did not wait for.
+/// warnings of `streamable_http_server`. That module logs a warning for each request that it refuses, but the client
+/// gets the error anyway. It hides all lines of `service`, which logs an error for each reply that a client did not
+/// wait for.
 fn default_filter(level: LevelFilter) -> Targets {
     Targets::new()
         .with_default(level)

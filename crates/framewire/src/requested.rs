@@ -39,8 +39,8 @@ pub enum Source {
 
 impl Settings {
     /// The emulators that these settings name, in the order of the command line. If they come from another source,
-    /// those of `attach` are before those of `rom`. If no setting names an emulator but one configures an embedded
-    /// core, the demo game. Empty if no setting does either.
+    /// those of `attach` are before those of `rom`. If no setting names an emulator, but a setting configures an
+    /// embedded core, the list contains only the demo game. If no setting does either, the list is empty.
     ///
     /// # Errors
     /// If two emulators have the same name, or the port of an address is not valid.

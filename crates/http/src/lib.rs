@@ -1,7 +1,8 @@
 //! The HTTP front end: translates requests into operations, checks and limits them. It does not depend on the kind of
 //! emulator that answers.
 //!
-//! The modules are layers; each imports from its own layer and those below it:
+//! The modules form layers, listed here from the highest to the lowest. A module imports from its own layer and those
+//! below it:
 //!
 //! - `app`: [`serve`] puts a server together from the settings in [`App`]; a request finds its route here;
 //! - `v1` holds Framewire's own routes, in JSON, and `rpc` offers the same functions as JSON-RPC methods over one

@@ -133,7 +133,7 @@ impl Process {
         until_some(&what, limit, || self.try_exit())
     }
 
-    /// Waits for a condition that only this process can bring about.
+    /// Waits for a condition that only the child can bring about.
     ///
     /// # Errors
     ///

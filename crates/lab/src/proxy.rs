@@ -158,8 +158,7 @@ impl Proxy {
 impl Drop for Proxy {
     fn drop(&mut self) {
         self.shared.closed.store(true, Ordering::Relaxed);
-        // This wakes the thread that accepts connections. If the proxy is unplugged, that thread runs until the process
-        // ends.
+        // This wakes the thread that accepts connections, even if the proxy is unplugged.
         let _ = SockRef::from(&self.shared.listener).shutdown(Shutdown::Both);
         self.cut();
     }

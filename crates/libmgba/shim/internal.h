@@ -28,7 +28,7 @@ struct fw_clock {
 	struct mRTCSource d; /* first: libmgba keeps a pointer to it */
 	struct fw_core* host;
 	uint32_t seen; /* the frame counter at the last update */
-	int32_t zone; /* seconds east of UTC, or FW_NO_ZONE for the host's */
+	int32_t zone; /* seconds east of UTC, or FW_NO_ZONE for the time zone of this machine */
 	bool loaded; /* whether a state has set the clock */
 };
 
@@ -48,7 +48,7 @@ struct fw_core {
 	uint32_t* drawn; /* where the picture is: `pixels`, or the memory from fw_draw_into */
 	bool undrawn; /* whether frames are run without drawing */
 	bool mixes_all; /* whether sound is mixed even if nobody reads it */
-	bool steps_all; /* whether libmgba runs all instructions of a Game Boy */
+	bool steps_all; /* whether libmgba runs all instructions of a Game Boy, and sm83.c none */
 	/* sound.c: libmgba's own function while it is replaced, during a frame; otherwise NULL */
 	void (*end_window)(struct mTiming*, void* context, uint32_t late);
 	struct fw_scripts* scripts; /* NULL until attached */
@@ -58,7 +58,7 @@ struct fw_core {
 	const void* rom; /* the address of the ROM's bytes at the last check */
 	struct fw_clock clock;
 	struct fw_sensors sensors;
-	uint32_t layers_off[2]; /* of the picture and of the sound, one bit each */
+	uint32_t layers_off[2]; /* a bit for each layer that is off: of the picture, then of the sound */
 	struct fw_save* saves; /* newest first */
 	uint64_t save_count;
 	struct fw_cheats* cheats; /* NULL until there is one */
@@ -79,9 +79,10 @@ struct mStateExtdata;
 void fw_clock_init(struct fw_core*);
 /* Called after each frame, and before and after each reset. */
 void fw_clock_follow(struct fw_core*);
-/* Called before and after a state is loaded. The first returns the time of a clock that advances with the frames. If
- * the state has such a clock, its time has been loaded. Otherwise the clock continues from the time at which the state
- * was made, or, if `extra` does not have that time or is NULL, from `before`. */
+/* Called before and after a state is loaded. They matter only for a clock that advances with the frames. The first
+ * returns the clock's time, which the second gets as `before`. If the state has such a clock, the load has set the
+ * time. Otherwise the second sets it to the time at which the state was made, or, if `extra` does not have that time or
+ * is NULL, to `before`. */
 int64_t fw_clock_before_load(struct fw_core*);
 void fw_clock_after_load(struct fw_core*, int64_t before, struct mStateExtdata* extra);
 
@@ -93,8 +94,8 @@ void fw_saves_settle(struct fw_core*);
 void fw_saves_dropped(struct fw_core*);
 /* Called after the core was freed. */
 void fw_saves_free(struct fw_core*);
-/* Called when a script of this core starts to run. Returns the core whose script ran before; the caller sets it again
- * afterwards. */
+/* Called when a script of this core starts to run. Returns the core whose script ran before. When the script has ended,
+ * the caller calls this again with that core. */
 struct fw_core* fw_saves_enter(struct fw_core*);
 
 /* cheats.c: called after the core was freed */

@@ -88,7 +88,7 @@ static inline void add_to_hl(struct SM83Core* cpu, unsigned operand) {
 	set_flags(cpu, ZERO, (low & 0x1000) >> 7 | (sum & 0x10000) >> 12);
 }
 
-/* The operations of the prefix 0xCB that change a value: rotations and shifts, and bits that are cleared or set. */
+/* The operations with the prefix 0xCB that change a value: rotations and shifts, and bits that are cleared or set. */
 static inline uint8_t change(struct SM83Core* cpu, uint8_t operation, uint8_t value) {
 	unsigned bit = 1 << (operation >> 3 & 7);
 	if (operation >= 0xC0) {

@@ -33,9 +33,9 @@ pub struct Domain {
 /// video RAM of a Game Boy read as 0xFF, and so do the saves of both consoles. Every
 /// offset is safe.
 ///
-/// These domains do not have some errors of Lua's domains. The banks of a Game Boy's
-/// video RAM follow each other. Cartridge RAM can be accessed while the game has it
-/// locked. A number at an unaligned offset consists of the bytes there.
+/// Lua's domains have errors that these domains do not have. Here, the banks of a Game
+/// Boy's video RAM follow each other. Cartridge RAM can be accessed while the game has
+/// it locked. A number at an unaligned offset consists of the bytes there.
 impl Core {
     /// The memory domains at the last load or reset.
     pub fn domains(&self) -> &[Domain] {

@@ -150,7 +150,7 @@ impl Palette {
 pub struct Hardware {
     /// The file of the BIOS. Without a file, libmgba's replacement for the BIOS starts the game at once.
     pub bios: Option<PathBuf>,
-    /// The model of a Game Boy. `None` chooses it from the ROM.
+    /// The model of a Game Boy. With `None`, the ROM determines it.
     pub gb_model: Option<GbModel>,
     /// Whether the pictures of a Super Game Boy have a border.
     pub borders: bool,
@@ -168,7 +168,7 @@ impl Default for Hardware {
 }
 
 impl Hardware {
-    /// These settings, changed for a game of another console.
+    /// These settings for a game of the other console: without the BIOS and the type of the save.
     pub fn for_other_game(&self) -> Hardware {
         Hardware { bios: None, save_type: SaveType::Auto, ..self.clone() }
     }

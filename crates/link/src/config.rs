@@ -15,15 +15,15 @@ pub struct Config {
     pub first_retry: Duration,
     /// Longest delay before another attempt to connect.
     pub last_retry: Duration,
-    /// How long requests that were not sent yet wait for a broken connection to come back before they fail.
+    /// How long requests that have not been sent yet wait for a broken connection to come back before they fail.
     pub grace: Duration,
     /// Time between two pings.
     pub heartbeat: Duration,
     /// An emulator that does not answer for this long counts as stalled.
     pub stalled_after: Duration,
     /// The connection ends if the other machine answers no TCP keepalive probe for this long. If only mGBA is paused,
-    /// its machine still answers. The system sends probes only when all bytes that it sent were acknowledged. Otherwise
-    /// it repeats those bytes for as long as its own settings say; meanwhile the emulator counts as stalled.
+    /// its machine still answers. The system sends probes only when all bytes that it sent have been acknowledged.
+    /// Otherwise it repeats those bytes for as long as its own settings say; meanwhile the emulator counts as stalled.
     pub gone_after: Duration,
 }
 

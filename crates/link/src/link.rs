@@ -26,7 +26,7 @@ impl Link {
         Link::start_and_listen(config, runtime, Box::new(|_, _| {}))
     }
 
-    /// Starts connecting, on `runtime`. `listen` receives the notices.
+    /// Starts connecting, on `runtime`. `listen` receives the link's notices, such as events of the script.
     pub fn start_and_listen(config: Config, runtime: &Handle, listen: Listen) -> Link {
         let (inbox, submissions) = mpsc::channel(config.capacity);
         let (stop, stopped) = watch::channel(false);

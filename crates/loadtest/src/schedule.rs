@@ -12,9 +12,10 @@ pub struct Schedule {
     pieces: Vec<Piece>,
     worker: u64,
     workers: u64,
-    /// The number of times that were returned.
+    /// How many due times the iterator has returned so far.
     count: u64,
-    /// With Poisson arrivals: the number of requests of all workers before this worker's next request.
+    /// With Poisson arrivals: how many requests of all workers are expected before the request whose time was returned
+    /// last; 0 at first.
     place: f64,
     random: fastrand::Rng,
 }

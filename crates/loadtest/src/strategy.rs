@@ -10,7 +10,7 @@ pub enum Strategy {
     Single,
     /// A new connection for each message, closed after it.
     PerRequest,
-    /// Idle connections are kept and used again. There are as many connections as are needed at a time.
+    /// Idle connections are kept and used again. There are as many connections as are needed at the same time.
     Pool,
     /// A pool that also retries failed messages, with a wait before each retry. Only for messages that may be repeated.
     PoolRetry,

@@ -1,7 +1,8 @@
 //! Notes that agents write for later, in one file of JSON lines for each game.
 
-use std::io::Write;
-use std::path::PathBuf;
+use std::fs::OpenOptions;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
@@ -54,19 +55,33 @@ pub(crate) async fn add(session: &Session, frame: u32, note: &str) -> Result<(),
             path.display()
         ))
     };
-    let mut line = serde_json::to_string(&note).map_err(|error| failed(&error))?;
-    line.push('\n');
+    let line = serde_json::to_string(&note).map_err(|error| failed(&error))?;
     let written = || {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder)?;
         }
-        let mut file = std::fs::OpenOptions::new().create(true).append(true).open(&path)?;
-        if file.metadata()?.len() > MAX_FILE {
-            return Err(std::io::Error::other("the file is full; move it away to begin a new one"));
-        }
-        file.write_all(line.as_bytes())
+        append(&path, line)
     };
     written().map_err(|error| failed(&error))
+}
+
+/// Appends a line to a file. If a crash has cut off the last line of the file, begins a new one.
+fn append(path: &Path, mut line: String) -> io::Result<()> {
+    let mut file = OpenOptions::new().create(true).append(true).read(true).open(path)?;
+    let length = file.metadata()?.len();
+    if length > MAX_FILE {
+        return Err(io::Error::other("the file is full; move it away to begin a new one"));
+    }
+    line.push('\n');
+    if length > 0 {
+        file.seek(SeekFrom::End(-1))?;
+        let mut last = [0];
+        file.read_exact(&mut last)?;
+        if last != *b"\n" {
+            line.insert(0, '\n');
+        }
+    }
+    file.write_all(line.as_bytes())
 }
 
 /// The last notes about the running game, the oldest first. Empty if there is no file that can be read.
@@ -98,5 +113,21 @@ fn checksum(value: &Json) -> String {
     match value {
         Json::String(text) => text.clone(),
         _ => "unknown".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_after_a_line_that_was_cut_off_is_not_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notes.jsonl");
+        append(&path, "one".to_owned()).unwrap();
+        append(&path, "two".to_owned()).unwrap();
+        std::fs::write(&path, "one\ntw").unwrap();
+        append(&path, "three".to_owned()).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\ntw\nthree\n");
     }
 }

@@ -51,7 +51,7 @@ impl Header {
     /// Reads the header of a message.
     ///
     /// # Errors
-    /// If the message is too short, or of an unknown kind, version or size.
+    /// If the message is too short, its kind or version is unknown, or its size in pixels is not allowed.
     pub fn read(message: &[u8]) -> Result<Header, DecodeError> {
         let head: &[u8; Header::LEN] = message.first_chunk().ok_or(DecodeError::Short)?;
         let short = |at: usize| u16::from_le_bytes([head[at], head[at + 1]]);

@@ -27,15 +27,15 @@ pub struct Reply {
     pub outcome: Outcome,
 }
 
-/// One frame of either direction.
+/// One frame, in either direction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
     /// To the endpoint: perform these operations.
     Request(Request),
     /// From the endpoint: the outcome.
     Reply(Reply),
-    /// To the endpoint: the sender no longer waits for this request. The endpoint must not perform it if it has not
-    /// yet.
+    /// To the endpoint: the sender no longer waits for this request. If the endpoint has not performed it yet, it must
+    /// not do so any more.
     Cancel(u32),
     /// To the endpoint: asks for a pong, which the endpoint sends at its next frame.
     Ping(u32),
@@ -48,7 +48,7 @@ pub enum Frame {
     },
     /// From the endpoint, before it closes the connection: the reason.
     Goodbye(String),
-    /// From the endpoint: what happened in a frame.
+    /// From the endpoint: what happened in a frame of the game.
     Event(EventFrame),
     /// To the endpoint, before a request: the request's name in logs.
     Trace {

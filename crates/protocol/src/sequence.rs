@@ -2,7 +2,7 @@
 
 use crate::key::{Key, Keys};
 
-/// A word of a sequence that is not a press: keys and a number of frames.
+/// A word of a sequence that is not a press. A press has keys and a number of frames.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is not a press; use presses such as \"A:2 .:10 Up+B:30\": keys joined by + or . for none, and after a colon the number \

@@ -19,7 +19,8 @@ fn unhex(text: &str) -> Vec<u8> {
     (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).expect("hex")).collect()
 }
 
-/// The operation with this name and these arguments: Lua literals joined by blanks, as `ops.tsv` and `marker.tsv` have them.
+/// The operation with this name and these arguments. They are Lua literals separated by spaces, as in `ops.tsv` and
+/// `marker.tsv`.
 fn op(name: &str, args: &str) -> Op {
     let info = OPS.iter().find(|info| info.name == name).unwrap_or_else(|| panic!("no operation {name:?}"));
     let mut binary = vec![info.code];

@@ -28,7 +28,7 @@ pub struct ReplayTask {
 }
 
 impl ReplayTask {
-    /// The number of frames that were played so far.
+    /// The number of frames that have been played so far.
     pub fn played(&self) -> u64 {
         self.played.load(Relaxed)
     }

@@ -9,7 +9,8 @@ pub struct Difference<'a> {
     pub domain: &'static str,
     /// The first byte's offset in the domain.
     pub offset: u32,
-    /// The first byte's bank and address on the bus. The other bytes follow it in the same bank.
+    /// The first byte's bank and address on the bus; `None` if the bus does not show the domain. The other bytes follow
+    /// it in the same bank.
     pub on_bus: Option<OnBus>,
     /// The old bytes.
     pub old: &'a [u8],

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::error::StateError;
 use crate::png;
 
-/// The largest savestate that is accepted, in bytes. Real states have less than 1 MiB.
+/// The largest savestate that is accepted, in bytes. Real states are smaller than 1 MiB.
 pub const MAX_STATE: usize = 16 << 20;
 
 /// The largest battery save that is accepted in a state, in bytes. Real saves have at most 128 KiB and a few bytes for
@@ -74,8 +74,8 @@ struct Layout {
     memory: &'static [(&'static str, Range<usize>)],
 }
 
-/// The range of the game's title, on the GBA also of its code, copied from the ROM. mGBA refuses a state in which they
-/// differ from the loaded ROM's.
+/// The range that contains the game's title, and on the GBA also the game's code. mGBA copies them from the ROM, and
+/// refuses a state in which they differ from those of the loaded ROM.
 const GAME: Range<usize> = 0x10..0x20;
 
 static GBA: Layout = Layout {

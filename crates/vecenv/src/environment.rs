@@ -45,7 +45,7 @@ impl Environment {
     /// Creates an environment. With `renders`, the last frame of each step is drawn even if the picture is not
     /// observed.
     pub(crate) fn new(task: &Arc<Task>, seed: u64, renders: bool) -> Result<Environment, Error> {
-        // With `max` 2, the frame before the last one is drawn as well.
+        // If the layout's `max` is 2, the picture of a step is the maximum of the last two frames, so both are drawn.
         let drawn = task.layout.as_ref().map_or(u32::from(renders), |layout| layout.max);
         Ok(Environment {
             core: task.core()?,

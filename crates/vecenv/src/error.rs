@@ -6,7 +6,7 @@ pub enum Error {
     /// The ROM cannot be opened, or a state cannot be loaded.
     #[error(transparent)]
     Core(#[from] framewire_libmgba::Error),
-    /// The ROM is not the one of the game file.
+    /// The ROM is not the one that the game file names.
     #[error(transparent)]
     WrongRom(#[from] framewire_game::WrongRom),
     /// A file cannot be read.

@@ -3,7 +3,7 @@
 use framewire_expression::{Place, Range};
 use framewire_libmgba::{Core, Platform};
 
-/// The numbers in memory that formulas need (their places), resolved for one game.
+/// The places in memory of the numbers that formulas need, resolved for one game.
 #[derive(Debug, Clone)]
 pub struct Memory {
     places: Vec<Resolved>,
@@ -17,7 +17,7 @@ struct Resolved {
 
 #[derive(Debug, Clone, Copy)]
 enum Source {
-    /// Plain memory without banks and side effects: the bytes of a domain from this offset. They are copied directly.
+    /// Plain memory without banks or side effects: the bytes of a domain from this offset. They are copied directly.
     Bytes { domain: usize, offset: usize },
     /// A memory domain that may have banks or side effects. libmgba reads it.
     Domain { domain: usize, offset: u32 },

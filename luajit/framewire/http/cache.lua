@@ -17,7 +17,8 @@ local HASHED = 16
 local Cache = {}
 Cache.__index = Cache
 
--- Hashes the first bytes, the method and the beginning of the target, because these often differ between requests.
+-- Hashes the first bytes. In a head with its request line, they are the method and the beginning of the target, which
+-- often differ between requests.
 local function slot_of(data, start)
   local words = ffi.cast(u32, data + start)
   local mix = bxor(words[0], words[1] * 5, words[2] * 17, words[3] * 257)

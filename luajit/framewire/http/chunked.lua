@@ -32,8 +32,8 @@ local function line_end(self, data, stop, limit)
   return place - 1
 end
 
--- The steps. Each processes the bytes from `self.raw` as far as it can. It returns true to continue with the next step,
--- false to wait for more bytes, or nil, status and reason.
+-- The steps. Each processes the bytes from `self.raw` as far as it can. It returns true to continue with `self.step`,
+-- false if it needs more bytes or if the body has ended (`self.done`), or nil, status and reason.
 local steps = {}
 
 function steps.size(self, data, stop)

@@ -1,7 +1,7 @@
 --- Parses request heads, strictly by RFC 9112. It reads the bytes in place and does no I/O.
 --
--- Every request that another program could interpret in another way is refused: with both Content-Length and
--- Transfer-Encoding, with several lengths, with a bare CR or LF, with folded lines, or with white space before a colon.
+-- Every request that another program could interpret differently is refused: one that has both Content-Length and
+-- Transfer-Encoding, several lengths, a bare CR or LF, folded lines, or white space before a colon.
 
 local bit = require "bit"
 local ffi = require "ffi"
@@ -203,8 +203,8 @@ end
 ---@param limits table `max_target`, `max_headers`
 ---@return table|nil head method, path, query, version (1.1 or 1.0), headers (names in lower case), length (of the body;
 --- -1: chunked), keep_alive, expect_continue, authority
----@return integer|string status for the error response, if `head` is nil
----@return string reason
+---@return integer? status for the error response, if `head` is nil
+---@return string? reason
 function M.parse(data, start, stop, limits)
   local place = start
   while band(class[data[place]], TOKEN) ~= 0 do place = place + 1 end
@@ -258,7 +258,7 @@ local common_methods = { GET = true, HEAD = true, POST = true, PUT = true, PATCH
 ---@param start integer
 ---@param stop integer
 ---@param limits table `max_target`, `max_head`
----@param fields table cache of heads by the bytes after their request line
+---@param fields table the cache: it finds a head by the bytes after its request line
 ---@return table|nil head as from `parse`; nil if this function cannot read the head
 ---@return integer? place just after the head
 function M.recall(data, start, stop, limits, fields)

@@ -1,5 +1,5 @@
 --- Shared memory on Windows. The results are those of framewire/shm/posix.lua, and a handle. The name of a block exists
--- as long as a process has a handle of it.
+-- as long as a process has a handle to it.
 
 local bit = require "bit"
 local ffi = require "ffi"
@@ -57,7 +57,7 @@ function M.open(name)
   return data, tonumber(facts.size), handle
 end
 
---- Always fails: the system removes a name when the last handle of its block is closed.
+--- Always fails: the system removes a name when the last handle to its block is closed.
 function M.remove(name)
   local handle = C.OpenFileMappingA(MAP_READ_WRITE, 0, path_of(name))
   if handle == nil then return fail(name) end

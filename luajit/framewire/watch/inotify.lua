@@ -155,7 +155,8 @@ local function kind_of(mask)
   return nil
 end
 
---- Returns the changes since the last call.
+--- Returns the changes since the last call. A change of the kind "overflow" means that changes were lost, and has no
+-- path. One of the kind "unwatched" also has a `message`.
 ---@return table[] changes each with `kind` and `path`
 function Watch:read()
   local changes = {}

@@ -138,7 +138,8 @@ local function whole_message(self, data, length)
   deliver(self, opcode, data, length)
 end
 
--- Handles received bytes of a payload, if the frame is incomplete or has only a part of a message.
+-- Handles received bytes of the payload of a control frame, or of a data frame that is incomplete or has only a part of
+-- a message.
 local function take_payload(self, data, length)
   local is_control = self.frame_opcode >= 8
   local target = is_control and self.control or self.partial
@@ -219,7 +220,7 @@ end
 --- Appends a frame to a buffer.
 ---@param out table buffer
 ---@param opcode integer
----@param source string|ffi.cdata* bytes; pass a string itself, because nothing else keeps it alive
+---@param source string|ffi.cdata* bytes; pass a string as a string, not as a pointer, which would not keep it alive
 ---@param length integer
 ---@param is_part? boolean whether more frames of the message follow
 function Protocol:frame(out, opcode, source, length, is_part)

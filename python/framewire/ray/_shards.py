@@ -1,8 +1,8 @@
 """The states of a search, spread over the nodes of a cluster.
 
 Each node has a shard: an actor that stores the states of some cells. Each state has a name, which also identifies the
-cell. Workers send states that they find to the shards, and get the states at which branches begin from them. So the
-program handles only the names.
+cell. Workers send the states that they find to the shards, and get from the shards the states at which branches begin.
+So the program handles only the names.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ from framewire.search import Cell, Job, Rollout
 
 _log = logging.getLogger("framewire.ray")
 
-# A name has these bytes (with which no state begins), the first bytes of the cell's hash, and a hash of the way to the
-# state: the name of the state at which its branch began, and the actions from there. A hash of the state itself cannot
-# be used, because the state of the sound unit depends on what the same console has played before.
+# A name consists of these bytes (no state begins with them), the first bytes of the cell's hash, and a hash of the way
+# to the state: the name of the state at which its branch began, and the actions from there. A hash of the state itself
+# cannot be used for these, because the state of the sound unit depends on what the same console has played before. For
+# states that the program adds, whose way is not given, `ShardedStates.add` does use a hash of the state.
 _MARK = b"framewire-state:"
 _CELL_BYTES = 8
 
@@ -286,7 +287,7 @@ class ShardedStates:
             self._use(shards)
 
     def _make(self, wanted: Node) -> tuple[Node, Any]:
-        """Starts a shard, which takes no core: on this node, or else on the node with the fewest shards."""
+        """Starts a shard, which reserves no CPU: on this node, or else on the node with the fewest shards."""
         taken = Counter(node.id for node in self._shards.nodes)
         cause: Exception | None = None
         for node in sorted(_nodes.usable(self._pool.resources), key=lambda node: (node.id != wanted.id, taken[node.id])):

@@ -91,7 +91,8 @@ class Call(NamedTuple):
 # Arrays with more bytes than this are summed, and the checksum is that of the sum, which is faster.
 _LARGE = 65_536
 
-# A log also has an entry for each save, because `Worker.save` makes the environments continue from the saved states.
+# The program's log of a worker's calls also has an entry for each save, because `Worker.save` makes the environments
+# continue from the saved states.
 SAVE = Call("save", ())
 
 
@@ -120,7 +121,7 @@ class Worker:
     """The class of the actor. An exception in its constructor would lose its type, so `start` does the work."""
 
     def start(self, setup: Setup, files: GameFiles, rows: Rows, threads: int) -> Started:
-        """Starts the environments with these numbers, and listens for the program.
+        """Starts the environments of the fleet that `rows` selects, and listens for the program.
 
         Raises:
             FleetError: If this node has another version of Framewire.

@@ -464,8 +464,9 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if self._keeps_over:
             self._over[group.rows] |= result.terminated | result.truncated
         if group.calls >= self._checkpoint_every:
-            # Each run saves after the same number of calls, because the environments continue from the saved states. So
-            # a run that loses a worker has the same results as a run that does not.
+            # Saving also loads the saved states into the environments, which can change what they do next. So each run
+            # saves after the same number of calls, and a run that loses a worker has the same results as one that does
+            # not.
             self._begin_saving(group)
         return result
 

@@ -23,7 +23,7 @@ class Costs:
     Attributes:
         step_seconds: The time for a step of one environment on one core, while the other cores of the machine are idle.
         busy_step_seconds: The same while all cores of the machine are busy.
-        latency_seconds: The time from the program to a worker and back, without the work of both.
+        latency_seconds: The time from the program to a worker and back, without the time that their work takes.
         worker_seconds: The time that a worker needs for each step of all its environments, without the emulation.
         call_seconds: The time that the program needs for each worker in each step.
         received_bytes_per_second: How fast the program can receive observations from other machines.

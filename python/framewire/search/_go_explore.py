@@ -30,8 +30,11 @@ _ATTEMPTS = 5
 class GoExplore:
     """Go-Explore: returns to the best known state of a cell, and explores from there.
 
-    `step` plays one batch of branches; `run` plays until the goal is reached. `save` and `load` continue a search later,
-    with the same result as without the interruption. If states are lost with a machine, the search plays to them again.
+    Two states are in the same cell if the values of the runner's argument `cell`, rounded down, are equal.
+
+    `step` plays one batch of branches; `run` plays until the goal is reached. With `save` and `load`, a search can be
+    continued later, with the same result as without the interruption. If states are lost, for example because a machine
+    failed, the search plays to them again.
 
     Attributes:
         archive: The best known state of each cell.

@@ -1,4 +1,4 @@
-/** Bugs of the page that were fixed, each named for what broke. */
+/** Tests for bugs of the page that were fixed. Each test is named for the behaviour that the bug broke. */
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -180,7 +180,7 @@ test("the toolbar does not move when the game is paused", async ({ console: page
   expect(await left()).toBe(before);
 });
 
-test("without a server, each control gives that as the reason", async ({ console: page, server }) => {
+test("without a server, disabled controls say that it does not answer", async ({ console: page, server }) => {
   await server.kill();
   for (const name of ["Pause", "Save the picture"])
     await expect(page.button(name)).toHaveAttribute("title", /server does not answer/);
@@ -205,7 +205,7 @@ test("a Game Boy has no keys L and R, and no empty memory domain", async ({ page
 });
 
 test("the frame rate is a mean, and is not shown before there is one", async ({ page, server }) => {
-  // The readings of a rate that jumps, as just after a pause.
+  // Makes the rate jump between 90 and 30, as it can just after a pause. `readings` counts the rates that were sent.
   let readings = 0;
   await page.routeWebSocket(/\/v1\/ws/, (socket) => {
     const onward = socket.connectToServer();

@@ -1,4 +1,4 @@
-/** The memory panel for daily use: scrolling, selecting, columns, symbols, banks, searches and comparisons. */
+/** Daily use of the memory panel: scrolling, selecting, columns, symbols, banks, searches and comparisons. */
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -158,7 +158,7 @@ test("a value is found by its changes and can be watched", async ({ server, cons
   await expect(watches.getByRole("listitem").first()).toContainText("123456799");
 });
 
-test("snapshots are compared, with places that lead to memory and to watches", async ({
+test("a snapshot is compared with the memory, and each difference can be shown and watched", async ({
   page,
   server,
   console: opened,

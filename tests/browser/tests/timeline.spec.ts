@@ -45,7 +45,7 @@ test("dragging goes back to a frame, and the game continues there", async ({ con
   await expect.poll(async () => (await state(server)).frame).toBe(1200);
 });
 
-test("a game that ran goes back while the key is held, and runs again", async ({ console: page, server }) => {
+test("a running game goes back while Comma is held, and then runs on", async ({ console: page, server }) => {
   await expect.poll(async () => (await state(server)).frame).toBeGreaterThan(120);
   await expect(page.page.locator(".timeline")).toBeVisible();
   await page.screen.focus();

@@ -153,7 +153,7 @@ fn two_large_writes_delay_other_requests_by_less_than_a_deadline() {
         }
         let last = client.send(vec![Op::CurrentFrame {}]).unwrap();
         client.outcome(last - 2).unwrap().single().unwrap();
-        // A write takes longer if other programs are busy, so the limit depends on the length of one write.
+        // A write takes longer if other programs are busy, so the limit depends on how long one write took.
         let one_write = begun.elapsed();
         client.outcome(last - 1).unwrap().single().unwrap();
         client.outcome(last).unwrap().single().unwrap();

@@ -1,5 +1,5 @@
-//! Clients that use the text protocol on a plain socket, with the script in a stock mGBA, like those of mGBA-http's
-//! users.
+//! Clients that use the text protocol on a plain socket, like those of mGBA-http's users. They connect to the script in
+//! a stock mGBA.
 
 use std::net::TcpStream;
 use std::sync::Barrier;

@@ -100,8 +100,9 @@ impl Entry {
             let start = entry.start.load(Ordering::Acquire);
             let size = entry.size.load(Ordering::Relaxed);
             fence(Ordering::Acquire);
-            // By now, an entry may belong to another mapping than at the first load. That cannot happen to the entry of
-            // the mapping that holds `address`: the thread that uses that mapping is stopped in the handler.
+            // By now, an entry may belong to a different mapping than it did at the first load. That cannot happen to
+            // the entry of the mapping that holds `address`: the thread that uses that mapping is stopped in the
+            // handler.
             let is_same = entry.start.load(Ordering::Relaxed) == start;
             (start != 0 && is_same && (start..start + size).contains(&address))
                 .then_some((entry, start + size))

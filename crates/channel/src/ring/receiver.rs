@@ -250,7 +250,7 @@ pub struct Message<'a, M: Memory> {
     receiver: &'a mut Receiver<M>,
     bytes: &'a [u8],
     place: Found,
-    /// The offset of a long message in the bulk room.
+    /// The offset of a long message in the bulk room, the part of the memory for long messages.
     bulk: Option<usize>,
 }
 
@@ -266,6 +266,7 @@ impl<M: Memory> Drop for Message<'_, M> {
     fn drop(&mut self) {
         let writer = self.receiver.side.other();
         let memory = &self.receiver.memory;
+        // `watch` reports the read to loom; without loom, it does nothing.
         match self.place {
             Found::Mailbox => memory.half(writer).watch(),
             Found::Slot => {

@@ -135,8 +135,8 @@ impl AttachedWatches {
             return self.send_end(id);
         }
         if discontinuity.is_some() {
-            // The script reports the break together with the first frame after it. Here, the break is an event before
-            // that frame.
+            // The script reports the discontinuity together with the first frame after it. Here, the discontinuity is
+            // an event before that frame.
             let ticks = ticks.saturating_sub(1);
             entry.put(WatchEvent { frame, ticks, discontinuity, ..WatchEvent::default() });
         }
@@ -170,8 +170,8 @@ impl AttachedWatches {
         }
     }
 
-    /// Called when another game is loaded than before a reconnection. Closes the watches that have to be started again,
-    /// except those that report keys.
+    /// Called when the game after a reconnection is not the game from before it. Closes the watches that have to be
+    /// started again, except those that report keys.
     pub fn note_other_game(&self) {
         let open = &mut *self.open.lock();
         let of_other_game = open.iter().filter(|(_, entry)| entry.forgotten && !entry.keys);
@@ -246,7 +246,7 @@ fn split(bytes: &[u8], ranges: &[MemoryRange]) -> Option<Vec<Vec<u8>>> {
 mod tests {
     use super::*;
 
-    /// Framewire's script never reports a break with 0 ticks, but another program might.
+    /// Framewire's script never reports a discontinuity with 0 ticks, but another program might.
     #[tokio::test]
     async fn a_reset_before_the_first_frame_of_a_watch_does_not_overflow() {
         let watches = Arc::<AttachedWatches>::default();

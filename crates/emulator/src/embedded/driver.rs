@@ -24,7 +24,7 @@ pub(super) trait Driver: Send {
     /// Serves the client's requests. Starts no further request after a few milliseconds.
     fn serve(&mut self, machine: &mut Machine) -> NextFrame;
 
-    /// Whether the client may look at the picture of the next frame.
+    /// Whether the client might look at the picture of the next frame, so that this frame must be drawn.
     fn needs_picture(&self) -> bool;
 
     /// Called before a frame, and before a batch that changes something.

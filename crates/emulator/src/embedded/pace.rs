@@ -65,7 +65,7 @@ pub(super) enum Next {
     Now,
     /// At this time.
     At(Instant),
-    /// Not before a request.
+    /// Not until a request resumes the game, which is paused.
     Never,
 }
 

@@ -280,7 +280,7 @@ fn a_watch_ends_if_another_game_is_loaded_after_a_reconnection() {
     assert_eq!(watch.end(), Some(WatchEnd::OtherGame));
 }
 
-/// Recordings need this: the number of frames before the break, and no break from before the watch started.
+/// Recordings need to know how many frames came before a break, and must not get a break from before the watch started.
 #[test]
 fn a_watch_of_keys_reports_breaks_in_the_order_of_frames() {
     let (_runtime, _host, emulator) = attached();

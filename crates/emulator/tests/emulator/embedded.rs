@@ -154,7 +154,7 @@ fn holding_no_key_is_refused() {
 }
 
 #[test]
-fn a_repeated_batch_with_a_key_gets_the_same_outcome_and_is_not_performed_again() {
+fn a_repeated_batch_with_an_idempotency_key_gets_the_same_outcome_and_is_not_performed_again() {
     let emulator = start(Speed::Times(1.0), true);
     let keyed = |value, key: &str| Batch {
         key: Some(key.to_owned()),

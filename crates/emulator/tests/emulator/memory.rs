@@ -69,7 +69,7 @@ fn every_access_to_a_game_boy_color_is_exact_in_the_script() {
 }
 
 #[test]
-fn the_script_reads_16_bits_past_the_end_of_a_rom_correctly() {
+fn the_script_reads_a_16_bit_number_beyond_the_end_of_a_rom_correctly() {
     let (_runtime, _host, emulator) = attached();
     let address = 0x099B_BFFC;
     assert_eq!(call(&emulator, Op::Read16 { address }), Value::Int(0xDFFE));

@@ -134,7 +134,7 @@ fn a_recording_and_sensors_or_layers_exclude_each_other() {
         assert!(refused.message.contains(says), "{refused}");
         call(&emulator, back);
     }
-    // A recording does not contain sound, so channels of the sound can be switched.
+    // A recording does not contain sound, so sound channels can be switched off.
     call(&emulator, off("ch1"));
     let watch = emulator.watch(request());
     call(&emulator, watch.op());

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::server::ServerArgs;
 use super::{EXIT_CODES, Failure, end, field, print};
 
-/// The timeout of the request: longer than the server waits for the keys, with its default `--deadline`.
+/// The timeout of the request. It is longer than a server with the default `--deadline` waits for the keys.
 const TIMEOUT: Duration = Duration::from_secs(3700);
 
 /// Arguments of `framewire press`.

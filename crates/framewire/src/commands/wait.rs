@@ -45,8 +45,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 fn wait(args: &Args) -> Result<(), Failure> {
     let session = args.server.open()?;
     let begun = Instant::now();
+    // The frames of earlier requests.
+    let mut earlier = 0;
     loop {
-        let Some(reply) = ask(args, &session, begun)? else {
+        let Some(mut reply) = ask(args, &session, begun)? else {
             let seconds = args.timeout.map_or(0.0, |timeout| timeout.0.as_secs_f64());
             return Err(Failure::Refused(format!(
                 "{:?} did not become true within {seconds} s",
@@ -54,23 +56,25 @@ fn wait(args: &Args) -> Result<(), Failure> {
             )));
         };
         let held = field(&reply, "held")? == &Value::Bool(true);
+        let frames = earlier + field(&reply, "frames")?.as_u64().unwrap_or(0);
         // The request ended after `MOST` frames, which is an hour of play; send it again.
         if !held && args.frames.is_none() {
+            earlier = frames;
             continue;
         }
+        reply["frames"] = frames.into();
         if args.server.json {
             print(&reply)?;
         } else if held {
-            let (frame, frames) = (field(&reply, "frame")?, field(&reply, "frames")?);
+            let frame = field(&reply, "frame")?;
             print(format_args!("true after frame {frame}, {frames} frames later"))?;
         }
         if held {
             return Ok(());
         }
         return Err(Failure::Refused(format!(
-            "{:?} did not become true within {} frames",
-            args.condition,
-            field(&reply, "frames")?
+            "{:?} did not become true within {frames} frames",
+            args.condition
         )));
     }
 }

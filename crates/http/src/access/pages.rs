@@ -7,7 +7,7 @@
 //! HTTPS, or to a server on the same machine, browsers also send `Sec-Fetch-Site`, which shows whether a foreign page
 //! sent such a GET.
 //!
-//! On mGBA-http's routes, `/healthz` and `/screen.png`, programs may call this server by any name, as with mGBA-http:
+//! On `/healthz`, `/screen.png` and mGBA-http's routes, programs may call this server by any name, as with mGBA-http:
 //! there `Host` is checked only for browsers. Elsewhere it is checked for all clients.
 
 use axum::http::header::{
@@ -183,7 +183,7 @@ pub(crate) fn allow_page(origin: &HeaderValue, headers: &mut HeaderMap) {
 }
 
 /// Whether a browser may have sent this request. Each of the headers below is a sign of a browser. A page cannot make
-/// the browser leave out `Accept-Language` and `Origin`.
+/// the browser leave out `Accept-Language`, or `Origin` where the browser sends it.
 fn is_of_browser(headers: &HeaderMap) -> bool {
     let names_itself =
         || headers.get(USER_AGENT).is_some_and(|agent| agent.as_bytes().starts_with(b"Mozilla/"));

@@ -192,8 +192,8 @@ impl Attempts {
         if expiries.len() >= ADDRESSES && !expiries.contains_key(&address) {
             expiries.retain(|_, expiry| *expiry > now);
         }
-        // This wrong token is not counted. An attacker with this many addresses still has to guess a token of at least
-        // 32 characters.
+        // If there is still no room, this wrong token is not counted. An attacker with this many addresses still has to
+        // guess a token of at least 32 characters.
         if expiries.len() >= ADDRESSES && !expiries.contains_key(&address) {
             return;
         }

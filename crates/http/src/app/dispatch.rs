@@ -146,7 +146,7 @@ impl Dispatcher {
             Ok(Admission::Request(caller, cors)) => (caller, cors),
         };
         activity.introduce(caller.rights == Rights::Full);
-        // A larger body is refused later, where it is read.
+        // A body that is larger than the limit is refused later, where it is read.
         let length = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
         if length <= self.bodies.limit && activity.expect_body(length).is_err() {
             return Err(refuse(Failure::busy(OutOfMemory.to_string()), &head));

@@ -59,7 +59,7 @@ impl Collector {
         feed.end(reason);
     }
 
-    /// Takes events until there will be no more, and returns the reason.
+    /// Takes events until no more will come, and returns the reason why.
     async fn collect(&mut self) -> &'static str {
         loop {
             tokio::select! {

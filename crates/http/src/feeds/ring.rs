@@ -19,7 +19,7 @@ pub(crate) struct FeedEvent {
     pub(crate) data: Arc<str>,
 }
 
-/// The values of the subjects at one time.
+/// The values of the subjects (the expressions that a watch observes) at one time.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Values {
     /// The emulator's frame counter at that time.

@@ -259,7 +259,7 @@ pub(super) const ACCEPTED: &str = "; accepted is ";
 pub(super) struct ReadError {
     /// The place of the value, such as `ops[3].address`; empty for the whole.
     place: String,
-    /// What is wrong, to follow the place.
+    /// What is wrong, worded so that it can follow the place, such as `is missing`.
     problem: String,
     accepts: Option<String>,
     /// Whether the value is missing.

@@ -1,4 +1,4 @@
-//! Extractors for parts of a request. Their errors are problems.
+//! Extractors for parts of a request. Their errors are [`Problem`]s.
 
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -61,7 +61,7 @@ impl LocalCalls {
     /// Calls a method. Subscriptions end with the call.
     ///
     /// # Errors
-    /// The problem (RFC 9457) of the same request over HTTP.
+    /// The problem (RFC 9457) that the same request would get over HTTP.
     pub async fn call(&self, method: &str, params: Map<String, Json>) -> Result<Json, Json> {
         let operations = Arc::<Operations>::from_ref(&self.state);
         let served = operations.for_caller(operations.emulators.first(), &self.caller);

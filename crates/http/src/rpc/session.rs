@@ -59,7 +59,7 @@ pub(super) struct RpcSession {
     /// Distinguishes the connection from all others of the server.
     pub(super) number: u64,
     pub(super) services: RpcServices,
-    /// The routes that are methods.
+    /// The routes of `/v1` that clients can call as methods.
     pub(super) routes: Arc<RouteMethods>,
     /// The caller that opened the connection.
     pub(super) caller: Caller,

@@ -16,7 +16,7 @@ use crate::failure::STOPPING;
 use crate::limits::Limits;
 use crate::problem::{MEDIA_TYPE, Problem};
 
-/// How many bytes of a refused client the server still reads and discards.
+/// How many bytes from a refused client the server still reads and discards.
 const LINGER_BYTES: usize = 64 * 1024 * 1024;
 /// How long the server may take to send the last reply, and how long it then still reads from the client.
 const LINGER: Duration = Duration::from_secs(5);

@@ -52,7 +52,7 @@ enum FramingState {
     Body(u64),
     /// The line with the size of a chunk.
     ChunkSize,
-    /// This many bytes of a chunk are still to come, including the end of its line.
+    /// This many bytes of a chunk are still to come, including the CRLF after its data.
     Chunk(u64),
     /// The lines after the last chunk, up to an empty one.
     Trailer,

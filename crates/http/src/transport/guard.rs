@@ -121,7 +121,8 @@ impl Guarded {
         }
     }
 
-    /// The stream for writing.
+    /// The stream for writing. Before it is returned, checks the client, and limits how much the system buffers, if the
+    /// activity asks for either.
     fn outward(&mut self) -> io::Result<Pin<&mut ClientStream>> {
         self.check_client();
         if self.activity.short.load(Relaxed)

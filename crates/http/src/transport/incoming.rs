@@ -30,7 +30,7 @@ use crate::limits::Limits;
 pub(crate) const FREE: usize = 16 * 1024;
 /// How many bytes are charged at a time while a request of unknown length arrives.
 const STEP: usize = 64 * 1024;
-/// If less than this was held since the pool was last empty, memory is not returned to the system.
+/// If a pool's charges were always smaller than this since it was last empty, no memory is returned to the system.
 const RELEASE_ABOVE: usize = 16 * 1024 * 1024;
 /// How long to wait after the last charge was given back before the allocator returns memory to the system.
 const RELEASE_DELAY: Duration = Duration::from_millis(500);
@@ -184,7 +184,7 @@ impl Account {
 
     /// Counts bytes that arrived.
     pub(crate) fn add(&self, bytes: usize) -> Result<(), OutOfMemory> {
-        // Only the connection's task counts, so nothing has to be locked.
+        // Only the connection's task does the counting, so nothing has to be locked.
         let all = self.bytes.load(Relaxed) + bytes;
         self.bytes.store(all, Relaxed);
         if all <= self.covered.load(Relaxed) {

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_to_accept_pause_longer_each_time() {
+    fn pauses_after_failures_to_accept_grow() {
         let (mut failures, now) = (AcceptFailures::default(), Instant::now());
         let pauses: Vec<u128> = (0..7).map(|_| note(&mut failures, now).as_millis()).collect();
         assert_eq!(pauses, [50, 100, 200, 400, 800, 1000, 1000]);

@@ -68,7 +68,7 @@ async fn upload(
         )
     })?;
     let (place, shown) = (path.clone(), text.clone());
-    let is_new = blocking(move || keep(&place, &rom, replace)).await?;
+    let before = blocking(move || keep(&place, &rom, replace)).await?;
     let outcome = selected.perform(selected.keyed(Op::LoadRom { path: text })).await;
     let loaded = outcome.map_err(Problem::from).and_then(|outcome| {
         let frame = outcome.frame;
@@ -85,9 +85,9 @@ async fn upload(
             )),
         }
     });
-    if is_new && loaded.is_err() {
-        // If this fails, the file remains and uses some space.
-        let _ = tokio::task::spawn_blocking(move || fs::remove_file(path)).await;
+    if loaded.is_err() {
+        // If this fails, the refused file remains.
+        let _ = tokio::task::spawn_blocking(move || restore(&path, before)).await;
     }
     loaded
 }
@@ -101,23 +101,41 @@ fn checked(name: &str) -> Result<Name, Problem> {
     if ending.is_some_and(|ending| ENDINGS.contains(&ending.as_str())) { Ok(checked) } else { Err(refused()) }
 }
 
-/// Writes a game, unless the same file exists already. Returns whether there was no file with its name.
-fn keep(path: &FilePath, rom: &[u8], replace: bool) -> Result<bool, Problem> {
+/// What had the name of a game before the game was written.
+enum Before {
+    /// The same game.
+    Same,
+    Nothing,
+    /// A file with this content.
+    Other(Vec<u8>),
+}
+
+/// Writes a game, unless the same file exists already.
+fn keep(path: &FilePath, rom: &[u8], replace: bool) -> Result<Before, Problem> {
     let failed = |error: io::Error| {
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, format!("the game cannot be kept: {error}"))
     };
     let folder: PathBuf = path.parent().unwrap_or(path).to_owned();
     fs::create_dir_all(folder).map_err(failed)?;
-    let is_new = match fs::read(path) {
-        Ok(existing) if existing == rom => return Ok(false),
+    let before = match fs::read(path) {
+        Ok(existing) if existing == rom => return Ok(Before::Same),
         Ok(_) if !replace => {
             let detail = "another game of this name was sent before; send ?replace=true to replace it, or choose another name";
             return Err(Problem::new(StatusCode::CONFLICT, detail));
         }
-        Ok(_) => false,
-        Err(error) if error.kind() == ErrorKind::NotFound => true,
+        Ok(existing) => Before::Other(existing),
+        Err(error) if error.kind() == ErrorKind::NotFound => Before::Nothing,
         Err(error) => return Err(failed(error)),
     };
     framewire_files::replace(path, rom).map_err(failed)?;
-    Ok(is_new)
+    Ok(before)
+}
+
+/// Undoes `keep`.
+fn restore(path: &FilePath, before: Before) -> io::Result<()> {
+    match before {
+        Before::Same => Ok(()),
+        Before::Nothing => fs::remove_file(path),
+        Before::Other(rom) => framewire_files::replace(path, &rom).map(drop),
+    }
 }

@@ -176,7 +176,8 @@ impl ToSchema for Expressions {
 fn compile(text: &str, place: &str, context: Context<'_>) -> Result<Vec<u8>, Problem> {
     let problem = |error: String| name_problem(context.symbols, Problem::in_body(place, &error));
     let bytes = Code::parse(text, context.symbols).map_err(|error| problem(error.to_string()))?.encode();
-    // An emulator decodes the bytes, and refuses an expression that is nested too deeply. Report that here already.
+    // An emulator decodes the bytes, and refuses an expression that is nested too deeply. This check reports that
+    // before anything is sent to the emulator.
     Code::decode(&bytes).map_err(|error| problem(error.to_string()))?;
     Ok(bytes)
 }
@@ -370,8 +371,8 @@ pub(crate) fn write_values(names: &[String], value: &Value) -> Json {
 /// The results of a run.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct RunDone {
-    /// The frame counter at its end. Unless one of them lets frames run, the operations of `then` were performed after
-    /// this frame and before the next one.
+    /// The frame counter at its end. The operations of `then` were performed after this frame and before the next one,
+    /// unless one of them lets frames run.
     frame: u32,
     /// How it ended. These fields are absent if an operation of `ops` failed, because then no frame ran.
     #[serde(flatten)]

@@ -110,7 +110,7 @@ fn tokens_and_cookies_work_over_tls() {
 fn clients_without_a_tls_handshake_do_not_disturb_others() {
     let (server, trusted) = serve(|app| app.limits.head = Duration::from_millis(300));
     let mut silent = server.connect();
-    // The first byte of a handshake record of 512 bytes.
+    // The header of a handshake record of 512 bytes, and the first of these bytes.
     let mut half = server.connect();
     half.write_all(&[22, 3, 1, 2, 0, 1]).unwrap();
     // A complete handshake record with invalid content.

@@ -62,7 +62,7 @@ impl Extent {
     };
 }
 
-/// The alternative to Framewire's script.
+/// The alternative to Framewire's script: a script of the kind that the study of 2025 used (docs/study.md).
 const STUDY: &str = "the study's kind of script";
 
 /// A line of the table.
@@ -245,7 +245,8 @@ fn crowd(extent: Extent) -> anyhow::Result<Runs> {
         let outcomes = stampede::run(&setup, 100);
         Ok(Sample::of_stampede(&outcomes, start.elapsed()))
     };
-    // The other script gets only one run, because that takes as long as its clients wait for a reply.
+    // The other script gets only one run, because some of its clients get no reply, and the run takes as long as they
+    // wait for one.
     let other = vec![run(Script::Study)?];
     let ours = (0..extent.repeats).map(|_| run(Script::Ours));
     Ok((other, ours.collect::<anyhow::Result<_>>()?))

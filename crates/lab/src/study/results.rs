@@ -1,5 +1,5 @@
-//! The results of steps that are not reports of `framewire bench`. Times are in milliseconds unless a comment says
-//! otherwise.
+//! The results of those steps of the study that do not end with a report of `framewire bench`. Times are in
+//! milliseconds unless a comment says otherwise.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -42,7 +42,7 @@ impl Stampede {
     }
 }
 
-/// The system's counters for a run with something changed.
+/// The system's counters for a run under a changed condition, such as with Lua's garbage collector off.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct System {
     /// How many TCP segments this machine sent, if nothing else was measured at the same time.
@@ -110,7 +110,7 @@ pub struct Ending {
     /// The lines that the script wrote to its console afterwards.
     pub console: Vec<String>,
     /// The time from the signal, or from the return of the network, to the first correct answer to a new client. If
-    /// there was neither, the time for which this client waited.
+    /// there was neither a signal nor a return of the network, the time for which the new client waited.
     pub new_client: Option<f64>,
     /// The time from the signal, or from the return of the network, to the first correct answer through the client.
     /// After a signal, the client is started again as soon as the new client has its answer.

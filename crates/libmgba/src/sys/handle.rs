@@ -17,9 +17,10 @@ use crate::log::Level;
 /// Owns a core of the shim, and has safe methods for the shim's functions.
 ///
 /// Every `unsafe` call below depends on the same invariant: `raw` came from
-/// `fw_open`, is closed only in `drop`, and is used by one thread at a time,
-/// because calls that change anything take `&mut self` and the type is not
-/// `Sync` (because a `NonNull` is not). If a call needs more, its comment says so.
+/// `fw_open`, is closed only in `drop`, and is used by one thread at a time.
+/// The last part holds because calls that change anything take `&mut self`, and
+/// the type is not `Sync`, as it contains a `NonNull`. If a call needs more, its
+/// comment says so.
 pub struct Handle {
     raw: NonNull<RawCore>,
     /// Gets the scripts' messages. It is `Some` while scripts are attached, and is
@@ -30,7 +31,7 @@ pub struct Handle {
     canvas: Option<Canvas>,
 }
 
-/// The size of the memory for any picture, in pixels: 224 rows of 256 pixels.
+/// The size of a memory that is large enough for any picture, in pixels: 224 rows of 256 pixels.
 pub const PICTURE: usize = 256 * 224;
 
 /// Memory that a core can draw into. `as_ref` must always return the same words, at
@@ -173,7 +174,7 @@ impl Handle {
 
     fn name(&self, fill: unsafe extern "C" fn(*const RawCore, *mut c_char)) -> String {
         let mut bytes = [0u8; NAME_SIZE];
-        // SAFETY: see the type; `bytes` has the size that both functions need.
+        // SAFETY: see the type; `bytes` has the size that `fw_title` and `fw_code` need.
         unsafe { fill(self.ptr(), bytes.as_mut_ptr().cast()) };
         // The bytes are mostly ASCII. As Latin-1, all other bytes have a character too.
         bytes.iter().take_while(|b| **b != 0).map(|b| char::from(*b)).collect()

@@ -209,10 +209,10 @@ fn saves_of_odd_sizes_do_no_harm() {
     }
 }
 
-/// With mGBA's defaults, a state is saved with the battery save, and loaded without it.
-/// Then the game uses the state's save in place of the cartridge's until the next reset.
+/// With mGBA's defaults, a state is saved with the battery save, but loading the state does not replace the
+/// cartridge's save. Instead, the game uses the state's save until the next reset.
 #[test]
-fn a_states_save_hides_the_cartridges_until_a_reset() {
+fn a_states_save_hides_the_save_of_the_cartridge_until_a_reset() {
     for (mut core, sram) in [(gba_core(), GBA_SRAM), (gb_core(), GB_SRAM)] {
         for autoload in [false, true] {
             if autoload {

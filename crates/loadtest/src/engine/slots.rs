@@ -20,7 +20,7 @@ pub(super) enum Given {
     ToIdle,
     /// To a new client: no client was idle, and the caller must start a new one with the job.
     ToNew,
-    /// Into the queue: all clients are busy, and there must not be more clients.
+    /// Into the queue: all clients are busy, and no more may be started.
     Queued,
 }
 
@@ -29,7 +29,8 @@ pub(super) enum Given {
 #[derive(Debug)]
 pub(super) struct Slots {
     inner: RefCell<Inner>,
-    /// With a closed load: the time until which clients continue by themselves.
+    /// With a closed load, in which each client begins a new request when its last one is done: the time until which
+    /// the clients do so.
     closed_until: Cell<Option<Instant>>,
     /// The largest number of clients.
     most: usize,
@@ -138,7 +139,7 @@ impl Slots {
         (count(&mut current.into_iter()), count(&mut inner.queue.iter().copied()))
     }
 
-    /// The largest number of clients that were busy at a time.
+    /// The largest number of clients that were busy at the same time.
     pub(super) fn most_busy(&self) -> usize {
         self.inner.borrow().most_busy
     }

@@ -25,10 +25,11 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send + fmt::Debug> Stream for T {}
 /// Which servers are trusted over TLS.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Trust {
-    /// Servers with a certificate of an authority that this machine trusts.
+    /// Servers with a certificate that was issued by an authority that this machine trusts.
     #[default]
     System,
-    /// Servers with a certificate of an authority in this PEM file, or with one of the certificates in the file.
+    /// Servers with a certificate that was issued by an authority in this PEM file, or with one of the certificates in
+    /// the file.
     File(PathBuf),
     /// Every server, with any certificate. Only for tests.
     AnyCertificate,

@@ -23,7 +23,7 @@ pub fn rate(value: f64) -> String {
     thousands(&format!("{value:.decimals$}"))
 }
 
-/// Percent, never rounded up to 100 nor down to 0: `100%`, `99.97%`, `0.1%`.
+/// Percent, never rounded up to 100 or down to 0: `100%`, `99.97%`, `0.1%`.
 pub fn percent(value: f64) -> String {
     if value <= 0.0 || value >= 100.0 || (value - value.round()).abs() < 1e-9 {
         return format!("{value:.0}%");

@@ -1,4 +1,4 @@
-//! The tools for the clock, snapshots, ROMs and recordings.
+//! The tools for pausing, speed and resets, and for snapshots, ROMs and recordings.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -130,7 +130,7 @@ pub(super) async fn latest_snapshots(session: &Session, count: usize) -> Result<
         offset = reply["next"].clone();
     }
     let text = |snapshot: &Json, field: &str| snapshot[field].as_str().unwrap_or_default().to_owned();
-    // Times in UTC sort as texts. Of snapshots from the same second, default names also sort by time.
+    // Times in UTC sort as texts. If snapshots are from the same second, their default names also sort by time.
     all.sort_by_cached_key(|snapshot| Reverse((text(snapshot, "time"), text(snapshot, "name"))));
     Ok(all.iter().take(count).map(|snapshot| only(snapshot, &SNAPSHOT_FIELDS)).collect())
 }

@@ -1,4 +1,4 @@
-//! The tool script, which runs Lua code in the emulator.
+//! The tool `script`, which runs Lua code in the emulator.
 
 use std::sync::Arc;
 

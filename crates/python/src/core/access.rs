@@ -96,7 +96,7 @@ impl Core {
 }
 
 /// A core while one thread uses it. If the core belongs to an environment, `inner` has the environment's core until
-/// this value is dropped, and the environment has the spare core.
+/// this value is dropped. Until then, the environment has the core that was in `inner`, a spare one.
 pub(super) struct InUse<'a> {
     inner: MutexGuard<'a, Inner>,
     environment: Option<(MutexGuard<'a, Option<VectorEnv>>, usize)>,

@@ -69,7 +69,8 @@ pub struct Report {
     pub damage: Option<Damage>,
     /// Whether the replay was cancelled before the end of the recording.
     pub cancelled: bool,
-    /// Whether the recording contains the console's clock. If it does not, a game that reads the clock may differ.
+    /// Whether the recording contains the console's clock. If it does not, a game that reads the clock may play
+    /// differently.
     pub clock_known: bool,
     /// The hashes of the replay's pictures, one after each [`PlayOptions::every`] frames.
     pub hashes: Vec<u32>,

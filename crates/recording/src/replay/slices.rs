@@ -19,7 +19,7 @@ const OPS: usize = 2048;
 /// Splits the entries of a recording into slices, each for one batch of operations.
 pub(super) struct Slices<'a> {
     entries: &'a [Entry],
-    /// The number of frames of the first entry that earlier slices contain.
+    /// The number of frames that have already been taken from the first entry.
     done: u32,
     /// The largest number of frames in a slice.
     limit: u64,
@@ -38,7 +38,7 @@ pub(super) struct Slice<'a> {
 enum Step<'a> {
     /// An entry of keys, or a part of one.
     Keys { keys: u16, frames: u32 },
-    /// A hash of memory. To compare it, an operation has to read the memory.
+    /// A hash of memory. To compare it, two operations have to read the memory.
     Read(&'a Entry),
     /// Any other entry. It needs no operation.
     Other(&'a Entry),

@@ -10,7 +10,7 @@ use parking_lot::{Condvar, Mutex};
 use super::file::SaveFile;
 use super::problems::Problems;
 
-/// The time until the next attempt to write a file that could not be written: the first time, and the longest time.
+/// How long to wait before the next attempt to write a file that could not be written: the first wait, and the longest.
 const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
 /// Writes save files on a thread of its own.
@@ -53,7 +53,7 @@ impl Writer {
         self.queue.changed.notify_one();
     }
 
-    /// Waits until everything is written, or the last attempt has failed. Then the thread ends.
+    /// Ends the thread after it has written everything, or after one last attempt has failed. Waits for that end.
     pub fn finish(&mut self) {
         self.queue.state.lock().ended = true;
         self.queue.changed.notify_one();

@@ -76,8 +76,9 @@ impl Connection {
         }
     }
 
-    /// Calls `connect` again to fetch the result of connecting, as a program with blocking sockets does. Otherwise,
-    /// Linux would return this result to the next `connect`, even though the connection is established by then.
+    /// Calls `connect` again to fetch the result of the first call, which a program with blocking sockets gets from
+    /// that call itself. Otherwise, Linux would return this result to the next `connect`, even though the connection is
+    /// established by then.
     pub(super) fn settle(&self) -> io::Result<()> {
         SockRef::from(&self.stream).connect(&self.peer.into())
     }

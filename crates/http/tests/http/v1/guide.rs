@@ -124,7 +124,7 @@ fn every_example_of_the_api_page_works_and_gets_the_reply_shown() {
     for (language, text) in blocks(&page) {
         match (language, printed.take()) {
             ("sh", _) => {
-                // The examples before may still hold keys, because the test does not pause between examples.
+                // Earlier examples may still hold keys, because the test does not pause between examples.
                 server.request("DELETE", "/v1/input", b"");
                 printed = Some(run(text, &server));
             }
@@ -164,7 +164,7 @@ fn the_methods_in_the_json_rpc_page_work_and_get_the_replies_shown() {
         let params = request.get("params").cloned().unwrap_or_else(|| json!({}));
         let given = rpc.result(method, params);
         check(&reply["result"], &given, method);
-        // The numbers of frames differ from those in the page, but values must be equal.
+        // The frame counters differ from those on the page, but values must be equal.
         assert_eq!(reply["result"].get("value"), given.get("value"), "{method}");
         assert_eq!(request["id"], reply["id"], "{method}");
         shown.insert(method.to_owned());

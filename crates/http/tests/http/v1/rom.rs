@@ -57,6 +57,9 @@ fn bytes_that_are_not_a_rom_are_refused_and_not_kept() {
     assert_eq!(title(&server), "FRAMEWIRE");
     // The file was not kept, so another game can use its name.
     ok(&send(&server, "name=a.gba", &other()));
+    // A file that is refused does not replace the game that has its name.
+    problem(&send(&server, "name=a.gba&replace=true", b"not a game"), 422);
+    ok(&send(&server, "name=a.gba", &other()));
     let large = vec![0; (32 << 20) + 1];
     assert_eq!(send(&server, "name=large.gba", &large).status, 413);
 }

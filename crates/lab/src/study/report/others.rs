@@ -266,8 +266,8 @@ fn time(time: Option<f64>) -> String {
     time.map_or(NONE.to_owned(), millis)
 }
 
-/// The lines of a console in one table cell. Numbers that differ between clients become `N`, and equal lines are shown
-/// once, with their count.
+/// The lines of a console in one table cell. Numbers become `N` and addresses become `0x…`, because they differ between
+/// clients. Lines that are then equal are shown once, with their count.
 fn wrote(ending: &Ending) -> String {
     let mut lines: Vec<(String, usize)> = Vec::new();
     for line in &ending.console {

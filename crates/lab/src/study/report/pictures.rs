@@ -1,4 +1,5 @@
-//! Makes the plots of the page.
+//! Makes the plots of the page `docs/study.md`. "The study" is the load-test study of 2025, whose versions and figures
+//! are in `study/figures.rs`.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -40,7 +41,8 @@ const LEAST: f64 = 0.01;
 
 /// A function that returns a figure of a row.
 type Value = fn(&Row) -> f64;
-/// A function that says whether a row belongs to a line of the plot, by the group of its step and its target.
+/// A function that says whether a row belongs to a line of the plot, given the group of the row's step and the row's
+/// target.
 type Passes = fn(&str, Target) -> bool;
 
 /// Writes all pictures that have something to show, and removes the others.
@@ -89,7 +91,7 @@ fn series(name: &str, mark: Mark, colour: usize, points: Vec<(f64, f64)>) -> Ser
     Series { name: name.to_owned(), mark, colour, points }
 }
 
-/// Adds to each value its position on an axis of names: 1, 2, 3 and so on.
+/// Adds to each value its position on the horizontal axis: 1, 2, 3 and so on.
 fn places<T>(values: impl IntoIterator<Item = T>) -> impl Iterator<Item = (f64, T)> {
     values.into_iter().enumerate().map(|(place, value)| (place as f64 + 1.0, value))
 }

@@ -1,4 +1,4 @@
-//! The sections about version 1 and versions 4 to 7, at the rates of 2025 and at higher rates.
+//! The sections about the study's version 1 and its versions 4 to 7, at the rates of 2025 and at higher rates.
 
 use std::fmt::Write;
 

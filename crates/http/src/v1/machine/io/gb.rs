@@ -11,7 +11,7 @@ const PALETTE: BitFields = &[("color0", 0, 2), ("color1", 2, 2), ("color2", 4, 2
 const DUTY: BitFields = &[("length", 0, 6), ("duty", 6, 2)];
 /// The parts of the volume registers of sound channels 1, 2 and 4.
 const ENVELOPE: BitFields = &[("envelope_step", 0, 3), ("envelope_up", 3, 1), ("volume", 4, 4)];
-/// The parts of the register with the upper half of a sound channel's frequency.
+/// The parts of the register with the upper three bits of a sound channel's frequency.
 const FREQUENCY: BitFields = &[("frequency_high", 0, 3), ("timed", 6, 1), ("restart", 7, 1)];
 /// The parts of wave RAM. The upper half of a byte is played first.
 const WAVE: BitFields = &[("second", 0, 4), ("first", 4, 4)];

@@ -11,7 +11,7 @@ use crate::v1::batch::batch;
 use crate::v1::problems::problem;
 
 #[test]
-fn the_first_picture_is_the_one_on_the_screen_even_of_a_paused_emulator() {
+fn the_first_picture_is_the_one_on_the_screen_even_if_the_emulator_is_paused() {
     let server = Server::paused();
     batch(&server, &json!({"ops": [{"op": "advance", "frames": 40}]}));
     let mut viewer = Viewer::new(&server, "/v1/video");
