@@ -2,7 +2,7 @@
 # Builds the archive for Windows: dist/framewire-VERSION-x86_64-windows.zip. Its program can attach to an mGBA window,
 # but has no embedded core. The same commit, compilers and packages give the same archive, byte for byte.
 #
-# DIST_DIR names another folder than dist.
+# DIST_DIR names a folder to use instead of dist.
 set -eu
 
 target=x86_64-pc-windows-gnu

@@ -26,7 +26,7 @@ local concat, sub = table.concat, string.sub
 local AGAIN = C and C.SOCKERR.AGAIN or 1
 
 local connection = {
-  closed = 0, -- how many connections were closed so far
+  closed = 0, -- how many connections have been closed so far
 }
 
 function connection.new(socket)
@@ -52,7 +52,7 @@ function connection.new(socket)
     -- reason.
     dismissed = nil,
     active = ticks.now, -- the tick of the last request
-    fresh = true, -- whether its first message still has to be checked for a known key
+    fresh = true, -- whether its first message still has to be checked: it must begin with a known key (turn.lua)
 
     waiting = nil, -- a text message that has to wait for a later frame
 

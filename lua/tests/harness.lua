@@ -31,7 +31,7 @@ function harness.eq(found, wanted, what)
   end
 end
 
--- Returns the refusal that `run` raises. Raises an error if there is no refusal.
+-- Returns the refusal that `run` raises: an error that is a table. Raises an error if there is no refusal.
 function harness.refusal(run, ...)
   local fine, problem = pcall(run, ...)
   if fine then

@@ -30,7 +30,7 @@ function keyboard.new()
     self.timelines.advance()
   end
 
-  -- Runs this many frames. Returns the masks after them as a string of hexadecimal digits.
+  -- Runs this many frames. Returns the mask after each frame, in hexadecimal, joined without a separator.
   function self.step(count)
     local masks = {}
     for index = 1, count do

@@ -246,7 +246,7 @@ test("an error in a watch closes only its connection", function()
   ends(other)
 end)
 
-test("a watch with keys reports a frame that does not follow from the last, unless it began after that", function()
+test("a watch with keys reports a frame that does not continue the last one, unless it began in between", function()
   local self = link()
   watches.watch(self, 1, 0, 1, "")
   watches.watch(self, 2, 0, 0, "")

@@ -85,7 +85,8 @@ function M.connect(name, options)
   }, Emulator)
 end
 
--- Returns nil and the reason if there is no reply, or if the reply is an error.
+-- Converts what `await` returned to nil and a message if there is no reply (`length` is then the message), or if the
+-- emulator refused the request.
 local function refusal(data, length)
   if data == nil then return nil, length end
   if data[0] == REFUSED and length >= 6 then return nil, ffi.string(data + 6, length - 6) end
@@ -210,6 +211,7 @@ end
 --- shares the emulator with HTTP clients needs this number, to find out whether the picture changed while it read it.
 ---@return integer
 function Emulator:sequence()
+  -- The call keeps the compiler from reading the number earlier.
   ffi.C.abs(0)
   return self.screen.sequence
 end

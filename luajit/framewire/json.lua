@@ -1,4 +1,4 @@
---- Reads and writes JSON (RFC 8259). The error about a text that is not valid JSON has the line and column.
+--- Reads and writes JSON (RFC 8259). The error message for text that is not valid JSON has the line and column.
 --
 --   local value = assert(json.decode('{"name": "ball", "at": [120, 80]}'))
 --   print(value.name, value.at[2])

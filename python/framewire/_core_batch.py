@@ -137,4 +137,4 @@ class CoreBatch:
 
 
 def _nothing(_: object) -> None:
-    """Drops the object that `Core.hold` returns, because the batch returns none."""
+    """Drops the object that `Core.hold` returns, because `hold` has no result in a batch."""

@@ -63,7 +63,7 @@ class CoreMemory:
         self._core.write_bytes(self._address(address), as_bytes(data), domain)
 
     def read_text(self, address: Address, length: int) -> str:
-        """Reads a text of at most `length` bytes (up to 4,096), in the game's character encoding: docs/api.md."""
+        """Reads a text of at most `length` bytes (up to 4,096), in the game's character encoding (see docs/api.md)."""
         if not 1 <= whole(length, "length") <= _LONGEST_TEXT:
             raise InvalidRequest(f"length is {length}; use a number from 1 to {_LONGEST_TEXT}", parameter="length")
         return self._core.read_text(self._address(address), length)
@@ -88,7 +88,7 @@ class CoreMemory:
             bcd: A number in binary-coded decimal.
             pointer_to: An address. Pointers to it are found.
             areas: Where to look, such as `[{"domain": "iwram"}, {"address": "scratch", "length": 256}]`; by default in
-                the work RAM.
+                the work RAM, and on a Game Boy also in `hram`.
             limit: The largest number of places to return.
         """
         given = [each is not None for each in (text, bytes, float, bcd, pointer_to)]

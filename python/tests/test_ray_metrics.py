@@ -29,7 +29,7 @@ from tests.clusters import STORE, small_cluster
 pytest.importorskip("opentelemetry.exporter.prometheus", reason="make test-python-checks installs it")
 parser = pytest.importorskip("prometheus_client.parser", reason="make test-python-checks installs it")
 
-# Ray's own code causes warnings, also about sockets that it leaves open for its processes.
+# Ray's own code causes warnings, for example about sockets that it leaves open for its processes.
 pytestmark = [pytest.mark.filterwarnings("ignore")]
 
 ENVS = 4

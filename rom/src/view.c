@@ -8,7 +8,8 @@ enum {
     BRICKS_A_FRAME = 5, /* at most; a new level appears brick by brick, so that no frame takes too long */
 };
 
-/* A number on the screen: its position, its digits, its first tile, and the value that it shows now. */
+/* A number on the screen: its position, how many digits it has, the tile of the digit 0, and the value that it shows
+ * now. */
 struct number {
     u8 column, row, digits;
     u16 tiles;

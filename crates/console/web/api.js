@@ -51,7 +51,8 @@ const LOG_LENGTH = 100;
 
 /**
  * How long a request may wait for its answer. For most requests, the server's own deadline is far shorter. A request
- * with `wait=true` has no limit here: its answer comes when the game has run enough frames, and the server limits it.
+ * with `wait=true` has no limit here: its answer comes when the game has run enough frames, and the server limits how
+ * long that takes.
  */
 const TIMEOUT_MS = 20_000;
 

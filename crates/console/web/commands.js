@@ -16,7 +16,7 @@ import { FILTERS, filter, VOLUMES, volume } from "./look.js";
  * @property {() => unknown} [release] Called when the key is released.
  */
 
-/** Slots for quick saves: snapshots with these names. */
+/** The numbers of the slots for quick saves. Slot 1 is the snapshot `slot-1`. */
 const SLOTS = [1, 2, 3, 4];
 
 /**

@@ -15,7 +15,8 @@ import { Subscription } from "./subscription.js";
  *   Gets all values at first, and later the values that changed.
  * @property {(expression: string, problem: string) => void} refused
  *   Called when the server rejects an expression. The other expressions are still watched.
- * @property {(error: unknown) => void} failed Called when no expression can be watched.
+ * @property {(error: unknown) => void} failed
+ *   Called when nothing can be watched, but the server has not rejected any further expression.
  */
 
 export class WatchSubscription {

@@ -41,8 +41,8 @@ pub struct Args {
 pub struct ArgsWithGames {
     #[command(flatten)]
     args: Args,
-    // `RawSettings`, inside `args`, also reads these values, for their order among --rom and --attach. `args` must come
-    // first, because reading a field removes the field's values from the matches.
+    // `RawSettings`, inside `args`, also reads these values, because their position among the values of --rom and
+    // --attach matters. `args` must come first, because reading a field removes the field's values from the matches.
     /// Run this ROM in an embedded core, as --rom does
     #[arg(id = GAMES, value_name = "[NAME=]ROM")]
     games: Vec<PathBuf>,

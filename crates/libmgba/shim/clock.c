@@ -51,8 +51,8 @@ static int64_t now_of_frames(struct fw_core* self) {
 	return self->core->rtc.value + elapsed(self->core, self->clock.seen);
 }
 
-/* The time for which the host's calendar shows what a calendar in the clock's zone shows now. There is no such time in
- * the hour that the host skips for daylight saving; then the clock is off by an hour. */
+/* Returns the Unix time whose local time on the host is the local time of `now` in the time zone `zone`. There is none
+ * if that is in the hour that the host skips for daylight saving; then the clock is off by an hour. */
 static time_t shown(time_t now, int32_t zone) {
 	time_t there = now + zone;
 	struct tm fields;

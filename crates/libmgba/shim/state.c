@@ -30,7 +30,7 @@ static bool has_empty_save(struct mCore* core) {
 	return has_unused_save(core) && !GBASavedataSize(&((struct GBA*) core->board)->memory.savedata);
 }
 
-/* States are saved and loaded without cheats. Otherwise libmgba would replace the current cheats by those in the
+/* States are saved and loaded without cheats. Otherwise libmgba would replace the current cheats with those in the
  * state. */
 static int without_cheats(int flags) {
 	return flags & ~SAVESTATE_CHEATS;
@@ -106,7 +106,7 @@ static int try_state(struct mCore* core, const void* state) {
 
 /* If a game has not used its save yet, makes its save equal to the save in a loaded state. libmgba has written the
  * state's save over the start of the current one, which may be longer. If there was no current save, libmgba has
- * dropped it. */
+ * dropped the state's save. */
 static void finish_unused_save(struct mCore* core, struct mStateExtdata* extra, int flags) {
 	struct mStateExtdataItem item;
 	if (!has_unused_save(core) || !mStateExtdataGet(extra, EXTDATA_SAVEDATA, &item) || item.size <= 0 || !item.data) {

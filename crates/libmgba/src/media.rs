@@ -67,8 +67,9 @@ impl Core {
     }
 
     /// Draws into `canvas` from now on, in rows of 256 pixels. `None` means the core's
-    /// own memory again. The current picture is copied there. Returns the previous
-    /// canvas. [`frame`](Core::frame) and screenshots show the picture in both cases.
+    /// own memory again. The current picture is copied to the new place. Returns the
+    /// previous canvas. [`frame`](Core::frame) and screenshots show the picture with a
+    /// canvas and without one.
     ///
     /// # Panics
     ///

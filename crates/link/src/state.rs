@@ -21,14 +21,16 @@ pub(crate) struct LinkState {
     pub status: Arc<Mutex<Status>>,
     /// Receives notices.
     pub listen: Listen,
-    /// Identifies the boot of the script that answered last: the time from a loading of the script to its end.
+    /// Identifies the boot of the script that answered last. A boot is one run of the script, from its loading to its
+    /// end.
     pub boot: Option<String>,
     /// How many events the script had sent during this boot when its last event arrived. Changes of memory do not
     /// count.
     pub events: Option<u32>,
     /// The emulator's frame counter in its last answer, on any connection.
     pub frame: u32,
-    /// When the last connection broke that was ready, or whose script still answered on another connection.
+    /// When a connection last broke. Only a connection counts that was ready, or whose script still answered on another
+    /// connection.
     pub lost: Option<Instant>,
 }
 

@@ -76,13 +76,13 @@ pub struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// The value of a metric before and after, and the change in percent of the value before; `None` if it was not
+    /// The value of a metric before and after, and the change in percent of the value before; `None` unless it was
     /// measured in both runs.
     pub fn change(&self, metric: Metric) -> Option<(f64, f64, f64)> {
         Some(change(metric.of(self.before)?, metric.of(self.after)?))
     }
 
-    /// Why the second row breaks the rule, if it does. A rule is also broken if its metric was not measured in both
+    /// Why the second row breaks the rule, if it does. A rule is also broken unless its metric was measured in both
     /// runs. For latencies, a request without a correct reply counts as slower than any limit, as in a
     /// [`Goal`](crate::goal::Goal).
     pub fn fails(&self, rule: &FailOn) -> Option<String> {
@@ -167,7 +167,7 @@ pub fn differences(before: &Report, after: &Report) -> Vec<String> {
         .collect()
 }
 
-/// The check of replies. Reports of older versions say only whether a reply had to equal its message.
+/// The check of replies. Reports of older versions say only whether a reply had to equal the request's payload.
 fn check(report: &Report) -> String {
     let older = if report.settings.checked { "echo" } else { "status" };
     if report.target.check.is_empty() { older.to_owned() } else { report.target.check.clone() }

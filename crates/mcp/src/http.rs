@@ -39,8 +39,9 @@ pub enum HandlerLifetime {
     Session,
 }
 
-/// The routes for handlers of the SDK. `handler` creates a handler for each request that stands alone, and for each
-/// session. The caller must check `Host`, `Origin` and tokens. Call this function within a Tokio runtime.
+/// The routes for handlers of the SDK (the crate `rmcp`). `handler` creates a handler for each request that stands
+/// alone, and for each session. The caller must check `Host`, `Origin` and tokens. Call this function within a Tokio
+/// runtime.
 pub fn router_of<H: ServerHandler>(
     host: HttpHost,
     handler: impl Fn(HandlerLifetime) -> H + Clone + Send + Sync + 'static,

@@ -8,7 +8,7 @@ use crate::tools::ToolError;
 
 /// The URI of the picture of the last frame.
 const SCREEN: &str = "framewire://screen";
-/// The URI of the list of all symbols.
+/// The URI of the list of symbols: at most the first 10,000, in the order of their names.
 const SYMBOLS: &str = "framewire://symbols";
 /// The URI of a snapshot's picture, without the snapshot's name at its end.
 const SNAPSHOT: &str = "framewire://snapshots/";

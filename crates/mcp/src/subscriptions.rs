@@ -38,8 +38,8 @@ impl Followed {
         Ok(Followed { session, uri, checksum })
     }
 
-    /// Waits until the content of the resource changes, or until the resource can no longer or again be read. Returns
-    /// the resource's URI.
+    /// Waits until the content of the resource changes, or until the resource can no longer be read, or can be read
+    /// again. Returns the resource's URI.
     pub(crate) async fn changed(&mut self) -> &str {
         loop {
             tokio::time::sleep(PERIOD).await;

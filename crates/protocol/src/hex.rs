@@ -14,8 +14,8 @@ pub fn hex_pairs(bytes: &[u8]) -> String {
     text
 }
 
-/// Reads the text that [`hex_pairs`] writes, in either letter case, with white space anywhere. A pair may have only one
-/// digit. Returns `None` if the text has another form.
+/// Reads the text that [`hex_pairs`] writes, in either letter case, with white space anywhere. A single digit is also
+/// accepted instead of a pair. Returns `None` if the text has another form.
 pub fn parse_hex_pairs(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len() / 3 + 1);
     let mut pair = None;

@@ -265,8 +265,8 @@ impl Machine {
         }
     }
 
-    /// Called after a change `what` of the game that no replay of keys reproduces, such as a loaded state. Ends the
-    /// recording. The picture no longer counts as old.
+    /// Called after a change of the game that no replay of keys reproduces, such as a loaded state. `what` names the
+    /// change. Ends the recording. The picture no longer counts as old.
     pub(crate) fn discontinue(&mut self, what: &str) {
         self.undrawn = None;
         if let Some(recorder) = &mut self.recorder {

@@ -45,7 +45,7 @@ pub struct VectorEnv {
     envs: Vec<Arc<Mutex<Environment>>>,
     pool: ThreadPool,
     autoreset: Autoreset,
-    /// Whether each environment has a step of [`send`](VectorEnv::send) whose result was not taken yet.
+    /// Whether each environment has a step of [`send`](VectorEnv::send) whose result has not been taken yet.
     is_sent: Vec<bool>,
     /// Whether the episode of each environment has ended. It can be read while the environment is locked for a step.
     is_over: Vec<bool>,
@@ -103,7 +103,7 @@ impl VectorEnv {
     /// environment has a seed, its random numbers start again from it. Rows of other environments are unchanged.
     ///
     /// # Errors
-    /// If the lengths do not fit, or a core cannot load its state.
+    /// If the lengths do not match the number of environments, or a core cannot load its state.
     pub fn reset(
         &mut self,
         seeds: &[Option<u64>],
@@ -140,8 +140,8 @@ impl VectorEnv {
     /// Plays a step in each environment. There is one action per environment, in the form that [`Task::keys`] accepts.
     ///
     /// # Errors
-    /// If the lengths do not fit, there is no such action, or an episode has ended and there is no automatic reset. In
-    /// these cases, no environment has played a step.
+    /// If the lengths do not match the number of environments, there is no such action, or an episode has ended and
+    /// there is no automatic reset. In these cases, no environment has played a step.
     pub fn step(&mut self, actions: &[i64], batch: Batch<'_>) -> Result<(), Error> {
         self.fits("actions", actions.len())?;
         let keys = actions.iter().map(|action| self.task.keys(*action)).collect::<Result<Vec<u16>, _>>()?;
@@ -208,7 +208,7 @@ impl VectorEnv {
         Ok(())
     }
 
-    /// The number of steps of [`send`](VectorEnv::send) whose results were not taken yet, finished or not.
+    /// The number of steps of [`send`](VectorEnv::send) whose results have not been taken yet, finished or not.
     pub fn under_way(&self) -> usize {
         self.is_sent.iter().filter(|is_sent| **is_sent).count()
     }
@@ -217,7 +217,7 @@ impl VectorEnv {
     /// that size, in the order in which they finish. Returns the index of the environment of each row.
     ///
     /// # Errors
-    /// If there are fewer steps whose results were not taken yet, or an environment cannot be reset.
+    /// If there are fewer than `count` steps whose results have not been taken yet, or an environment cannot be reset.
     pub fn recv(&mut self, count: usize, batch: Batch<'_>) -> Result<Vec<usize>, Error> {
         let under_way = self.under_way();
         if count > under_way {
@@ -276,7 +276,7 @@ impl VectorEnv {
     /// The state of each environment for which `mask` is true: everything that its next steps depend on.
     ///
     /// # Errors
-    /// If the length does not fit, or a state cannot be saved.
+    /// If the length does not match the number of environments, or a state cannot be saved.
     pub fn save(&mut self, mask: &[bool]) -> Result<Vec<Option<Vec<u8>>>, Error> {
         self.fits("mask", mask.len())?;
         self.check_idle()?;
@@ -290,8 +290,8 @@ impl VectorEnv {
     /// changed.
     ///
     /// # Errors
-    /// If the length does not fit, or a state is damaged or of another scenario. Then the environment with this state
-    /// is unchanged, but others may already have loaded their states.
+    /// If the length does not match the number of environments, or a state is damaged or of another scenario. If a
+    /// state is not accepted, its environment is unchanged, but others may already have loaded their states.
     pub fn restore(&mut self, states: &[Option<&[u8]>]) -> Result<(), Error> {
         self.fits("states", states.len())?;
         self.check_idle()?;

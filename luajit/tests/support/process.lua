@@ -8,7 +8,7 @@ local worker = require "framewire.worker"
 
 local M = {}
 
---- Runs a function, `body`, while `main` runs in another process. Passes this process to `body`. Afterwards, the other
+--- Runs a function, `body`, while `main` runs in another process. Passes the other process to `body`. Afterwards, that
 -- process must end without an error: after TERM or, with `ends`, by itself.
 ---@param main function
 ---@param body function

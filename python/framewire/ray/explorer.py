@@ -107,8 +107,8 @@ class FleetExplorer:
         workers: The number of actors. The default is one per node.
         cores_per_worker: The number of cores per actor. The default is all cores of its node.
         resources: The Ray resources that each actor needs in addition to cores.
-        start_timeout: Seconds in which a worker has to start.
-        batch_timeout: Seconds in which a worker has to play its part of a batch.
+        start_timeout: How many seconds a worker may take to start.
+        batch_timeout: How many seconds a worker may take to play its part of a batch.
         runtime_env: The runtime environment of the actors, as in `ray.init`.
     """
 

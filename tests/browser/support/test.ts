@@ -54,7 +54,7 @@ export const test = base.extend<Fixtures>({
   },
 });
 
-/** Serves the files of the page from the checkout, so that a change of the page needs no build. */
+/** Serves the files of the page from the checkout, so that a change to the page needs no build. */
 async function serveFromCheckout(context: BrowserContext): Promise<void> {
   const web = repository("crates/console/web");
   await context.route(/\/console\//, (route) =>

@@ -167,8 +167,8 @@ test("a snapshot is compared with the memory, and each difference can be shown a
   const panel = await opened.tab("Snapshots");
   await panel.getByLabel("Name of the snapshot").fill("before");
   await panel.getByRole("button", { name: "Save now" }).click();
-  await server.batch({ op: "write16", address: SCRATCH, value: 0xbeef });
   await expect(panel.getByRole("listitem").filter({ hasText: "before" })).toBeVisible();
+  await server.batch({ op: "write16", address: SCRATCH, value: 0xbeef });
   await panel.getByLabel("Compare", { exact: true }).selectOption("before");
   await panel.getByRole("button", { name: "Compare" }).click();
   await expect(panel.getByText("2 bytes differ.")).toBeVisible();

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use super::served::{PATIENCE, demo_copy};
 
-/// The address of another machine, from the range for documentation (RFC 5737).
+/// The address that simulates another machine. It is from the range for documentation (RFC 5737).
 const ELSEWHERE: &str = "192.0.2.1";
 
 /// A folder with a token and a read-only token, created with the program.
@@ -57,7 +57,7 @@ fn other_machines_need_a_token() {
 }
 
 #[test]
-fn insecure_settings_are_rejected() {
+fn insecure_or_invalid_settings_are_rejected() {
     let (folder, full, _) = tokens();
     let file = |name: &str, text: &str, mode: u32| {
         let path = folder.path().join(name);

@@ -1,4 +1,5 @@
 //! The two structures that hold a short message next to its stamp: a half of the mailbox, and a slot of a ring.
+//! docs/channel.md describes the mailbox and the rings.
 
 use std::cell::UnsafeCell;
 
@@ -62,7 +63,7 @@ impl Half {
         usize::from(unsafe { *self.length.get() }).min(MAILBOX_MAX)
     }
 
-    /// Reports a read of the bytes to loom, which then detects writes at the same time.
+    /// Reports a read of the bytes to loom (a model checker), which detects whether they are written at the same time.
     #[inline]
     pub fn watch(&self) {
         self.shadow.read();
@@ -98,7 +99,7 @@ impl Slot {
         unsafe { (*self.length.get() as usize, *self.bulk.get() as usize) }
     }
 
-    /// Reports a read of the bytes to loom, which then detects writes at the same time.
+    /// Reports a read of the bytes to loom (a model checker), which detects whether they are written at the same time.
     #[inline]
     pub fn watch(&self) {
         self.shadow.read();

@@ -42,7 +42,7 @@ pub enum Sleeper {
 
 /// Memory of a channel. The references and pointers that it returns are valid as long as the value exists.
 pub trait Memory: Send + Sync {
-    /// The half of the mailbox that a side writes.
+    /// The half of the mailbox that a side writes. Each half holds one short message.
     fn half(&self, side: Side) -> &Half;
     /// The slots that a side writes; their number is a power of two.
     fn slots(&self, side: Side) -> &[Slot];
@@ -50,7 +50,7 @@ pub trait Memory: Send + Sync {
     fn bulk_size(&self) -> usize;
     /// The start of a range in a side's bulk room. Panics if the range does not lie inside the room.
     fn bulk(&self, side: Side, offset: usize, length: usize) -> *mut u8;
-    /// Reports to loom that a range of a side's bulk room is read or written.
+    /// Reports to loom, the library that tests this code, that a range of a side's bulk room is read or written.
     fn watch_bulk(&self, side: Side, offset: usize, length: usize, write: bool);
     /// The word that is 1 while this reader or writer sleeps.
     fn sleeps(&self, sleeper: Sleeper) -> &AtomicU32;

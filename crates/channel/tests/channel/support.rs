@@ -20,7 +20,7 @@ pub fn pair(options: Options) -> (Endpoint, Endpoint) {
     (here, there)
 }
 
-/// How many rounds a test that kills processes or damages memory has; `FRAMEWIRE_KILLS` sets another number.
+/// The number of rounds in a test that kills processes or damages memory; `FRAMEWIRE_KILLS` sets another number.
 pub fn kills() -> u32 {
     std::env::var("FRAMEWIRE_KILLS").ok().and_then(|count| count.parse().ok()).unwrap_or(50)
 }

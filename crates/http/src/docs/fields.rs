@@ -99,7 +99,8 @@ impl<'a> FormWriter<'a> {
         out.push_str("</ul>\n");
     }
 
-    /// A description next to a reference is more specific than the description of the schema that it refers to.
+    /// The description of a field. A description next to a reference comes first, because it is more specific than that
+    /// of the schema that the reference points to.
     fn description(&self, schema: &'a Value) -> &'a str {
         let own = schema["description"].as_str();
         own.or_else(|| self.without_null(schema)["description"].as_str()).unwrap_or_default()

@@ -213,8 +213,8 @@ impl Activity {
         io::Error::other(error)
     }
 
-    /// The time at which the work for a client that seems to have left ends. Until then, the work continues, because
-    /// the client may have closed only its sending side. `None` if the client has not left, or has no request in
+    /// When to end the work for a client that seems to have left. Until then, the work continues, because the client
+    /// may have closed only its sending side. `None` if the client has not left, or has no request in
     /// progress.
     pub(super) fn stays_until(&self, time_limit: Duration) -> Option<Instant> {
         let busy = self.phase() == Phase::Request || self.endless.load(Relaxed);
@@ -360,7 +360,8 @@ impl Outflow {
         self.0.account.end()
     }
 
-    /// Notes a ping or pong with this many bytes. It can come in the middle of a message; the message still counts.
+    /// Stops counting a ping or pong with this many bytes. It can come in the middle of a message, whose bytes still
+    /// count.
     pub(crate) fn end_control(&self, data: usize) {
         /// The header of the frame: two bytes and the mask.
         const HEADER: usize = 6;

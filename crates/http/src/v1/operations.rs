@@ -122,7 +122,7 @@ pub(crate) fn in_domain(name: &str) -> Option<&'static OpInfo> {
     row(&format!("domain_{name}"))
 }
 
-/// Reads the operation `info` from its arguments as fields.
+/// Reads an operation that `info` describes. Its arguments are the fields of `arguments`.
 pub(crate) fn op(info: &OpInfo, arguments: Object, context: Context<'_>) -> Result<Op, Problem> {
     let mut fields = Fields::new(arguments, context);
     let mut binary = vec![info.code];

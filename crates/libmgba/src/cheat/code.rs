@@ -33,7 +33,7 @@ impl Form {
     }
 }
 
-/// The forms of a kind of codes on a console; empty if the console does not have this kind.
+/// The forms that codes of this kind can have on a console; empty if the console has no codes of this kind.
 fn forms(platform: Platform, kind: CheatKind) -> &'static [Form] {
     match (platform, kind) {
         (Platform::Gba, CheatKind::Auto) => &[Form::CodeBreaker, Form::Encrypted, Form::Raw],

@@ -10,7 +10,7 @@ fn error(path: &Path) -> Error {
 }
 
 #[test]
-fn roms_open_plain() {
+fn plain_rom_files_open() {
     for (name, rom, platform) in
         [("g.gba", gba("FRAMEWIRE", "BFWE"), Platform::Gba), ("g.gb", gb("FRAMEWIRE"), Platform::Gb)]
     {
@@ -57,7 +57,7 @@ fn a_path_with_spaces_and_umlauts_opens() {
 }
 
 #[test]
-fn a_missing_file_is_an_error_of_the_system() {
+fn the_error_for_a_missing_file_is_a_system_error() {
     let error = error(Path::new("no/such/game.gba"));
     assert!(matches!(error, Error::Io { .. }), "{error}");
     // A program that also prints the causes must not print them twice.

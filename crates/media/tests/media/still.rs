@@ -32,7 +32,7 @@ fn an_invalid_or_too_large_png_is_refused() {
 }
 
 #[test]
-fn every_kind_of_png_is_read() {
+fn pngs_with_other_colour_types_and_depths_are_read() {
     use ::png::{BitDepth, ColorType, Encoder};
     let cases: [(ColorType, BitDepth, &[u8], &[u8]); 4] = [
         (ColorType::Grayscale, BitDepth::Eight, &[7, 9], &[7, 7, 7, 9, 9, 9]),

@@ -123,7 +123,7 @@ impl Plan {
         (area.length as usize - usize::from(self.number.size())) / self.alignment as usize + 1
     }
 
-    /// The offset of the number at index `place`, if all areas follow one another.
+    /// The offset of the number at index `place`, counted as if all areas followed one another without gaps.
     pub(super) fn byte_of(&self, mut place: usize) -> usize {
         let mut before = 0;
         for area in &self.areas {
@@ -136,8 +136,8 @@ impl Plan {
         before + place * self.alignment as usize
     }
 
-    /// The area that contains the byte at offset `at`, if all areas follow one another, and the byte's address in that
-    /// area.
+    /// The area that contains the byte at offset `at`, and the byte's address in that area. The offset is counted as if
+    /// all areas followed one another without gaps.
     pub(super) fn place(&self, mut at: usize) -> (&Area, u32) {
         let mut areas = self.areas.iter().peekable();
         while let Some(area) = areas.next() {

@@ -50,6 +50,7 @@ pub fn about(core: &Core) -> About {
     }
 }
 
+/// The core's state with all optional parts, such as the picture.
 pub fn with_picture(core: &mut Core) -> Vec<u8> {
     core.save_state(flags::ALL).unwrap()
 }

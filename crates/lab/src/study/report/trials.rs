@@ -38,7 +38,7 @@ fn columns(group: &str) -> &'static [Column] {
     }
 }
 
-/// The sections of the page.
+/// The sections about runs with one thing changed, about windows that ended, and about allocations.
 pub fn sections(evidence: &Evidence) -> String {
     let mut out = "## One question at a time\n\nEach of these runs changes one thing.\n".to_owned();
     for question in &QUESTIONS {
