@@ -34,7 +34,8 @@ function client.settle(take)
   take()
 end
 
--- Greets the script as a link with session `name`, so that the connection uses binary frames. Returns the welcome.
+-- Greets the script as a link whose session has the number `name`, so that the connection uses binary frames. Returns
+-- the welcome.
 function client.greet(socket, take, name)
   socket:arrive(("framewire.hello,1,%016x%s"):format(name, END))
   client.settle(take)
@@ -43,7 +44,8 @@ function client.greet(socket, take, name)
   return welcome:gsub("<|END|>$", "")
 end
 
--- Encodes a request whose batch has one operation.
+-- Encodes a request with the batch `batch`, which has one operation. The link has the replies to all requests before
+-- `answered`.
 function client.request(id, batch, answered)
   return string.pack("<s4", string.pack("<I1I4I4I2", frames.REQUEST, id, answered or 1, 1) .. batch)
 end

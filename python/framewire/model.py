@@ -112,7 +112,7 @@ class HistoryLine:
     Attributes:
         line: Its number.
         began: Why the line began: `game`, `reset`, `state` or `rewind`.
-        follows: After `rewind`, the line and the frame after which this line begins.
+        follows: If `began` is `rewind`, the line and the frame after which this line begins; otherwise None.
         states: The frames whose states are kept.
         pictures: The frames that have a small picture.
         keys: Pairs of a frame and the keys that were held from that frame on.

@@ -3,8 +3,8 @@
 
     cartridge.py MAP IN OUT
 
-The title, code, maker and version come from the map's [rom] table. The area for the console maker's logo stays empty,
-because the BIOS that is built into emulators does not check it.
+The title, code, maker and version come from the [rom] table of MAP, a TOML file such as memory-map.toml. The area for
+the console maker's logo stays empty, because the BIOS that is built into emulators does not check it.
 """
 
 import sys

@@ -7,7 +7,7 @@ import { expect, test } from "../support/test.ts";
 const LATENCY_GOAL = 50;
 /** The longest allowed time until the page is loaded and shows the game, in milliseconds. */
 const LOAD_GOAL = 1000;
-/** The number of attempts to reach a goal, because a busy machine may be slow once. */
+/** The largest number of attempts to reach a goal. One may fail because the machine is busy. */
 const ROUNDS = 3;
 /** The number of key presses in an attempt. */
 const PRESSES = 15;

@@ -6,7 +6,7 @@ use framewire_protocol::{Op, Status, Value};
 
 use super::support::{call, config, number, refusal, rom_file, start};
 
-/// A GBA game that runs `program`, which is ARM code. By the game's `code`, libmgba detects that its cartridge has a
+/// A GBA game that runs `program`, which is ARM code. From the game's `code`, libmgba knows that its cartridge has a
 /// sensor or a motor.
 fn game(code: &[u8; 4], program: &[u32]) -> Vec<u8> {
     let mut rom = vec![0u8; 0x400];

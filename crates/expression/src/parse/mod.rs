@@ -26,8 +26,8 @@ impl ParseError {
     }
 }
 
-/// The largest number of brackets and of operators with one operand, such as `-`, that are nested. It limits the use of
-/// the stack.
+/// How deeply brackets and operators with one operand, such as `-`, may be nested, counted together. This limits the
+/// use of the stack.
 const MAX_DEPTH: usize = 64;
 
 /// What the part of the expression that is being parsed is for. This decides what a name in this part means.

@@ -46,7 +46,7 @@ Examples:
     Load {
         #[command(flatten)]
         place: Place,
-        /// Load the state even if it is of another game, for example of another version of the game
+        /// Load the state even if it was saved by another game, for example by another version of this game
         #[arg(long, conflicts_with = "slot")]
         force: bool,
         #[command(flatten)]
@@ -141,8 +141,8 @@ fn slot(
     // A stock mGBA returns false, without a reason.
     if result.get("value") == Some(&false.into()) {
         return Err(Failure::Refused(format!(
-            "the emulator could not do it ({op}, slot {number}); to load, save the slot first; to save, its folder must be \
-             writable"
+            "the emulator could not do it ({op}, slot {number}); to load a slot, save it first; to save one, make the \
+             ROM's folder writable"
         )));
     }
     if server.json {

@@ -99,7 +99,7 @@ pub struct TargetInfo {
 pub struct Settings {
     /// `constant`, `poisson` or `closed`.
     pub arrivals: String,
-    /// `uuid`, a number of bytes, or two numbers joined by `..` between which the sizes were.
+    /// `uuid`, a size in bytes, or the smallest and the largest size joined by `..`, if the sizes varied.
     pub payload: String,
     /// Size of the payload in bytes; the largest one if it varied.
     pub payload_bytes: usize,

@@ -50,8 +50,8 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Whether the peer has neither closed the connection nor sent data without a request. In the dialect without
-    /// frames, such data is allowed, and is taken for the next reply.
+    /// Whether the connection can be used: the peer has not closed it, and has not sent data that nobody requested. In
+    /// [`Dialect::Unframed`], such data is allowed, and is taken for the next reply.
     pub(super) fn is_open(&self) -> bool {
         match SockRef::from(&self.stream).peek(&mut [MaybeUninit::uninit()]) {
             Ok(0) => false,
@@ -84,7 +84,7 @@ impl Connection {
     }
 
     /// Like [`exchange`](Self::exchange), but may be called again after a failure. Then it tries to connect the same
-    /// socket again, which operating systems refuse.
+    /// socket again, as the strategy `pool-keep-broken` prescribes, although operating systems refuse this.
     pub(super) async fn exchange_again(&mut self, call: &mut Call<'_>) -> Answer {
         if self.is_broken {
             SockRef::from(&self.stream).connect(&self.peer.into())?;

@@ -43,7 +43,7 @@ fn a_rom_that_is_sent_runs_and_is_kept() {
 }
 
 #[test]
-fn bytes_that_are_not_a_rom_are_refused_and_not_kept() {
+fn wrong_names_and_bytes_that_are_not_a_rom_are_refused_and_not_kept() {
     let server = Server::paused();
     for name in ["", "a", "a.txt", "..%2fa.gba", "a%2fb.gba", ".gba", "nul.gba", "a.gba."] {
         let error = problem(&send(&server, &format!("name={name}"), &demo()), 400);
