@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::metric::{self, Metric, MetricError, Relation};
+use crate::metric::{self, Metric, MetricError, Relation, Unit};
 use crate::row::Row;
 
 /// Conditions that must all hold.
@@ -65,12 +65,10 @@ impl FromStr for Condition {
         let split = Relation::split(text).ok_or_else(|| GoalError::Malformed(text.to_owned()))?;
         let (name, relation, value) = split;
         let metric: Metric = name.parse()?;
-        let of_asked = value.strip_suffix('%').filter(|_| metric == Metric::Achieved);
-        let bound = match of_asked {
-            Some(share) => {
-                share.trim().parse().ok().filter(|share: &f64| share.is_finite()).map(Bound::OfAsked)
-            }
-            None => metric::value(metric.unit(), value).map(Bound::Value),
+        let bound = if metric == Metric::Achieved && value.ends_with('%') {
+            metric::value(Unit::Percent, value).map(Bound::OfAsked)
+        } else {
+            metric::value(metric.unit(), value).map(Bound::Value)
         };
         let bound = bound.ok_or_else(|| GoalError::Value {
             value: value.to_owned(),

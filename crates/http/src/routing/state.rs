@@ -49,7 +49,7 @@ services! {
     operations: Arc<Operations>,
     /// Reads bodies.
     bodies: Arc<BodyReader>,
-    /// Tells whether the server is stopping.
+    /// Whether the server is stopping.
     stopping: Stopping,
     /// The limits for clients.
     limits: Arc<Limits>,
