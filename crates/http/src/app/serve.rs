@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use axum::extract::{MatchedPath, Request};
 use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router};
@@ -37,6 +38,7 @@ use crate::rpc::local::LocalCalls;
 use crate::rpc::routes::RouteMethods;
 use crate::storage::{Storage, searches};
 use crate::transport::Stopping;
+use crate::transport::activity::Outflow;
 use crate::transport::connection::Transport;
 use crate::transport::incoming::{BodyReader, Incoming};
 use crate::transport::listener::{ConnectionCounts, Listener};
@@ -211,7 +213,9 @@ pub(crate) fn router(state: AppState, front_end: Option<&FrontEnd>) -> (Router, 
     let methods = Arc::new(methods);
     let rpc = rpc::router().split_for_parts().0.route_layer(check).layer(Extension(methods.clone()));
     let further = match front_end {
-        Some(front_end) => (front_end.routes)(LocalCalls::new(state.clone(), methods)),
+        Some(front_end) => {
+            (front_end.routes)(LocalCalls::new(state.clone(), methods)).layer(from_fn(note_stream))
+        }
         None => Router::new(),
     };
     let router = Router::new()
@@ -232,6 +236,16 @@ pub(crate) fn router(state: AppState, front_end: Option<&FrontEnd>) -> (Router, 
 async fn note_route(path: MatchedPath, request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     response.extensions_mut().insert(path);
+    response
+}
+
+/// Notes that a front end's event stream has no end. So the server ends it when the client leaves.
+async fn note_stream(outflow: Extension<Outflow>, request: Request, next: Next) -> Response {
+    let response = next.run(request).await;
+    let kind = response.headers().get(CONTENT_TYPE);
+    if kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream")) {
+        outflow.has_no_end();
+    }
     response
 }
 

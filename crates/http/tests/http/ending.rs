@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use super::failures::{attached, silent_port};
-use super::intruders::{MCP_INITIALIZE, mcp};
+use super::intruders::{MCP_INITIALIZE, mcp, mcp_listen};
 use super::support::{Closing, Reply, Server, closing, is_closed, wait_for};
 
 #[test]
@@ -50,29 +50,11 @@ fn idle_connections_do_not_delay_the_shutdown() {
 #[test]
 fn mcp_subscriptions_do_not_delay_the_shutdown() {
     let mut server = Server::with(|app| app.front_end = Some(mcp()));
-    let meta = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
-    let body = format!(
-        r#"{{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{{"notifications":{{}},"_meta":{meta}}}}}"#
-    );
-    let mut stream = server.connect();
-    let head = format!(
-        "POST /mcp HTTP/1.1\r\nhost: localhost\r\naccept: application/json, text/event-stream\r\n\
-         content-type: application/json\r\nmcp-protocol-version: 2026-07-28\r\nmcp-method: subscriptions/listen\r\n\
-         content-length: {}\r\n\r\n",
-        body.len()
-    );
-    stream.write_all(head.as_bytes()).unwrap();
-    stream.write_all(body.as_bytes()).unwrap();
-    let mut text = String::new();
-    let mut buffer = [0; 4096];
-    while !text.contains("notifications/subscriptions/acknowledged") {
-        let count = stream.read(&mut buffer).unwrap();
-        assert_ne!(count, 0, "{text}");
-        text.push_str(std::str::from_utf8(&buffer[..count]).unwrap());
-    }
+    let (mut stream, mut read) = mcp_listen(&server);
     let start = Instant::now();
     server.stop();
-    stream.read_to_string(&mut text).unwrap();
+    stream.read_to_end(&mut read).unwrap();
+    let text = String::from_utf8_lossy(&read);
     assert!(text.contains(r#""id":1,"result""#), "{text}");
     wait_for("the shutdown", || server.has_stopped());
     assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());

@@ -5,6 +5,7 @@
 mod cases;
 
 use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -65,6 +66,33 @@ const MCP_HEADERS: &str = "accept: application/json, text/event-stream\r\nconten
 
 /// The message that opens an MCP session.
 pub const MCP_INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}"#;
+
+/// Opens a stream of MCP notifications about the picture. Returns it after its acknowledgement, with the bytes that
+/// were read.
+pub fn mcp_listen(server: &Server) -> (TcpStream, Vec<u8>) {
+    let body = concat!(
+        r#"{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"#,
+        r#""notifications":{"resourceSubscriptions":["framewire://screen"]},"_meta":{"#,
+        r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#
+    );
+    let mut stream = server.connect();
+    write!(
+        stream,
+        "POST /mcp HTTP/1.1\r\nhost: localhost\r\naccept: application/json, text/event-stream\r\n\
+         content-type: application/json\r\nmcp-protocol-version: 2026-07-28\r\nmcp-method: subscriptions/listen\r\n\
+         content-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .unwrap();
+    let mut read = Vec::new();
+    let mut buffer = [0; 4096];
+    while !String::from_utf8_lossy(&read).contains("notifications/subscriptions/acknowledged") {
+        let count = stream.read(&mut buffer).unwrap();
+        assert_ne!(count, 0, "{}", String::from_utf8_lossy(&read));
+        read.extend_from_slice(&buffer[..count]);
+    }
+    (stream, read)
+}
 
 /// A call of an MCP tool that writes to the game's memory.
 fn mcp_write() -> String {

@@ -1,12 +1,13 @@
 //! Clients that disconnect during a request, and clients that only close their sending side.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 use socket2::SockRef;
 
+use super::intruders::{mcp, mcp_listen};
 use super::support::{Reply, Server, wait_for};
 
 /// How a client disconnects.
@@ -89,6 +90,22 @@ fn endless_requests_end_when_their_client_disconnects() {
             drop(left);
         }
     }
+}
+
+/// Otherwise, 16 clients that have left could keep others from listening.
+#[test]
+fn an_mcp_stream_without_notifications_ends_when_its_client_disconnects() {
+    let server = Server::with(|app| {
+        app.deadline = Duration::from_millis(500);
+        app.front_end = Some(mcp());
+    });
+    // The picture of a paused game does not change.
+    assert_eq!(server.request("POST", "/v1/pause", b"").status, 200);
+    let (stream, mut read) = mcp_listen(&server);
+    let mut stream = leave(stream, Leaving::HalfClose).unwrap();
+    // The SDK sends a comment every 15 s.
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    stream.read_to_end(&mut read).unwrap();
 }
 
 /// `nc -N` is such a client.
