@@ -108,13 +108,26 @@ async def check_play(client):
     assert "no snapshot" in await refused(client, "snapshot", action="load", name="nothing-like-it")
 
 
+async def start_game(client):
+    # Without a reset, a game that runs by itself could be over, and then keys do not change the picture.
+    await call(client, "control", action="reset")
+
+
+async def change_picture(client):
+    await call(client, "act", keys=".:60 Start:2 .:60")
+
+
+async def next_update(events):
+    """The resource of the next change that a stream reports."""
+    return (await asyncio.wait_for(anext(events), 30)).uri
+
+
 async def listen_once(client):
     """Starts a new game, and returns the resource of the first change that is reported."""
-    # Without a reset, a game that runs by itself could be over, and then the picture does not change.
-    await call(client, "control", action="reset")
+    await start_game(client)
     async with client.listen(resource_subscriptions=[SCREEN]) as events:
-        await call(client, "act", keys=".:60 Start:2 .:60")
-        return (await asyncio.wait_for(anext(events), 30)).uri
+        await change_picture(client)
+        return await next_update(events)
 
 
 async def check_subscriptions(mode):
@@ -127,9 +140,9 @@ async def check_subscriptions(mode):
             heard = asyncio.Queue()
             async with Client(where, mode=mode, message_handler=heard.put) as client:
                 assert client.server_capabilities.resources.subscribe
-                await call(client, "control", action="reset")
+                await start_game(client)
                 await client.subscribe_resource(SCREEN)
-                await call(client, "act", keys=".:60 Start:2 .:60")
+                await change_picture(client)
                 message = await asyncio.wait_for(heard.get(), 30)
                 assert message.method == "notifications/resources/updated", message
                 assert str(message.params.uri) == SCREEN, message
@@ -140,25 +153,37 @@ async def check_subscriptions(mode):
             assert await listen_once(client) == SCREEN, where
 
 
+async def until_free(listen):
+    """Repeats `listen` while too many streams are open: the server notices closed streams after some seconds."""
+    end = time.monotonic() + 30
+    while True:
+        try:
+            return await listen()
+        except SubscriptionLost:
+            assert time.monotonic() < end
+            await asyncio.sleep(0.2)
+
+
 async def check_most_listeners():
     """The 17th stream that listens over HTTP gets an error. After the others are closed, a new one can listen."""
     async with Client(f"{URL}/mcp", mode="2026-07-28") as client:
-        async with AsyncExitStack() as streams:
-            for _ in range(16):
-                await streams.enter_async_context(client.listen(resource_subscriptions=[SCREEN]))
+
+        async def open_streams():
+            await start_game(client)
+            async with AsyncExitStack() as streams:
+                opening = [client.listen(resource_subscriptions=[SCREEN]) for _ in range(16)]
+                opened = [await streams.enter_async_context(stream) for stream in opening]
+                await change_picture(client)
+                for events in opened:
+                    await next_update(events)
+                return streams.pop_all()
+
+        async with await until_free(open_streams):
             try:
                 raise AssertionError(await listen_once(client))
             except SubscriptionLost:
                 pass
-        # The server may need a moment to notice that the streams were closed.
-        end = time.monotonic() + 30
-        while True:
-            try:
-                assert await listen_once(client) == SCREEN
-                return
-            except SubscriptionLost:
-                assert time.monotonic() < end
-                await asyncio.sleep(0.2)
+        assert await until_free(lambda: listen_once(client)) == SCREEN
 
 
 async def check_resume(mode):

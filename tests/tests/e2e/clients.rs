@@ -141,7 +141,8 @@ fn the_python_sdk_of_mcp_plays_over_stdio_and_http() {
     let generation = Generation::new();
     let program = Framewire::command(&[]).unwrap().get_program().to_string_lossy().into_owned();
     let root = fs::canonicalize(paths::root()).unwrap();
-    generation.run("python", &["mcp_use.py", generation.framewire.url(), &program, root.to_str().unwrap()]);
+    let args = ["-W", "ignore", "mcp_use.py", generation.framewire.url(), &program, root.to_str().unwrap()];
+    generation.run("python", &args);
 }
 
 /// Plays random sequences with MCP, over HTTP and over stdio, while connections are cut.
