@@ -9,7 +9,7 @@ use framewire_emulator::embedded::{Embedded, Speed};
 use framewire_emulator::{Emulator, SetSpeed};
 use framewire_protocol::{Batch, Frame, KeyStep, Op, Outcome, Reply, Request, Status, Value, timeline};
 
-use super::support::{config, number, wait_for};
+use super::support::{call, config, number, wait_for};
 
 const PATIENCE: Option<Duration> = Some(Duration::from_secs(10));
 /// The kind of the message with which a client takes over the clock and runs frames.
@@ -109,4 +109,20 @@ fn a_truncated_channel_is_closed_and_the_core_continues() {
     let mut client = Endpoint::connect(&name, PATIENCE, Options::default()).expect("a new channel");
     let keys = batch(&mut client, vec![Op::GetKeys {}]).single().expect("a value");
     assert_eq!(number(keys), 0);
+}
+
+#[test]
+fn keys_of_a_client_that_gave_the_clock_back_are_released_when_it_leaves() {
+    let name = format!("framewire-keys-{}", std::process::id());
+    let emulator =
+        Embedded::start_on_channel(config(Speed::Times(1.0), false, vec![]), &name).expect("a channel");
+    let mut client = Endpoint::connect(&name, PATIENCE, Options::default()).expect("the core is there");
+    for message in [&[STEP, 0, 1, 0, 1, 0, 0, 0][..], &[RUN]] {
+        client.send(message, PATIENCE).expect("sent");
+        assert_eq!(client.receiver.receive(PATIENCE).expect("an answer")[0], DONE);
+    }
+    let keys = || number(call(&emulator, Op::GetKeys {}));
+    assert_eq!(keys(), 1);
+    drop(client);
+    wait_for("the key to be up", || keys() == 0);
 }

@@ -48,6 +48,8 @@ struct ChannelClient {
     watches: Vec<WatchedRange>,
     /// Whether the client decides when frames run.
     holds_clock: bool,
+    /// The keys of the client's last step that set keys.
+    keys: u16,
     /// The number of frames that the client has requested and that have not run yet.
     steps: u32,
     /// The machine's `ticks` when the channel was created.
@@ -73,14 +75,17 @@ impl ChannelHost {
                 && !matches!(error, Error::Closed | Error::Died)
             {
                 let message = format!(
-                    "channel {:?}: {error}; it was ended, and the next client gets a new one",
+                    "channel {:?}: {error}; the channel was closed, and the next client gets a new one",
                     self.name
                 );
                 (machine.console)(Level::Warn, &message);
             }
+            // Release the keys that the client held, because the client can no longer do that.
             if client.holds_clock {
-                // Release the keys that the client held, because the client can no longer do that.
                 machine.set_keys(0);
+            } else if client.keys != 0 {
+                machine.release(client.keys, machine.core.keys() & client.keys);
+                machine.core.clear_keys(client.keys);
             }
             // The channel's name is free only when the waker and the core no longer use the old memory.
             self.waker.set(None);
@@ -172,6 +177,7 @@ impl ChannelClient {
             block,
             watches: Vec::new(),
             holds_clock: false,
+            keys: 0,
             steps: 0,
             since: machine.ticks,
             gone: None,
@@ -216,7 +222,8 @@ impl ChannelClient {
                         let message = format!("keys is {keys}; use a mask of 0 to {}", Keys::MASK);
                         return self.send(&message::refused(Status::BadArgument, &message));
                     };
-                    machine.set_keys(mask.mask());
+                    self.keys = mask.mask();
+                    machine.set_keys(self.keys);
                 }
                 self.holds_clock = true;
                 self.steps = frames;
