@@ -281,6 +281,15 @@ impl Environment {
                 "the state is of another version of this scenario; it observes or evaluates other things";
             return Err(Error::State(message.to_owned()));
         }
+        if let Some(most) = self.task.scenario.max_frames
+            && saved.frames > most
+        {
+            let message = format!(
+                "the state is from frame {} of its episode, and episodes of this environment end after {most} frames (max_frames)",
+                saved.frames
+            );
+            return Err(Error::State(message));
+        }
         self.core.load_state(&saved.machine, STATE_FLAGS)?;
         self.pictures = pictures;
         for (history, earlier) in self.histories().zip(saved.histories) {
@@ -289,7 +298,7 @@ impl Environment {
         self.frames = saved.frames;
         self.earned = saved.earned;
         self.keys = saved.keys;
-        self.over = saved.over;
+        self.over = saved.over || self.task.scenario.max_frames == Some(saved.frames);
         self.random = saved.random;
         Ok(())
     }

@@ -45,6 +45,27 @@ memory = ["paddle_x"]
 "#;
 
 #[test]
+fn a_state_from_after_the_last_frame_of_an_episode_is_refused() {
+    let one = || Options { envs: 1, ..Options::default() };
+    let long = GAME.replace("max_frames = 300", "max_frames = 600");
+    let states = |text: &str, steps: usize| {
+        let mut vector = VectorEnv::new(task_of(text, "sticky"), &one()).unwrap();
+        let mut arrays = Arrays::new(&vector, false);
+        vector.reset(&[Some(1)], None, arrays.batch()).unwrap();
+        for _ in 0..steps {
+            vector.step(&[0], arrays.batch()).unwrap();
+        }
+        vector.save(&[true]).unwrap()
+    };
+    let mut vector = VectorEnv::new(task("sticky"), &one()).unwrap();
+    let late = states(&long, 100);
+    let error = vector.restore(&[late[0].as_deref()]).unwrap_err().to_string();
+    assert!(error.contains("episodes of this environment end after 300 frames"), "{error}");
+    let early = states(&long, 10);
+    vector.restore(&[early[0].as_deref()]).unwrap();
+}
+
+#[test]
 fn an_environment_continues_from_its_state() {
     for scenario in ["play", "sticky"] {
         let options = Options { envs: 3, ..Options::default() };
@@ -78,8 +99,12 @@ fn an_environment_continues_from_its_state() {
 }
 
 fn task(scenario: &str) -> Task {
+    task_of(GAME, scenario)
+}
+
+fn task_of(text: &str, scenario: &str) -> Task {
     let rom = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rom");
-    let file = GameFile::parse(&rom.join("game.toml"), GAME).unwrap();
+    let file = GameFile::parse(&rom.join("game.toml"), text).unwrap();
     Task::new(&file, Some(scenario), None).unwrap()
 }
 
