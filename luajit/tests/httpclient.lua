@@ -91,6 +91,9 @@ check.test("redirects are followed up to a limit, and do not disclose secrets", 
     check.equal(assert(client:get(base .. "/to/x", { max_redirects = 0 })).status, 302)
     check.equal(assert(client:post(base .. "/see", { body = "x" })).body, "GET0")
     check.equal(assert(client:post(base .. "/keep", { body = "kept" })).body, "kept")
+    local parts = {}
+    assert(client:post(base .. "/see", { body = "x", on_data = function(data) parts[#parts + 1] = data end }))
+    check.equal(table.concat(parts), "GET0", "on_data gets no part of the redirect itself")
     check.contains(select(2, client:get(base .. "/loop")), "more than 5 redirects")
     local seen
     local listener = assert(socket.listen { host = "127.0.0.1", port = other_port })
@@ -182,6 +185,8 @@ check.test("answers in all formats are read", function()
     check.equal(answer and answer.body, wanted, bytes .. tostring(message))
   end
   check.equal(assert(answered_with("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n", { method = "HEAD" })).body, "")
+  local answer = assert(answered_with("HTTP/1.1 204 None\r\n\r\nHTTP/1.1 200 OK\r\n\r\nof no request"))
+  check.equal(answer.keep, false, "a connection with bytes of no request is not used again")
 end)
 
 check.test("malformed answers are errors", function()

@@ -78,6 +78,12 @@ local function with_path(body)
   if not ok then error(message, 0) end
 end
 
+check.test("an https URL over a unix socket is refused", function()
+  local answer, message = require("framewire.http").client():get("https://localhost/", { unix = "/none" })
+  check.equal(answer, nil)
+  check.contains(message, "unix needs an http URL")
+end)
+
 check.test("unix sockets carry bytes, and replace the file of a dead listener", function()
   with_path(function(path)
     check.contains(select(2, unix.connect(path, 1)), "No such file")

@@ -4,7 +4,7 @@
 --   local answer = assert(client:get("http://127.0.0.1:8080/items/42"))
 --   print(answer.status, answer.headers["content-type"], answer.body)
 --
--- A request blocks until the reply has arrived. In a task of a loop, the loop continues meanwhile.
+-- A request blocks until the reply has arrived. While a request waits in a task of a loop, the loop continues.
 
 local form = require "framewire.http.form"
 local json = require "framewire.json"
@@ -132,6 +132,13 @@ local function read_head(link, deadline)
   }, Answer)
 end
 
+-- Whether a reply is a redirect that the client follows.
+local function is_followed(answer, request)
+  local status = answer.status
+  local is_redirect = status == 301 or status == 302 or status == 303 or status == 307 or status == 308
+  return is_redirect and answer.headers.location ~= nil and request.max_redirects > 0
+end
+
 -- Reads the reply to a request.
 local function read_answer(link, request, deadline)
   local answer, message
@@ -149,22 +156,24 @@ local function read_answer(link, request, deadline)
     if got > request.max_body then return nil, ("the answer has more than %d bytes"):format(request.max_body) end
     if not request.on_data then
       parts[#parts + 1] = data
-    elseif request.on_data(data, answer) == false then
+    elseif not is_followed(answer, request) and request.on_data(data, answer) == false then
       return nil, "stopped by on_data"
     end
     return true
   end
   local coding, length = headers["transfer-encoding"], headers["content-length"]
-  if request.method == "HEAD" or answer.status == 204 or answer.status == 304 then return answer end
-  local ok
-  if coding then
+  local has_body = request.method ~= "HEAD" and answer.status ~= 204 and answer.status ~= 304
+  local ok = true
+  if has_body and coding then
     if coding:lower() ~= "chunked" then return nil, "the answer has the unknown transfer coding '" .. coding .. "'" end
     if length then answer.keep = false end
     ok, message = read_chunks(link, sink, deadline)
-  elseif length then
-    if not length:find("^%d+$") or #length > 15 then return nil, "the answer has the length '" .. length .. "'" end
+  elseif has_body and length then
+    if not length:find("^%d+$") or #length > 15 then
+      return nil, "the length '" .. length .. "' of the answer is malformed"
+    end
     ok, message = read_bytes(link, tonumber(length), sink, deadline)
-  else
+  elseif has_body then
     answer.keep = false
     ok, message = read_bytes(link, nil, sink, deadline)
   end
@@ -347,15 +356,16 @@ function Client:request(options)
   local target = options.url
   place, message = url.parse(target, "http", "https")
   if not place then return nil, message end
+  if request.unix and place.scheme == "https" then
+    return nil, "unix needs an http URL; this client does not use TLS over a unix socket"
+  end
   local deadline = monotonic() + (options.timeout or self.timeout)
   local redirects = 0
   while true do
     local answer
     answer, message = exchange(self, place, request, deadline)
     if not answer then return nil, ("%s %s: %s"):format(request.method, target, message) end
-    local status = answer.status
-    local is_redirect = status == 301 or status == 302 or status == 303 or status == 307 or status == 308
-    if not is_redirect or not answer.headers.location or request.max_redirects == 0 then
+    if not is_followed(answer, request) then
       answer.url = target
       return answer
     end
