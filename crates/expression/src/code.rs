@@ -243,7 +243,7 @@ fn byte(rest: &mut &[u8]) -> Result<u8, CodeError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::NoNames;
+    use crate::{NoNames, Symbol, Variable};
 
     /// Memory of 256 bytes, on the bus and in the domain `wram`. Each byte holds its own address. The field is the
     /// frame counter.
@@ -311,6 +311,27 @@ mod tests {
         for wrong in ["frame", "u8[frame]", "bytes[0, 4]", "", "wram:4"] {
             assert!(address(wrong).is_err(), "{wrong}");
         }
+    }
+
+    /// Names with one array of structures, `party`, with 4 elements of 8 bytes at address 16.
+    struct Party(Variable);
+
+    impl Names for Party {
+        fn find(&self, name: &str) -> Result<Symbol, String> {
+            NoNames.find(name)
+        }
+
+        fn variable(&self, path: &str) -> Option<&Variable> {
+            (path == "party[]").then_some(&self.0)
+        }
+    }
+
+    #[test]
+    fn an_index_may_depend_on_the_frame_counter() {
+        let base = Code::parse_address("16", &NoNames).unwrap().0;
+        let names = Party(Variable { base, dimensions: vec![(4, 8)], kind: None, format: Format::Plain });
+        let code = Code::parse("u8[party[frame % 2] + 1]", &names).unwrap();
+        assert_eq!((code.value(&mut Bytes(6)), code.value(&mut Bytes(7))), (Some(17), Some(25)));
     }
 
     #[test]

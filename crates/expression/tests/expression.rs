@@ -155,7 +155,7 @@ fn bytes_are_compared() {
     refused("bytes[score, 2] == \"0a0\"", 20, "two hex digits");
     refused("bytes[score, 2] == \"zz\"", 20, "two hex digits");
     refused("bytes[score, 2] == 5", 20, "hex digits");
-    refused("bytes[score, 2] > \"0a0a\"", 17, "stand alone or are compared");
+    refused("bytes[score, 2] > \"0a0a\"", 17, "stand alone or be compared");
     let long = format!("bytes[score, 65] == \"{}\"", "00".repeat(65));
     refused(&long, 21, "compare 1 to 64");
 }

@@ -11,8 +11,8 @@ const END: u64 = 1 << 32;
 const MAX_DOMAIN: usize = 255;
 
 /// The error for `bytes[…]` or `text[…]` where they are not accepted. It says where they can be used.
-const ALONE: &str = "`bytes[…]` and `text[…, LENGTH]` stand alone or are compared: bytes[ADDRESS, 2] == \"0aff\"; for a number \
-                     write for example u16[ADDRESS]";
+const ALONE: &str = "`bytes[…]` can only stand alone or be compared: bytes[ADDRESS, 2] == \"0aff\"; \
+                     `text[…, LENGTH]` can only stand alone; for a number, write for example u16[ADDRESS]";
 
 impl Parser<'_> {
     /// Parses memory in brackets, such as `u16[…]` or a comparison of `text[…]`, or a name.
@@ -42,7 +42,7 @@ impl Parser<'_> {
                 let root = word.split('.').next().unwrap_or_default();
                 if names.variable(root).is_some() || names.variable(&format!("{root}[]")).is_some() {
                     let message = format!(
-                        "`{path}` is not a name; GET /v1/symbols lists the fields of `{root}`, and how many there are"
+                        "`{path}` is not a name; GET /v1/symbols lists the fields of `{root}` and the lengths of arrays"
                     );
                     return Err(self.wrong(message));
                 }
@@ -107,7 +107,7 @@ impl Parser<'_> {
         let at = self.address_node()?;
         if *self.peek() == Token::Sign(",") {
             return Err(self.wrong(
-                "`text[ADDRESS, LENGTH]` is watched alone; to compare, write text[ADDRESS] == \"RED\"",
+                "`text[ADDRESS, LENGTH]` can only be watched alone; to compare, write text[ADDRESS] == \"RED\"",
             ));
         }
         self.expect("]", opened)?;
@@ -136,13 +136,14 @@ impl Parser<'_> {
             return Err(self.wrong(format!("{text:?} is not bytes; write two hex digits for each: \"0aff\"")));
         };
         if bytes.len() != usize::from(length) {
-            let message = format!("{} bytes are compared with {length}; use equal numbers", bytes.len());
+            let message =
+                format!("{} bytes are compared with {length}; use as many on both sides", bytes.len());
             return Err(self.wrong(message));
         }
         self.compared(at, &bytes, is_equal)
     }
 
-    /// Takes `==` (true) or `!=`.
+    /// Takes `==` or `!=`. Returns whether it was `==`.
     fn equality(&mut self, problem: &str) -> Result<bool, ParseError> {
         let is_equal = self.takes("==");
         if !is_equal && !self.takes("!=") {
@@ -193,7 +194,7 @@ impl Parser<'_> {
         self.advance();
         let (domain, node, column) = self.address_node()?;
         self.expect("]", opened)?;
-        if node.reads_memory() {
+        if !node.is_known() {
             return Ok(Node::Read(kind, domain, Box::new(node)));
         }
         let address = known_address(&node, column)?;

@@ -327,7 +327,7 @@ fn reads_texts(server: &Server) {
         ("text[scratch] == \"A", "no end"),
         ("text[scratch, 4]", "not a number"),
         ("bytes[scratch, 4]", "not a number"),
-        ("bytes[scratch, 4] > 5", "are compared"),
+        ("bytes[scratch, 4] > 5", "be compared"),
         ("bytes[scratch, 4] == \"0102\"", "2 bytes are compared with 4"),
     ] {
         let error = problem(&post(server, "/v1/wait", &json!({"until": text})), 400);
