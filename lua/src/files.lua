@@ -90,7 +90,7 @@ end
 local GBA_HEADER = 0xC0
 
 -- `is_gba_rom` and `is_gb_rom` make the same tests as GBAIsROM and GBIsROM in libmgba. In addition, the header must be
--- complete, because mGBA would read past the end of the file.
+-- complete. Otherwise, mGBA would read past the end of the file.
 local function is_gba_rom(head)
   if sub(head, 1, 4) == "\127ELF" then
     return is_gba_elf(head)

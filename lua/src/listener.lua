@@ -15,7 +15,7 @@ local retry_tick -- when to try again to listen; nil before the first attempt
 
 -- Returns nil, or what went wrong.
 local function try_to_listen(address, port)
-  local candidate = socket.tcp()._s -- the bare socket: mGBA polls its wrapper in a callback
+  local candidate = socket.tcp()._s -- the bare socket, because mGBA polls a wrapped one in a callback
   local code = candidate:open(address, port)
   if code == 0 then
     code = candidate:listen(limits.backlog)
@@ -33,9 +33,9 @@ function listener.listen(address, port)
   if not problem then
     log.info("version %s, listening on %s:%d", version.script, address, port)
   elseif not retry_tick then
-    log.error("cannot listen on %s:%d: %s. Most often another mGBA has the port, or another script in this one, such as "
-      .. "mGBA-http's. Close that, or choose another port before this script is loaded: `framewire = {port = %d}` in Lua, "
-      .. "or FRAMEWIRE_SCRIPT_PORT=%d in mGBA's environment. Trying again every second.",
+    log.error("cannot listen on %s:%d: %s. Most often, another mGBA uses the port, or another script in this mGBA does, "
+      .. "such as the script of mGBA-http. Close that mGBA or script, or choose another port before this script is loaded: "
+      .. "`framewire = {port = %d}` in Lua, or FRAMEWIRE_SCRIPT_PORT=%d in mGBA's environment. Trying again every second.",
       address, port, problem, port + 1, port + 1)
   end
   retry_tick = ticks.now + ticks.per_second

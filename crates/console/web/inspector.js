@@ -70,7 +70,7 @@ export function inspector(memory) {
     input.setCustomValidity(problemOf(input.value, value, /** @type {Type} */ (type.value)));
     return form.reportValidity() ? value : undefined;
   };
-  // What was wrong with a value can be right for another type. While a problem is set, the browser sends no `submit`.
+  // A value that is wrong for one type can be valid for another. While a problem is set, the browser sends no `submit`.
   const forgetProblem = () => input.setCustomValidity("");
   input.addEventListener("input", forgetProblem);
   type.addEventListener("change", forgetProblem);

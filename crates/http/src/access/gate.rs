@@ -182,7 +182,7 @@ fn bearer(headers: &HeaderMap) -> Result<Option<&[u8]>, Failure> {
     if scheme.eq_ignore_ascii_case(b"bearer ") && further.is_none() {
         return Ok(Some(token.trim_ascii()));
     }
-    Err(unauthorized("one header Authorization: Bearer TOKEN is accepted, and no other scheme"))
+    Err(unauthorized("send exactly one header Authorization: Bearer TOKEN; other schemes are not accepted"))
 }
 
 /// Whether this is a GET or HEAD that opens no WebSocket. Browsers may send such requests without `Origin`. They send

@@ -1,4 +1,4 @@
-//! Keys: timelines that the emulator plays frame by frame, taps, holds and releases.
+//! Keys: taps, holds, releases, and timelines that the emulator plays frame by frame.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ pub(crate) struct Planned {
     id: i64,
     /// The frame counter in the first frame of the timeline, which has the offset 0.
     first: u64,
-    /// The last frame of the timeline, with the pause at its end.
+    /// The last frame of the timeline, including a pause at its end.
     last: u64,
     /// The frames of each press, in the order in which they begin.
     presses: Vec<PlannedPress>,
@@ -41,7 +41,8 @@ pub(crate) struct Planned {
 
 impl Planned {
     /// The frames of `timeline`, which was begun or appended between `frame` and the next one. `begun` is the result of
-    /// [`Timeline::op`]: its number and, if it was appended, how many frames come before it.
+    /// the operation that [`Timeline::op`] returns: the timeline's number and, if the timeline was appended, how many
+    /// frames come before it.
     pub(crate) fn new(timeline: &Timeline, frame: i64, begun: &Value) -> Planned {
         let (id, before) = match begun {
             Value::Int(id) => (*id, 0),
