@@ -46,7 +46,7 @@ impl<'de> Deserialize<'de> for Rom {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Rom, D::Error> {
         let text = String::deserialize(deserializer)?;
         let wrong = || D::Error::custom(format!("{text:?} is not a SHA-256; use its 64 hexadecimal digits"));
-        if text.len() != 64 || !text.is_ascii() {
+        if text.len() != 64 || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
             return Err(wrong());
         }
         let mut bytes = [0; 32];

@@ -117,7 +117,9 @@ impl FromStr for Palette {
     fn from_str(text: &str) -> Result<Palette, String> {
         let colour = |text: &str| {
             let digits = text.trim().trim_start_matches('#');
-            let number = u32::from_str_radix(digits, 16).ok().filter(|_| digits.len() == 6)?;
+            let number = u32::from_str_radix(digits, 16)
+                .ok()
+                .filter(|_| digits.len() == 6 && !digits.starts_with('+'))?;
             Some([(number >> 16) as u8, (number >> 8) as u8, number as u8])
         };
         let colours: Option<Vec<_>> = text.split(',').map(colour).collect();

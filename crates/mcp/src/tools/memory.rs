@@ -96,24 +96,35 @@ fn addresses(address: &str, kind: Option<&str>, count: u32) -> Vec<String> {
         Some("u32" | "i32") => 4,
         _ => 1,
     };
-    let is_name = address.starts_with(|first: char| first.is_alphabetic() || first == '_');
     let number = number(address);
+    // Without a type, the elements have the size of the symbol's type.
+    let element = if kind.is_none() { element(address) } else { None };
     (0..count)
-        .map(|index| match (number, index) {
+        .map(|index| match (number, element) {
             (Some(number), _) => number.wrapping_add(index * size).to_string(),
-            (None, 0) => address.to_owned(),
-            // Without a type, the elements have the size of the symbol's type.
-            (None, _) if kind.is_none() && is_name && !address.contains(['[', '+', '-']) => {
-                format!("{address}[{index}]")
-            }
-            (None, _) => format!("{address}+{}", index * size),
+            (None, _) if index == 0 => address.to_owned(),
+            (None, Some((name, first))) => format!("{name}[{}]", first.saturating_add(index)),
+            (None, None) => format!("{address}+{}", index * size),
         })
         .collect()
 }
 
+/// The name and the index of an address such as `presses[3]`. The index of `presses` is 0.
+fn element(address: &str) -> Option<(&str, u32)> {
+    let (name, index) = match address.strip_suffix(']') {
+        Some(rest) => {
+            let (name, index) = rest.split_once('[')?;
+            (name, index.parse().ok()?)
+        }
+        None => (address, 0),
+    };
+    let is_name = name.starts_with(|first: char| first.is_alphabetic() || first == '_');
+    (is_name && !name.contains(['[', '+', '-'])).then_some((name, index))
+}
+
 fn number(text: &str) -> Option<u32> {
     match text.strip_prefix("0x") {
-        Some(digits) => u32::from_str_radix(digits, 16).ok(),
+        Some(digits) => u32::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+')),
         None => text.parse().ok(),
     }
 }
@@ -143,7 +154,8 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 fn unhex(text: &str) -> Option<Vec<u8>> {
-    if text.is_empty() || !text.len().is_multiple_of(2) || !text.is_ascii() {
+    let is_hex = text.bytes().all(|digit| digit.is_ascii_hexdigit());
+    if text.is_empty() || !text.len().is_multiple_of(2) || !is_hex {
         return None;
     }
     (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()
@@ -445,9 +457,21 @@ mod tests {
     }
 
     #[test]
+    fn bytes_are_hex_digits_without_signs() {
+        assert_eq!(unhex("0aff"), Some(vec![10, 255]));
+        for wrong in ["", "0", "+f", "0x", "é"] {
+            assert_eq!(unhex(wrong), None, "{wrong}");
+        }
+        assert_eq!((number("0x+10"), number("0x10")), (None, Some(16)));
+    }
+
+    #[test]
     fn numbers_in_a_row_have_their_own_addresses() {
         assert_eq!(addresses("0x10", Some("u16"), 2), ["16", "18"]);
         assert_eq!(addresses("presses", None, 2), ["presses", "presses[1]"]);
+        assert_eq!(addresses("presses[3]", None, 3), ["presses[3]", "presses[4]", "presses[5]"]);
+        assert_eq!(addresses("presses[3]", Some("u16"), 2), ["presses[3]", "presses[3]+2"]);
+        assert_eq!(addresses("score+2", None, 2), ["score+2", "score+2+1"]);
         assert_eq!(addresses("score", Some("u16"), 2), ["score", "score+2"]);
     }
 }
