@@ -25,6 +25,7 @@ class CoreRecording:
         self._core = core
         self._native = native
         self._replace = replace
+        self._data: bytes | None = None
         self._ended: RecordingInfo | None = None
         self.name = name
 
@@ -39,13 +40,18 @@ class CoreRecording:
         return RecordingInfo(self.name, frames, ended, size)
 
     def stop(self) -> RecordingInfo:
-        """Ends the recording and stores it under its name."""
+        """Ends the recording and stores it under its name.
+
+        If it cannot be stored, it is kept in memory. So this method can be called again, also after `name` was changed.
+        """
         if self._ended is None:
-            data = self._native.stop_recording()
-            if data is None:
+            if self._data is None:
+                self._data = self._native.stop_recording()
+            if self._data is None:
                 raise NotFound(f"the recording {self.name} is no longer being made")
             store = self._core._store()
-            store.add_recording(self.name, data, self._replace)
+            store.add_recording(self.name, self._data, self._replace)
+            self._data = None
             frames, ended, size = store.recording(self.name)
             self._ended = RecordingInfo(self.name, frames, ended, size)
         return self._ended

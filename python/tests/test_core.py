@@ -68,6 +68,20 @@ def test_frames_that_are_not_drawn_have_no_picture_and_the_same_state(game: Core
     game.screen()
 
 
+def test_a_recording_that_cannot_be_stored_is_not_lost(tmp_path: Path) -> None:
+    with load(DATA / "framewire-demo.gba", data=tmp_path) as core:
+        with core.record("first"):
+            core.advance(3)
+        recording = core.record("second")
+        core.advance(5)
+        core.recordings.add("second", core.recordings.file("first"))
+        with pytest.raises(Conflict):
+            recording.stop()
+        recording.name = "third"
+        assert recording.stop().frames == 5
+        assert core.recordings.info("third").frames == 5
+
+
 def test_a_recording_has_the_pictures_of_frames_that_the_program_does_not_draw(game: Core) -> None:
     with game.record("undrawn", every=10):
         game.advance(60, draw=False)
