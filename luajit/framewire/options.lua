@@ -44,15 +44,17 @@ function M.parse(arguments, spec)
   end
   local i = 1
   while i <= #arguments do
-    local name, attached = arguments[i]:match("^%-%-([%w%-]+)=?(.*)$")
+    local name, attached = arguments[i]:match("^%-%-([%w%-]+)=(.*)$")
+    name = name or arguments[i]:match("^%-%-([%w%-]+)$")
     local option = by_name[name]
     if arguments[i] == "-h" or name == "help" then return { help = true } end
     if not option then return nil, "unknown argument '" .. arguments[i] .. "'" end
     if not option[2] then
+      if attached then return nil, "--" .. name .. " takes no value" end
       values[name] = true
     else
       local text = attached
-      if not arguments[i]:find("=", 1, true) then
+      if not text then
         i = i + 1
         text = arguments[i]
       end

@@ -79,7 +79,11 @@ function M.open(list)
   if not set then return nil, message end
   if C.sigprocmask(sys.SIG_BLOCK, set, nil) ~= 0 then return sys.fail("sigprocmask") end
   local fd = sys.open_signals(set, list, numbers)
-  if fd < 0 then return sys.fail("signal descriptor") end
+  if fd < 0 then
+    local _, problem, number = sys.fail("signal descriptor")
+    C.sigprocmask(sys.SIG_UNBLOCK, set, nil)
+    return nil, problem, number
+  end
   return setmetatable({ fd = fd, set = set }, Signals)
 end
 

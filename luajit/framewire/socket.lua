@@ -389,7 +389,9 @@ local options = {
 function Socket:set(name, value)
   local option = options[name]
   if not option then return nil, "unknown socket option '" .. tostring(name) .. "'" end
+  if not option[2] then return nil, "the socket option '" .. name .. "' is not supported on " .. sys.name end
   if type(value) == "boolean" then value = value and 1 or 0 end
+  if type(value) ~= "number" then return nil, name .. " must be true, false or a number, not " .. tostring(value) end
   if not set_option(self.fd, option[1], option[2], value) then return sys.fail(name) end
   return true
 end

@@ -348,7 +348,10 @@ end
 ---@return string? message
 function Context:accept(accepted, timeout)
   local secure, message = new_secure(self, accepted)
-  if not secure then return nil, message end
+  if not secure then
+    accepted:close()
+    return nil, message
+  end
   ssl.SSL_set_accept_state(secure.ssl)
   local ok
   ok, message = shake_hands(secure, timeout or 10)

@@ -107,6 +107,7 @@ check.test("errors about command lines name the mistake", function()
   for text, wanted in pairs {
     ["--port"] = "needs N", ["--port=x"] = "whole number", ["--port=-1"] = "whole number", ["--few=4"] = "from 1 to 3",
     ["--nothing"] = "unknown argument", ["stray"] = "unknown argument", ["--port=65536"] = "to 65535",
+    ["--flag=no"] = "takes no value", ["--flag_x"] = "unknown argument", ["--port_x=1"] = "unknown argument",
   } do
     local values, message = cli.parse({ text }, spec)
     check.equal(values, nil, text)
