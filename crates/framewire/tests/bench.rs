@@ -270,6 +270,20 @@ fn the_last_report_stays_until_the_next_is_whole() {
 }
 
 #[test]
+fn the_report_is_written_although_nothing_reads_the_output() {
+    let json = tempfile::NamedTempFile::new().unwrap();
+    let mut child = Command::new(PROGRAM)
+        .args(["bench", "embedded", "-r", "100", "-d", "500ms", "--json", json.path().to_str().unwrap()])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(Report::from_json(&std::fs::read_to_string(json.path()).unwrap()).is_ok());
+}
+
+#[test]
 fn two_outputs_need_two_files() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("same").to_str().unwrap().to_owned();

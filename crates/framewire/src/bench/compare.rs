@@ -1,5 +1,6 @@
 //! `framewire bench compare`: compares two reports.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -7,6 +8,8 @@ use anyhow::{Context, bail};
 use framewire_loadtest::compare::{self, FailOn, METRICS, Pair};
 use framewire_loadtest::report::Report;
 use framewire_loadtest::report::table::Table;
+
+use crate::output;
 
 /// Arguments of `framewire bench compare`.
 #[derive(Debug, clap::Args)]
@@ -31,19 +34,19 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         bail!("the two reports have no load in common; measure both with the same --rates or --concurrency");
     }
     for pair in &matched.pairs {
-        print(pair);
+        print(pair)?;
     }
     for row in &matched.only_before {
-        println!("Only in the first report: {}", row.load());
+        output::line(format_args!("Only in the first report: {}", row.load()))?;
     }
     for row in &matched.only_after {
-        println!("Only in the second report: {}", row.load());
+        output::line(format_args!("Only in the second report: {}", row.load()))?;
     }
     for difference in compare::differences(&before, &after) {
-        println!("Not the same: {difference}");
+        output::line(format_args!("Not the same: {difference}"))?;
     }
     for doubt in compare::doubts(&before, &after) {
-        println!("Caution: {doubt}");
+        output::line(format_args!("Caution: {doubt}"))?;
     }
     let rules = &args.fail_on;
     let mut broken: Vec<_> =
@@ -54,7 +57,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         broken.extend(gone.map(|row| format!("{}: the second report does not have this load", row.load())));
     }
     for rule in &broken {
-        println!("Failed: {rule}");
+        output::line(format_args!("Failed: {rule}"))?;
     }
     Ok(if broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -64,7 +67,7 @@ fn read(path: &Path) -> anyhow::Result<Report> {
     Report::from_json(&text).with_context(|| format!("cannot use {}", path.display()))
 }
 
-fn print(pair: &Pair<'_>) {
+fn print(pair: &Pair<'_>) -> io::Result<()> {
     // The `<` aligns the first column left.
     let mut table = Table::new(&[&format!("<{}", pair.after.load()), "before", "after", "change"]);
     for metric in METRICS {
@@ -73,5 +76,5 @@ fn print(pair: &Pair<'_>) {
             table.row([metric.to_string(), metric.show(before), metric.show(after), change]);
         }
     }
-    println!("{}", table.finish());
+    output::line(table.finish())
 }

@@ -11,6 +11,8 @@ use framewire_loadtest::row::Row;
 use framewire_loadtest::{Load, Plan};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::output;
+
 /// The number of intervals in the small plot.
 const WIDTH: usize = 50;
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -105,12 +107,12 @@ impl Live {
         match &self.view {
             View::None => {}
             View::Lines => {
-                eprintln!(
+                output::notice(format_args!(
                     "{}: {:.0} of {:.0} s: {figures}",
                     self.name,
                     at.as_secs_f64(),
                     self.duration.as_secs_f64()
-                );
+                ));
             }
             View::Bar(bar) => {
                 bar.set_message(format!("{figures}\n{:>24} {} p99, log scale", "", sparkline(&self.plot)));
@@ -122,7 +124,7 @@ impl Live {
     pub fn finish(&mut self, row: &Row) {
         if let View::Bar(bar) = &self.view {
             bar.finish_and_clear();
-            eprintln!(
+            output::notice(format_args!(
                 "{}: {}/s, mean {} p50 {} p99 {} max {} ms, {} correct",
                 self.name,
                 rate(row.achieved),
@@ -131,7 +133,7 @@ impl Live {
                 millis(row.intended.p99),
                 millis(row.intended.max),
                 percent(row.success),
-            );
+            ));
         }
     }
 }

@@ -90,8 +90,8 @@ fn bench(args: &args::RunArgs) -> anyhow::Result<ExitCode> {
     let Bench { mut report, output, .. } = bench;
     let goal = args.goal.as_ref().filter(|_| !args.find_limit);
     report.verdict = goal.map(|goal| Verdict::of(goal, &report.rows));
-    println!("{}", markdown::report(&report));
     output.write(&report)?;
+    crate::output::line(markdown::report(&report))?;
 
     let missed = report.verdict.as_ref().is_some_and(|verdict| !verdict.missed.is_empty());
     let code = if missed { ExitCode::FAILURE } else { ExitCode::SUCCESS };
@@ -136,9 +136,9 @@ fn stop_on_signals(stop: &Stop) -> anyhow::Result<()> {
     std::thread::spawn(move || {
         runtime.block_on(async {
             let name = signal.await;
-            eprintln!(
+            crate::output::notice(format_args!(
                 "{name}: ending early and reporting what was measured; repeat the signal to end at once"
-            );
+            ));
             stop.stop();
             if let Ok(again) = crate::process::stop() {
                 again.await;
