@@ -51,8 +51,11 @@ export const gamepads = new Store(/** @type {readonly string[]} */ ([]));
  * @type {((part: string) => void) | undefined}
  */
 let taker;
-/** Parts that do not control the game until they are released. */
-const ignored = new Set();
+/**
+ * For each gamepad, the parts that do not control the game until they are released.
+ * @type {Map<number, Set<string>>}
+ */
+const ignored = new Map();
 
 /**
  * Waits until a part of any gamepad is pressed. Meanwhile, gamepads do not control the game. Returns a function that
@@ -80,12 +83,10 @@ export function playByGamepad(controller) {
     const parts = partsHeld(pad);
     const fresh = [...parts].find((part) => !before.get(pad.index)?.has(part));
     before.set(pad.index, parts);
-    for (const part of ignored) if (!parts.has(part)) ignored.delete(part);
-    if (taker) {
-      for (const part of parts) ignored.add(part);
-      if (fresh !== undefined) taker(fresh);
-    }
-    const playing = [...parts].filter((part) => !ignored.has(part));
+    const still = ignored.get(pad.index);
+    ignored.set(pad.index, taker ? parts : new Set([...parts].filter((part) => still?.has(part))));
+    if (fresh !== undefined) taker?.(fresh);
+    const playing = [...parts].filter((part) => !ignored.get(pad.index)?.has(part));
     controller.hold(`gamepad ${pad.index}`, keysFor(playing, padMapping.value));
   };
   const poll = () => {

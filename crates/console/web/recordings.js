@@ -66,6 +66,7 @@ export class RecordingsPanel {
   #shown = "";
   /** @type {readonly string[]} */
   #names = [];
+  #visible = false;
   /** Whether a recording may be running. */
   #recording = true;
 
@@ -109,6 +110,7 @@ export class RecordingsPanel {
    */
   shown(visible) {
     clearTimeout(this.#timer);
+    this.#visible = visible;
     this.#recording = true;
     if (visible) void this.#refresh();
   }
@@ -152,6 +154,7 @@ export class RecordingsPanel {
       this.#shown = "";
     }
     clearTimeout(this.#timer);
+    if (!this.#visible) return;
     this.#timer = setTimeout(() => void this.#refresh(), this.#recording ? EVERY_MS_RECORDING : EVERY_MS);
   }
 

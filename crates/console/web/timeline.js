@@ -358,9 +358,9 @@ export class Timeline {
    * @param {number} frame
    */
   #scrub(frame) {
-    this.#wanted = frame;
     this.#showTime(frame);
     if (this.#app.api.copying.value) return;
+    this.#wanted = frame;
     this.#begin();
     this.#going ??= this.#go();
   }

@@ -83,8 +83,10 @@ test("a gamepad presses keys, and its buttons can be mapped", async ({ page, con
   await page.evaluate(() => {
     const buttons = Array.from({ length: 17 }, () => ({ pressed: false, touched: false, value: 0 }));
     const pad = { id: "Test pad", index: 0, connected: true, buttons, axes: [0, 0], mapping: "standard" };
+    // A second gamepad, on which nothing is pressed, must not change what the first one does.
+    const other = { ...pad, id: "Idle pad", index: 1, buttons: buttons.map((button) => ({ ...button })) };
     Object.assign(window, { testPad: pad });
-    navigator.getGamepads = () => [pad as unknown as Gamepad];
+    navigator.getGamepads = () => [pad, other] as unknown as Gamepad[];
     const event = new Event("gamepadconnected");
     Object.assign(event, { gamepad: pad });
     window.dispatchEvent(event);
