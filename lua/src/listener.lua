@@ -30,13 +30,14 @@ end
 
 function listener.listen(address, port)
   local problem = try_to_listen(address, port)
+  local other = port < 65535 and port + 1 or port - 1
   if not problem then
     log.info("version %s, listening on %s:%d", version.script, address, port)
   elseif not retry_tick then
     log.error("cannot listen on %s:%d: %s. Most often, another mGBA uses the port, or another script in this mGBA does, "
       .. "such as the script of mGBA-http. Close that mGBA or script, or choose another port before this script is loaded: "
       .. "`framewire = {port = %d}` in Lua, or FRAMEWIRE_SCRIPT_PORT=%d in mGBA's environment. Trying again every second.",
-      address, port, problem, port + 1, port + 1)
+      address, port, problem, other, other)
   end
   retry_tick = ticks.now + ticks.per_second
 end
