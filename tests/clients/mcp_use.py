@@ -81,6 +81,16 @@ async def check_play(client):
     search = await call(client, "search", action="begin", type="u8", **{"is": "equal"}, value=0x48)
     search = await call(client, "search", action="narrow", id=search["id"], **{"is": "equal"}, value=0x48)
     assert search["count"] > 0, search
+    await call(client, "search", action="end", id=search["id"])
+    assert "no search" in await refused(client, "search", action="list", id=search["id"])
+    await call(client, "snapshot", action="save", name="unwanted", replace=True)
+    await call(client, "snapshot", action="delete", name="unwanted")
+    assert "no snapshot" in await refused(client, "snapshot", action="load", name="unwanted")
+    name = f"take-{random.randrange(1 << 32)}"
+    await call(client, "record", action="start", name=name)
+    await call(client, "act", keys="Left:5 .:5")
+    ended = await call(client, "record", action="stop")
+    assert (ended["name"], ended["frames"]) == (name, 10), ended
     await call(client, "snapshot", action="load", name="begin")
     assert (await call(client, "read", address="paddle_x")) != before
     assert (await call(client, "symbols", contains="paddle"))["symbols"][0].startswith("paddle_")
@@ -154,14 +164,15 @@ async def check_subscriptions(mode):
 
 
 async def until_free(listen):
-    """Repeats `listen` while too many streams are open: the server notices closed streams after some seconds."""
-    end = time.monotonic() + 30
+    """Repeats `listen` while too many streams are open."""
+    end = time.monotonic() + 60
     while True:
         try:
             return await listen()
         except SubscriptionLost:
             assert time.monotonic() < end
-            await asyncio.sleep(0.2)
+            # The server must notice that streams were closed, also those of this attempt. That takes up to 3.5 s.
+            await asyncio.sleep(5)
 
 
 async def check_most_listeners():

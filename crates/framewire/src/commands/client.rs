@@ -256,7 +256,7 @@ impl Client {
         if let Some(key) = &draft.key {
             request = request.header("idempotency-key", key);
         }
-        if draft.method == Method::GET {
+        if draft.method == Method::GET || draft.method == Method::DELETE {
             let request = self.agent.configure_request(request.body(())?).timeout_global(draft.limit);
             return self.agent.run(request.build());
         }
@@ -365,9 +365,9 @@ fn is_about_tls(error: &Error) -> bool {
     }
 }
 
-/// `PUT` or `POST`, the only methods of changes.
+/// The HTTP method with this name.
 fn method_named(name: &str) -> Method {
-    if name == "PUT" { Method::PUT } else { Method::POST }
+    Method::from_bytes(name.as_bytes()).unwrap_or(Method::POST)
 }
 
 /// Escapes a text for a part of a path or a query.
