@@ -368,7 +368,8 @@ export class HexGrid {
   #key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const page = this.#across * Math.max(1, this.#heads.length - 1);
-    const column = (this.#selected - this.#start) % this.#across;
+    // The first address of the rows is a multiple of their length.
+    const column = this.#selected % this.#across;
     /** @type {Record<string, number>} */
     const steps = {
       ArrowRight: this.#unit,
