@@ -56,7 +56,7 @@ fi
 sudo=""
 if [ "$(id -u)" != 0 ]; then
     sudo="sudo"
-    # Asks for the password now, before the output of the command follows.
+    # Ask for the password now, before the command prints anything.
     sudo --validate
 fi
 

@@ -34,7 +34,7 @@ local limits = {
   steps = 65536, -- steps of a timeline
   waiting_timelines = 1024, -- timelines that were appended and have not begun yet
   ended_timelines = 16384, -- timelines whose end is remembered
-  queued_events = 16384, -- items in the event frame of one frame, without the items of watches
+  queued_events = 16384, -- items in one event frame, without the items of watches
   runs = 256, -- operations `run` at the same time
   run_steps = 1024, -- steps of a run
   run_frames = 216000, -- frames of all its steps together
@@ -51,9 +51,9 @@ local limits = {
   all_ranges = 4096, -- ranges that all connections watch together
   all_bytes = 262144, -- and their bytes
 
-  frame_bytes = 3 * MIB // 8, -- bytes that requests read and write in a frame: the size of the GBA's work RAM and video RAM
+  frame_bytes = 3 * MIB // 8, -- bytes that requests move in a frame: the size of the GBA's work RAM and video RAM
   read_part = 64 * 1024, -- bytes of a ROM that are read at once for a request that reads more
-  -- A *large request* by itself moves more than `frame_bytes`. This is the processor time in seconds that large
+  -- A *large request* by itself moves more than `frame_bytes`. `large_seconds` is the processor time that large
   -- requests may use in a row.
   large_seconds = 0.1,
   large_share = 0.02, -- the share of all time that they may use in the long run

@@ -37,7 +37,7 @@ local NOT_DONE = encode_refusal(refusal.NOT_DONE, "not done: a later operation o
 -- Operations that load another game. Which memory the operations after them can use is known only after the load.
 local LOADS = { load_file = true, load_rom = true }
 
--- Whether the memory exists that the operation at `place` uses. If not, also returns a status and the reason.
+-- Whether the operation at `place` uses memory that exists. If not, also returns a status and the reason.
 local function check(request, place)
   local op = request[place]
   if not op.check or not emu then

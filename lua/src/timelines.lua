@@ -185,8 +185,8 @@ local function new(holds, press, release, over, frame)
     return id == 0 and holds.cancel() or any
   end
 
-  -- Returns the state of the timeline with this id: that it plays or waits; or how it ended, and the frame counter at
-  -- that time. Raises a refusal if it is not known.
+  -- Returns the state of the timeline with this id: "playing" if it plays or waits; otherwise how it ended, and the
+  -- frame counter at that time. Raises a refusal if the timeline is not known.
   function timelines.describe(id)
     for _, each in ipairs { running, waiting } do
       for _, timeline in ipairs(each) do

@@ -199,7 +199,7 @@ local function answer(self, request)
   end
 end
 
--- Whether a request has to wait, because bytes are read ahead for it or because it needs another frame.
+-- Whether a request has to wait: either bytes are read ahead for it, or throttle.lua does not admit it now.
 local function has_to_wait(request)
   if request.ahead then
     return true

@@ -344,7 +344,10 @@ def run(
     operations: Sequence[Mapping[str, Any]],
     then: Sequence[Mapping[str, Any]],
 ) -> Call[dict[str, Any]]:
-    """Plays steps until conditions hold. Performs `operations` before the first frame, and `then` after the last."""
+    """Plays steps until a condition of `stop` holds or the last step ends.
+
+    Performs `operations` before the first frame, and `then` after the last.
+    """
     params = given(steps=list(steps), stop=stop, values=values, ops=list(operations), then=list(then))
     return Call("run", params, same, changes=True)
 

@@ -34,7 +34,8 @@ export const rewind = (frame, line) => ({
 });
 
 /**
- * Starts lockstep, in which frames run only for `advance`, runs and replays. It ends after `timeout` milliseconds without a request.
+ * Starts lockstep, in which frames run only when a request needs them, such as `advance` or a replay. Lockstep ends
+ * after `timeout` milliseconds without a request.
  * @type {(timeout: number) => Action}
  */
 export const lockstep = (timeout) => ({

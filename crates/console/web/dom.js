@@ -1,4 +1,4 @@
-/** Creates elements without HTML in strings, which the page's Content-Security-Policy forbids. */
+/** Creates elements. It does not use HTML in strings, because the page's Content-Security-Policy forbids that. */
 
 /** @typedef {Node | string | null | undefined | false} Child */
 

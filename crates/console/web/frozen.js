@@ -10,7 +10,7 @@ import { el, fill } from "./dom.js";
 /**
  * An entry of `/v1/freeze`.
  * @typedef {object} FrozenValue
- * @property {string} address The address as the client wrote it: a number in hex, a symbol or an expression.
+ * @property {string} address The address: a number in hex, or a symbol or an expression as the client wrote it.
  * @property {string} [type] The type, if the value is a number.
  * @property {number} [value] The number.
  * @property {string} [data] The bytes as base64, if the value is not a number.

@@ -390,7 +390,7 @@ export class MemoryPanel {
     await this.#frozen.freeze(`0x${hex(address, 8)}`, value, type);
   }
 
-  /** Fits the grid to the panel and the screen. A row has 8 bytes if 16 do not fit, even if they are close together. */
+  /** Fits the grid to the panel and the screen. A row has 16 bytes, or 8 if 16 do not fit even in smaller text. */
   #fit() {
     const across = this.element.clientWidth < 520 ? 8 : 16;
     this.element.classList.toggle("tight", across === 16 && this.element.clientWidth < 640);

@@ -35,7 +35,7 @@ import { saveFile } from "./transport.js";
 const EVERY_MS = 3000;
 /** The time between two updates while a recording runs. */
 const EVERY_MS_RECORDING = 500;
-/** The console's frames per second. */
+/** How many frames the game console shows per second. */
 const RATE = 59.7275;
 const NO_REPLAY =
   "A replay needs an emulator embedded in the server. Download this recording and play it with `framewire replay`.";

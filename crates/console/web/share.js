@@ -12,7 +12,7 @@ import { saveFile } from "./transport.js";
  * @import { Clip } from "./clip.js"
  */
 
-/** A GIF file has a picture for every second frame of the console, that is about 30 pictures per second. */
+/** A GIF file has a picture for every other frame of the console, which is about 30 pictures per second. */
 const GIF_STEP = 2;
 /** The console's frames per second. */
 const RATE = 59.7275;

@@ -14,7 +14,7 @@ import { setting } from "./settings.js";
  * @property {string} id
  * @property {string} label
  * @property {HTMLElement} panel
- * @property {Store<boolean>} [present] Whether the page has this tab now. Without this property, it always has it.
+ * @property {Store<boolean>} [present] Whether the page has this tab now. Without this property, the tab is always there.
  * @property {(visible: boolean) => void} [shown]
  *   Called when the panel is shown or hidden. A hidden panel must not poll.
  */

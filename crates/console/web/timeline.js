@@ -58,7 +58,7 @@ const EVERY_MS_REFUSED = 60_000;
 const SPAN = 7200;
 /** How many small pictures are shown at most. */
 const PICTURES = 10;
-/** The server keeps one small picture for this many frames. */
+/** The number of frames between two small pictures that the server keeps. */
 const PICTURE_FRAMES = 60;
 /** While the key is held, the emulator goes back this many frames at a time: twice as fast as the game runs. */
 const STEP = 12;
@@ -97,7 +97,7 @@ export class Timeline {
    * @type {{ ran: boolean } | undefined}
    */
   #moving;
-  /** The frame to which to go next. @type {number | undefined} */
+  /** The frame to go to next. @type {number | undefined} */
   #wanted;
   /** The call of `#go` that has not ended. @type {Promise<void> | undefined} */
   #going;

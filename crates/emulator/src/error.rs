@@ -12,8 +12,8 @@ pub enum EmulatorError {
     /// The queue is full; nothing was done. The number is the queue's length.
     #[error("{0} requests are already waiting for the emulator; send fewer at a time and try again")]
     Busy(usize),
-    /// The connection broke, and the script was loaded again, has forgotten the session or is mGBA-http's. So it is not
-    /// known whether the batch was performed.
+    /// The connection broke, and it is not known whether the batch was performed: the script was loaded again, the
+    /// script has forgotten the session, or it is the script of mGBA-http.
     #[error("{0}")]
     Lost(String),
     /// The emulator is being stopped.

@@ -158,7 +158,7 @@ pub struct WorkRam {
     pub length: u32,
 }
 
-/// The parts of a console's work RAM that hashes cover. `console` is mGBA's number of the console. For the Game Boy
+/// The parts of a console's work RAM that hashes cover. `console` is mGBA's number for the console. For the Game Boy
 /// Advance (0), the parts are its two work RAMs. For the Game Boy (1), they are the work RAM and the high RAM that the
 /// bus shows.
 pub fn work_ram(console: u8) -> [WorkRam; 2] {

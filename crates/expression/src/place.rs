@@ -35,7 +35,7 @@ impl Type {
         }
     }
 
-    /// The type of this name.
+    /// The type with this name.
     pub fn named(name: &str) -> Option<Type> {
         Type::ALL.into_iter().find(|kind| kind.name() == name)
     }

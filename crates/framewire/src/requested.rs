@@ -133,10 +133,10 @@ fn free(name: String, taken: impl Fn(&str) -> bool) -> String {
     candidate
 }
 
-/// Checks that no value of the setting `option` is for an emulator that does not exist.
+/// Checks that `names` contains every emulator that a value of the setting `option` names.
 ///
 /// # Errors
-/// If there is such a value.
+/// If a value names another emulator.
 pub fn check_names(option: &str, values: &[impl AsRef<Path>], names: &[&str]) -> anyhow::Result<()> {
     for value in values {
         let value = value.as_ref();

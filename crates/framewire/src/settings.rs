@@ -157,7 +157,7 @@ impl Settings {
         if self.rom.is_empty() { self.about_embedded() } else { Some("rom") }
     }
 
-    /// The name of a setting for embedded cores other than `rom`, if one is set.
+    /// The name of a setting other than `rom` that is for embedded cores, if one is set.
     pub fn about_embedded(&self) -> Option<&'static str> {
         let set = [
             ("patch", !self.patch.is_empty()),

@@ -29,7 +29,8 @@ pub struct Limits {
     pub max_streams_per_address: usize,
     /// How many watches there can be at once. Each may have any number of readers.
     pub max_watches: usize,
-    /// How many connections can be open at once. A connection beyond this number gets a 503 and is closed.
+    /// How many connections can be open at once. A connection beyond this number is closed.
+    /// Without TLS, it usually gets a 503 first.
     pub max_connections: usize,
     /// How many of these connections one address of another machine may open (for IPv6: one /64 network).
     pub max_connections_per_address: usize,
@@ -39,8 +40,8 @@ pub struct Limits {
     pub max_keys: usize,
     /// How long each key is remembered after the end of its request.
     pub keyed_life: Duration,
-    /// How many bytes of replies are kept for repeated requests. Beyond that, the oldest replies are dropped, and repeats of their
-    /// requests get a 410.
+    /// How many bytes of replies are kept for repeated requests. Beyond that, the oldest replies are dropped, and
+    /// repeats of their requests get a 410.
     pub max_keyed_bytes: usize,
     /// How long a request's head may take to arrive after its first byte. After that, the client gets a 408.
     pub head: Duration,
@@ -54,7 +55,7 @@ pub struct Limits {
     /// server first continues to work normally for this time. Then, for the same time again, each reply has
     /// `Connection: close`. After both times, the server closes idle connections.
     pub last_call: Duration,
-    /// After that, how long unfinished requests may still take.
+    /// How long unfinished requests may still take after both times of [`last_call`](Limits::last_call).
     pub grace: Duration,
 }
 

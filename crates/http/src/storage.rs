@@ -63,7 +63,8 @@ impl<T> Storage<T> {
     }
 }
 
-/// Games that clients sent, if the server has no folder for files (see [`Files`](crate::Files)).
+/// The games that clients sent. This is not used if the server has a folder for files (see [`Files`](crate::Files)):
+/// then the games are kept in that folder.
 pub(crate) struct Uploads {
     /// The folder in which they are kept.
     pub(crate) folder: PathBuf,

@@ -53,8 +53,8 @@ pub(crate) fn kind(head: &[u8]) -> Option<Kind> {
     }
 }
 
-/// If the file at `path` is an archive of a kind that is not supported: an error message that follows the file's name,
-/// and says what to do.
+/// The error message for an archive of a kind that is not supported. It says what to do, and is shown after the file's
+/// name. `None` for every other file.
 pub(crate) fn problem(path: &Path) -> Option<&'static str> {
     let mut head = Vec::new();
     File::open(path).ok()?.take(6).read_to_end(&mut head).ok()?;
@@ -170,7 +170,7 @@ fn unpack_seven_zip(mut file: File, inside: Option<&str>, shown: &Path) -> Resul
     finish("7z", &entries[chosen], bytes)
 }
 
-/// The index of the file `inside`, or of the only game, if its size is possible for a game.
+/// The index of the file `inside`, or of the only game. Returns an error if this file is larger than any game can be.
 fn choose(kind: &str, entries: &[Entry], inside: Option<&str>, shown: &Path) -> Result<usize, String> {
     let chosen = match inside {
         Some(wanted) => entries.iter().position(|entry| plain(&entry.name) == wanted).ok_or_else(|| {

@@ -1,8 +1,8 @@
 use crate::core::Core;
 use crate::sys;
 
-/// The time source for the clocks in cartridges: Game Boy cartridges with an MBC3, and
-/// GBA cartridges.
+/// The time source for the clocks in cartridges: Game Boy cartridges with an MBC3, a
+/// HuC-3 or a TAMA5, and GBA cartridges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
     /// The host's clock, whatever the speed of the emulator is.

@@ -33,7 +33,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// A ROM larger than any cartridge, [`MAX_ROM_SIZE`].
+    /// A ROM of more than [`MAX_ROM_SIZE`] bytes, which is larger than any cartridge.
     #[error("{} is larger than any cartridge ({} MiB)", path.display(), MAX_ROM_SIZE >> 20)]
     RomTooLarge {
         /// The file.
@@ -124,7 +124,7 @@ pub enum Error {
     /// Not a savestate, or a damaged one.
     #[error("this is not a savestate of mGBA, or it is damaged")]
     StateFormat,
-    /// A savestate larger than any real one, [`MAX_STATE_SIZE`].
+    /// A savestate of more than [`MAX_STATE_SIZE`] bytes, which is larger than any real one.
     #[error("{len} bytes are too many for a savestate; at most {MAX_STATE_SIZE}")]
     StateTooLarge {
         /// Its length in bytes.

@@ -29,8 +29,8 @@ pub(crate) struct LinkState {
     pub events: Option<u32>,
     /// The emulator's frame counter in its last answer, on any connection.
     pub frame: u32,
-    /// When a connection last broke. Only a connection counts that was ready, or whose script still answered on another
-    /// connection.
+    /// When a connection last broke. Only two kinds of connections count: those that were ready, and those whose script
+    /// answered on another connection.
     pub lost: Option<Instant>,
 }
 

@@ -92,7 +92,7 @@ impl Iterator for Schedule {
             // Computed from the count each time, so that rounding errors do not add up.
             Arrivals::Constant => (self.count * self.workers + self.worker) as f64,
             Arrivals::Poisson => {
-                // Several independent Poisson processes together are one with the sum of their rates.
+                // Together, several independent Poisson processes form one, whose rate is the sum of their rates.
                 self.place -= (1.0 - self.random.f64()).ln() * self.workers as f64;
                 self.place
             }

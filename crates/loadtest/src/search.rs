@@ -151,7 +151,7 @@ impl<E> Finder<'_, E> {
     }
 }
 
-/// Rounds to three digits.
+/// Rounds to three significant digits.
 fn round(rate: f64) -> f64 {
     let scale = 10f64.powi(2 - rate.log10().floor() as i32);
     (rate * scale).round() / scale

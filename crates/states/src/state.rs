@@ -223,7 +223,7 @@ impl<'a> State<'a> {
         self.save.as_deref()
     }
 
-    /// A bare state of the core state and this battery save.
+    /// A bare state that consists of the core state and this battery save.
     pub fn with_save(&self, save: &[u8]) -> Vec<u8> {
         // The list of optional parts has two entries of 16 bytes: the save, and the end of the list (zeros).
         let at = (self.core.len() + 32) as u64;

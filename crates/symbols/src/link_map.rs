@@ -23,7 +23,8 @@ pub(crate) fn symbols(text: &str) -> impl Iterator<Item = (&str, u32)> {
     map.lines().filter_map(symbol).chain(sections(map))
 }
 
-/// Parses a line such as `                0x02000044                score`, which may end with `= .`.
+/// Parses a line such as `                0x02000044                score`. After the name, it may have `=` and an
+/// expression.
 fn symbol(line: &str) -> Option<(&str, u32)> {
     let mut words = line.split_whitespace();
     let address = address(words.next()?)?;

@@ -25,7 +25,7 @@ pub enum Error {
         /// What does not fit, and what is accepted.
         message: String,
     },
-    /// The state of an environment is damaged, or of another scenario.
+    /// The state of an environment is damaged, or belongs to another scenario.
     #[error("{0}")]
     State(String),
     /// An argument is not accepted.

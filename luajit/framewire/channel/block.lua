@@ -203,7 +203,7 @@ function M.attach(name, timeout)
   end
 end
 
--- Replaces the pages that the file no longer has with zeros. An access to a missing page would kill this process.
+-- Maps zeros in place of the pages that the file no longer has. An access to a missing page would kill this process.
 local function replace_missing(self, size)
   local start = math.ceil(size / PAGE) * PAGE
   if start >= self.size then return end

@@ -56,8 +56,8 @@ end
 local function publish(s)
   s.published = s.next
   s.mailbox_unreported = false
-  -- SYNC POINT (room): this processor keeps the order of reads and stores. A side that sees this store can use the
-  -- room again, because our reads are complete.
+  -- SYNC POINT (room): x86-64 never moves a store before earlier reads. A side that sees this store can use the room
+  -- again, because our reads are complete.
   s.own[CONSUMED] = s.next
   -- The call keeps the compiler from reading `writer` earlier.
   C.abs(0)

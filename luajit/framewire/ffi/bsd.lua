@@ -183,8 +183,8 @@ local function path_of(fd)
   return ffi.string(path)
 end
 
---- Opens a file for reading. The path must stay below an open folder, also where it follows symbolic links. macOS has
---- no flag for this, so on macOS, this function opens the file and then checks where the opened file is.
+--- Opens a file for reading. The path must stay below an open folder, even if it follows symbolic links. macOS has no
+--- flag for this, so on macOS, this function opens the file and then checks where the opened file is.
 function M.open_beneath(root_fd, path)
   local flags = M.O_RDONLY + M.O_CLOEXEC + M.O_NONBLOCK
   if not is_mac then return ffi.C.openat(root_fd, path, flags + M.O_RESOLVE_BENEATH, int(0)) end

@@ -11,7 +11,8 @@ local u32 = ffi.typeof("const uint32_t *")
 
 local SLOTS = 64
 local SLOT_SIZE = 1024
--- How many of the first bytes are hashed. Shorter header lines are not kept; every head with a request line is longer.
+-- How many of the first bytes are hashed. A head with fewer bytes is not kept. Only a head without its request line can
+-- be so short.
 local HASHED = 16
 
 local Cache = {}

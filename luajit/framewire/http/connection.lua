@@ -370,7 +370,7 @@ function Connection:finish_late(out)
   self.late = nil
   flush(self, out)
   if out.size > MAX_KEPT_OUTPUT then self.server:renew("late_out") end
-  -- If the response came before its handler has returned, the code after the handler does the rest.
+  -- If the response ended before its handler returned, the code that runs after the handler does the rest.
   if self.fd < 0 or not is_held then return end
   if self.unsent or self.file then
     enter(self, "write", self.server.limits.write_timeout)

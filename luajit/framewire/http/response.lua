@@ -97,7 +97,8 @@ function Response:header(name, value)
   self.extra = (self.extra or "") .. name .. ": " .. value .. "\r\n"
 end
 
---- Sets a cookie with the response, as `header` does. Raises an error if cookies cannot hold the name or the value.
+--- Adds a header that sets a cookie. Call this before the method that sends the response. Raises an error if cookies
+--- cannot hold the name or the value.
 ---@param name string
 ---@param value string
 ---@param options? table `path`, `max_age`, `http_only`, `same_site` and others; see http/cookie.lua

@@ -34,7 +34,7 @@ LOST = (RayActorError, ObjectLostError, ActorUnschedulableError, ConnectionLostE
 # The exceptions of a call whose objects do not fit into the object store.
 FULL = (ObjectStoreFullError, OutOfDiskError)
 
-# If a worker does not answer: the seconds between two questions to Ray whether the worker still exists.
+# While a worker does not answer, the program asks Ray at this interval, in seconds, whether the worker still exists.
 _ASK_RAY_EVERY = 0.5
 
 # Ray notices within this many seconds that a worker has ended, if its node still exists.
@@ -223,8 +223,8 @@ def result(reference: Any, node: Node, timeout: float, timeout_name: str) -> Any
     except GetTimeoutError:
         raise _too_late(node, timeout, timeout_name) from None
     except RayTaskError as error:
-        # This exception is also an instance of its cause's class, so this clause comes before `except FULL`. A
-        # FramewireError is raised as the cause itself, whose message does not contain the traceback.
+        # This exception is also an instance of its cause's class, so this clause comes before `except FULL`. If the
+        # cause is a FramewireError, the cause itself is raised, because its message does not contain the traceback.
         if isinstance(error.cause, FULL):
             raise full(f"node {node}") from None
         if isinstance(error.cause, FramewireError):

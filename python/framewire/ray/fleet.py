@@ -100,7 +100,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
         num_envs: The total number of environments.
         rom: The path of the ROM, instead of the one in the game file.
         node_rom: The path of the ROM on every node. If it is given, the ROM is not sent.
-        workers: The number of actors. The default is one per node.
+        workers: The number of actors. The default is one per node, or as many as fit with `cores_per_worker`.
         cores_per_worker: The number of cores per actor. The default is all cores of its node.
         resources: The Ray resources that each actor needs in addition to cores, such as `{"emulation": 1}`. Nodes
             without them are not used.

@@ -13,7 +13,7 @@ pub struct Half {
     pub stamp: AtomicU64,
     data: UnsafeCell<[u8; MAILBOX_MAX]>,
     length: UnsafeCell<u8>,
-    /// How many messages of the other side this side has read (the low 32 bits).
+    /// How many messages from the other side were read by this side (the low 32 bits of the count).
     pub consumed: AtomicU32,
     shadow: Shadow,
 }

@@ -126,7 +126,7 @@ impl Mapping {
         self.size
     }
 
-    /// Whether the system could not provide a part of the memory. That part has held zeros since then.
+    /// Whether the system could not provide a part of the memory when it was used. That part was replaced with zeros.
     #[inline]
     pub fn is_lost(&self) -> bool {
         self.entry.is_lost()

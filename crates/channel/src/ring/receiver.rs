@@ -62,8 +62,8 @@ impl<M: Memory> Receiver<M> {
             return place;
         }
         if self.mailbox_unreported {
-            // A message to the other side would also have reported that the mailbox was read, but none has been sent
-            // since.
+            // A message to the other side can also report that the mailbox was read. None has done so, so this side
+            // reports it now.
             self.publish();
         }
         for _ in 0..SOON {
@@ -122,8 +122,8 @@ impl<M: Memory> Receiver<M> {
         stop: impl Fn() -> bool,
     ) -> Result<Option<Found>, Error> {
         if self.mailbox_unreported {
-            // A message to the other side would also have reported that the mailbox was read, but none has been sent
-            // since.
+            // A message to the other side can also report that the mailbox was read. None has done so, so this side
+            // reports it now.
             self.publish();
         }
         let mut place = None;

@@ -58,7 +58,7 @@ struct WatchState {
 }
 
 impl AttachedWatches {
-    /// Sets the link over which the ends of watches are sent.
+    /// Sets the link. It sends the operations that end watches.
     pub fn connect(&self, link: &Arc<Link>) {
         let _ = self.link.set(Arc::downgrade(link));
     }

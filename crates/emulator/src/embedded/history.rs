@@ -27,7 +27,8 @@ pub(super) struct HistoryKeeper {
     pub history: Arc<History>,
     /// Whether the history may take any memory.
     on: bool,
-    /// The value that the frame counter has before the next frame, if that frame follows from the last one.
+    /// The frame counter that is expected before the next frame. If the counter has another value, or this is `None`,
+    /// the next frame begins a new line.
     next: Option<u32>,
     /// Why the next frame begins a new line, if it begins one.
     beginning: Beginning,
@@ -188,7 +189,8 @@ impl HistoryKeeper {
         } else {
             SHORT_SPACING
         };
-        // If no state could be saved after a reset, `kept` is larger than `frame`. Then the result is large, too.
+        // If no state could be saved after a reset, `kept` is larger than `frame`. Then the subtraction wraps around to
+        // a large number, so a state is saved now.
         if !follows || frame.wrapping_sub(self.kept) >= spacing {
             self.keep(core, drawn);
         }

@@ -34,7 +34,7 @@ enum Begun {
 pub(super) struct BatchProgress {
     /// The whole batch and its key, if it has one.
     keyed: Option<(String, Batch)>,
-    /// The operations that were not performed yet.
+    /// The operations that have not been performed yet.
     left: std::vec::IntoIter<Op>,
     /// How many of these operations need no further check of the memory that they use.
     checked: usize,
@@ -61,8 +61,8 @@ impl BatchProgress {
     }
 }
 
-/// Whether the last frame must have been drawn before this operation: because the operation uses the picture, or
-/// because it may stop the game, and then no later frame would update the picture.
+/// Whether the last frame must have been drawn before this operation. This is so if the operation uses the picture, or
+/// if it may stop the game, because then no later frame would update the picture.
 pub(super) fn needs_picture(op: &Op) -> bool {
     matches!(op, Op::Screenshot {} | Op::SaveState { .. }) || op.info().effect == Effect::Change
 }

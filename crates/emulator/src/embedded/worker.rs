@@ -251,7 +251,7 @@ impl Worker {
     }
 
     /// If pause, lockstep or speed has changed: updates the schedule of frames and the report. Sends an event if frames
-    /// have stopped or run again.
+    /// have stopped or have started again.
     fn settle(&mut self, now: Instant) {
         let (run_state, before) = (self.machine.run.run_state(), self.run_state);
         if run_state == before {

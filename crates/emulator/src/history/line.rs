@@ -6,8 +6,8 @@ use std::time::SystemTime;
 use super::LineOverview;
 use super::packed::Packed;
 
-/// A group is a state that is stored on its own and the states after it, which are stored as differences. This is the
-/// largest number of differences in a group. Old states are dropped by whole groups.
+/// The largest number of differences in a group. A group is a state that is stored on its own, and the states after it,
+/// which are stored as differences. Old states are dropped in whole groups.
 const GROUP: usize = 16;
 
 /// Why a line begins, instead of continuing the line before it.

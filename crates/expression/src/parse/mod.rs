@@ -30,7 +30,7 @@ impl ParseError {
 /// use of the stack.
 const MAX_DEPTH: usize = 64;
 
-/// What the part of the expression that is being parsed is for. This decides what a name in this part means.
+/// The purpose of the part of the expression that is being parsed. It decides what a name in this part means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     /// A value: names stand for numbers in memory.

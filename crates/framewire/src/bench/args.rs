@@ -170,7 +170,7 @@ impl RunArgs {
         )
     }
 
-    /// The first option on the command line that is only for HTTP servers, if there is one.
+    /// One of the given options that are only for HTTP servers, if there is one.
     pub fn http_option(&self) -> Option<&'static str> {
         let given = [
             ("--method", self.method.is_some()),

@@ -25,7 +25,7 @@ pub(crate) enum Rights {
 pub(crate) enum Reach {
     /// On this machine.
     Local,
-    /// On another machine, as far as the connection or a proxy says.
+    /// Not known to be on this machine: the connection comes from another machine, or a proxy passed the request on.
     Remote,
 }
 

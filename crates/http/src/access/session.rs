@@ -63,8 +63,9 @@ impl Sessions {
     }
 }
 
-/// The cookie's name. Cookies do not distinguish ports, so each server on a machine needs a name of its own. With TLS, the
-/// name has a prefix. Browsers then accept the cookie only over TLS from exactly this host (RFC 6265bis, 4.1.3).
+/// The cookie's name. Cookies do not distinguish ports, so each server on a machine needs a cookie name of its own.
+/// With TLS, the name has a prefix. Browsers then accept the cookie only over TLS from exactly this host (RFC 6265bis,
+/// 4.1.3).
 fn name(peer: &Peer, port: u16) -> String {
     let prefix = if peer.tls { "__Host-" } else { "" };
     format!("{prefix}framewire-{port}")

@@ -77,7 +77,8 @@ pub(super) fn hex_body(bytes: Vec<u8>, share: BudgetShare) -> Body {
     }
 }
 
-/// Bytes as hex pairs, written piece by piece: the text is three times as long as the bytes, and is never in memory as a whole.
+/// Bytes as hex pairs, written piece by piece: the text is three times as long as the bytes, and is never in memory as
+/// a whole.
 struct Hex {
     bytes: Vec<u8>,
     /// How many of the bytes have been written.

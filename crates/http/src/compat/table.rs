@@ -265,8 +265,8 @@ pub static ROUTES: [Route; 62] = [
 
 const ECHO_DOC: &str = "Sends a message through the emulator and back.";
 
-/// The echo route of the load-test study: with the message in the URL, as in the study, and with the message in the body,
-/// for messages that are too long for a URL.
+/// The echo route of the load-test study: with the message in the URL, as in the study, and with the message in the
+/// body, for messages that are too long for a URL.
 #[rustfmt::skip]
 pub static ECHO: [Route; 2] = [
     route!(Get "/mgbaendpoint" "" (message: MESSAGE) => Echo { data: message.into_bytes() })

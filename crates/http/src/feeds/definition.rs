@@ -102,7 +102,8 @@ pub(crate) struct Subjects {
     pub(crate) ranges: Vec<MemoryRange>,
     /// The game's character table, for the values of `text[…]`.
     characters: Option<Arc<TextTable>>,
-    /// Whether any subject depends on the frame counter.
+    /// Whether any [`Watched::Number`] depends on the frame counter. This ignores [`Watched::Computed`], because the
+    /// emulator computes its value.
     pub(crate) uses_frame: bool,
     /// The parameter that contains the expression, if that is not `watch`.
     parameter: Option<&'static str>,

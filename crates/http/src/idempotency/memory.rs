@@ -24,7 +24,7 @@ use crate::limits::Limits;
 
 /// How many requests with a key may be under way at once, in each of the two memories of [`KeyedReplies`].
 const UNDER_WAY: usize = 1024;
-/// Read-only callers have a separate memory. Its limits are the usual ones divided by this number.
+/// Read-only callers have a separate memory. Its limits on keys and bytes are the usual ones divided by this number.
 const READERS: usize = 32;
 /// One reply may use at most the memory divided by this number, so that it displaces few others.
 const PART_OF_ONE: usize = 8;

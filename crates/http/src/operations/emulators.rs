@@ -211,7 +211,8 @@ impl Emulators {
     }
 }
 
-/// Whether this can be the name of an emulator: 1 to 64 letters, digits and any of `-_.:`, which need no escape in a query.
+/// Whether this can be the name of an emulator: 1 to 64 letters, digits and any of `-_.:`. These characters need no
+/// escaping in a query.
 pub fn is_emulator_name(name: &str) -> bool {
     let fit = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
     (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(fit)

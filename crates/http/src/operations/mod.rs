@@ -98,7 +98,8 @@ impl Operations {
         self.perform_until(served, batch, Instant::now() + self.deadline).await
     }
 
-    /// Performs a batch until `deadline`. For a batch with runs, [`Operations::outcome_of_run`] replaces the deadline.
+    /// Performs a batch, and waits for its outcome until `deadline`. For a batch with runs, the wait can also end
+    /// earlier: see [`Operations::outcome_of_run`].
     pub(crate) async fn perform_until(
         &self,
         served: &Served,

@@ -192,7 +192,8 @@ impl Page {
         (part, next)
     }
 
-    /// Where the next part begins, if this one of `length` is not the last of `total`.
+    /// Where the next part of a list of `total` items begins, after this part of `length` items. `None` if this part is
+    /// the last one.
     pub(crate) fn next(&self, length: usize, total: usize) -> Option<usize> {
         let next = self.offset.saturating_add(length);
         if next < total { Some(next) } else { None }

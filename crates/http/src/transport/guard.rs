@@ -121,8 +121,8 @@ impl Guarded {
         }
     }
 
-    /// The stream for writing. Before it is returned, checks the client, and limits how much the system buffers, if the
-    /// activity asks for either.
+    /// Returns the stream for writing. If the activity asks for it, this first checks the client, or limits how much
+    /// the system buffers.
     fn outward(&mut self) -> io::Result<Pin<&mut ClientStream>> {
         self.check_client();
         if self.activity.short.load(Relaxed)

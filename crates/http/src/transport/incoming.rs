@@ -30,7 +30,7 @@ use crate::limits::Limits;
 pub(crate) const FREE: usize = 16 * 1024;
 /// How many bytes are charged at a time while a request of unknown length arrives.
 const STEP: usize = 64 * 1024;
-/// If a pool's charges were always smaller than this since it was last empty, no memory is returned to the system.
+/// When a pool becomes empty, memory is returned to the system only if the pool's charges had reached this total.
 const RELEASE_ABOVE: usize = 16 * 1024 * 1024;
 /// How long to wait after the last charge was given back before the allocator returns memory to the system.
 const RELEASE_DELAY: Duration = Duration::from_millis(500);

@@ -9,7 +9,7 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(list, set))
 }
 
-/// How operations, which count in thousandths, express a sensor's value of 1.
+/// The number that stands for a sensor's value of 1 in operations, which count in thousandths.
 const ONE: f64 = 1000.0;
 
 /// The values of the sensors.

@@ -1,5 +1,5 @@
-//! Applies BPS patches. A patch has actions that write the patched ROM from beginning to end, and the sizes and
-//! checksums of both ROMs.
+//! Applies BPS patches. A patch contains the sizes and checksums of both ROMs, and actions that write the patched ROM
+//! from beginning to end.
 
 use super::Problem;
 use super::reader::Reader;

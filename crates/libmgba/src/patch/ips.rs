@@ -1,4 +1,4 @@
-//! Applies IPS patches. A patch has records, each with an offset, and bytes or a byte that is repeated.
+//! Applies IPS patches. A patch consists of records. Each record has an offset, and either bytes or one byte to repeat.
 
 use super::Problem;
 use super::reader::Reader;
@@ -12,8 +12,8 @@ pub(super) fn apply(patch: &[u8], rom: &[u8]) -> Result<Vec<u8>, Problem> {
     loop {
         let begin = reader.at();
         let rest = reader.rest();
-        // The end mark can be followed by 3 bytes with the size to which the ROM is cut. In a rest of any other length,
-        // the letters EOF are the offset of a record.
+        // The end mark can be followed by 3 bytes with the size to which the ROM is cut. If any other number of bytes
+        // is left, the letters EOF are the offset of a record.
         if rest.starts_with(END) && matches!(rest.len(), 3 | 6) {
             break;
         }

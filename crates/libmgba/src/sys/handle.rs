@@ -31,7 +31,7 @@ pub struct Handle {
     canvas: Option<Canvas>,
 }
 
-/// The size of a memory that is large enough for any picture, in pixels: 224 rows of 256 pixels.
+/// The number of pixels that is enough for any picture: 224 rows of 256 pixels.
 pub const PICTURE: usize = 256 * 224;
 
 /// Memory that a core can draw into. `as_ref` must always return the same words, at

@@ -29,8 +29,8 @@ pub(super) enum Given {
 #[derive(Debug)]
 pub(super) struct Slots {
     inner: RefCell<Inner>,
-    /// With a closed load, in which each client begins a new request when its last one is done: the time until which
-    /// the clients do so.
+    /// The end of a closed load. Until then, each client begins a new request when its last one is done. `None` if the
+    /// load is not closed.
     closed_until: Cell<Option<Instant>>,
     /// The largest number of clients.
     most: usize,

@@ -8,7 +8,7 @@ use tokio::time::{Sleep, sleep_until};
 /// A time-out for exchanges that are performed one after the other.
 ///
 /// Setting a timer for each exchange would cost more than all of its other bookkeeping. So the timer stays set for an
-/// earlier exchange. If it fires during a later exchange that may take longer, it is set again for the end of that
+/// earlier exchange. If it fires during a later exchange that still has time left, it is set again for the end of that
 /// exchange's time.
 pub(super) struct Timeout {
     timeout: Duration,

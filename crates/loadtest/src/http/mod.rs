@@ -234,8 +234,8 @@ impl Session for HttpSession {
 #[derive(Debug)]
 pub struct HttpClient {
     config: Arc<Config>,
-    /// The connection of HTTP/1.1, which is kept for the next request. It is taken out during a request, so that it is
-    /// dropped together with a request that is dropped.
+    /// The connection of HTTP/1.1, which is kept for the next request. It is taken out during a request. So if the
+    /// request is dropped, the connection is dropped too.
     connection: Option<Connection>,
     /// The connection of HTTP/2, which the clients of a worker share.
     shared: http2::SharedConnection,

@@ -290,8 +290,8 @@ impl RecordTask {
             return Ok(Next::On);
         }
         let passed = ticks.saturating_sub(self.writer.frames());
-        // No keys have changed in these frames, because there was no event. After more frames than this, there must
-        // have been an event, so the number cannot be right.
+        // No keys have changed in these frames, because there was no event. There is an event at least every
+        // `max_quiet` frames, so a larger number cannot be right.
         if passed <= self.max_quiet.into() {
             self.writer.keys(self.keys, passed)?;
         }
@@ -337,14 +337,14 @@ impl RecordTask {
         self.catch_up(outcome)
     }
 
-    /// Writes the frames up to the frame of an outcome, in which no keys changed, and the hash of its memory. Does
-    /// nothing if later frames were already written.
+    /// Writes the frames up to the frame of an outcome, and the hash of its memory. No keys changed in these frames.
+    /// Does nothing if later frames were already written.
     fn catch_up(&mut self, outcome: &Outcome) -> io::Result<Next> {
         let known = self.writer.frames();
         let Some(passed) = u64::from(outcome.frame.wrapping_sub(self.first)).checked_sub(known) else {
             return Ok(Next::On);
         };
-        // After more frames than this, there must have been an event. So the frame counter was changed.
+        // There is an event at least every `max_quiet` frames, so in this case the frame counter was changed.
         if passed > u64::from(self.max_quiet) {
             return Ok(Next::Over(displaced(known)));
         }

@@ -1,7 +1,7 @@
 use framewire_expression::Type;
 
-/// The condition that a candidate's value must meet. Some tests compare the value with the previous value, which the
-/// candidate had when memory was read before.
+/// The condition that a candidate's value must meet. Some tests compare the value with the previous value, which is the
+/// candidate's value at the previous read of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Test {
     /// The value is this number.

@@ -23,7 +23,7 @@ use problems::Problems;
 pub(super) use problems::SaveProblems;
 use writer::Writer;
 
-/// A changed save is written when the game has not changed it again for this time.
+/// A changed save is written when the game has not changed it again for this long.
 const QUIET: Duration = Duration::from_millis(500);
 /// A changed save is written no later than this after its first change, even if the game continues to change it.
 const LATEST: Duration = Duration::from_secs(3);
@@ -80,7 +80,7 @@ impl Saves {
         Ok(Saves { saves: Vec::new(), files: Vec::new(), writer, problems: problems(), own: None })
     }
 
-    /// Finds changed saves, and hands those that are due to the writer. If the core's save was removed and not
+    /// Finds changed saves, and hands the writer those that are due. If the core's save was removed and not
     /// replaced, reports that as a problem. The operation `load_file`, a script, or a state with another type of save
     /// memory can remove it.
     pub fn check(&mut self, core: &mut Core, now: Instant) {
@@ -90,7 +90,7 @@ impl Saves {
         }
     }
 
-    /// Finds changed saves, and hands those that are due to the writer. Returns whether the core has removed a save.
+    /// Finds changed saves, and hands the writer those that are due. Returns whether the core has removed a save.
     fn take_changes(&mut self, core: &mut Core, now: Instant) -> bool {
         self.adopt_all(core, now);
         let mut ended = Vec::new();

@@ -1,4 +1,5 @@
-//! The part of the document about `/v1`: the descriptions of the handlers, their common failures, and how to send a token.
+//! The part of the document about `/v1`: the descriptions of the handlers, their common failures, and how to send a
+//! token.
 
 use axum::http::Method;
 use utoipa::PartialSchema;

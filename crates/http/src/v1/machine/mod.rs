@@ -84,7 +84,8 @@ async fn registers(selected: SelectedEmulator) -> Result<axum::Json<Registers>, 
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct RegisterValue {
-    /// A number of 32 bits, signed or unsigned. A narrower register takes only the low bits.
+    /// A number of 32 bits, signed or unsigned. A narrower register of the processor takes only the low bits. For a
+    /// register for input or output, only numbers from 0 to the largest that fits are accepted.
     value: i64,
 }
 

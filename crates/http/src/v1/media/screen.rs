@@ -214,7 +214,7 @@ struct FrameWait {
 
 /// When the wanted frame is at most this many frames away, every frame is checked.
 const NEAR: u32 = 4;
-/// The time between two checks of these frames.
+/// The time between two of these checks.
 const LOOK: Duration = Duration::from_millis(4);
 
 impl FrameWait {
