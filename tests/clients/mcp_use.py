@@ -83,10 +83,10 @@ async def check_play(client):
     assert search["count"] > 0, search
     await call(client, "search", action="end", id=search["id"])
     assert "no search" in await refused(client, "search", action="list", id=search["id"])
-    await call(client, "snapshot", action="save", name="unwanted", replace=True)
-    await call(client, "snapshot", action="delete", name="unwanted")
-    assert "no snapshot" in await refused(client, "snapshot", action="load", name="unwanted")
     name = f"take-{random.randrange(1 << 32)}"
+    await call(client, "snapshot", action="save", name=name)
+    await call(client, "snapshot", action="delete", name=name)
+    assert "no snapshot" in await refused(client, "snapshot", action="load", name=name)
     await call(client, "record", action="start", name=name)
     await call(client, "act", keys="Left:5 .:5")
     ended = await call(client, "record", action="stop")
