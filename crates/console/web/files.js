@@ -99,15 +99,15 @@ async function takeSave(app, file) {
 }
 
 /**
- * Changes a name to one that the server accepts.
+ * Changes a name to one that the server accepts: at most 64 characters, with a letter or a digit at its end.
  * @param {string} name
  * @returns {string}
  */
 function serverName(name) {
-  const ending = /\.\w+$/.exec(name)?.[0] ?? "";
+  const ending = /\.\w{1,9}$/.exec(name)?.[0] ?? "";
   const stem = name.slice(0, name.length - ending.length);
-  const allowed = stem.replace(/[^A-Za-z0-9._-]+/g, "-").replace(/^[^A-Za-z0-9]+|[.-]+$/g, "");
-  return (allowed.slice(0, 60) || "file") + ending;
+  const allowed = stem.replace(/[^A-Za-z0-9._-]+/g, "-").replace(/^[^A-Za-z0-9]+/, "");
+  return (allowed.slice(0, 50).replace(/[.-]+$/, "") || "file") + ending;
 }
 
 /**

@@ -67,10 +67,17 @@ export class Symbols {
   }
 
   async #load() {
+    /** @type {SymbolInfo[]} */
+    const all = [];
     try {
-      /** @type {{ symbols: SymbolInfo[] }} */
-      const { symbols } = await this.#api.read("/v1/symbols");
-      this.all.set([...symbols].sort((a, b) => a.address - b.address));
+      /** @type {{ symbols: SymbolInfo[], more: boolean }} */
+      let page;
+      do {
+        const last = all.at(-1);
+        page = await this.#api.read("/v1/symbols", last && { after: last.name });
+        all.push(...page.symbols);
+      } while (page.more);
+      this.all.set(all.sort((a, b) => a.address - b.address));
     } catch {
       this.all.set([]);
     }
