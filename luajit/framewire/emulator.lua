@@ -85,8 +85,8 @@ function M.connect(name, options)
   }, Emulator)
 end
 
--- Converts what `await` returned to nil and a message if there is no reply (`length` is then the message), or if the
--- emulator refused the request.
+-- Interprets the results of `await`. Returns nil and a message if there is no reply (then `length` is the message), or
+-- if the emulator refused the request. Otherwise, returns the decoded reply.
 local function refusal(data, length)
   if data == nil then return nil, length end
   if data[0] == REFUSED and length >= 6 then return nil, ffi.string(data + 6, length - 6) end

@@ -15,8 +15,8 @@ local timer = require "framewire.timer"
 
 local monotonic, ceil = time.monotonic, math.ceil
 
--- The seconds that replace a delay of 0. With them, a timer runs only in the loop's next round. So a timer that
--- restarts itself without a delay cannot block the loop.
+-- The delay, in seconds, that replaces a delay of 0. With it, a timer runs only in the loop's next round. So a timer
+-- that restarts itself without a delay cannot block the loop.
 local NEXT = 1e-7
 -- If a timer is due in less than this many milliseconds, the loop does not sleep before it.
 local SLACK = 0.01

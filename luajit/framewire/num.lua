@@ -12,6 +12,8 @@ local M = {}
 function M.parse_decimal(text)
   if not text:find("^%d+$") then return nil end
   local value = tonumber(text)
+  -- `tonumber` rounds 2^53 + 1 to 2^53.
+  if value == 9007199254740992 and not text:find("^0*9007199254740992$") then return nil end
   return value <= 9007199254740992 and value or nil
 end
 

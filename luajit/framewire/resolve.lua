@@ -107,9 +107,18 @@ end
 
 -- Calls `start`, which takes a callback, and suspends the running task until the callback is called.
 local function wait(task, start, text)
-  local ok, message = start(task.loop, text, function(...) task:wake(...) end)
+  local is_waiting = true
+  local ok, message = start(task.loop, text, function(...)
+    if is_waiting then task:wake(...) end
+  end)
   if not ok then return nil, message end
-  return task:suspend()
+  local function finish(is_answered, ...)
+    is_waiting = false
+    -- The task was cancelled. If it continues, the answer must not end another wait of it.
+    if not is_answered then error((...), 0) end
+    return ...
+  end
+  return finish(pcall(task.suspend, task))
 end
 
 --- The addresses of a name, in the order in which the system prefers them.

@@ -254,9 +254,11 @@ function Task:join(timeout)
     self.joiners = self.joiners or {}
     table.insert(self.joiners, me)
     local deadline = time.deadline(timeout)
+    local ok, problem
     repeat
-      suspend(me, true, deadline - monotonic())
-    until self.done or monotonic() >= deadline
+      -- If this task is cancelled, this is an error.
+      ok, problem = pcall(suspend, me, true, deadline - monotonic())
+    until not ok or self.done or monotonic() >= deadline
     if not self.done then
       for i, joiner in ipairs(self.joiners) do
         if joiner == me then
@@ -265,8 +267,9 @@ function Task:join(timeout)
         end
       end
       self.joined = #self.joiners > 0
-      return nil, "timeout"
+      if ok then return nil, "timeout" end
     end
+    if not ok then error(problem, 0) end
   end
   self.joined = true
   return self.ok, unpack(self.results, 1, self.count)

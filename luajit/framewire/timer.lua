@@ -3,7 +3,7 @@
 
 local floor, max = math.floor, math.max
 
--- The shortest interval, in seconds. An interval that is too small for the precision of numbers would never end `run`.
+-- The shortest interval, in seconds. If an interval is too small for the precision of numbers, `run` would never end.
 local SHORTEST = 1e-6
 
 local Timers = {}
@@ -12,7 +12,7 @@ Timers.__index = Timers
 local Timer = {}
 Timer.__index = Timer
 
---- Stops a timer. Does nothing if the timer has already fired or been stopped.
+--- Stops a timer: its callback is not called again. A timer that has already been stopped can be stopped again.
 function Timer:cancel()
   self.callback = nil
 end

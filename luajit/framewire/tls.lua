@@ -407,15 +407,16 @@ local function trust(handle, ca)
   return true
 end
 
--- For each server context that has certificates for several names: the contexts by name.
+-- The key is the address of a server's context with certificates for other names. The value is a table with a
+-- context for each of these names.
 local by_context = {}
 
 local function key_of(pointer)
   return tonumber(ffi.cast("uintptr_t", pointer))
 end
 
--- OpenSSL calls this with the server name that a client has sent, to choose the certificate. `argument` is the server's
--- context.
+-- OpenSSL calls this in a handshake, to choose the certificate for the server name that the client has sent. `argument`
+-- is the server's context.
 local choose = ffi.cast("int (*)(void *, int *, void *)", function(handle, _, argument)
   local names = by_context[key_of(argument)]
   local name = ssl.SSL_get_servername(handle, K.TLSEXT_NAMETYPE_host_name)

@@ -1,4 +1,4 @@
---- WebSockets by RFC 6455, for servers and clients.
+--- WebSockets as in RFC 6455, for servers and clients.
 --
 --   http.serve {
 --     port = 8080,
@@ -86,7 +86,7 @@ local function call(self, callback, ...)
   end
 end
 
--- Stores that the WebSocket has ended, and calls `on_close`, once. The code 1006 means: without a closing frame.
+-- Records that the WebSocket has ended, and calls `on_close`, once. The code 1006 means: without a closing frame.
 local function note_end(self, code, reason)
   if self.ended then return end
   self.ended, self.code, self.reason = true, code, reason
@@ -371,7 +371,7 @@ local M = {}
 ---@param response table
 ---@param options? table callbacks, each with the WebSocket as first argument: `on_open(ws)`, `on_message(ws, data,
 --- is_text)`, `on_close(ws, code, reason)`, `on_drain(ws)`, `on_pong(ws, data)`; `protocols`: list of subprotocols that
---- the server accepts, where `ws.subprotocol` becomes the first of them in the client's list; `max_message` (16777216
+--- the server accepts (`ws.subprotocol` is the first of them in the client's list); `max_message` (16777216
 --- bytes); `max_unsent` (twice `max_message`, and at least 16777216) and `stall_timeout` as for streams;
 --- `ping_interval`: seconds between pings; if nothing arrives between two pings, the connection is closed;
 --- `close_timeout` (5 s) to wait for the closing frame; `timeout` (30 s) to send, without callbacks

@@ -277,8 +277,7 @@ check.test("URLs are split and resolved", function()
   local base = assert(url.parse("http://h:1/a/b?c", "http"))
   for reference, wanted in pairs {
     ["/x"] = "/x", ["x"] = "/a/x", ["../x"] = "/x", ["../../x/"] = "/x/", ["./"] = "/a/", ["?q"] = "/a/b?q",
-    ["x?../y"] = "/a/x?../y",
-    [""] = "/a/",
+    ["x?../y"] = "/a/x?../y", [""] = "/a/b?c", ["#y"] = "/a/b?c#y", ["c//d"] = "/a/c//d", [".."] = "/", ["../.."] = "/",
   } do check.equal(url.resolve(base, reference), "http://h:1" .. wanted, reference) end
   check.equal(url.resolve(base, "//o/p"), "http://o/p")
   check.equal(url.resolve(base, "https://o/p"), "https://o/p")

@@ -138,6 +138,24 @@ check.test("work before a sleep does not delay a timer", function()
   loop:close()
 end)
 
+check.test("a task that was cancelled in join is not woken by the end of the other task", function()
+  local loop = assert(loops.new())
+  local monotonic = require("framewire.time").monotonic
+  local other = loop:spawn(function() loop:sleep(0.05) end)
+  local slept
+  local waiting = loop:spawn(function()
+    check.equal(pcall(other.join, other), false)
+    local start = monotonic()
+    loop:sleep(0.3)
+    slept = monotonic() - start
+    loop:stop()
+  end)
+  waiting:cancel()
+  assert(loop:run())
+  assert(slept >= 0.3, "seconds of the sleep: " .. slept)
+  loop:close()
+end)
+
 check.test("the loop sleeps until the next timer", function()
   local loop = assert(loops.new())
   local ticks = 0

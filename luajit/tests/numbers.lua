@@ -10,6 +10,8 @@ local bytes = ffi.new("uint8_t[32]")
 
 check.test("decimals are read strictly", function()
   check.equal(num.parse_decimal("0123"), 123)
+  check.equal(num.parse_decimal("9007199254740992"), 9007199254740992)
+  check.equal(num.parse_decimal("9007199254740993"), nil)
   for _, text in ipairs { "", "-1", "+1", " 1", "1 ", "0x1", "1e3", "1.0", "99999999999999999999" } do
     check.equal(num.parse_decimal(text), nil, text)
   end

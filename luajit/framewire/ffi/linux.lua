@@ -11,7 +11,8 @@ if not is_arm and ffi.arch ~= "x64" and ffi.arch ~= "x86" then
   error("framewire has no Linux declarations for the processor '" .. ffi.arch .. "'; add them to ffi/linux.lua")
 end
 
--- The data of `struct epoll_event` has 8 bytes. On x86-64, the kernel packs it; on ARM, it is aligned.
+-- `struct epoll_event` ends with 8 bytes of data. On x86 and x86-64, they follow `events` directly. On ARM, 4 bytes of
+-- padding come before them.
 local epoll_padding = is_arm and "uint32_t padding;" or ""
 
 ffi.cdef([[

@@ -85,7 +85,7 @@ function M.add_to(system, types)
   --- The library with the socket functions.
   system.net = ffi.C
 
-  --- The name of poll.
+  --- The name of the system's poll function in `net`.
   system.poll_name = "poll"
 
   --- The module for the terminal.

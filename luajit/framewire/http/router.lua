@@ -13,7 +13,7 @@ local url = require "framewire.http.url"
 
 local find, sub, decode = string.find, string.sub, url.decode
 
--- The cache of matched paths: the most paths per router, and the longest path in bytes.
+-- The limits of the cache of matched paths: the largest number of paths per router, and the longest path in bytes.
 local REMEMBERED, LONGEST = 1024, 256
 
 local M = {}

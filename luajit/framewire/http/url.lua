@@ -72,17 +72,19 @@ function M.resolve(base, reference)
   if reference:sub(1, 2) == "//" then return base.scheme .. ":" .. reference end
   local root = base.scheme .. "://" .. base.authority
   if reference:sub(1, 1) == "/" then return root .. reference end
+  if reference == "" or reference:sub(1, 1) == "#" then return root .. base.target .. reference end
   local path = base.target:match("^[^?]*")
   if reference:sub(1, 1) == "?" then return root .. path .. reference end
   local rest = reference:match("[?#].*$") or ""
   local parts = {}
-  local joined = path:match("^.*/") .. reference:sub(1, #reference - #rest)
-  for part in joined:gmatch("[^/]+") do
+  local joined = path:match("^/(.*/)") or ""
+  joined = joined .. reference:sub(1, #reference - #rest)
+  for part in (joined .. "/"):gmatch("([^/]*)/") do
     if part == ".." then parts[#parts] = nil elseif part ~= "." then parts[#parts + 1] = part end
   end
   local last = joined:match("[^/]*$")
-  local is_folder = last == "" or last == "." or last == ".."
-  return root .. "/" .. table.concat(parts, "/") .. (is_folder and #parts > 0 and "/" or "") .. rest
+  if last == "." or last == ".." then parts[#parts + 1] = "" end
+  return root .. "/" .. table.concat(parts, "/") .. rest
 end
 
 return M

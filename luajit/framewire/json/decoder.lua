@@ -129,10 +129,12 @@ local function read_string(data, place)
   return nil, place, "a control character in a string, or a string without its end"
 end
 
--- Reads a whole number with more than 15 digits, which a double may not hold exactly.
+-- Reads a whole number with more than 15 digits, which a double may not hold exactly. Returns nil if it is beyond the
+-- range of a double.
 local function read_long(data, start, place)
   local text = string_of(data + start, place - start)
   local value = tonumber(text)
+  if value - value ~= 0 then return nil end
   if value > -9007199254740992 and value < 9007199254740992 then return value end
   local is_negative = data[start] == MINUS
   local digits = is_negative and place - start - 1 or place - start
@@ -140,7 +142,7 @@ local function read_long(data, start, place)
   local exact = uint64(0)
   for i = place - digits, place - 1 do
     local digit = data[i] - ZERO
-    -- With more than 1844674407370955161, or with this number and a digit over 5, the result would exceed 64 bits.
+    -- If `exact` is over 1844674407370955161, or is this number and the digit is over 5, the result exceeds 64 bits.
     if exact > 1844674407370955161ULL or exact == 1844674407370955161ULL and digit > 5 then return value end
     exact = exact * 10 + digit
   end
@@ -168,7 +170,11 @@ local function read_number(data, place)
   if data[first] == ZERO and digits > 1 then return nil, first, "a number must not begin with 0" end
   local byte = data[place]
   if byte ~= DOT and byte ~= 69 and byte ~= 101 then
-    if digits > 15 then return read_long(data, start, place), place end
+    if digits > 15 then
+      local value = read_long(data, start, place)
+      if not value then return nil, start, "a number beyond the range of a double" end
+      return value, place
+    end
     if is_negative then return -mantissa, place end
     return mantissa, place
   end

@@ -305,7 +305,7 @@ end
 
 local gsub = string.gsub
 
--- The most members of an object that `write_flat` writes. LuaJIT compiles up to 15 tail calls of one function.
+-- The largest number of members that `write_flat` writes. LuaJIT compiles up to 15 tail calls of one function.
 local MOST_FLAT = 12
 
 -- Writes the members of an object after `name`. It can write only booleans, and names, strings and numbers that are in

@@ -1,5 +1,6 @@
---- Shared memory on Windows. The results are those of framewire/shm/posix.lua, and a handle. The name of a block exists
--- as long as a process has a handle to it.
+--- Shared memory on Windows; framewire/shm.lua describes the functions. `create` and `open` return an address, a size
+-- and a handle; or nil, a message and the system's error number. A block's name exists as long as a process has a
+-- handle to the block.
 
 local bit = require "bit"
 local ffi = require "ffi"

@@ -85,7 +85,7 @@ local function watch_tree(self, folder, mask, changes)
   return true
 end
 
--- The path under which a folder that is added with `recursive` is watched: without slashes at its end.
+-- The path that is stored for a folder that was added with `recursive`: it has no slashes at its end.
 local function root_of(path)
   path = path:match("^(.-)/*$")
   return path == "" and "/." or path -- the root folder
