@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl as tls
+import time
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -127,13 +128,16 @@ class AsyncTransport:
     async def event(self, subscription: Subscription, timeout: float | None) -> tuple[str, Mapping[str, Any]] | None:
         """The next event; None after `timeout` seconds."""
         assert isinstance(subscription, _Queue)
+        deadline = None if timeout is None else time.monotonic() + timeout
         while not subscription.events:
             if subscription.error is not None:
                 raise subscription.error
             self._check_open()
             subscription.news.clear()
+            # A reconnection wakes this method, too.
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
             try:
-                await asyncio.wait_for(subscription.news.wait(), timeout)
+                await asyncio.wait_for(subscription.news.wait(), left)
             except (TimeoutError, asyncio.TimeoutError):
                 return None
         return subscription.events.popleft()

@@ -138,7 +138,7 @@ class CoreMemory:
         self._core.freeze(name, name, whole(value, "value"), type)
 
     def unfreeze(self, address: Address | None = None) -> bool:
-        """Unfreezes an address, or all addresses. Returns whether there was one."""
+        """Unfreezes an address, or all addresses. Returns whether any was frozen."""
         return self._core.unfreeze("*" if address is None else _frozen_name(address))
 
     def frozen(self) -> list[dict[str, Any]]:
@@ -158,7 +158,7 @@ class CoreMemory:
 
 
 def u32(value: int, name: str, least: int) -> int:
-    """Checks that a number is at least `least`, and fits 32 bits without a sign."""
+    """Checks that a number is at least `least`, and fits in 32 bits without a sign."""
     number = whole(value, name)
     if not least <= number <= 0xFFFF_FFFF:
         raise InvalidRequest(f"{name} is {number}; use a number from {least} to 4294967295", parameter=name)

@@ -451,7 +451,7 @@ class Session:
             pending.settle(None, error)
 
     def until_check(self, timeout: float) -> float:
-        """The seconds until `check` has something to do; 0 or less if it has now."""
+        """The seconds until `check` has something to do; 0 or less if `check` is due now."""
         if self.pinged is not None:
             return self.pinged + timeout / 2 - time.monotonic()
         return self.heard + (timeout / 2 if self.open else timeout) - time.monotonic()
@@ -463,7 +463,8 @@ class Session:
         idle connection does not mean that the connection is broken.
 
         Raises:
-            EOFError: Nothing came for half of `timeout` seconds after the ping.
+            EOFError: Nothing came for half of `timeout` seconds after the ping, or for `timeout` seconds during the
+                handshake.
         """
         if self.until_check(timeout) <= 0:
             now = time.monotonic()

@@ -301,7 +301,7 @@ class Emulator(Protocol):
         """The frame counter: frames since the last reset. A loaded state sets it to the counter in the state."""
 
     def advance(self, frames: int = 1, *, draw: bool = True) -> int:
-        """Runs frames now and returns the frame counter. With `draw=False`, one from `framewire.load` draws nothing."""
+        """Runs frames and returns the frame counter. With `draw=False`, an emulator of `framewire.load` draws nothing."""
 
     def pause(self) -> AbstractContextManager[Any]:
         """Pauses the game until `resume`, or the end of `with`."""
@@ -349,7 +349,7 @@ class Emulator(Protocol):
         """Reports events of the emulator."""
 
     def batch(self) -> Batch:
-        """Several operations, performed in order. Only their `advance` runs frames between them."""
+        """Several operations, performed in order. Only `advance` runs frames between them."""
 
     def record(
         self,

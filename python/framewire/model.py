@@ -115,7 +115,7 @@ class HistoryLine:
         follows: If `began` is `rewind`, the line and the frame after which this line begins; otherwise None.
         states: The frames whose states are kept.
         pictures: The frames that have a small picture.
-        keys: Pairs of a frame and the keys that were held from that frame on.
+        keys: Pairs of a frame and the keys that were held after that frame.
         snapshots: The snapshots that were made on this line: the frame of each name.
         recordings: The recordings that began on this line: the first frame of each name.
     """

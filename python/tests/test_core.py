@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from framewire.core import Core, load
-from framewire.errors import Conflict, InvalidData, InvalidRequest, RomError, WaitTimeout
+from framewire.errors import Conflict, FramewireError, InvalidData, InvalidRequest, RomError, WaitTimeout
 
 DATA = Path(__file__).resolve().parent.parent / "framewire" / "data"
 
@@ -66,6 +66,16 @@ def test_frames_that_are_not_drawn_have_no_picture_and_the_same_state(game: Core
         game.screen()
     game.load_state(state)
     game.screen()
+
+
+def test_sound_that_was_closed_runs_no_frame(game: Core) -> None:
+    audio = game.audio()
+    audio.next()
+    audio.close()
+    frame = game.frame()
+    with pytest.raises(FramewireError, match="was closed"):
+        audio.next()
+    assert game.frame() == frame
 
 
 def test_a_recording_that_cannot_be_stored_is_not_lost(tmp_path: Path) -> None:

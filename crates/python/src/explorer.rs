@@ -1,7 +1,7 @@
 //! Branches from saved states, as the class `Explorer` of the native module.
 //!
-//! States in which the formulas `cell` have the same values, rounded down, belong to the same *cell*. Only the best
-//! known state of a cell matters.
+//! The argument `cell` is a list of formulas. States in which they have the same values, rounded down, belong to the
+//! same *cell*. Only the best known state of a cell matters.
 
 use std::path::PathBuf;
 use std::sync::Arc;

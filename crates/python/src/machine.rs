@@ -319,6 +319,11 @@ impl Machine {
         Some((chunk, std::mem::take(&mut sound.missed)))
     }
 
+    /// Whether the sound is kept for this id.
+    pub(crate) fn is_listening(&self, id: u32) -> bool {
+        self.sounds.contains_key(&id)
+    }
+
     pub(crate) fn unlisten(&mut self, id: u32) {
         self.sounds.remove(&id);
     }

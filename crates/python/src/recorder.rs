@@ -14,7 +14,7 @@ use crate::machine::Machine;
 /// The number of bytes that are left free in a file of the largest size, for its end.
 const MARGIN: u64 = 65_536;
 
-/// A recording that is being made, or that has ended but whose file was not taken yet.
+/// A recording that is being made, or that has ended but whose file has not been taken yet.
 pub(crate) struct Recorder {
     /// `None` after the recording's end.
     writer: Option<Writer<Vec<u8>>>,

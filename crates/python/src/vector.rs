@@ -58,7 +58,8 @@ pub(crate) struct VectorEnv {
     /// Names of the buttons of a mask, bit 0 first.
     #[pyo3(get)]
     button_names: Option<Vec<String>>,
-    /// Whether the last observation of an episode is returned in the arrays `final_*`: with the autoreset `SameStep`.
+    /// Whether the arrays `final_*` get the last observation of an episode. This is the case with the autoreset
+    /// `SameStep`.
     keeps_finals: bool,
 }
 

@@ -26,7 +26,7 @@ class GameFiles:
     """A game file and the files that it names.
 
     Attributes:
-        files: The contents of these files, by the name that each file gets when they are all in one folder.
+        files: The contents of these files, by the names under which `unpacked` writes them to one folder.
         rom: The name of the ROM in `files`, or its path on every node if it is not sent.
         is_sent: Whether the ROM is in `files`.
     """

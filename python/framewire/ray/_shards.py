@@ -26,8 +26,8 @@ _log = logging.getLogger("framewire.ray")
 
 # A name consists of these bytes (no state begins with them), the first bytes of the cell's hash, and a hash of the way
 # to the state: the name of the state at which its branch began, and the actions from there. A hash of the state itself
-# cannot be used for these, because the state of the sound unit depends on what the same console has played before. For
-# states that the program adds, whose way is not given, `ShardedStates.add` does use a hash of the state.
+# is not the same each time, because the state of the sound unit depends on what the same console has played before.
+# Only `ShardedStates.add` uses a hash of the state, because the way to a state that the program adds is not known.
 _MARK = b"framewire-state:"
 _CELL_BYTES = 8
 

@@ -1,4 +1,4 @@
-"""The exception that a `Fleet` raises, in addition to those in `framewire.errors`."""
+"""The exception that `Fleet` and `FleetExplorer` raise, in addition to those in `framewire.errors`."""
 
 from __future__ import annotations
 

@@ -60,7 +60,10 @@ class _Branches:
         return os.getpid()
 
     def play(self, epoch: int, news: Sequence[_Known], jobs: Sequence[Job], shards: Shards) -> list[Rollout]:
-        """Plays branches. `news` has the cells that became known since the last call. A new epoch forgets all cells."""
+        """Plays branches.
+
+        `news` has the cells that became known since the last call. If the epoch is new, forgets all earlier cells first.
+        """
         if epoch != self._epoch:
             self._explorer.forget()
             self._epoch = epoch
@@ -104,7 +107,7 @@ class FleetExplorer:
         cell: One or several expressions. States with the same values, rounded down, belong to the same cell.
         rom: The path of the ROM, instead of the one in the game file.
         node_rom: The path of the ROM on every node. If it is given, the ROM is not sent.
-        workers: The number of actors. The default is one per node.
+        workers: The number of actors. The default is one per node, or as many as fit with `cores_per_worker`.
         cores_per_worker: The number of cores per actor. The default is all cores of its node.
         resources: The Ray resources that each actor needs in addition to cores.
         start_timeout: How many seconds a worker may take to start.

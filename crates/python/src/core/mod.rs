@@ -457,10 +457,12 @@ impl Core {
     /// no chunk. In the chunk, left and right samples alternate. Returns `None` after `unlisten`.
     fn sound<'py>(&self, py: Python<'py>, id: u32) -> PyResult<Option<(Bound<'py, PyArray1<i16>>, u64)>> {
         let found = self.with(py, |machine| {
-            Ok(machine.take_sound(id).or_else(|| {
-                machine.run_frame(true);
-                machine.take_sound(id)
-            }))
+            let taken = machine.take_sound(id);
+            if taken.is_some() || !machine.is_listening(id) {
+                return Ok(taken);
+            }
+            machine.run_frame(true);
+            Ok(machine.take_sound(id))
         })?;
         Ok(found.map(|(samples, missed)| (PyArray1::from_vec(py, samples), missed)))
     }
