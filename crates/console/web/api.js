@@ -123,7 +123,7 @@ export class Api {
 
   /**
    * Like `read`, but with a body. Use it for requests that change nothing. Use it also for the many requests that the
-   * page sends while the user drags something, because they would fill the log.
+   * page sends while the user drags something: with `act`, they would fill the log.
    * @template T
    * @param {string} path
    * @param {unknown} json

@@ -28,7 +28,7 @@ const MAPS = 0x1800;
 const SPRITES = 40;
 const SCREEN = { width: 160, height: 144 };
 
-/** Registers, as offsets from their bus address FF00. */
+/** Registers, as offsets from the bus address FF00. */
 const LCDC = 0x40;
 const SCY = 0x42;
 const SCX = 0x43;
@@ -194,13 +194,17 @@ function backgroundLayer(memory) {
  * @returns {Layer}
  */
 function windowLayer(memory) {
-  const { io } = memory;
+  const { colour, io } = memory;
   const control = io(LCDC);
   const [x, y] = [io(WX) - 7, io(WY)];
   const layer = mapLayer(memory, "Window", (control & 0x40) !== 0);
   return {
     ...layer,
-    facts: [["Shown", control & 0x20 ? "yes" : "no"], ["Place", `${x}, ${y}`], ...layer.facts],
+    facts: [
+      ["Shown", control & 0x20 && (colour || control & 1) ? "yes" : "no"],
+      ["Place", `${x}, ${y}`],
+      ...layer.facts,
+    ],
   };
 }
 

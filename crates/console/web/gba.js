@@ -197,8 +197,8 @@ function sprite(memory, index) {
 }
 
 /**
- * Draws a sprite. Its tiles follow one another in memory, or are a rectangle in a square of 32 by 32 tiles. A bit of
- * DISPCNT selects the arrangement.
+ * Draws a sprite. Its tiles follow one another in memory, or they form a rectangle in a sheet of 32 by 32 tiles (16 by 32
+ * tiles with 256 colours). A bit of DISPCNT selects the arrangement.
  * @param {Memory} memory
  * @param {Tile} tile The first tile.
  * @param {number} width

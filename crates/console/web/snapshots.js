@@ -44,6 +44,7 @@ export class SnapshotsPanel {
   });
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
+  #visible = false;
   /** The snapshots that the list shows, as JSON; empty if the list has to be made again. */
   #shown = "";
   #comparison;
@@ -91,6 +92,7 @@ export class SnapshotsPanel {
    */
   shown(visible) {
     clearTimeout(this.#timer);
+    this.#visible = visible;
     if (visible) void this.#refresh();
   }
 
@@ -136,7 +138,7 @@ export class SnapshotsPanel {
       this.#shown = "";
     }
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.#refresh(), EVERY_MS);
+    if (this.#visible) this.#timer = setTimeout(() => void this.#refresh(), EVERY_MS);
   }
 
   /** @param {readonly Snapshot[]} snapshots */

@@ -90,7 +90,7 @@ export class StatusPoller {
     this.#rpc.socket.connected.follow(() => {
       if (begun) void this.refresh();
     });
-    // `follow` has already called its listener, but `start` makes the first poll.
+    // `follow` has just called its listener once. That call must not poll, because `start` makes the first poll.
     begun = true;
     // If this fails, the state is still polled.
     new Subscription(this.#rpc, this.#api, {

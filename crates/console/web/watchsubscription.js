@@ -16,7 +16,7 @@ import { Subscription } from "./subscription.js";
  * @property {(expression: string, problem: string) => void} refused
  *   Called when the server rejects an expression. The other expressions are still watched.
  * @property {(error: unknown) => void} failed
- *   Called when nothing can be watched, but the server has not rejected any further expression.
+ *   Called when nothing can be watched for a reason other than a rejected expression.
  */
 
 export class WatchSubscription {
