@@ -56,7 +56,7 @@ size=$(wc -c <"$program")
 [ "$size" -lt $largest ] || die "the program has $size bytes; it must have less than $largest"
 memory=$(/usr/bin/time -f %M "$program" --version 2>&1 >/dev/null)
 [ "$memory" -lt $most_memory ] || die "framewire --version takes $memory KiB; it must take less than $most_memory"
-# The best of ten times counts, because other programs on the machine can only make it slower.
+# The shortest time of ten runs counts, because other programs on the machine can only make a run slower.
 best=$(for _ in 1 2 3 4 5 6 7 8 9 10; do
     begin=$(date +%s%N)
     "$program" --version >/dev/null

@@ -2,9 +2,9 @@
 # Builds LuaJIT for Windows with MinGW-w64 and prints the path of luajit.exe. If that file is up to date, the script
 # builds nothing.
 #
-# The source is Debian's package luajit. The script downloads it through apt, which checks the signatures, with its own
-# list of sources. So the machine's own lists do not change. The script first installs Wine and the compilers, if they
-# are missing.
+# The source is Debian's package luajit. The script downloads it through apt, which checks the signatures. For this, the
+# script has a separate list of sources, so the machine's own lists do not change. The script first installs Wine and
+# the compilers, if they are missing.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)

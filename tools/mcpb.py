@@ -77,7 +77,7 @@ def main():
     files += [("server/framewire", (folder / "framewire").read_bytes(), 0o755)]
     with zipfile.ZipFile(bundle, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data, mode in files:
-            # The entry must not depend on the time or the operating system of the build.
+            # The ZIP entry must not depend on the time or the operating system of the build.
             entry = zipfile.ZipInfo(name)
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.create_system = 3

@@ -17,8 +17,8 @@ function CartridgeRam.bound() return PAST end
 function CartridgeRam:name() return self.domain:name() end
 function CartridgeRam:size() return self.domain:size() end
 
--- Whether the cartridge's controller locks its RAM in the usual way (MBC1, MBC3, MBC5), and writes to its RAM have no
--- other effects.
+-- Whether the cartridge's controller locks its RAM in the usual way (MBC1, MBC3, MBC5), and a write to the RAM has no
+-- other effect.
 local function has_lock(kind)
   return kind >= 0x02 and kind <= 0x03 or kind >= 0x0F and kind <= 0x13 or kind >= 0x19 and kind <= 0x1E
 end

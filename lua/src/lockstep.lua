@@ -19,7 +19,7 @@ local timeout = 0 -- seconds
 local owner -- the session of the link that began lockstep
 local unheard = 0 -- seconds that a frame has waited without a byte from the owner
 local wanted, done = 0, 0 -- how many frames were asked for, and how many of them have run
--- By session: how many `frames` its last `advance` asked for, and the value of `done` after the `last` of them.
+-- By session: `frames` is how many frames its last `advance` asked for, and `last` is the value of `done` after them.
 local goals = {}
 -- By session, if lockstep ended before the last frame that the session had asked for: how many frames its last
 -- `advance` had asked for, and how many of them have run.

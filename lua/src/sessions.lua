@@ -112,7 +112,8 @@ function sessions.cancel(session, id)
 end
 
 -- Returns the reply to a request. If the session remembers the request, does not perform it again. Returns nil if the
--- reply comes later.
+-- reply comes at the end of a run. If `session.late` is set afterwards, the returned reply is not final and must not be
+-- sent yet.
 function sessions.answer(session, request)
   forget(session, request.answered)
   if not request.change then

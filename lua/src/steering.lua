@@ -56,8 +56,8 @@ local function cut(self, frames)
   self.growth, self.missing = SMALL_GROWTH, 0
 end
 
--- Called once a second. `frames` is how many frames have run in this second. `idle` is the time in each frame, in
--- milliseconds, in which neither clients nor mGBA used the processor.
+-- Called once a second. `frames` is how many frames have run in this second. `idle` is how many milliseconds of each
+-- frame neither mGBA's work nor the serving time took.
 function steering.steer(self, frames, idle)
   self.seconds = self.seconds + 1
   self.fast = frames >= FAST_RATE

@@ -14,7 +14,7 @@ local refuse, BAD_ARGUMENT, BUSY = refusal.refuse, refusal.BAD_ARGUMENT, refusal
 
 local WATCH_KEYS, WATCH_HASHES, WATCH_CLOCK = 1, 2, 4 -- flags
 local CHANGED = 1 -- the kind of an event item that reports changes
-local KEYS = 0xFFFF -- in place of a range's number: the change is one of the keys
+local KEYS = 0xFFFF -- in place of a range's number: the held keys have changed
 local DISCONTINUITY = 0xFFFE -- in place of a range's number: this frame does not follow from the last
 local VALUE = 9 -- bytes of the value of an expression, in the form of `evaluate`
 local NO_CHANGES = {}

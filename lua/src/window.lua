@@ -44,7 +44,8 @@ local function wait_and_serve(self, wait, left)
     self.slept = true
     clients.send_long_replies()
   end
-  -- After a sleep, what had arrived was read when replies were sent. So it is not known whether there is more to read.
+  -- After a sleep, `send_long_replies` may already have read everything that had arrived. So it is not known whether
+  -- there is more to read.
   self.done = ready and target and clients.take_turn(target, not slept, start)
   if not ready or not target or #clients.all > 1 then
     local all = not target or self.spent - self.all_served_at >= 0.001

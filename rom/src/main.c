@@ -46,7 +46,7 @@ int main(void)
     for (u32 i = 0; i < sizeof mem.magic; i++)
         mem.magic[i] = magic[i];
 
-    /* Everything happens in the vertical blank, so the next picture shows the state that is then in memory. */
+    /* Everything happens in the vertical blank, so each picture shows the state that is in memory while it is drawn. */
     for (;;) {
         wait_for_vblank();
         mem.frame++;

@@ -119,7 +119,8 @@ fn check(bound: usize, body: impl Fn() + Send + Sync + 'static) {
     builder.check(body);
 }
 
-/// Sends messages of these lengths through this many slots. Each byte of a message is its number, from 1.
+/// Sends messages of these lengths through this many slots. The messages are numbered from 1. Each byte of a message is
+/// the message's number.
 fn exchange(bound: usize, slots: usize, lengths: &'static [usize]) {
     check(bound, move || {
         let model = Model::new(slots);

@@ -107,7 +107,8 @@ impl Pending {
 
     fn poll_answer(&mut self, context: &mut Context<'_>) -> Poll<Answer> {
         match &mut self.source {
-            // If this source is polled again after the outcome, the result is `Stopped`. The other source panics then.
+            // If this source is polled again after the outcome, it returns `Stopped`. The other kind of source
+            // panics in that case.
             Source::Ready(answer) => Poll::Ready(answer.take().unwrap_or(Err(EmulatorError::Stopped))),
             Source::Responder(receiver) => Pin::new(receiver)
                 .poll(context)

@@ -89,7 +89,7 @@ pub struct State {
     pub script_version: Option<String>,
     /// The version of libmgba in an embedded emulator.
     pub library_version: Option<String>,
-    /// How libmgba was built in an embedded emulator: from source or installed, and how it was optimised.
+    /// How the libmgba of an embedded emulator was built: from source or installed, and how it was optimised.
     pub library_build: Option<String>,
     /// The address of an attached emulator, as `HOST:PORT`.
     pub address: Option<String>,

@@ -222,8 +222,8 @@ impl Binary {
         matches!(self, Equal | Unequal | Less | LessOrEqual | Greater | GreaterOrEqual)
     }
 
-    /// Applies the operator to two numbers, at least one of which has a decimal point. Bit operators and shifts have no
-    /// value for such numbers. Neither does any other operator if its result is not finite.
+    /// Applies the operator to two numbers, at least one of which has a decimal point. Returns `None` for bit operators
+    /// and shifts, and if the result is not finite.
     fn apply_to_reals(self, left: f64, right: f64) -> Option<Number> {
         let truth = |truth: bool| Some(Number::Whole(truth.into()));
         let real = |number: f64| if number.is_finite() { Some(Number::Real(number)) } else { None };

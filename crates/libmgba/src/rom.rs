@@ -15,8 +15,8 @@ use crate::sys::RomFile;
 /// A ROM, and the files that it came from.
 #[derive(Debug)]
 pub(crate) struct Rom {
-    /// An absolute path. Saves and state slots are in its folder and have its name. If the path named a game inside an
-    /// archive, this is the game's name in the archive's folder.
+    /// An absolute path. Saves and state slots are in its folder and have its name. For a game that was named inside an
+    /// archive, it consists of the archive's folder and the game's file name. No file needs to exist there.
     pub path: PathBuf,
     /// The file on the disk: the ROM or its archive.
     pub file: PathBuf,

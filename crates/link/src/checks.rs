@@ -11,7 +11,8 @@ use framewire_protocol::{Access, Bus, Op, OpError, Status, Value};
 const LIFE: Duration = Duration::from_secs(5);
 /// Addresses from here on exist only on the Game Boy Advance.
 const PAST_GAME_BOY: u32 = 0x1_0000;
-/// The save memory starts here. Its bus has 8 bits, so mGBA accesses numbers there byte by byte.
+/// The save memory starts here. Its bus has 8 bits. So mGBA reads only one byte of a number there and repeats it, and
+/// writes the lowest byte of a number to each of the number's addresses.
 const SAVE: u32 = 0x0E00_0000;
 
 /// The sizes of the game's memory domains.
@@ -88,8 +89,8 @@ impl DomainSizes {
     }
 }
 
-/// Whether mGBA reads or writes these bytes as one number. For other numbers, mGBA swaps bytes, or ignores the lowest
-/// bits of the address.
+/// Whether mGBA reads or writes these bytes as one number. For other numbers, mGBA swaps or repeats bytes, or ignores
+/// the lowest bits of the address.
 fn is_one_access(access: &Access<'_>) -> bool {
     let Access { domain, address, length, .. } = *access;
     length == 1 || address.is_multiple_of(length) && (domain.is_some() || address < SAVE)

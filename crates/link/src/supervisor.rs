@@ -186,7 +186,7 @@ async fn connect(address: &str, limit: Duration) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Makes the system notice when the other machine is gone, while no bytes are in flight.
+/// Makes the system notice that the other machine is gone, even while no bytes are in flight.
 ///
 /// This sets no limit on unacknowledged data (`TCP_USER_TIMEOUT`). Such a limit would also count the time for which the
 /// buffers of a paused mGBA are full (tcp(7)), and would break a connection that works again when mGBA continues.

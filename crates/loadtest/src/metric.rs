@@ -264,7 +264,7 @@ impl Relation {
     }
 }
 
-/// Parses a value with its unit, as users type it: `99.5%`, `40ms`, `1s`, `59`. Returns `None` for another text.
+/// Parses a value with its unit, as users type it: `99.5%`, `40ms`, `1s`, `59`. Returns `None` for any other text.
 pub fn value(unit: Unit, text: &str) -> Option<f64> {
     let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
     match unit {
@@ -272,7 +272,7 @@ pub fn value(unit: Unit, text: &str) -> Option<f64> {
         Unit::PerSecond => number(text.strip_suffix("/s").unwrap_or(text)),
         Unit::Number => number(text),
         Unit::Milliseconds => {
-            let split = text.find(|letter: char| letter.is_ascii_alphabetic())?;
+            let split = text.find(char::is_alphabetic)?;
             let scale = match &text[split..] {
                 "us" | "µs" => 0.001,
                 "ms" => 1.0,
@@ -313,6 +313,7 @@ mod tests {
         assert_eq!(value(Unit::Milliseconds, "40ms"), Some(40.0));
         assert_eq!(value(Unit::Milliseconds, "1.5s"), Some(1500.0));
         assert_eq!(value(Unit::Milliseconds, "250us"), Some(0.25));
+        assert_eq!(value(Unit::Milliseconds, "250µs"), Some(0.25));
         assert_eq!(value(Unit::Milliseconds, "40"), None);
         assert_eq!(value(Unit::Percent, "99.5%"), Some(99.5));
         assert_eq!(value(Unit::Percent, "99.5"), None);

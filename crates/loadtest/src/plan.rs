@@ -16,7 +16,8 @@ pub const MOST_RATE: f64 = 10_000_000.0;
 pub enum Arrivals {
     /// All gaps are equal.
     Constant,
-    /// Gaps are exponentially distributed, as from many independent users: bursts and lulls with the same mean.
+    /// Gaps are exponentially distributed, as from many independent users. There are bursts and lulls, but the mean gap
+    /// is the same as with [`Constant`](Arrivals::Constant).
     Poisson,
 }
 

@@ -18,7 +18,8 @@ pub struct Latencies(Histogram<u64>);
 
 impl Default for Latencies {
     fn default() -> Self {
-        // The histogram grows as needed, so an empty one is small: the record of an interval has five of them.
+        // The histogram grows as needed, so an empty one is small. This matters because the record of an interval has
+        // five of them.
         Latencies(Histogram::new(3).expect("three digits are allowed"))
     }
 }

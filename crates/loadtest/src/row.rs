@@ -181,8 +181,9 @@ impl Summary {
 }
 
 /// The points of a plot of percentiles. The percentages come closer and closer to 100, as far as there are enough
-/// latencies to distinguish them. If some of the `requests` have no correct reply, each of the `PERCENTILES` of
-/// all requests also gets a point, at its place among the correct replies, unless it falls on a request without one.
+/// latencies to distinguish them. If some of the `requests` have no correct reply, there is also a point for each of
+/// the `PERCENTILES` of all requests, at its place among the correct replies. A percentile that falls on a request
+/// without a correct reply gets no point.
 fn curve(latencies: &Latencies, requests: u64) -> Vec<(f64, f64)> {
     if latencies.count() == 0 {
         return Vec::new();

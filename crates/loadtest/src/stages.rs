@@ -45,7 +45,7 @@ impl Stages {
         self.0.iter().map(|stage| stage.length.as_secs_f64() * (stage.from + stage.to) / 2.0).sum()
     }
 
-    /// The rate at a time from the start, in requests per second; `None` after the end.
+    /// The rate in requests per second when `time` has passed since the start; `None` after the end.
     pub fn rate_at(&self, time: Duration) -> Option<f64> {
         let mut start = Duration::ZERO;
         for stage in &self.0 {

@@ -65,7 +65,7 @@ pub(crate) async fn add(session: &Session, frame: u32, note: &str) -> Result<(),
     written().map_err(|error| failed(&error))
 }
 
-/// Appends a line to a file. If a crash has cut off the last line of the file, begins a new one.
+/// Appends a line to a file. If a crash has cut off the last line of the file, inserts a line break first.
 fn append(path: &Path, mut line: String) -> io::Result<()> {
     let mut file = OpenOptions::new().create(true).append(true).read(true).open(path)?;
     let length = file.metadata()?.len();

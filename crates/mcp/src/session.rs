@@ -137,7 +137,7 @@ impl Session {
         Session { backend, options, memory: Arc::default(), playing }
     }
 
-    /// The same session with what tools remembered for its client before.
+    /// The same session, but with `memory`: what tools have remembered for its client in earlier requests.
     pub(crate) fn remembering(self, memory: Arc<Mutex<SessionMemory>>) -> Session {
         Session { memory, ..self }
     }

@@ -2,8 +2,9 @@
 //! Enhancing Digital Audio Compatibility" (1992) define it.
 //!
 //! A message begins with a header of four bytes per channel: the last sample before the message (`i16`,
-//! little-endian), the index of the step, and 0. Because of the header, each message can be decoded alone. After it,
-//! there is one byte for each pair of samples: the left one in the lower four bits, the right one in the upper four.
+//! little-endian), the index of the step, and 0. Because of the header, each message can be decoded alone. After the
+//! header, there is one byte for each pair of samples: the left one in the lower four bits, the right one in the upper
+//! four.
 
 /// The number of channels: left and right.
 const CHANNELS: usize = 2;

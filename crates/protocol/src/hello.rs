@@ -37,8 +37,8 @@ pub struct Welcome {
     pub protocol: u32,
     /// The script's version.
     pub script_version: String,
-    /// Identifies the script's boot, the time from its loading to its end. Another value means that the script was
-    /// loaded again and remembers no sessions.
+    /// Identifies one run of the script, from its loading to its end. A different value means that the script was
+    /// loaded again, and has forgotten all sessions.
     pub boot: String,
     /// Whether the script remembers this session.
     pub known: bool,

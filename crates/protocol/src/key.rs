@@ -77,7 +77,7 @@ impl Keys {
     /// The mask with every key held.
     pub const MASK: u16 = 0x3FF;
 
-    /// The set of this mask, unless a bit above the tenth is set.
+    /// The set of keys with this mask; `None` if the mask has a bit above the tenth.
     pub fn from_mask(mask: u16) -> Option<Keys> {
         if mask & !Keys::MASK == 0 { Some(Keys(mask)) } else { None }
     }

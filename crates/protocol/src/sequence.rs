@@ -10,7 +10,7 @@ use crate::key::{Key, Keys};
 )]
 pub struct WrongPress(pub String);
 
-/// The keys of `Up+B`; `.` stands for no keys. `None` if a name is not that of a key.
+/// Reads the keys of a press, such as `Up+B`. A `.` stands for no keys. Returns `None` if a name is not that of a key.
 pub fn keys(text: &str) -> Option<Keys> {
     if text == "." {
         return Some(Keys::default());

@@ -21,7 +21,7 @@ pub enum Value {
     List(Vec<Value>),
 }
 
-/// Longest list that can be encoded. The items after it are left out.
+/// The most items that an encoded list can have. Any further items are left out.
 const MAX_LIST: usize = u16::MAX as usize;
 
 mod tag {

@@ -1,7 +1,7 @@
 //! Little-endian primitives over a byte buffer.
 //!
-//! Integers are fixed-width little-endian; text and bytes follow a `u32` length (Lua's `string.pack` calls
-//! these `<I4` and `<s4`).
+//! Integers have a fixed width. Text and bytes follow their length, which is a `u32`. For Lua's `string.pack`, a `u32`
+//! is `<I4`, and text or bytes with their length are `<s4`.
 
 /// Why bytes could not be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

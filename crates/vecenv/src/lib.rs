@@ -3,9 +3,9 @@
 //! A [`Task`] is a scenario of a game file that is ready to run: its ROM, its start, and the shapes of its
 //! observations. A [`VectorEnv`] runs many environments of one task. A thread runs all frames of a step on one core
 //! before it continues with the next core, so that the core's memory stays in the processor's cache. Only frames that
-//! are observed are drawn. Rewards, and the conditions under which episodes end, are evaluated after each frame, also
-//! after frames that are not observed. The same seeds and actions give the same states and observations on every
-//! machine, with any number of threads.
+//! are observed are drawn, unless [`Options::renders`] is true. Rewards, and the conditions under which episodes end,
+//! are evaluated after each frame, also after frames that are not observed. The same seeds and actions give the same
+//! states and observations on every machine, with any number of threads.
 //!
 //! - [`Task`]: what all environments share, and the shapes of observations;
 //! - [`VectorEnv`]: the environments; [`Autoreset`]: what happens after the end of an episode;

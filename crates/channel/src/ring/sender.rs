@@ -49,9 +49,9 @@ impl<M: Memory> Sender<M> {
         self.reserve_reply(None, length, timeout)
     }
 
-    /// Like [`reserve`](Self::reserve). If the message is in the mailbox, or if no message waits to be read, it also
-    /// reports how many messages this side's `reader` has read. So in a dialogue, the cache line moves to the other
-    /// core once instead of twice.
+    /// Like [`reserve`](Self::reserve). When the message is sent, this side also reports how many messages its `reader`
+    /// has read, if the message is in the mailbox, or if the `reader` has read all messages from the other side. So in
+    /// a dialogue, the cache line moves to the other core once instead of twice.
     #[inline(always)]
     pub(crate) fn reserve_reply<'a>(
         &'a mut self,

@@ -1,4 +1,5 @@
-//! Tasks that update the game and the watches after a new connection or another game.
+//! Tasks that find out which game is loaded and restart the watches: after a new connection, and when another game is
+//! loaded.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

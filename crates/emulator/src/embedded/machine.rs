@@ -248,7 +248,8 @@ impl Machine {
         Ok((id, frames))
     }
 
-    /// Ends a timeline, or with 0 all timelines and holds. Returns whether there was anything to end.
+    /// Ends the timeline with this id. If `id` is 0, ends all timelines and holds. Returns whether there was anything
+    /// to end.
     pub fn cancel_keys(&mut self, id: u32) -> bool {
         let (any, change) = self.keypad.cancel(id);
         self.apply(change);

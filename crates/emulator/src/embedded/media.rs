@@ -21,7 +21,7 @@ const SOUND_QUEUE: usize = 64;
 pub(super) struct MediaOutputs {
     video: watch::Sender<Option<Arc<Picture>>>,
     audio: broadcast::Sender<Arc<Sound>>,
-    /// The open requests for the picture of one frame.
+    /// The open requests, each for the picture of a certain frame.
     awaited: Mutex<Vec<Awaited>>,
 }
 

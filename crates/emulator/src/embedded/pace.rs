@@ -45,8 +45,8 @@ impl From<Speed> for SetSpeed {
     }
 }
 
-/// Frames that are late by more than this are skipped. Otherwise, after the computer was suspended, the game would run
-/// at full speed for minutes.
+/// Frames that are late by more than this are skipped. Otherwise, after the computer has been suspended, the game would
+/// run as fast as the processor allows for minutes.
 const MAX_CATCH_UP: Duration = Duration::from_millis(200);
 
 /// The schedule of frames.

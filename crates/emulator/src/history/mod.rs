@@ -120,7 +120,7 @@ impl History {
         id
     }
 
-    /// Adds a state to the last line. If the history takes too much memory then, drops the oldest states.
+    /// Adds a state to the last line. If the history now takes too much memory, drops the oldest states.
     pub(crate) fn add(&self, state: NewState<'_>) {
         let mut lines = self.0.lock();
         if let Some(line) = lines.all.back_mut() {

@@ -56,8 +56,8 @@ impl Packed {
 
 /// The start of the first word from `at` on for which `wanted` is true. `wanted` gets the word's old and new bytes.
 fn next(mut at: usize, old: &[u8], new: &[u8], wanted: fn(&[u8], &[u8]) -> bool) -> Option<usize> {
-    // Most blocks are equal. So if `wanted` is false for equal words, this skips whole equal blocks, which is faster.
-    // Two empty words are equal, so a call with them shows whether it is false.
+    // Most blocks are equal. If `wanted` is false for equal words, whole equal blocks can be skipped, which is faster.
+    // A call of `wanted` with two empty words, which are equal, shows whether this is the case.
     let skips_equal = !wanted(&[], &[]);
     while at < new.len() {
         if skips_equal && at.is_multiple_of(BLOCK) {

@@ -82,7 +82,7 @@ impl Parser<'_> {
         self.value_of(number, kind, variable.format, column)
     }
 
-    /// Parses an index. The index can be read from memory if the expression reads memory while it is evaluated.
+    /// Parses an index. The index may depend on memory only if the expression can read memory while it is evaluated.
     fn index(&mut self, count: u32) -> Result<Node, ParseError> {
         let column = self.column();
         let purpose = if self.reads_memory { Purpose::Value } else { Purpose::Count };

@@ -227,7 +227,8 @@ fn forbidden(message: String) -> Failure {
     Failure::new(StatusCode::FORBIDDEN, message)
 }
 
-/// Whether a page of `origin` was served under `host`. If this server has no TLS, a proxy in front of it may still use TLS.
+/// Whether a page of `origin` was served under `host`. `https` is accepted even if this server has no TLS, because a
+/// proxy in front of it may use TLS.
 fn is_served_under(host: &HeaderValue, origin: &HeaderValue, tls: bool) -> bool {
     let origin = origin.as_bytes();
     let plain = if tls { None } else { origin.strip_prefix(b"http://") };

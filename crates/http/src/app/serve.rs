@@ -239,7 +239,7 @@ async fn note_route(path: MatchedPath, request: Request, next: Next) -> Response
     response
 }
 
-/// Notes that a front end's event stream has no end. So the server ends it when the client leaves.
+/// Notes that a front end's event stream is endless, so the server must end it when the client leaves.
 async fn note_stream(outflow: Extension<Outflow>, request: Request, next: Next) -> Response {
     let response = next.run(request).await;
     let kind = response.headers().get(CONTENT_TYPE);

@@ -35,7 +35,7 @@ pub(crate) fn object<T: DeserializeOwned>(object: Object) -> Result<T, Problem> 
     read(Json::Object(object), "the object")
 }
 
-/// Converts a value. Errors call its place `name`.
+/// Converts a value. In errors, `name` is the value's place.
 pub(crate) fn value<T: DeserializeOwned>(name: &str, value: Json) -> Result<T, Problem> {
     T::deserialize(ValueSource::Json(value)).map_err(|refusal| refusal.within(name).problem(name))
 }

@@ -165,8 +165,8 @@ impl RpcError {
         RpcError { code: -32601, message: "Method not found", data }
     }
 
-    /// An error with a problem in JSON (`data`). Problems with the parameters and internal errors have the codes of the
-    /// specification for them. Other statuses have codes from the range that the specification leaves to servers.
+    /// An error with a problem in JSON (`data`). Problems with the parameters and internal errors have the codes that
+    /// the specification gives them. Other statuses have codes from the range that the specification leaves to servers.
     pub(crate) fn with_status(status: StatusCode, data: Json) -> RpcError {
         let (code, message) = match status {
             StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY => (-32602, "Invalid params"),

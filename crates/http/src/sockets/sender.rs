@@ -150,7 +150,8 @@ impl PacedSocket {
     }
 }
 
-/// A ping may take this much longer than the best round trip. If it takes longer, nothing more is sent until the answer comes.
+/// A ping may take this much longer than the best round trip. If it takes longer, nothing more is sent until the answer
+/// comes.
 const SLACK: Duration = Duration::from_millis(100);
 /// How long a ping may take while no ping has been answered yet.
 const FIRST: Duration = Duration::from_secs(1);

@@ -227,7 +227,7 @@ impl Activity {
         None
     }
 
-    /// Notes the result of a check whether the client has left.
+    /// Notes whether a check found that the client has left.
     pub(super) fn note_client_check(&self, has_left: bool) {
         if !has_left {
             self.seen.store(true, Relaxed);

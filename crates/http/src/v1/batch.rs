@@ -273,8 +273,8 @@ impl Plan {
 /// A problem, and the index of the operation that caused it, if there is one.
 pub(crate) type OpProblem = (Option<usize>, Box<Problem>);
 
-/// The outcome of these operations, or the problem if nothing was done because an operation uses memory that does not
-/// exist.
+/// The outcome of these operations. If nothing was done because an operation uses memory that does not exist or cannot
+/// be written, returns the problem.
 pub(crate) fn settled(ops: &[Op], outcome: Outcome) -> Result<Outcome, OpProblem> {
     match outcome.refused_access(ops) {
         Some((index, error)) => Err((Some(index), Box::new(refused("address", error)))),
@@ -282,7 +282,8 @@ pub(crate) fn settled(ops: &[Op], outcome: Outcome) -> Result<Outcome, OpProblem
     }
 }
 
-/// The problem with memory that does not exist, about the parameter or the place in a body that names it.
+/// Converts the refusal of an access to memory to a problem. `place` is the parameter, or the place in the body, that
+/// names the memory.
 pub(crate) fn refused(place: &str, error: &OpError) -> Problem {
     match error.address_problem() {
         Some((problem, accepts)) => Problem::parameter(place, problem, accepts),

@@ -171,7 +171,7 @@ impl Candidates {
     }
 }
 
-/// Removes the files that belong to this line, and returns them.
+/// Takes the candidates that belong to this line out of the list, and returns them as marks. The files stay.
 fn take_marks(candidates: &mut Vec<Candidate>, line: &LineOverview) -> Vec<Mark> {
     let taken = candidates.extract_if(.., |candidate| candidate.is_of(line));
     taken.map(|Candidate { name, frame, .. }| Mark { name, frame }).collect()

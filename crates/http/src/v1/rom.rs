@@ -101,7 +101,7 @@ fn checked(name: &str) -> Result<Name, Problem> {
     if ending.is_some_and(|ending| ENDINGS.contains(&ending.as_str())) { Ok(checked) } else { Err(refused()) }
 }
 
-/// What had the name of a game before the game was written.
+/// What existed under the name of a game before the game was written.
 enum Before {
     /// The same game.
     Same,

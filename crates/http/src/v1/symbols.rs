@@ -29,8 +29,8 @@ struct SymbolList {
     symbols: Vec<Symbol>,
     /// Whether there are more symbols after the last of these.
     more: bool,
-    /// The structures, arrays of structures and targets of pointers that memory maps describe. Empty if `after` is
-    /// given.
+    /// The variables of memory maps that are not plain numbers at known addresses: structures, numbers in special
+    /// formats, and targets of pointers. Empty if `after` is given.
     variables: Vec<Variable>,
 }
 

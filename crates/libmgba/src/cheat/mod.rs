@@ -1,4 +1,4 @@
-//! Cheats: codes that change memory at the end of each frame, or the ROM.
+//! Cheats: codes that change the ROM, or that change memory at the end of each frame.
 
 mod code;
 mod file;

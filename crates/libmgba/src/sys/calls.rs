@@ -25,8 +25,8 @@ calls! {
     /// is off by default, because mixing takes a quarter of a frame's time. The state of the console, and the sound
     /// that is read, are the same in both cases.
     fn mix_all_sound(self: &mut Core, all: bool) = fw_mix_all_sound;
-    /// Sets whether libmgba runs all instructions of a Game Boy, cycle by cycle. By default, it does not: an instruction
-    /// that ends before the next event is run in one step. The state of the console is the same in both cases.
+    /// Sets whether libmgba runs every instruction of a Game Boy cycle by cycle. By default, an instruction that ends
+    /// before the next event is run in one step. The state of the console is the same in both cases.
     fn step_all_cycles(self: &mut Core, all: bool) = fw_step_all_cycles;
     /// Runs one instruction of the processor. If the processor waits for an interrupt, it waits at most until the end
     /// of the frame. No `frame` callback is called, even if the instruction completes a frame.

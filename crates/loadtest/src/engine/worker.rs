@@ -185,7 +185,7 @@ impl<S: Session> Offer<S> {
             self.give(start);
         }
         let stopped = self.wait_for_end(pacer, stop).await?;
-        // A stop has moved the end, so that clients begin no more requests.
+        // If the run was stopped, the end is earlier now. After this call, clients begin no more requests.
         self.shared.slots.close_loop(self.shared.end.get());
         Ok(stopped)
     }

@@ -89,7 +89,7 @@ pub struct TargetInfo {
     /// Which replies counted as correct.
     #[serde(default)]
     pub check: String,
-    /// The requests that were sent, for a target that can be sent different ones.
+    /// The requests that were sent, if the target is an HTTP server; otherwise empty.
     #[serde(default)]
     pub requests: Vec<String>,
 }

@@ -12,11 +12,11 @@ pub use table::{OPS, Op, OpKind};
 
 use crate::wire::{DecodeError, Reader, Wire};
 
-/// More bytes than a savestate with its picture and the game's save has.
+/// An upper limit for the size of a savestate with its picture and the game's save, in bytes.
 const LARGEST_STATE: usize = 1024 * 1024;
-/// More bytes than a list of cheats has.
+/// An upper limit for the size of a list of cheats, in bytes.
 const LARGEST_CHEATS: usize = 2 * 1024 * 1024;
-/// More bytes than a screenshot has.
+/// An upper limit for the size of a screenshot, in bytes.
 const LARGEST_SCREENSHOT: usize = 128 * 1024;
 
 impl Op {

@@ -84,7 +84,7 @@ impl<T: Clone> Searches<T> {
         open.searches.iter().map(listed).collect()
     }
 
-    /// Locks the table, and first drops the searches that were not used for too long.
+    /// Locks the table, and drops the searches that were unused for too long.
     fn open(&self, now: Instant) -> MutexGuard<'_, Open<T>> {
         let mut open = self.open.lock();
         let idle = self.idle;

@@ -55,7 +55,7 @@ impl Timeline {
 }
 
 impl Timelines {
-    /// Plays a timeline. Its steps at offset 0 are performed now, for the next frame. Returns its id.
+    /// Plays a timeline. A step at offset 0 is performed now, for the next frame. Returns the timeline's id.
     ///
     /// # Errors
     /// If another timeline uses one of the keys.
