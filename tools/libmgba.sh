@@ -14,7 +14,8 @@ set -eu
 version=0.10.5
 suite=trixie
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
-# The libraries that become a part of libmgba. Debian's packages for them are called lib*-dev.
+# The libraries that become a part of libmgba. They come from Debian's packages liblua5.4-dev, libpng-dev, zlib1g-dev,
+# libminizip-dev and libinih-dev.
 libraries="lua5.4 png16 z minizip inih"
 
 say() { echo "libmgba: $*" >&2; }
@@ -122,7 +123,7 @@ fi
 
 # ---- the build ----
 
-# The profile-guided optimisation below works only with gcc, because Clang has other profiles.
+# The profile-guided optimisation below works only with gcc, because Clang's profiles have another format.
 tuned=no
 if ! echo __clang__ | "$cc" -E -P - | grep -q 1; then
     tuned=yes

@@ -6,4 +6,4 @@ from framewire.errors import FramewireError
 
 
 class FleetError(FramewireError):
-    """A node cannot run its environments, or its results differ from those of an undisturbed run."""
+    """A node cannot do its part of the work, or work that was repeated has different results."""

@@ -212,9 +212,9 @@ struct FrameWait {
     deadline: Instant,
 }
 
-/// When the wanted frame is at most this many frames away, every frame is checked.
+/// When the wanted frame is at most this many frames away, a picture is requested every [`LOOK`].
 const NEAR: u32 = 4;
-/// The time between two of these checks.
+/// The shortest time between two requests for a picture.
 const LOOK: Duration = Duration::from_millis(4);
 
 impl FrameWait {
@@ -222,7 +222,7 @@ impl FrameWait {
         FrameWait { frame, time_limit, deadline: Instant::now() + time_limit }
     }
 
-    /// The picture of exactly the frame.
+    /// Returns the picture of exactly the wanted frame.
     async fn picture(&self, served: &Served) -> Result<ScreenPicture, Problem> {
         let Some(pending) = served.emulator.picture_of(self.frame) else { return self.ask(served).await };
         let taken = timeout_at(self.deadline, pending.picture()).await;
