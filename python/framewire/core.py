@@ -471,7 +471,8 @@ class Core(CoreMemory):
 
     def events(self) -> CoreEvents:
         """Reports events of the emulator, such as `reset`. Returns an iterator of `Event`: docs/watches.md."""
-        # Drop the timelines that ended earlier.
+        # The new iterator does not report the timelines that ended earlier.
+        self._report()
         self._core.take_ended()
         events = CoreEvents(self)
         self._events.append(events)

@@ -170,7 +170,8 @@ function sprite(memory, index) {
   const bits = a & 0x2000 ? 8 : 4;
   const palette = bits === 8 ? memory.sprite256[0] : memory.sprite[c >> 12];
   const number = c & 0x3ff;
-  const first = SPRITE_TILES + (bits === 8 ? (number >> 1) * 64 : number * 32);
+  // In a sheet, tiles with 256 colours have even numbers.
+  const first = SPRITE_TILES + 32 * (bits === 8 && !isInRow(memory) ? number & ~1 : number);
   const mode = ["normal", "translucent", "window", "prohibited"][(a >> 10) & 3] ?? "";
   return {
     index,
@@ -205,18 +206,26 @@ function sprite(memory, index) {
  * @param {number} height
  * @returns {Picture}
  */
-function drawSprite({ io, vram }, tile, width, height) {
+function drawSprite(memory, tile, width, height) {
   const picture = blank(width, height);
   const size = tile.bits * TILE;
-  const oneAfterAnother = (halfword(io, DISPCNT) & 0x40) !== 0;
-  const stride = oneAfterAnother ? (width / TILE) * size : 32 * 32;
+  const stride = isInRow(memory) ? (width / TILE) * size : 32 * 32;
   for (let y = 0; y < height / TILE; y += 1) {
     for (let x = 0; x < width / TILE; x += 1) {
       const offset = tile.offset + y * stride + x * size;
-      drawTile(picture, x * TILE, y * TILE, vram, { ...tile, offset });
+      drawTile(picture, x * TILE, y * TILE, memory.vram, { ...tile, offset });
     }
   }
   return picture;
+}
+
+/**
+ * Whether the tiles of a sprite follow one another in memory.
+ * @param {Memory} memory
+ * @returns {boolean}
+ */
+function isInRow({ io }) {
+  return (halfword(io, DISPCNT) & 0x40) !== 0;
 }
 
 /**

@@ -349,7 +349,7 @@ export class HexGrid {
     const chosen = this.#cells[(this.#selected - this.#start) / this.#unit] ?? this.#cells[0];
     this.#cells.forEach((cell, index) => {
       const address = this.#start + index * this.#unit;
-      const selected = cell === chosen || (address >= first && address < end);
+      const selected = address >= first && address < end;
       cell.hex.tabIndex = cell === chosen ? 0 : -1;
       if (cell.hex.getAttribute("aria-selected") !== String(selected))
         cell.hex.setAttribute("aria-selected", String(selected));
