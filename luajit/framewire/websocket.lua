@@ -76,10 +76,11 @@ local function call(self, callback, ...)
   if not callback then return end
   local ok, message = pcall(callback, self, ...)
   if ok then return end
-  local log = self.server and self.server.log or self.loop.log
+  local owner = self.server or self.loop
+  local log = owner and owner.log or function(line) io.stderr:write(line, "\n") end
   log("a callback of a WebSocket failed: " .. tostring(message))
   send_close(self, 1011)
-  if self.stream and not self.stopping then
+  if self.loop and self.stream and not self.stopping then
     self.stopping = true
     local stream = self.stream
     self.loop:after(self.close_timeout, function() stream:close() end)

@@ -72,8 +72,9 @@ fn time(text: &str) -> Option<ClockTime> {
     let local = text.get(..end).filter(|local| local.len() >= DIGITS)?;
     let local = humantime::parse_rfc3339(&format!("{}Z", local.to_ascii_uppercase())).ok()?;
     let local = local.duration_since(SystemTime::UNIX_EPOCH).ok()?;
-    let unix_ms = i64::try_from(local.as_millis()).ok()? - i64::from(zone) * 1000;
-    if (0..LATEST).contains(&unix_ms) { Some(ClockTime { unix_ms, zone }) } else { None }
+    let local = i64::try_from(local.as_millis()).ok()?;
+    let unix_ms = local - i64::from(zone) * 1000;
+    if local < LATEST && unix_ms >= 0 { Some(ClockTime { unix_ms, zone }) } else { None }
 }
 
 /// Reads an offset such as `+01:00`. Returns it in seconds east of UTC.
@@ -109,6 +110,7 @@ mod tests {
             "2026-01-31T12:00:00.250-09:30",
             "1970-01-01T01:00:00.000+01:00",
             "2099-12-31T23:59:59.999+00:00",
+            "2099-12-31T23:30:00.000-01:00",
         ] {
             let Ok(Clock::At(time)) = text.parse() else { panic!("{text}") };
             assert_eq!(time.to_string(), text);
@@ -133,6 +135,7 @@ mod tests {
             "2026-01-31T12:00:00+é:0",
             "1969-12-31T23:59:59Z",
             "2100-01-01T00:00:00Z",
+            "2100-01-01T00:30:00+01:00",
         ] {
             let error = text.parse::<Clock>().unwrap_err().to_string();
             assert!(error.contains("is not a clock; use wall"), "{error}");

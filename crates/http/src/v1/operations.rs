@@ -140,10 +140,10 @@ pub(crate) fn from_binary(binary: &[u8]) -> Result<Op, Problem> {
 
 /// The smallest and the largest number that an argument may be; (0, 0) if it is not a number.
 pub(crate) fn range(arg: &ArgInfo) -> (i64, i64) {
-    match arg.kind {
-        // The bits of a register may also be an unsigned number.
-        ArgKind::I32 => (i32::MIN.into(), u32::MAX.into()),
-        _ => arg.range.unwrap_or_default(),
+    match arg.range.unwrap_or_default() {
+        // The value of a register may also be given as an unsigned number.
+        (least, most) if (least, most) == (i32::MIN.into(), i32::MAX.into()) => (least, u32::MAX.into()),
+        range => range,
     }
 }
 

@@ -80,6 +80,11 @@ fn sensors_are_set_and_read() {
         let error = problem(&server.request("PUT", "/v1/sensors", body.to_string().as_bytes()), 400);
         assert!(error["detail"].as_str().unwrap().contains(says), "{body}: {error}");
     }
+    // As a 32-bit number, this is -1000.
+    let op = json!({"op": "set_sensor", "sensor": "gyro", "thousandths": 4_294_966_296_u32});
+    let batch = json!({"ops": [op]}).to_string();
+    let error = problem(&server.request("POST", "/v1/batch", batch.as_bytes()), 400);
+    assert!(error["detail"].as_str().unwrap().contains("-1000 to 1000"), "{error}");
 }
 
 #[test]
