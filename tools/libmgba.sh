@@ -50,8 +50,8 @@ if [ -f "$out/built" ]; then
     exit
 fi
 
-# Only one build runs at a time. A build that waited for another one then finds the result and ends. tools/setup.sh has the
-# lock while it installs the packages.
+# Only one build runs at a time. A build that waited for another one then finds the result and ends. tools/setup.sh
+# holds the lock while it installs the packages.
 if [ -z "${FRAMEWIRE_LIBMGBA_LOCKED:-}" ] && command -v flock >/dev/null; then
     export FRAMEWIRE_LIBMGBA_LOCKED=1
     exec flock "$top/lock" "$0" "$@"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs tools/wheel-check.sh for a wheel with Python 3.13, in a minimal Debian 13 system. The first run installs that
+# Checks a wheel: runs tools/wheel-check.sh with Python 3.13 in a minimal Debian 13 system. The first run installs that
 # system with debootstrap in target/systems, which takes a minute or two. Every run needs root.
 #
 #     tools/wheel-system.sh WHEEL

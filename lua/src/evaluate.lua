@@ -185,7 +185,7 @@ local function count()
 end
 
 -- A debug hook belongs to one coroutine. So the code gets replacements for the functions that create coroutines, and
--- these set the hook. `create` converts the coroutine to the result of the replaced function.
+-- these set the hook. `create` gets the coroutine, and returns what the replaced function would return.
 local function counted(create)
   return function(body)
     local thread = coroutine.create(body)

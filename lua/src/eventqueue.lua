@@ -11,7 +11,7 @@ local eventqueue = {
   LOCKSTEP_OVER = "\4",
   GAME = "\5",
   STATE = "\6",
-  sent = 0, -- how many items were sent so far; a link that reconnects can compute from it how many it has missed
+  sent = 0, -- how many items have been sent so far; from this, a link that reconnects can compute how many it missed
 }
 
 local items, count = {}, 0

@@ -93,7 +93,8 @@ function frozen.unfreeze(name)
   return known ~= nil
 end
 
--- Returns a list with three texts for each frozen value: its name, its type, and its bytes as hexadecimal digits.
+-- Returns a list with three texts for each frozen value: its name, its type, and its bytes in hexadecimal, separated by
+-- commas.
 function frozen.list()
   local texts = {}
   for _, value in ipairs(all) do

@@ -1,5 +1,5 @@
--- The bytes of a connection that have arrived but were not used yet. They are joined only when a message is complete,
--- so the cost of a large message depends on its size and not on the number of its pieces.
+-- The bytes of a connection that have arrived but have not been used yet. They are joined only when a message is
+-- complete, so the cost of a large message depends on its size and not on the number of its pieces.
 
 local limits = require "limits"
 
@@ -55,8 +55,8 @@ local function join(box)
   box.at, box.pieces, box.count = 1, {}, 0
 end
 
--- The first bytes of a connection from which nothing was taken yet: all bytes that have arrived, or at least enough to
--- recognise the protocol.
+-- The first bytes of a connection from which nothing has been taken yet: all bytes that have arrived, or at least
+-- enough to recognise the protocol.
 function inbox.beginning(box)
   if box.count > 0 and #box.data <= limits.small_read then
     join(box)

@@ -27,7 +27,8 @@ local limits = {
 
   sessions = 64, -- with more, the script forgets the one without a connection that was used longest ago
   replies = 8192, -- replies that a session keeps for repeated requests
-  reply_bytes = 32 * MIB, -- bytes of these replies, and separately of all replies kept by their idempotency keys
+  -- Bytes of these replies. The same limit applies separately to all replies that are kept for idempotency keys.
+  reply_bytes = 32 * MIB,
   keyed_keys = 131072, -- idempotency keys that are remembered
   keyed_seconds = 600, -- how long a key is remembered
   waiting_holds = 65536, -- holds that wait for an earlier one of the same key

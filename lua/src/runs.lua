@@ -176,7 +176,7 @@ function runs.after_frame()
   for index = 1, #active do
     local run = active[index]
     run.frames = run.frames + 1
-    -- How many frames the session has had no connection.
+    -- For how many frames the session has had no connection.
     run.alone = run.session.connection and 0 or run.alone + 1
     run.why, run.condition = find_end(run)
   end

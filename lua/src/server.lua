@@ -33,7 +33,7 @@ local steer = steering.new()
 local second, second_tick -- the current second of the clock, and the tick at which it began
 local undisturbed = false -- whether mGBA, and not a client, decided when each frame of this second ran
 local left_at = 0 -- processor time at the end of the last frame callback
--- Processor time that mGBA used in this second, and in how many frames.
+-- How much processor time mGBA used in this second, and the number of frames in which it used that time.
 local mgba_time, mgba_ticks = 0, 0
 -- Seconds in which the script waited for requests and answered them, in the same frames.
 local script_time = 0

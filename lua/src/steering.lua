@@ -16,8 +16,9 @@ local TOLERANCE = 1.5
 local SPARE = 8
 local RESERVE = 1.5 -- idle milliseconds in a frame that are left to mGBA
 local SHARE = 1 / 4 -- the share of the idle time by which the budget grows in a second
-local GROWTH = 0.5 -- milliseconds by which it grows in a second at most, once it was cut
--- The limit on this growth after a cut, and its increase per second. It starts small, to prevent an overshoot.
+local GROWTH = 0.5 -- once the budget has been cut, it grows by at most this many milliseconds in a second
+-- The limit on the growth right after a cut, and the factor by which this limit rises each second, up to `GROWTH`. The
+-- limit starts small, to prevent an overshoot.
 local SMALL_GROWTH, GROWTH_FACTOR = 0.1, 1.3
 local MARGIN = 0.5 -- milliseconds that are cut in addition to the excess
 -- In one of this many seconds, only half of the budget is used: with the full budget, fast-forward could be as slow as

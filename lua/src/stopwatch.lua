@@ -1,7 +1,7 @@
--- Measures how much of the serving time is used. os.clock() measures processor time, so it stands still while this
--- script is blocked in select(). If a wait in select() runs to its end, its length is known. If it ends early, its
--- length is estimated. If this machine has a suitable clock, the estimate is computed from the total length of several
--- serving times.
+-- Measures how much of the serving time (see window.lua) is used. os.clock() measures processor time, so it stands
+-- still while this script is blocked in select(). If a wait in select() runs to its end, its length is known. If it
+-- ends early, its length is estimated. If this machine has a suitable clock, the estimate is computed from the total
+-- length of several serving times.
 --
 -- `begin_window` and `end_window` are called at the beginning and the end of each serving time.
 

@@ -85,7 +85,7 @@ local function new(holds, press, release, over, frame)
     timeline.due = timeline.start + read_step(timeline.steps, timeline.at)
   end
 
-  -- Performs the step that is due, and schedules the next one. Returns true if it was the last.
+  -- Performs the step that is due. Returns true if it was the last step; otherwise schedules the next one.
   local function step(timeline)
     local _, mask = read_step(timeline.steps, timeline.at)
     set(holds.owned(timeline), mask)

@@ -114,7 +114,8 @@ local function wait(task, start, text)
   if not ok then return nil, message end
   local function finish(is_answered, ...)
     is_waiting = false
-    -- The task was cancelled. If it continues, the answer must not end another wait of it.
+    -- Without an answer, the task was cancelled. It may still continue, and a late answer must not end one of its later
+    -- waits.
     if not is_answered then error((...), 0) end
     return ...
   end

@@ -256,7 +256,7 @@ function Task:join(timeout)
     local deadline = time.deadline(timeout)
     local ok, problem
     repeat
-      -- If this task is cancelled, this is an error.
+      -- If the running task is cancelled meanwhile, `suspend` raises an error.
       ok, problem = pcall(suspend, me, true, deadline - monotonic())
     until not ok or self.done or monotonic() >= deadline
     if not self.done then

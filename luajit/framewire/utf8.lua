@@ -1,4 +1,4 @@
---- Checks whether bytes are UTF-8, also if they arrive in pieces. Overlong forms, surrogates and codes above U+10FFFF
+--- Checks whether bytes are UTF-8, even if they arrive in pieces. Overlong forms, surrogates and codes above U+10FFFF
 -- are not allowed.
 
 local bit = require "bit"

@@ -43,7 +43,10 @@ class AsyncMemory:
         return self._get(where)
 
     async def write(self, address: Address, value: int | list[int] | Data) -> None:
-        """Writes a number or bytes. If the address is the name of an array, the value must fill the whole array."""
+        """Writes a number or bytes. If the address is the name of an array, a list or bytes must fill the whole array.
+
+        A number is written to the first element of an array.
+        """
         if isinstance(value, int):
             await self._emulator.write(address, value, domain=self._domain)
             return

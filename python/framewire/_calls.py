@@ -509,7 +509,7 @@ def delete_snapshot(name: str) -> Call[None]:
 
 
 def file(method: str, name: str) -> Call[bytes]:
-    """A file of the server: `snapshotFile`, `snapshotPicture` or `downloadRecording`."""
+    """A file of the server. The method is `snapshotFile`, `snapshotPicture` or `downloadRecording`."""
     return Call(method, {"name": name}, lambda result: b64decode(result["data"]), changes=False)
 
 

@@ -42,7 +42,7 @@ class CoreRecording:
     def stop(self) -> RecordingInfo:
         """Ends the recording and stores it under its name.
 
-        If it cannot be stored, it is kept in memory. So this method can be called again, also after `name` was changed.
+        If it cannot be stored, it is kept in memory. So this method can be called again, even after a change of `name`.
         """
         if self._ended is None:
             if self._data is None:

@@ -158,7 +158,7 @@ class AsyncClient:
         await self._transport.perform(calls.freeze(address, value, type).call())
 
     async def unfreeze(self, address: Address | None = None) -> bool:
-        """Unfreezes an address, or all addresses. Returns whether there was one."""
+        """Unfreezes an address, or all addresses. Returns whether any was frozen."""
         return await self._transport.perform(calls.unfreeze(address).call())
 
     async def frozen(self) -> list[dict[str, Any]]:
@@ -466,7 +466,7 @@ class AsyncClient:
         return events
 
     def batch(self) -> AsyncBatch:
-        """Several operations between the same two frames, in one request.
+        """Several operations in one request, performed in order. Only `advance` runs frames between them.
 
         ```python
         async with client.batch() as batch:

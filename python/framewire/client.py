@@ -155,7 +155,7 @@ class Client:
         self._transport.perform(calls.freeze(address, value, type).call())
 
     def unfreeze(self, address: Address | None = None) -> bool:
-        """Unfreezes an address, or all addresses. Returns whether there was one."""
+        """Unfreezes an address, or all addresses. Returns whether any was frozen."""
         return self._transport.perform(calls.unfreeze(address).call())
 
     def frozen(self) -> list[dict[str, Any]]:
@@ -457,7 +457,7 @@ class Client:
         return events
 
     def batch(self) -> Batch:
-        """Several operations between the same two frames, in one request.
+        """Several operations in one request, performed in order. Only `advance` runs frames between them.
 
         ```python
         with client.batch() as batch:

@@ -402,7 +402,7 @@ class Core(CoreMemory):
         """The picture of the last frame.
 
         Args:
-            frame: Run frames until this frame first.
+            frame: If given, frames run until this frame before the picture is taken.
         """
         if frame is not None:
             left = whole(frame, "frame") - self.frame()

@@ -93,7 +93,8 @@ class Memory:
     - All of them can be assigned to.
     - `memory.domain("wram")[0x44]` is the number at an offset in a memory domain.
 
-    A number is one byte, unless a symbol has another type. `read(address, "u16")` and `read_array` read other types.
+    A number is one byte, unless a symbol has another type. The emulator's methods `read(address, "u16")` and `read_array`
+    read other types.
     """
 
     def __init__(self, emulator: Accessible, domain: str | None = None) -> None:

@@ -1,4 +1,4 @@
-/** Addresses in banked memory of the Game Boy. Its bus shows only one bank of such a memory at a time. */
+/** Addresses in banked memory of the Game Boy. Its bus shows only one or two banks of each such memory at a time. */
 
 import { hex } from "./hexgrid.js";
 

@@ -99,7 +99,8 @@ async function takeSave(app, file) {
 }
 
 /**
- * Changes a name to one that the server accepts: at most 64 characters, with a letter or a digit at its end.
+ * Changes a name to one that the server accepts: at most 64 characters, with a letter or a digit at its start, and no
+ * dot at its end.
  * @param {string} name
  * @returns {string}
  */

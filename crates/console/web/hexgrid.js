@@ -368,7 +368,7 @@ export class HexGrid {
   #key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const page = this.#across * Math.max(1, this.#heads.length - 1);
-    // The first address of the rows is a multiple of their length.
+    // The first address of each row is a multiple of the row's length.
     const column = this.#selected % this.#across;
     /** @type {Record<string, number>} */
     const steps = {

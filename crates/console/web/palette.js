@@ -27,7 +27,7 @@ export function openPalette(all) {
   const run = (command) => {
     dialog.close();
     void command?.run();
-    // Here, no key is held that could be released later.
+    // The command was not started by holding a key, so nothing would call `release` later.
     void command?.release?.();
   };
   const show = () => {

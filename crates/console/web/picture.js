@@ -93,7 +93,7 @@ export class Decoder {
     if (kind === DELTA && (!this.#begun || resized || base !== this.tick)) {
       throw new PictureError("the delta does not belong to the current picture");
     }
-    // A picture of a new size that cannot be decoded does not replace the current one.
+    // If a picture of a new size cannot be decoded, it does not replace the current one.
     const words = resized ? new Uint32Array(area) : this.#words;
     const tiles = new Tiles(view, words, width, height);
     tiles.drawAll();

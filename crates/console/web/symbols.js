@@ -53,7 +53,7 @@ export class Symbols {
   }
 
   /**
-   * Parses an address: `0x…`, bare hex, or a symbol with an optional `+offset`.
+   * Parses an address: `0x…`, bare hex or a symbol, each with an optional `+offset`. The offset is hexadecimal too.
    * @param {string} text
    * @returns {number | undefined}
    */

@@ -5,7 +5,7 @@ import { el } from "./dom.js";
 /** @import { App } from "./app.js" */
 
 /**
- * A frame of a line.
+ * A frame of the history. `line` is the number of its line (see timeline.js).
  * @typedef {object} Moment
  * @property {number} line
  * @property {number} frame

@@ -8,7 +8,8 @@ use crate::{Format, Names, Number, ParseError, Range, Type};
 /// The deepest nesting of operators and reads.
 const MAX_DEPTH: usize = 200;
 
-// The first byte of each part. Unary and binary operators follow in the order of `Unary::ALL` and `Binary::ALL`.
+// The first byte of each part. For an operator, it is UNARY plus the operator's index in `Unary::ALL`, or BINARY plus
+// its index in `Binary::ALL`.
 const CONSTANT: u8 = 0;
 const FRAME: u8 = 1;
 const READ: u8 = 2;

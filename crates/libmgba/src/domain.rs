@@ -28,10 +28,10 @@ pub struct Domain {
     block: Block,
 }
 
-/// Memory domains. An offset past a domain's range on the bus is in its next bank; on
-/// the GBA, which has no banks, it wraps around. Past their last bank, the ROM and the
-/// video RAM of a Game Boy read as 0xFF, and so do the saves of both consoles. Every
-/// offset is safe.
+/// Memory domains. An offset past a domain's range on the bus is in its next bank. On
+/// the GBA, only saves can have banks; in other domains, such an offset wraps around.
+/// Past their end, the ROM and the video RAM of a Game Boy read as 0xFF, and so do the
+/// saves of both consoles. Every offset is safe.
 ///
 /// Lua's domains have errors that these domains do not have. Here, the banks of a Game
 /// Boy's video RAM follow each other. Cartridge RAM can be accessed while the game has

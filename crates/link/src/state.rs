@@ -130,8 +130,8 @@ impl LinkState {
         });
     }
 
-    /// Fails requests whose deadline has passed or that their callers gave up. Appends cancel frames for those that
-    /// were sent.
+    /// Fails requests whose deadline has passed, and requests that their callers have given up on. Appends cancel
+    /// frames for those that were sent.
     pub fn expire(&mut self, cancels: &mut Vec<u8>) {
         let now = Instant::now();
         if self.session.next_deadline().is_some_and(|deadline| deadline <= now) {

@@ -62,8 +62,8 @@ pub fn router_of<H: ServerHandler>(
         sessions.clone(),
         lasting,
     );
-    // Without the legacy mode, this service opens no sessions. It gets a session manager of the same type as the
-    // service `lasting`, so that the SDK's generic code is compiled only once.
+    // Without the legacy mode, this service opens no sessions. It still gets the session manager of the service
+    // `lasting`, because the SDK's generic code is compiled only once if both services have the same type.
     let alone = StreamableHttpService::new(
         move || Ok(of_request(HandlerLifetime::Request)),
         sessions.clone(),

@@ -16,7 +16,7 @@ use rmcp::transport::streamable_http_server::session::{ServerSseMessage, Session
 const MAX: usize = 64;
 /// The largest number of sessions of one sender.
 const MAX_EACH: usize = 16;
-/// A session without a message for this long ends.
+/// A session ends if it gets no message for this long.
 const IDLE: Duration = Duration::from_secs(4 * 3600);
 /// A session that was not used for this long ends if its sender opens another session and there is no room for it.
 const REPLACEABLE: Duration = Duration::from_secs(600);

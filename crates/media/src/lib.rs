@@ -8,7 +8,7 @@
 //! - `header`, `tile` and `palette`: the parts of a message.
 //!
 //! Whole pictures in common formats: [`png`] encodes and decodes, [`jpeg`] encodes. [`Transform`] crops and scales
-//! them, and [`ColorCorrection`] gives them the colours of a screen. [`adpcm`] encodes sound.
+//! them, and [`ColorCorrection`] gives them the colours of a screen. [`adpcm`] encodes and decodes sound.
 
 pub mod adpcm;
 mod colors;

@@ -29,7 +29,8 @@ pub(crate) struct Machine {
     pub(crate) recorder: Option<Recorder>,
     pub(crate) cheats: Cheats,
     pub(crate) frozen: Frozen,
-    /// Timelines that ended and were not reported yet: id, frame, and whether it was cancelled.
+    /// Timelines that have ended but have not been reported yet: for each, its id, the frame, and whether it was
+    /// cancelled.
     pub(crate) ended: VecDeque<(u32, u32, bool)>,
     next_id: u32,
     /// The frame counter after the last frame, if that frame was not drawn.

@@ -45,7 +45,7 @@ pub struct Head {
 /// Where a recording begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
-    /// At the state that the game was in.
+    /// At the state of the game when the recording was started.
     State,
     /// Directly after a reset of the console.
     PowerOn,

@@ -4,8 +4,8 @@
 //! From the bytes upwards (`docs/recordings.md` describes the format):
 //!
 //! - [`Head`]: the game and the settings of a recording; the text at the start of the file;
-//! - [`Entry`]: the state at the start, keys for a number of frames, a hash of the picture or of memory at that point,
-//!   or the end;
+//! - [`Entry`]: the state at the start, keys for a number of frames, a hash of the picture or of memory after the
+//!   frames so far, or the end;
 //! - [`Writer`], [`Recording`]: write and read a file, with a checksum after each entry;
 //! - [`Recorder`]: records what an emulator does;
 //! - [`replay`]: plays a recording, and compares the hashes;

@@ -19,7 +19,8 @@ const LIMIT: usize = 4096;
 /// The largest length of the head of a recording, in bytes.
 const HEAD: usize = 8 * 1024;
 
-/// On systems without file locks, a recording in progress counts as abandoned if it was not written to for this long.
+/// On systems without file locks, a recording in progress counts as abandoned if nothing has been written to it
+/// for this long.
 const QUIET: Duration = Duration::from_secs(60);
 
 /// The folder of recordings, and the recordings in progress: one for each emulator.
@@ -202,7 +203,7 @@ impl Recordings {
     }
 }
 
-/// Whether a file was not written to for a while.
+/// Whether nothing has been written to a file for a while.
 fn is_quiet(file: &File) -> bool {
     let written = file.metadata().and_then(|data| data.modified());
     written.is_ok_and(|written| written.elapsed().is_ok_and(|since| since >= QUIET))

@@ -269,7 +269,8 @@ impl Folder {
         }
     }
 
-    /// Fails if another file already has the name `to`. `to` may differ from `from` only in letter case.
+    /// Fails if another file already has the name `to`. Does not fail if the two names differ
+    /// only in letter case.
     fn check_other(&self, from: &Name, to: &Name) -> Result<(), FolderError> {
         match self.find(to)? {
             Some(name) if from != to => Err(FolderError::Taken { kind: self.kind.name, name }),

@@ -101,8 +101,8 @@ impl Symbols {
         Ok(rom)
     }
 
-    /// Adds the fields of a memory map in the format of the demo game's. Returns the game that it names, if it names
-    /// one.
+    /// Adds the fields of a memory map, which has the format of the demo game's memory map. Returns the game that the
+    /// memory map names, if it names one.
     ///
     /// # Errors
     /// If the text is not a memory map.

@@ -12,7 +12,7 @@ pub struct TextTable {
     characters: HashMap<Vec<u8>, String>,
     /// The bytes of each entry, by its text.
     bytes: HashMap<String, Vec<u8>>,
-    /// The bytes after which a text ends.
+    /// The bytes that end a text.
     ends: Vec<Vec<u8>>,
     /// The number of characters in the longest text of an entry.
     longest: usize,

@@ -242,7 +242,7 @@ end
 
 local how = ffi.new("struct fw_open_how")
 
---- Opens a file for reading. The path must stay below an open folder, also where it follows symbolic links.
+--- Opens a file for reading. The path must stay below an open folder, even where it follows symbolic links.
 ---@param root_fd integer from `open_folder`
 ---@param path string relative to the folder
 ---@return integer fd or -1

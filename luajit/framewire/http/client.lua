@@ -14,8 +14,8 @@ local url = require "framewire.http.url"
 
 local monotonic = time.monotonic
 
--- The longest head of a reply and the longest line of a chunked body, in bytes. The most heads to read for one
--- request: those of interim replies (1xx) and of the final reply.
+-- The longest head of a reply and the longest line of a chunked body, in bytes; and the largest number of heads that
+-- are read for one request (of interim replies, 1xx, and of the final reply).
 local MAX_HEAD, MAX_LINE, MAX_HEADS = 65536, 4096, 8
 
 -- Methods of requests that can be repeated if a kept connection breaks before the reply.

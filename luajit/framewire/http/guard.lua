@@ -13,7 +13,7 @@ local function strip_port(authority)
   return (authority:match("^%[(.-)%]") or authority:match("^([^:]*)")):lower()
 end
 
--- Whether a name is `localhost` or an IP address. The host name of a web page is neither.
+-- Whether a name is `localhost` or an IP address. DNS rebinding needs a host name that is neither.
 local function is_address(name)
   return name == "localhost" or name:find(":", 1, true) ~= nil or name:find("^%d+%.%d+%.%d+%.%d+$") ~= nil
 end

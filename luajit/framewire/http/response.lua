@@ -13,8 +13,8 @@ local SMALL_FILE = 65536
 local Response = {}
 Response.__index = Response
 
--- Creates the first lines of a head: status, date and content type. For each pair of status and content type, they are
--- kept for up to a second, because they contain the date.
+-- Creates the first lines of a head: status, date and content type. They are kept for each pair of status and content
+-- type, but only until the date changes: for up to a second.
 local function make_prefix(server, status, content_type)
   local reason = reasons[status] or "Unknown"
   local text = ("HTTP/1.1 %d %s\r\nDate: %s\r\n"):format(status, reason, server.date)

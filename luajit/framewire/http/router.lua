@@ -6,8 +6,9 @@
 --     ["GET /files/*path"] = function(request, response) response:text(200, request.params.path) end,
 --   }
 --
--- `:name` matches one part of the path that is not empty, `*name` the rest of the path. For each part, a literal text
--- is preferred to a `:name`, and a `:name` to a `*name`. The router first finds the path and then the method.
+-- `:name` matches one part of the path, which must not be empty; `*name` matches the rest of the path, which can be
+-- empty. For each part, a literal text is preferred to a `:name`, and a `:name` to a `*name`. The router first finds
+-- the path and then the method.
 
 local url = require "framewire.http.url"
 

@@ -31,7 +31,7 @@ def rows_of(observations: Observation, rows: Rows | Array) -> Observation:
 
 
 def write(into: Observation, observations: Observation, mask: Array | None = None) -> None:
-    """Copies observations, unless they are already there. With a mask, they belong to the rows where it is true."""
+    """Copies observations, unless they are already there. With a mask, copies them to the rows where the mask is true."""
     for target, values in zip(arrays(into), arrays(observations), strict=True):
         if not np.may_share_memory(target, values):
             target[slice(None) if mask is None else mask] = values

@@ -31,7 +31,7 @@ _log = logging.getLogger("framewire.ray")
 _MARK = b"framewire-state:"
 _CELL_BYTES = 8
 
-# The largest number of states in one message to another shard. They have about 8 MB.
+# The largest number of states in one message to another shard. Together, they take about 8 MB.
 _MOVED_AT_ONCE = 256
 
 

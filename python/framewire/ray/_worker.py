@@ -45,7 +45,10 @@ class Setup:
 
 
 class Result(NamedTuple):
-    """The result of a reset or a step. After a reset with a mask, observations and info leave out other environments."""
+    """The result of a reset or a step.
+
+    After a reset with a mask, observations and info contain only the environments that were reset.
+    """
 
     observations: Observation | None
     """None if they are in memory that the worker shares with the program."""

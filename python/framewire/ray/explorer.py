@@ -245,7 +245,7 @@ class FleetExplorer:
         return [rollout for rollout in results if rollout is not None]
 
     def learn(self, cells: Iterable[_Known]) -> None:
-        """Learns how good the best known states of some cells are, each as cell, score and frames."""
+        """Learns about known cells. Each item has the cell, and the score and the frames of its best state."""
         self._known.extend(cells)
 
     def forget(self) -> None:

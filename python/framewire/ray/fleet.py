@@ -140,7 +140,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
                 raise InvalidRequest(f"{name} is {value}; use a whole number of at least 1", parameter=name)
         mode = AutoresetMode(autoreset_mode)
         game = game or demo_game()
-        # This local environment has the spaces, and checks the files before they are sent.
+        # This local environment provides the observation and action spaces. It also checks the files before they are sent.
         local_rom = node_rom if rom is None else rom
         with closing(GameVectorEnv(game, scenario, rom=local_rom)) as probe:
             self.single_observation_space = probe.single_observation_space
@@ -202,7 +202,7 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Begins episodes in all environments, or in those where `options={"reset_mask": mask}` is true.
+        """Begins episodes in all environments. With `options={"reset_mask": mask}`, only in those where `mask` is true.
 
         Each environment has random numbers from its own seed. If `seed` is one number, the seeds are `seed`, `seed + 1`
         and so on.

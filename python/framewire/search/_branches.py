@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 Cell: TypeAlias = tuple[int, ...]
-"""The values of the expressions `cell`, rounded down."""
+"""The values of an explorer's `cell` expressions, rounded down."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ const RECORDED: &str = "a recording is being made, which holds keys and no write
                         the recording first";
 
 impl Machine {
-    /// Performs one operation. Only `run` is not handled here, but in `go_on`.
+    /// Performs any operation except `run`, which `go_on` handles.
     pub(super) fn operation(&mut self, op: Op) -> Result {
         let core = &mut self.core;
         Ok(match op {

@@ -1,7 +1,7 @@
 //! The history of an emulator: earlier states that it can go back to, with small pictures and the keys of each frame.
 //!
 //! - `packed`: stores a state as the difference from the state before it;
-//! - `line`: a line, which is frames without a gap between them, with the states and keys that are kept of them;
+//! - `line`: a line: frames without a gap between them, and the states and keys that are kept of them;
 //! - [`History`]: all lines, within a limit on memory.
 //!
 //! A history has no access to the emulator. The core's thread, or the tasks of an attached emulator, add to it, and
@@ -35,8 +35,8 @@ pub struct History(Mutex<Lines>);
 struct Lines {
     /// The largest number of bytes that all lines may take.
     budget: usize,
-    /// The lines in the order in which they began. New frames belong to the last line, unless the emulator has gone
-    /// back since.
+    /// The lines in the order in which they began. New frames belong to the last line. If the emulator has gone back to
+    /// any frame other than the end of that line, they begin a new line.
     all: VecDeque<Line>,
     /// The number of the line that the emulator is on.
     current: u32,

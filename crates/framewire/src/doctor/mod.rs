@@ -142,7 +142,7 @@ fn symbols(settings: &Settings, requested: &[Requested]) -> Vec<Finding> {
     settings.symbols.iter().map(read).collect()
 }
 
-/// Checks the folder for snapshots and recordings, without leaving a file there.
+/// Checks that files can be created in the folder of snapshots and recordings. Leaves no file there.
 fn data(settings: &Settings) -> Option<Finding> {
     let Some(folder) = settings.data() else {
         let advice = "choose a folder with --data; without one, snapshots and recordings are refused";

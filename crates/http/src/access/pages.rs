@@ -72,7 +72,7 @@ pub(crate) enum RequestOrigin<'a> {
     Own,
     /// From an allowed page, which may read the reply.
     Page(&'a HeaderValue),
-    /// From an allowed page that shows the reply, such as in an `<img>`, and cannot read it.
+    /// From an allowed page that shows the reply, for example in an `<img>`, but cannot read it.
     Embedded,
     /// A browser's preflight request, which asks whether an allowed page of this origin may send a request.
     Preflight(&'a HeaderValue),

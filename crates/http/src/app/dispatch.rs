@@ -189,8 +189,8 @@ impl Dispatcher {
         Ok(response)
     }
 
-    /// Refuses a read-only caller's request that changes something. For mGBA-http's routes, this is checked later, for their
-    /// operations.
+    /// Refuses a read-only caller's request that changes something. mGBA-http's routes are not checked here: their
+    /// operations are checked later.
     fn check_rights<'a>(
         &self,
         admission: Admission<'a>,

@@ -59,8 +59,8 @@ impl RequestId {
         self.value.to_str().unwrap_or_default()
     }
 
-    /// The id for the emulator's own log, if its sender chose it. If `all` is true, ids that the server made are logged
-    /// too.
+    /// The id for the emulator's own log, if the sender of the request chose it. If `all` is true, also an id that the
+    /// server made.
     pub(crate) fn to_pass_on(&self, all: bool) -> Option<Arc<str>> {
         if self.given || all { Some(self.as_str().into()) } else { None }
     }

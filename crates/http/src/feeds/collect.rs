@@ -96,8 +96,8 @@ impl Collector {
         }
     }
 
-    /// Applies an event of the watch. Publishes the values that have changed, if there are any or if events are
-    /// missing.
+    /// Applies an event of the watch. Publishes an event with the changed values, if any value has changed or if
+    /// events may be missing.
     fn changed(&mut self, event: WatchEvent) {
         let WatchEvent { frame, ticks, changes, gap, missed, .. } = event;
         self.memory.apply(changes);

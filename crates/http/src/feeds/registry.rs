@@ -47,7 +47,8 @@ pub(crate) struct Listed {
     pub(crate) feed: Arc<Feed>,
     /// Name of its emulator.
     pub(crate) emulator: String,
-    /// The caller that created it with `POST /v1/watches`; `None` for a feed that all watches of the same values share.
+    /// The caller that created it with `POST /v1/watches`; `None` for a feed that all readers with the same definition
+    /// share.
     pub(crate) owner: Option<Owner>,
     /// Closes when the feed's watch is over.
     over: watch::Receiver<()>,

@@ -220,7 +220,7 @@ impl RpcSession {
     /// has this number.
     pub(super) fn unsubscribe(&self, number: u64) -> Option<oneshot::Receiver<()>> {
         let Subscription { end, over } = self.state.lock().subscriptions.remove(&number)?;
-        // This fails if the subscription is just ending by itself.
+        // This fails if the subscription is ending by itself at this moment.
         let _ = end.send(());
         Some(over)
     }

@@ -79,8 +79,8 @@ fn check_key(headers: &HeaderMap) -> Result<(), Problem> {
     ))
 }
 
-/// Ends a WebSocket whose client is in the middle of a message that is not read. Sends the reason, and reads and discards the
-/// rest so that the reason arrives.
+/// Ends a WebSocket in the middle of a message that the server does not read to its end. Sends the reason. Then reads
+/// and discards the rest, so that the reason arrives.
 pub(crate) async fn close_unread(
     mut socket: WebSocket,
     (code, reason): CloseReason,

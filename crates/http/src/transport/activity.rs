@@ -151,7 +151,7 @@ impl Activity {
         self.enter(Phase::Upgraded);
     }
 
-    /// Whether the last reply was made while the client may still be sending.
+    /// Whether the connection's last reply has been made. The client may still be sending.
     pub(crate) fn is_closing(&self) -> bool {
         self.phase() == Phase::Closing
     }

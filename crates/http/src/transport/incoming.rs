@@ -1,4 +1,4 @@
-//! Reads bodies, and limits the memory for the data that clients send: heads, bodies and WebSocket messages, also while
+//! Reads bodies, and limits the memory for the data that clients send: heads, bodies and WebSocket messages, even while
 //! they arrive.
 //!
 //! The socket of a connection counts each byte that it reads ([`Account::add`]). The first [`FREE`] bytes of a request

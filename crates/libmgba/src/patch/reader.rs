@@ -48,7 +48,7 @@ impl<'a> Reader<'a> {
         self.at == self.end
     }
 
-    /// The bytes that were not read yet.
+    /// The bytes that have not been read yet.
     pub fn rest(&self) -> &'a [u8] {
         &self.patch[self.at..self.end]
     }

@@ -1,6 +1,6 @@
 //! The only module with `unsafe`: the declarations of the shim, and safe functions that call it.
 //!
-//! `handle` owns a core of the shim. `calls` has the methods of `Core` that each make a single call of the shim.
+//! `handle` owns a core of the shim. `calls` has the methods of `Core` that each make a single call to the shim.
 
 mod calls;
 mod console;

@@ -1,4 +1,4 @@
-//! Waits for a time with a precision of microseconds, without using the processor for longer than needed.
+//! Waits until a given time with a precision of microseconds, without using the processor for longer than needed.
 //!
 //! The kernel's timers wake a thread tens of microseconds late, and tokio's timers up to a millisecond late. So the
 //! pacer sleeps until shortly before the time, and then yields again and again. Each yield handles the replies that

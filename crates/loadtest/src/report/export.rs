@@ -18,7 +18,7 @@ const FIGURES: [Figure; 8] = [
     Figure::Max,
 ];
 
-/// A count or share of a row: its name in CSV, its name and its help text for Prometheus, and its value.
+/// A value of a row that is not a latency: its name in CSV, its name and its help text for Prometheus, and its value.
 type Value = (&'static str, &'static str, &'static str, fn(&Row) -> Option<f64>);
 
 const VALUES: [Value; 13] = [

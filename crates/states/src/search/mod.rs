@@ -30,7 +30,7 @@ pub struct Search {
     now: Step,
     /// The earlier steps that can be undone, the oldest first.
     past: VecDeque<Step>,
-    /// The number of times that the search was narrowed, without undone steps.
+    /// The number of times that the search was narrowed, not counting undone steps.
     steps: usize,
 }
 
@@ -125,7 +125,7 @@ impl Search {
         self.now.alive.count()
     }
 
-    /// The number of times that the search was narrowed, without undone steps.
+    /// The number of times that the search was narrowed, not counting undone steps.
     pub fn steps(&self) -> usize {
         self.steps
     }

@@ -31,7 +31,8 @@ struct OpenSearch<T> {
 }
 
 impl<T: Clone> Searches<T> {
-    /// Keeps at most `limit` searches (at least 1), and drops each search that was not used for `idle`.
+    /// Keeps at most `limit` searches, and drops each search that has not been used for `idle`. `limit` must be at
+    /// least 1.
     pub fn new(limit: usize, idle: Duration) -> Searches<T> {
         let open = Open { last: 0, searches: BTreeMap::new() };
         Searches { limit, idle, open: Mutex::new(open) }
@@ -43,8 +44,7 @@ impl<T: Clone> Searches<T> {
     }
 
     /// Adds a search that belongs to `owner`. Returns the number and the search. If there is no room, this drops the
-    /// search that was unused for longest among those whose owner is `replaceable`. Returns `None` if there is no such
-    /// search.
+    /// least recently used search among those whose owner is `replaceable`. Returns `None` if there is no such search.
     pub fn add(
         &self,
         search: Search,

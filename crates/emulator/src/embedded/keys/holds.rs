@@ -7,7 +7,7 @@ use framewire_protocol::Key;
 
 use super::KeyChange;
 
-/// The largest number of holds that wait for an earlier one of the same key.
+/// The largest number of holds that wait for their keys.
 pub const MAX_WAITING: usize = 65_536;
 
 const KEYS: usize = Key::ALL.len();

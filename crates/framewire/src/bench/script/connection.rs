@@ -76,9 +76,9 @@ impl Connection {
         }
     }
 
-    /// Calls `connect` again to fetch the result of the first call, which a program with blocking sockets gets from
-    /// that call itself. Otherwise, Linux would return this result to the next `connect`, even though the connection is
-    /// established by then.
+    /// Calls `connect` again to fetch the result of the first call. With a blocking socket, the first call itself
+    /// returns its result. This socket does not block, so Linux would return the result to the next `connect` instead,
+    /// even though the connection is established by then.
     pub(super) fn settle(&self) -> io::Result<()> {
         SockRef::from(&self.stream).connect(&self.peer.into())
     }

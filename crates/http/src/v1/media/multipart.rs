@@ -23,7 +23,7 @@ use crate::transport::streams::StreamKind;
 const BOUNDARY: &str = "--framewire\r\n";
 /// If the picture does not change, it is sent again after this time, because some readers interpret silence as the end.
 const AGAIN: Duration = Duration::from_secs(1);
-/// While there are no new pictures, the time between two checks of whether the reader has taken the last part.
+/// How long to wait between two checks of whether the reader has taken the last part, while there are no new pictures.
 const STILL: Duration = Duration::from_millis(50);
 
 pub(super) fn router() -> OpenApiRouter<AppState> {

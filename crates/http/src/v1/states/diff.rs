@@ -193,8 +193,8 @@ impl MemoryPlace {
         on_bus.filter(|place| place.bank.is_none_or(|bank| bank < 2)).map(|place| place.address)
     }
 
-    /// The place in the form of expressions and areas: the bus address. If the memory has banks or is never on the bus:
-    /// the domain and the offset.
+    /// The place in the form of expressions and areas: the bus address, or the domain and the offset if the memory has
+    /// banks or is never on the bus.
     pub(in crate::v1) fn in_brackets(&self) -> String {
         match (self, &self.domain) {
             (MemoryPlace { bank: None, address: Some(address), .. }, _) => format!("{address:#x}"),
