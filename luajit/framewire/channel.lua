@@ -6,8 +6,8 @@
 --   print(here:receive())                              -- hello
 --
 -- A message is 1 byte to 1 MiB long. Messages arrive complete and in order, and none is lost. A waiting side polls for
--- `spin` seconds and then sleeps in the kernel. If one side ends, for any reason, the other side's wait ends within a tenth
--- of a second. docs/channel.md describes the memory; crates/channel implements the same channels in Rust.
+-- `spin` seconds and then sleeps in the kernel. If one side ends, for any reason, the other side's wait ends within a
+-- tenth of a second. docs/channel.md describes the memory; crates/channel implements the same channels in Rust.
 --
 -- Open channels after forking: a child that inherits an endpoint keeps its side alive.
 
