@@ -55,7 +55,11 @@ local function finish(task, ok, ...)
       if not (task.joined or task.cancelled) then task.loop.log("a task failed: " .. task.results[1]) end
     end)
   end
-  for _, joiner in ipairs(task.joiners or {}) do schedule(joiner, true) end
+  -- `schedule` removes the tasks from `joiners`, so this is a copy.
+  for _, joiner in ipairs { unpack(task.joiners or {}) } do
+    task.joined = true
+    schedule(joiner, true)
+  end
 end
 
 -- Gets the results of `coroutine.resume`. Finishes the task if its coroutine has ended.
@@ -240,6 +244,20 @@ function Task:cancel(reason)
   end
 end
 
+-- The tasks that wait in `join` for the same task.
+local Joiners = {}
+Joiners.__index = Joiners
+
+-- Called when a task no longer waits.
+function Joiners:leave(task)
+  for i, joiner in ipairs(self) do
+    if joiner == task then
+      table.remove(self, i)
+      return
+    end
+  end
+end
+
 --- Waits until this task has ended, and returns its results. Only another task can wait; outside of tasks, `join`
 --- returns the results only if the task has already ended.
 ---@param timeout? number seconds; forever if left out
@@ -250,26 +268,15 @@ function Task:join(timeout)
   if not self.done then
     if not me then return nil, "the task has not ended; only another task can wait for it" end
     if me == self then return nil, "a task cannot wait for itself" end
-    self.joined = true
-    self.joiners = self.joiners or {}
-    table.insert(self.joiners, me)
+    local joiners = self.joiners or setmetatable({}, Joiners)
+    self.joiners = joiners
     local deadline = time.deadline(timeout)
-    local ok, problem
     repeat
-      -- If the running task is cancelled meanwhile, `suspend` raises an error.
-      ok, problem = pcall(suspend, me, true, deadline - monotonic())
-    until not ok or self.done or monotonic() >= deadline
-    if not self.done then
-      for i, joiner in ipairs(self.joiners) do
-        if joiner == me then
-          table.remove(self.joiners, i)
-          break
-        end
-      end
-      self.joined = #self.joiners > 0
-      if ok then return nil, "timeout" end
-    end
-    if not ok then error(problem, 0) end
+      -- Each end of the wait, also a cancellation, removes the task again.
+      table.insert(joiners, me)
+      suspend(me, joiners, deadline - monotonic())
+    until self.done or monotonic() >= deadline
+    if not self.done then return nil, "timeout" end
   end
   self.joined = true
   return self.ok, unpack(self.results, 1, self.count)
@@ -306,9 +313,9 @@ function M.start(loop, body, ...)
     --- The values with which the task continues in the loop's next round.
     scheduled = nil,
     cancelled = false,
-    --- Whether another task waits for this one, or has got its results. `joiners` lists the tasks that wait.
-    joined = false,
+    --- The tasks that wait for this one; and whether a task waited for its end, or has got its results.
     joiners = nil,
+    joined = false,
   }, Task)
   tasks[thread] = task
   resume(task, ...)

@@ -171,6 +171,7 @@ local objects = {
   Secure = { make = function() return {} end, private = true },
   Udp = { make = function() return assert(require("framewire.udp").open()) end },
   Wait = { make = function() return {} end, private = true },
+  Joiners = { make = function() return {} end, private = true },
   Watcher = { make = function() return { on_ready = function() end } end, private = true },
   Worker = {
     make = function() return assert(worker.start(function() time.sleep(60) end)) end,

@@ -151,12 +151,13 @@ local function read_answer(link, request, deadline)
   if answer.status < 200 then return nil, "the server sends too many interim answers" end
   link.answered = true
   local headers, parts, got = answer.headers, {}, 0
+  local on_data = not is_followed(answer, request) and request.on_data
   local function sink(data)
     got = got + #data
     if got > request.max_body then return nil, ("the answer has more than %d bytes"):format(request.max_body) end
-    if not request.on_data then
+    if not on_data then
       parts[#parts + 1] = data
-    elseif not is_followed(answer, request) and request.on_data(data, answer) == false then
+    elseif on_data(data, answer) == false then
       return nil, "stopped by on_data"
     end
     return true

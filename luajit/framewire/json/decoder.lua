@@ -129,12 +129,10 @@ local function read_string(data, place)
   return nil, place, "a control character in a string, or a string without its end"
 end
 
--- Reads a whole number with more than 15 digits, which a double may not hold exactly. Returns nil if it is beyond the
--- range of a double.
+-- Reads a whole number with more than 15 digits, which a double may not hold exactly.
 local function read_long(data, start, place)
   local text = string_of(data + start, place - start)
   local value = tonumber(text)
-  if value - value ~= 0 then return nil end
   if value > -9007199254740992 and value < 9007199254740992 then return value end
   local is_negative = data[start] == MINUS
   local digits = is_negative and place - start - 1 or place - start
@@ -155,6 +153,12 @@ local function read_long(data, start, place)
   return value
 end
 
+-- Returns the number that was read from `start` to `place`, or an error if a double cannot hold it.
+local function in_range(value, start, place)
+  if value - value ~= 0 then return nil, start, "a number beyond the range of a double" end
+  return value, place
+end
+
 local function read_number(data, place)
   local start = place
   local is_negative = data[place] == MINUS
@@ -170,11 +174,7 @@ local function read_number(data, place)
   if data[first] == ZERO and digits > 1 then return nil, first, "a number must not begin with 0" end
   local byte = data[place]
   if byte ~= DOT and byte ~= 69 and byte ~= 101 then
-    if digits > 15 then
-      local value = read_long(data, start, place)
-      if not value then return nil, start, "a number beyond the range of a double" end
-      return value, place
-    end
+    if digits > 15 then return in_range(read_long(data, start, place), start, place) end
     if is_negative then return -mantissa, place end
     return mantissa, place
   end
@@ -202,9 +202,7 @@ local function read_number(data, place)
     while band(class[data[place]], DIGIT) ~= 0 do place = place + 1 end
     if place == exponent then return nil, place, "a digit is missing in the exponent" end
   end
-  local value = tonumber(string_of(data + start, place - start))
-  if value - value ~= 0 then return nil, start, "a number beyond the range of a double" end
-  return value, place
+  return in_range(tonumber(string_of(data + start, place - start)), start, place)
 end
 
 local read_value
