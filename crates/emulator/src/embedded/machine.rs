@@ -203,6 +203,12 @@ impl Machine {
         self.core.set_keys(keys);
     }
 
+    /// Releases `keys`, and ends their holds and timelines.
+    pub fn clear_keys(&mut self, keys: u16) {
+        self.release(keys, self.core.keys() & keys);
+        self.core.clear_keys(keys);
+    }
+
     /// Ends holds and timelines of `keys`: see [`Keypad::release`].
     pub fn release(&mut self, keys: u16, up: u16) {
         self.keypad.release(keys, up);

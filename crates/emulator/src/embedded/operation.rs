@@ -133,9 +133,7 @@ impl Machine {
                 Value::None
             }
             Op::ClearKeys { keys } => {
-                let keys = check_keys(keys)?;
-                self.release(keys, self.core.keys() & keys);
-                self.core.clear_keys(keys);
+                self.clear_keys(check_keys(keys)?);
                 Value::None
             }
             Op::HoldKeys { keys, frames } => {

@@ -84,8 +84,7 @@ impl ChannelHost {
             if client.holds_clock {
                 machine.set_keys(0);
             } else if client.keys != 0 {
-                machine.release(client.keys, machine.core.keys() & client.keys);
-                machine.core.clear_keys(client.keys);
+                machine.clear_keys(client.keys);
             }
             // The channel's name is free only when the waker and the core no longer use the old memory.
             self.waker.set(None);
