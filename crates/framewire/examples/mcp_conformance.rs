@@ -139,7 +139,7 @@ async fn main() {
     let app = App { front_end, ..App::new(emulators, Duration::from_secs(5)) };
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
     println!("listening on http://{}", listener.local_addr().expect("an address"));
-    framewire_http::serve(listener, app, std::future::pending()).await;
+    framewire_http::serve(listener, app, Box::pin(std::future::pending())).await;
 }
 
 impl ServerHandler for Fixture {

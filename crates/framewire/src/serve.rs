@@ -127,7 +127,7 @@ async fn serve(settings: Settings, connections: usize) -> anyhow::Result<()> {
         info!("{signal}: finishing open requests; Ctrl+C ends the program at once");
         tokio::spawn(end_at_once());
     };
-    framewire_http::serve(listener, app, stop).await;
+    framewire_http::serve(listener, app, Box::pin(stop)).await;
     for started in started {
         started.chosen.close().await;
     }

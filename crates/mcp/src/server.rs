@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use ::http::request::Parts;
 use axum::Router;
+use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, GetPromptRequestParams,
@@ -74,12 +75,16 @@ struct Server {
 ///
 /// # Errors
 /// If the client does not follow the protocol.
-pub async fn serve_stdio(session: Session) -> Result<(), String> {
-    let server =
-        Server::new(Client::Only(Arc::new(session)), Arc::new(Semaphore::new(subscriptions::MAX_LISTENERS)));
-    let running =
-        server.serve(rmcp::transport::io::stdio_pipes()).await.map_err(|error| error.to_string())?;
-    running.waiting().await.map(drop).map_err(|error| error.to_string())
+///
+/// The future is boxed so that this crate compiles the server, and not the crate of the program.
+pub fn serve_stdio(session: Session) -> BoxFuture<'static, Result<(), String>> {
+    let listeners = Arc::new(Semaphore::new(subscriptions::MAX_LISTENERS));
+    let server = Server::new(Client::Only(Arc::new(session)), listeners);
+    Box::pin(async {
+        let running =
+            server.serve(rmcp::transport::io::stdio_pipes()).await.map_err(|error| error.to_string())?;
+        running.waiting().await.map(drop).map_err(|error| error.to_string())
+    })
 }
 
 /// The routes of a server. `connect` creates the session for each request. The caller must check `Host`, `Origin` and

@@ -141,7 +141,7 @@ fn serve(core: Embedded, symbols: SymbolFiles) -> anyhow::Result<Game> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let listener = runtime.block_on(TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0)))?;
     let address = listener.local_addr()?;
-    runtime.spawn(framewire_http::serve(listener, app, std::future::pending()));
+    runtime.spawn(framewire_http::serve(listener, app, Box::pin(std::future::pending())));
     Ok(Game { runtime: Some(runtime), address, token })
 }
 

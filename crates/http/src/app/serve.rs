@@ -12,6 +12,7 @@ use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router};
 use framewire_recording::{Recordings, Replays};
+use futures_util::future::BoxFuture;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
@@ -97,7 +98,13 @@ async fn close_storage(recordings: &Storage<Recordings>, replays: &Replays, grac
 /// [`Limits::last_call`](crate::Limits::last_call). After that, it finishes the requests under way, for at most
 /// [`Limits::grace`](crate::Limits::grace), and closes the connections. At the end, it completes the recordings. An
 /// error on one connection does not affect the others.
-pub async fn serve(socket: TcpListener, app: App, shutdown: impl Future<Output = ()>) {
+///
+/// The future is boxed so that this crate compiles the server, and not the crate of the program, which is optimised less.
+pub fn serve<'a>(socket: TcpListener, app: App, shutdown: BoxFuture<'a, ()>) -> BoxFuture<'a, ()> {
+    Box::pin(run(socket, app, shutdown))
+}
+
+async fn run(socket: TcpListener, app: App, shutdown: BoxFuture<'_, ()>) {
     let Limits { last_call, grace, .. } = app.limits;
     let (stop, stopped) = watch::channel(false);
     let port = socket.local_addr().map_or(0, |address| address.port());

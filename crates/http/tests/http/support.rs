@@ -99,7 +99,7 @@ impl Server {
             let _ = stopped.await;
         };
         let thread = std::thread::spawn(move || {
-            runtime.block_on(framewire_http::serve(listener, app, shutdown));
+            runtime.block_on(framewire_http::serve(listener, app, Box::pin(shutdown)));
         });
         Server { address, folder, stop: Some(stop), thread: Some(thread) }
     }
