@@ -56,10 +56,10 @@ end
 
 --- Creates a channel. One other process can attach to it.
 ---@param name string
----@param options? table `spin`: seconds to poll before sleeping, 50e-6 by default. `slots` and `bulk` set the room for
---- messages in each direction. `slots`: a power of two, at least 8, 4,096 by default. `bulk`: bytes for long messages,
---- a multiple of 4,096, at least 2 MiB, which is the default. `extra`: bytes after the rings, a multiple of 4,096, 0 by
---- default
+---@param options? table `spin`: seconds to poll before sleeping (default 50e-6). `slots` and `bulk` set the room for
+--- messages in each direction. `slots`: a power of two from 8 to 65,536 (default 4,096). `bulk`: bytes for long
+--- messages; a multiple of 4,096, from 2 MiB (the default) to 1 GiB. `extra`: bytes after the rings; a multiple of
+--- 4,096, up to 1 GiB (default 0)
 ---@return table|nil endpoint
 ---@return string? message
 function M.create(name, options)

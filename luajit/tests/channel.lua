@@ -1,5 +1,6 @@
 --- Tests of channels: messages between processes through shared memory.
 
+local bit = require "bit"
 local ffi = require "ffi"
 local channel = require "framewire.channel"
 local check = require "tests.support.check"
@@ -57,6 +58,36 @@ check.test("messages arrive in order, and a sender waits while the channel is fu
   check.equal(select(2, here:send("x", 0.01)), "timeout")
   for number = 4, sent + 3 do check.equal(there:receive(0), message(number, length_of(number))) end
   check.equal(select(2, there:receive(0.01)), "timeout")
+  there:close()
+  here:close()
+end)
+
+check.test("sizes that a channel cannot have are refused", function()
+  for option, values in pairs {
+    slots = { 4, 5, 100, 131072, 8.5, "8" }, bulk = { 0, 4096, 2 ^ 21 + 1, 2 ^ 31 }, extra = { -4096, 1, 2 ^ 31 },
+  } do
+    for _, value in ipairs(values) do
+      local ok, problem = channel.create(name, { [option] = value })
+      check.equal(ok, nil, option .. " " .. value)
+      check.contains(problem, option .. ": a ")
+    end
+  end
+end)
+
+check.test("a long message is freed also after 2^31 short messages", function()
+  local here, there = pair()
+  local function exchange(number)
+    assert(here:send(message(number, 1000000), 1))
+    check.equal(there:receive(1), message(number, 1000000))
+  end
+  exchange(1)
+  -- Sets the counts to what they would be after these messages.
+  local sender, receiver, count = here.sender.state, there.receiver.state, 2 ^ 31
+  sender.head, sender.stamp = bit.tobit(sender.head + count), sender.stamp + count
+  receiver.next, receiver.stamp = bit.tobit(receiver.next + count), receiver.stamp + count
+  receiver.published = receiver.next
+  receiver.own[layout.HALF_CONSUMED / 4] = receiver.next
+  for number = 2, 5 do exchange(number) end
   there:close()
   here:close()
 end)

@@ -3,8 +3,8 @@
 //!
 //! `pingpong NAME CORE` runs on processor core CORE, attaches to channel NAME, and waits for requests: "p COUNT" means
 //! to answer COUNT messages, one by one, and "s COUNT" to read COUNT messages. `pingpong --measure COUNT ROUNDS` starts
-//! a second copy of itself. It prints as JSON the median times of a round trip and of a message that gets no answer, in
-//! nanoseconds.
+//! a second copy of itself as the other side. The first copy prints two median times as JSON, in nanoseconds: that of a
+//! round trip, and that of a message that gets no answer.
 
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};

@@ -46,7 +46,7 @@ end
 
 local function map(fd, size)
   local data = C.mmap(nil, size, sys.PROT_READ + sys.PROT_WRITE, sys.MAP_SHARED, fd, 0)
-  if ffi.cast("intptr_t", data) == -1 then return sys.fail("mmap") end
+  if ffi.cast("intptr_t", data) == -1 then return sys.fail("cannot be mapped") end
   return ffi.cast("uint8_t *", data)
 end
 
@@ -80,7 +80,7 @@ local function initialise(fd, name, path, sizes)
   local size = total(sizes.slots, sizes.bulk, sizes.extra)
   if C.ftruncate(fd, size) ~= 0 then return sys.fail("channel '" .. name .. "'") end
   local data, message = map(fd, size)
-  if not data then return nil, message end
+  if not data then return nil, "channel '" .. name .. "' " .. message end
   word(data, layout.AT_VERSION)[0] = layout.VERSION
   word(data, layout.AT_SLOTS)[0] = sizes.slots
   word(data, layout.AT_BULK)[0] = sizes.bulk
@@ -93,13 +93,32 @@ local function initialise(fd, name, path, sizes)
   })
 end
 
+-- Returns an error text if a channel cannot have these sizes.
+local function problem_with(sizes)
+  local function fits(value, least, most, step)
+    return type(value) == "number" and value >= least and value <= most and value % step == 0
+  end
+  local slots, most = sizes.slots, 2 ^ 30
+  if not fits(slots, 8, 65536, 1) or bit.band(slots, slots - 1) ~= 0 then
+    return "slots: a power of two from 8 to 65536 is accepted"
+  end
+  -- Twice the longest message, so that a message always fits even if the end of this room stays unused.
+  if not fits(sizes.bulk, 2 * layout.MAX_MESSAGE, most, PAGE) then
+    return "bulk: a multiple of 4096 from 2 MiB to 1 GiB is accepted"
+  end
+  if not fits(sizes.extra, 0, most, PAGE) then return "extra: a multiple of 4096 up to 1 GiB is accepted" end
+end
+
 --- Creates the block with this name. If there is a block whose creator has ended, the new one replaces it.
 ---@param name string
 ---@param sizes table `slots`, `bulk`, `extra`
 ---@return table|nil block
 ---@return string? message
 function M.create(name, sizes)
-  local path, message = path_of(name)
+  local message = problem_with(sizes)
+  if message then return nil, message end
+  local path
+  path, message = path_of(name)
   if not path then return nil, message end
   for _ = 1, 100 do
     local fd = sys.shm_open(path, sys.O_RDWR + sys.O_CREAT + sys.O_CLOEXEC, MODE)

@@ -21,7 +21,8 @@ return {
   AT_HALF = { [0] = 128, 160 },
   -- Offsets in a half. HALF_CONSUMED: how many messages the side that writes this half has read.
   HALF_DATA = 8, HALF_LENGTH = 27, HALF_CONSUMED = 28,
-  -- Sleep words, which are 1 while a side sleeps: until a message arrives, and until there is room for a message.
+  -- Sleep words. AT_READER: 1 while a side sleeps until a message arrives. AT_WRITER: 1 while a side sleeps until there
+  -- is room for a message.
   AT_READER = { [0] = 256, 260 }, AT_WRITER = { [0] = 264, 268 },
   -- Offsets in a slot. SLOT_BULK: where a long message begins in the memory for long messages.
   SLOT_LENGTH = 8, SLOT_BULK = 12, SLOT_DATA = 16,

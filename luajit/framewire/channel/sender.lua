@@ -66,10 +66,11 @@ end
 -- Frees the room of long messages that have been read.
 local function reclaim(self)
   local s, pending = self.state, self.pending
-  local consumed = s.theirs[CONSUMED]
+  local unread = tobit(s.head - s.theirs[CONSUMED])
   while s.oldest ~= s.newest do
     local first = pending[band(s.oldest, s.slots - 1)]
-    if tobit(consumed - first.number) <= 0 then break end
+    -- Many short messages may have been sent since, so the difference can be greater than 2^31.
+    if unread ~= 0 and (s.head - first.number) % 2 ^ 32 <= unread then break end
     s.bulk_tail = first.ends
     s.oldest = tobit(s.oldest + 1)
   end

@@ -132,7 +132,8 @@ impl<M: Memory> Receiver<M> {
             place.is_some() || stop()
         });
         if !found {
-            // Otherwise a writer that waits for room and this reader could wait for each other.
+            // Before this reader sleeps, it reports everything that it has read. Otherwise, this reader and a writer
+            // that waits for room could wait for each other.
             if self.published != self.next as u32 {
                 self.publish();
             }

@@ -17,12 +17,13 @@ pub struct Sender<M: Memory> {
     spin: Duration,
     /// Number of the next message.
     head: u64,
-    /// Positions in the bulk room (the part of the memory for long messages), which only grow: where the next long
-    /// message can begin, and the beginning of the oldest long message that may be unread.
+    /// Positions in the bulk room (the part of the memory for long messages): where the next long message can begin,
+    /// and where the oldest long message that may be unread begins. Both keep counting beyond the end of the room, so
+    /// the offset in the room is the remainder of a division by its size.
     bulk_head: u64,
     bulk_tail: u64,
     /// Long messages that may be unread: their numbers and where they end.
-    long: VecDeque<(u32, u64)>,
+    long: VecDeque<(u64, u64)>,
 }
 
 #[derive(Clone, Copy)]
@@ -110,8 +111,10 @@ impl<M: Memory> Sender<M> {
         if length <= INLINE_MAX {
             return Some(Place::Slot);
         }
+        // The memory has only 32 bits of the count of read messages.
+        let read = self.head.saturating_sub(unread as u64);
         while let Some(&(number, end)) = self.long.front() {
-            if (consumed.wrapping_sub(number) as i32) <= 0 {
+            if number >= read {
                 break;
             }
             self.bulk_tail = end;
@@ -172,7 +175,7 @@ impl<M: Memory> Sender<M> {
                     let skipped = (offset as u64 + size - self.bulk_head % size) % size;
                     let end = self.bulk_head + skipped + length.next_multiple_of(BULK_ALIGN) as u64;
                     self.bulk_head = end;
-                    self.long.push_back((self.head as u32, end));
+                    self.long.push_back((self.head, end));
                 }
                 slot.describe(length, start);
                 // SYNC POINT (message): as above.
@@ -215,5 +218,26 @@ impl<M: Memory> Deref for Reserved<'_, M> {
 impl<M: Memory> DerefMut for Reserved<'_, M> {
     fn deref_mut(&mut self) -> &mut [u8] {
         self.bytes
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::{Endpoint, Options};
+
+    #[test]
+    fn a_long_message_is_freed_also_after_2_to_the_31_short_messages() {
+        let name = format!("test-sender-{}", std::process::id());
+        let mut endpoint = Endpoint::create(&name, Options::default()).unwrap();
+        let sender = &mut endpoint.sender;
+        sender.send(&[1; 1_000_000], None).unwrap();
+        // Set the counts to what they would be after these messages.
+        sender.head += 1 << 31;
+        let consumed = &sender.memory.half(sender.side.other()).consumed;
+        consumed.store(sender.head as u32, Ordering::Relaxed);
+        for _ in 0..2 {
+            sender.send(&[2; 1_000_000], Some(Duration::ZERO)).unwrap();
+        }
     }
 }
