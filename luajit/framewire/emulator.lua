@@ -176,7 +176,7 @@ function Emulator:watch(address, length)
   return self.endpoint.extra + place
 end
 
---- The picture of the last step or look, in shared memory. The first row is the top. A pixel has four bytes: red,
+--- The picture of the last step or look, in shared memory. The top row is first. A pixel has four bytes: red,
 --- green, blue and an unused one.
 ---@return ffi.cdata* pixels const uint8_t *
 ---@return integer width in pixels

@@ -124,9 +124,9 @@ end
 --- a unix socket;
 --- `workers` (1): number of processes that share the port; each has its own copy of the handler;
 --- `tls`: serves HTTPS; a table with the settings of tls.server;
---- `limits`: sizes and time-outs, see http/server.lua; `backlog` (1024); `grace` (5): seconds that requests in progress
---- have to complete after a signal; `poller`: name of the poller to use; `log`: function that gets each line of the
---- log; `on_listen`: called once with the URL; `on_start`: called with loop and server, in each worker
+--- `limits`: sizes and time-outs, see http/server.lua; `backlog` (1024); `grace` (5): seconds for which requests in
+--- progress may continue after a signal; `poller`: name of the poller to use; `log`: function that gets each line of
+--- the log; `on_listen`: called once with the URL; `on_start`: called with loop and server, in each worker
 ---@return true|nil ok
 ---@return string? message
 function M.serve(options)

@@ -1,6 +1,6 @@
 --- Parses command lines. A table defines the options, and also the text of --help.
 --
---   local options = cli.read(arg, {
+--   local options = require("framewire.options").read(arg, {
 --     usage = "luajit demo.lua [options]", about = "Says hello.",
 --     { "port", "N", "port to listen on", kind = "integer", default = 8080 },
 --     { "verbose", nil, "say more" },

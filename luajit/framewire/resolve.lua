@@ -114,8 +114,8 @@ local function wait(task, start, text)
   if not ok then return nil, message end
   local function finish(is_answered, ...)
     is_waiting = false
-    -- Without an answer, the task was cancelled. It may still continue, and a late answer must not end one of its later
-    -- waits.
+    -- If there is no answer, the task was cancelled. The task may still continue, and a late answer must not end one of
+    -- its later waits.
     if not is_answered then error((...), 0) end
     return ...
   end
@@ -127,7 +127,7 @@ end
 ---@return string[]|nil addresses
 ---@return string? message
 function M.addresses(name)
-  -- An address needs no look-up.
+  -- With AI_NUMERICHOST, `look_up` only reads an address and does not block. It fails if `name` is a name.
   local found = look_up(name, sys.AI_NUMERICHOST)
   if found then return found end
   local task = tasks.current()

@@ -209,7 +209,8 @@ function M.connect(host, port, timeout)
   return nil, ("cannot connect to %s port %s: %s"):format(tostring(host), tostring(port), message)
 end
 
---- Whether the connection of `start_connect` is established.
+--- Whether the connection of `start_connect` is established. Call it only when the socket has become writable: before
+--- that, the result is true although the connection is not established yet.
 ---@return true|nil ok
 ---@return string? message
 function Socket:connected()

@@ -177,8 +177,8 @@ function Stream:close()
   end_with(self)
 end
 
---- Writes everything that this stream receives to `target`, at the speed of `target`. When this stream ends, finishes
---- `target`.
+--- Writes everything that this stream receives to `target`, at the speed of `target`. Calls `finish` on `target` when
+--- this stream ends.
 ---@param target table stream
 function Stream:pipe(target)
   self.on_data = function(_, data)

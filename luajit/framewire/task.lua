@@ -303,7 +303,7 @@ function M.start(loop, body, ...)
     --- Whether the task has ended; and then, in `ok`, whether it ended without an error.
     done = false,
     ok = nil,
-    --- While the task waits: a `Wait` object, or true if it waits for something other than a descriptor.
+    --- While the task waits: a `Wait` object for a descriptor, a `Joiners` object in `join`, or true for anything else.
     waiting = nil,
     --- When the current wait ends with "timeout".
     deadline = nil,

@@ -54,12 +54,15 @@ end
 function M.raw(options)
   if changed then return true end
   if not M.is_terminal() then return nil, "the input is not a terminal" end
-  local message
-  changed, message = input.raw(not options or options.signals ~= false)
-  if not changed then return nil, message end
-  -- The garbage collector calls `restore`, at the latest when the program ends normally.
-  changed.guard = newproxy(true)
-  getmetatable(changed.guard).__gc = M.restore
+  local earlier, message = input.raw(not options or options.signals ~= false)
+  if not earlier then return nil, message end
+  changed = earlier
+  -- The garbage collector calls this, at the latest when the program ends normally. By then, raw mode may have been
+  -- switched off, and on again with a guard of its own.
+  earlier.guard = newproxy(true)
+  getmetatable(earlier.guard).__gc = function()
+    if changed == earlier then M.restore() end
+  end
   return true
 end
 
@@ -91,28 +94,6 @@ local function next_byte(seconds)
   return input.read()
 end
 
--- Reads the rest of a sequence that began with an escape. Returns the key's name.
-local function sequence()
-  local byte = next_byte(REST)
-  if not byte then return "escape" end
-  if byte ~= 91 and byte ~= 79 then -- "[" or "O"
-    local name = CONTROL[byte] or byte > 31 and string.char(byte)
-    return name and "alt+" .. name or "escape"
-  end
-  local name_alone = "alt+" .. string.char(byte)
-  local parts = {}
-  repeat
-    byte = next_byte(REST)
-    if not byte then return name_alone end
-    parts[#parts + 1] = string.char(byte)
-  until byte >= 64 or #parts == 16
-  local text = table.concat(parts)
-  local number, modifiers = text:match("^(%d*);?(%d*)")
-  local last = text:sub(-1)
-  local name = last == "~" and NUMBERS[tonumber(number)] or LETTERS[last]
-  return name and with_modifiers(name, modifiers ~= "" and modifiers or nil) or "unknown"
-end
-
 -- Reads the rest of a character, which may have several bytes.
 local function character(first)
   local length = first >= 0xf0 and 4 or first >= 0xe0 and 3 or first >= 0xc0 and 2 or 1
@@ -125,6 +106,39 @@ local function character(first)
   return table.concat(parts)
 end
 
+-- Returns the name of a key that does not begin with an escape.
+local function simple(first)
+  if CONTROL[first] then return CONTROL[first] end
+  if first < 27 then return "ctrl+" .. string.char(first + 96) end
+  if first < 32 then return "ctrl+" .. string.char(first + 64) end
+  return character(first)
+end
+
+-- Reads the rest of a sequence that began with an escape. Returns the key's name.
+local function sequence()
+  local byte = next_byte(REST)
+  if not byte then return "escape" end
+  if byte ~= 91 and byte ~= 79 then -- "[" or "O"
+    local name = simple(byte)
+    local rest = name:match("^ctrl%+(.+)")
+    return rest and "ctrl+alt+" .. rest or "alt+" .. name
+  end
+  local name_alone = "alt+" .. string.char(byte)
+  local parts = {}
+  repeat
+    byte = next_byte(REST)
+    if not byte then return name_alone end
+    parts[#parts + 1] = string.char(byte)
+    -- The text console of Linux sends "[[A" to "[[E" for F1 to F5.
+  until byte >= 64 and not (byte == 91 and #parts == 1) or #parts == 16
+  local text = table.concat(parts)
+  if text:find("^%[[A-E]$") then return "f" .. text:byte(2) - 64 end
+  local number, modifiers = text:match("^(%d*);?(%d*)")
+  local last = text:sub(-1)
+  local name = last == "~" and NUMBERS[tonumber(number)] or LETTERS[last]
+  return name and with_modifiers(name, modifiers ~= "" and modifiers or nil) or "unknown"
+end
+
 local function read_key(timeout)
   local deadline = time.deadline(timeout)
   local ready, message = input.wait(deadline - time.monotonic())
@@ -133,10 +147,7 @@ local function read_key(timeout)
   byte, message = input.read()
   if not byte then return nil, message end
   if byte == 27 then return sequence() end
-  if CONTROL[byte] then return CONTROL[byte] end
-  if byte < 27 then return "ctrl+" .. string.char(byte + 96) end
-  if byte < 32 then return "ctrl+" .. string.char(byte + 64) end
-  return character(byte)
+  return simple(byte)
 end
 
 --- Waits for a key. If raw mode is off, this function switches it on while it waits. If the input is not a terminal,

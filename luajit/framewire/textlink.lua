@@ -82,9 +82,9 @@ local function receive(self)
     local reply, rest = take_reply(self, data)
     if reply then
       self.pieces, self.received, self.tail = {}, 0, ""
-      -- Close the connection in two cases. Bytes after a reply belong to no message, so later replies could be wrong.
-      -- And if Framewire's script does not support the first message of a connection, it answers with an error,
-      -- ignores the following messages, and closes the connection later.
+      -- The connection is closed in two cases. If there are bytes after a reply, they belong to no message, so later
+      -- replies could be wrong. If the first reply is an error, perhaps Framewire's script does not support the first
+      -- message. In that case, it ignores the following messages, and closes the connection later.
       local is_lost = rest > 0 or self.fresh and reply == ERROR
       self.fresh = false
       if is_lost then disconnect(self) end

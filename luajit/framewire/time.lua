@@ -24,7 +24,7 @@ else
     return clock(sys.CLOCK_MONOTONIC)
   end
 
-  --- Time of day since 1970-01-01 UTC, with fractions.
+  --- The present time, as seconds since 1970-01-01 UTC, with fractions.
   ---@return number seconds
   function M.wall()
     return clock(sys.CLOCK_REALTIME)

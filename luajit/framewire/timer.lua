@@ -3,7 +3,7 @@
 
 local floor, max = math.floor, math.max
 
--- The shortest interval, in seconds. If an interval is too small for the precision of numbers, `run` would never end.
+-- The shortest interval, in seconds. With an interval too small for the precision of numbers, `run` would never end.
 local SHORTEST = 1e-6
 
 local Timers = {}

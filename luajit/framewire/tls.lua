@@ -428,7 +428,7 @@ local choose = ffi.cast("int (*)(void *, int *, void *)", function(handle, _, ar
   return K.SSL_TLSEXT_ERR_OK
 end)
 
-local function use_names(context, names)
+local function use_names(context, names, ca)
   local chosen = {}
   for name, pair in pairs(names) do
     if type(name) ~= "string" or type(pair) ~= "table" or type(pair.certificate) ~= "string"
@@ -439,6 +439,8 @@ local function use_names(context, names)
     if not handle then return nil, message end
     local ok
     ok, message = use_certificate(handle, pair)
+    -- OpenSSL checks the client's certificate with the authorities of the chosen context.
+    if ok and ca then ok, message = trust(handle, ca) end
     if not ok then return nil, message end
     chosen[name:lower()] = handle
   end
@@ -496,7 +498,7 @@ function M.server(options)
   end
   local context = setmetatable({ handle = handle, verifies = options.ca ~= nil }, Context)
   if options.names then
-    ok, message = use_names(context, options.names)
+    ok, message = use_names(context, options.names, options.ca)
     if not ok then return nil, message end
   end
   return context

@@ -88,7 +88,7 @@ local function remove_stale(path)
   end
 end
 
---- Listens on a path. On Linux, a socket's file on which no process listens any more is replaced.
+--- Listens on a path. On Linux, this replaces the file of a socket if no process listens on it any more.
 ---@param path string up to 107 bytes, or 103 on macOS and FreeBSD; on Linux, a name that begins with a zero byte does
 --- not create a file
 ---@param backlog? integer 1024 by default

@@ -12,8 +12,8 @@
 -- the program must find out what has changed in it.
 --
 -- `changes:add(path, { recursive = true })` also watches all folders in a folder, and those that are created later
--- (Linux only). Everything in a new folder is reported as created. A file in it that is already complete may not be
--- reported as changed. "unwatched" means that a folder cannot be watched; the field `message` has the reason.
+-- (Linux only). Everything in a new folder is reported as created. If a file in it is already complete, it is possible
+-- that no "changed" follows. "unwatched" means that a folder cannot be watched; the field `message` has the reason.
 
 local sys = require "framewire.sys"
 

@@ -196,7 +196,7 @@ check.test("keys arrive one by one, with their names", function()
     for bytes, name in pairs {
       a = "a", ["\27[A"] = "up", ["\27OD"] = "left", ["\27[1;5C"] = "ctrl+right", ["\27[3~"] = "delete",
       ["\27[15~"] = "f5", ["\27[Z"] = "shift+tab", ["\3"] = "ctrl+c", ["\r"] = "enter", ["\27x"] = "alt+x",
-      ["\27O"] = "alt+O", ["\27["] = "alt+[",
+      ["\27O"] = "alt+O", ["\27["] = "alt+[", ["\27ü"] = "alt+ü", ["\27\1"] = "ctrl+alt+a", ["\27[[B"] = "f2",
       ["\127"] = "backspace", ["\27"] = "escape", ["ü"] = "ü", ["€"] = "€", ["\28"] = "ctrl+\\",
     } do
       local before = #printed()

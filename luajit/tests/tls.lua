@@ -155,12 +155,18 @@ check.test("a server can ask for a client's certificate", function()
   make_certificates()
   local settings = pair_of "localhost"
   settings.ca = folder .. "/ca.pem"
+  settings.names = { ["other.test"] = pair_of "other" }
   with_echo(settings, function(port, refusals)
     local known = pair_of "client"
     known.ca = folder .. "/ca.pem"
     local secure = assert(tls.connect("localhost", port, known, 5))
     assert(secure:write("x", 5))
     check.equal(secure:read(100, 5), "localhost:X")
+    secure:close()
+    local plain = assert(socket.connect("127.0.0.1", port, 5))
+    secure = assert(assert(tls.client(known)):connect(plain, "other.test", 5))
+    assert(secure:write("x", 5))
+    check.equal(secure:read(100, 5), "other.test:X", "a client is also accepted for another name")
     secure:close()
     secure = tls.connect("localhost", port, { ca = folder .. "/ca.pem" }, 5)
     -- With TLS 1.3, the client gets the refusal only when it reads.
@@ -288,6 +294,28 @@ check.test("HTTPS and secure WebSockets work in the server and in the client", f
     ws:send("secret")
     check.equal((ws:receive(5)), "SECRET")
     ws:close()
+  end)
+  process.with_server({
+    tls = pair_of "localhost",
+    log = function() end,
+    handler = function(_, response) response:text(200, "hello") end,
+    limits = { max_connections = 1 },
+  }, function(port)
+    local url = "https://localhost:" .. port .. "/"
+    local options = { tls = { ca = folder .. "/ca.pem" } }
+    local first, second = http.client(options), http.client(options)
+    check.eventually(2, function()
+      -- The connection that waited for the server's start may still count.
+      local answer = first:get(url)
+      return answer and answer.status == 200
+    end, "the first connection is served")
+    check.equal(assert(second:get(url)).status, 503, "a connection beyond the limit")
+    first:close()
+    check.eventually(2, function()
+      local answer = second:get(url)
+      return answer and answer.status == 200
+    end, "there is room again")
+    second:close()
   end)
   check.contains(select(2, http.serve { handler = print, tls = {} }), "needs a certificate")
   process.remove_folder(folder)

@@ -124,6 +124,18 @@ check.test("with the option `recursive`, moved and deleted folders are tracked",
   end)
 end)
 
+check.test("remove of a folder in a folder that was added with `recursive` keeps its changes", function()
+  with_tree(function(folder, changes)
+    changes:remove(folder .. "/a")
+    assert(changes:add(folder .. "/a/b"))
+    changes:remove(folder .. "/a/b")
+    process.write(folder .. "/a/b/file", "1")
+    expect(changes, "changed", folder .. "/a/b/file")
+    process.write(folder .. "/a/file", "1")
+    expect(changes, "changed", folder .. "/a/file")
+  end)
+end)
+
 check.test("links are not followed, and remove stops watching everything", function()
   with_tree(function(folder, changes)
     local outside = process.folder()

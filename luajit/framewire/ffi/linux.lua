@@ -311,7 +311,7 @@ function M.futex_wait(word, value, timeout)
   return ffi.C.fw_futex(M.SYS_futex, word, M.FUTEX_WAIT, value, timeout, nil, 0)
 end
 
---- Wakes up to `count` waiters of a word. Returns how many were woken, or -1.
+--- Wakes at most `count` waiters of a word. Returns how many were woken, or -1.
 function M.futex_wake(word, count)
   return ffi.C.fw_futex(M.SYS_futex, word, M.FUTEX_WAKE, count, nil, nil, 0)
 end

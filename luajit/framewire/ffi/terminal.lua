@@ -24,7 +24,8 @@ return function(sys)
     return size.columns, size.rows
   end
 
-  -- Called in the guard process. Otherwise, its copies of descriptors would keep the program's sockets and locks alive.
+  -- Called in the guard process. If its copies of descriptors stayed open, they would keep the program's sockets and
+  -- locks alive.
   local function close_all_but(first, second)
     local open = {}
     sys.list("/dev/fd", function(name) open[#open + 1] = tonumber(name) end)

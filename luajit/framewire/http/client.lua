@@ -196,7 +196,7 @@ local function take(self, key)
     local link = table.remove(list)
     if link.since + self.idle_timeout > now then
       local _, message = link.socket:receive(1)
-      -- Otherwise the server has closed the connection, or has sent bytes that belong to no request.
+      -- With any result but "again", the server has closed the connection, or has sent bytes that belong to no request.
       if message == "again" then return link end
     end
     link.socket:close()

@@ -19,6 +19,9 @@ local function connect(loop, server, secure)
     return secure:close()
   end
   if not server:adopt(inside.fd, secure) then
+    -- If there are too many connections, the server has sent a reply that says so.
+    local reply = outside:receive()
+    if reply then secure:send(reply) end
     outside:close()
     return secure:close()
   end

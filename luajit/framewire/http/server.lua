@@ -168,7 +168,9 @@ end
 function Server:finish_stop()
   self.sweeper:cancel()
   if self.cut then self.cut:cancel() end
-  if self.on_stopped then self.on_stopped() end
+  local on_stopped = self.on_stopped
+  self.on_stopped = nil
+  if on_stopped then on_stopped() end
 end
 
 local M = {}

@@ -80,8 +80,8 @@ local function written(start)
   return ffi.string(out.data + start, out.stop - start)
 end
 
--- Writes a string, and puts it into the cache if it is short. Only `write_flat` reads this cache, because many strings
--- are never written again.
+-- Writes a string, and puts it into the cache if it is short. Only `write_flat` takes texts from this cache. Elsewhere,
+-- most look-ups would find nothing, because many strings are written only once.
 local function write_new_string(text)
   local start = out.stop
   local done, reason, where = write_string(text)
@@ -101,15 +101,18 @@ local function remember_number(value, text)
 end
 
 local function write_number(value)
+  if value == 0 then
+    -- 0 and -0 are the same key of a table, so their texts are not in the cache.
+    out:append(1 / value < 0 and "-0" or "0")
+    return true
+  end
   local known = number_texts[value]
-  -- 0 and -0 are the same key of a table, so their texts are not taken from the cache.
-  if known and value ~= 0 then
+  if known then
     out:append(known)
     return true
   end
   if value % 1 == 0 and value > -9007199254740992 and value < 9007199254740992 then
     local text = ("%d"):format(value)
-    if value == 0 and 1 / value < 0 then text = "-0" end
     remember_number(value, text)
     out:append(text)
     return true
