@@ -48,8 +48,8 @@ function connection.new(socket)
     -- Whether the client has closed its sending side. It then gets no more bytes, its remaining messages are performed,
     -- and the connection is closed.
     ended = false,
-    -- The tick at which the script ended the connection. It stays open for a while, so that the client can read the
-    -- reason.
+    -- The tick at which the script stopped serving the client; nil if it still serves it. The connection then stays
+    -- open for a while, so that the client can read the reason.
     dismissed = nil,
     active = ticks.now, -- the tick of the last request
     fresh = true, -- whether its first message still has to be checked: it must begin with a known key (turn.lua)

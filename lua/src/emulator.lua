@@ -186,8 +186,8 @@ function emulator.load_save_file(path, temporary)
   return emulator.yes(emu:loadSaveFile(path, temporary))
 end
 
--- Saves a state to a file. Returns whether that worked. mGBA 0.10.1 cannot write a state without a picture to a file
--- (it writes zeros), so the script then writes the file itself.
+-- Saves a state to a file. Returns whether that worked. mGBA 0.10.1 cannot write a state without a picture to a file:
+-- it writes zeros, and reports that it failed. The script then writes the file itself.
 function emulator.save_state_file(path, flags)
   check_path(path)
   if emulator.yes(emu:saveStateFile(path, flags)) then

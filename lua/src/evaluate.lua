@@ -13,7 +13,7 @@ local LENGTH = 262144 -- bytes of the values as JSON, without the brackets and k
 local LINES = 1000 -- lines of output
 
 -- Functions that are not available, because they would run frames or replace the game in the middle of a request. The
--- values say what to use instead: a tool of the MCP server, or a route of the HTTP API.
+-- values say what to use instead: a tool of the MCP server, a route of the HTTP API, or an operation.
 local ALTERNATIVES = {
   runFrame = "act or POST /v1/advance",
   step = "the operation step",

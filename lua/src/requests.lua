@@ -97,7 +97,12 @@ local function perform_one(request, place, client, checked)
   return attempt(op, client, request[place + 1], request[place + 2], request[place + 3], request[place + 4])
 end
 
-local RUN = operations.by_name.run
+local RUN, ADVANCE = operations.by_name.run, operations.by_name.advance
+
+-- Whether a request ends with `advance`. Then its reply comes when its frames have run.
+function requests.advances(request)
+  return request[5 * request.count - 4] == ADVANCE
+end
 
 -- Begins the operation `run` at `place`. If it needs frames, returns the run. Otherwise, returns nil, and then what
 -- `perform_one` returns.
@@ -183,7 +188,10 @@ local function go_on(request, client, progress)
       break
     end
   end
-  local frame = emulator.frame() + lockstep.ahead(client and client.session) & 0xFFFFFFFF
+  local frame = emulator.frame()
+  if requests.advances(request) then
+    frame = frame + lockstep.ahead(client and client.session) & 0xFFFFFFFF
+  end
   local head = frames.encode_reply_head(request.id, frame, progress.count, progress.size)
   if request.ahead then
     table.insert(progress.results, 1, head)

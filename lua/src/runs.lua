@@ -13,7 +13,7 @@ local pack, unpack = string.pack, string.unpack
 local refuse, BAD_ARGUMENT, BUSY = refusal.refuse, refusal.BAD_ARGUMENT, refusal.BUSY
 
 local FRAMES, CONDITION, TIMED_OUT, STOP = 0, 1, 2, 3 -- why a step ended
-local GOES_ON = 1 -- the flag of a step after whose time-out the run continues
+local GOES_ON = 1 -- a flag of a step: after a time-out of this step, the run continues
 local GONE = 10 * ticks.per_second -- a run ends when its link has had no connection for this many frames
 
 local runs = {}

@@ -19,7 +19,7 @@ local CUT = "lockstep ended after %d of %d frames; the others run at mGBA's own 
 
 local sessions = {}
 
-local unfinished = {} -- a set of the sessions whose late reply is not final yet
+local unfinished = {} -- a set of the sessions with a late reply that is not final yet
 
 -- Creates a session.
 function sessions.new()
@@ -33,8 +33,8 @@ function sessions.new()
     bytes = 0,
     answered = nil, -- the link has received the replies to all requests before this id; they are forgotten
     connection = nil,
-    -- The reply to an `advance` whose frames have not all run, with the request's id, key and connection. It is sent
-    -- when they have.
+    -- A list of the replies to requests with an `advance` whose frames have not all run, each with the request's id, key
+    -- and connection. They are sent when the frames have run. Nil if there are none.
     late = nil,
     running = {}, -- by id: the request, if it waits for the end of a run
     used = 0, -- a number that grows with each use, to find the session that was used longest ago
@@ -77,11 +77,15 @@ local function remember(session, id, reply)
   end
 end
 
--- If the frames of an `advance` still have to run, notes the reply as late. Returns whether it is late.
+-- If the frames of the request's `advance` still have to run, adds the reply to the late ones. Returns whether it is
+-- late.
 local function note_late(session, request, reply)
-  local is_late = lockstep.ahead(session) > 0
+  local is_late = requests.advances(request) and lockstep.ahead(session) > 0
   if is_late then
-    session.late = { id = request.id, reply = reply, key = request.key, connection = session.connection }
+    session.late = session.late or {}
+    table.insert(session.late, {
+      id = request.id, reply = reply, key = request.key, connection = session.connection,
+    })
     unfinished[session] = true
   end
   return is_late
@@ -112,7 +116,7 @@ function sessions.cancel(session, id)
 end
 
 -- Returns the reply to a request. If the session remembers the request, does not perform it again. Returns nil if the
--- reply comes at the end of a run. If `session.late` is set afterwards, the returned reply is not final and must not be
+-- reply comes at the end of a run. If there are late replies afterwards, the returned reply is one and must not be
 -- sent yet.
 function sessions.answer(session, request)
   forget(session, request.answered)
@@ -160,29 +164,32 @@ function sessions.answer(session, request)
   return reply
 end
 
--- Makes a session's late reply final if its frames have run, or if lockstep has ended too early for that.
+-- Makes a session's late replies final if their frames have run, or if lockstep has ended too early for that.
 function sessions.finish(session)
   if not unfinished[session] or lockstep.ahead(session) > 0 then
     return
   end
   unfinished[session] = nil
-  local late = session.late
   local run, asked = lockstep.take_cut(session)
-  local reply
-  if run then
-    reply = frames.with_refusal(late.reply, emulator.frame(), refusal.FAILED, CUT:format(run, asked))
-  else
-    reply = frames.at_frame(late.reply, emulator.frame())
+  for _, late in ipairs(session.late) do
+    if not late.final then
+      local reply
+      if run then
+        reply = frames.with_refusal(late.reply, emulator.frame(), refusal.FAILED, CUT:format(run, asked))
+      else
+        reply = frames.at_frame(late.reply, emulator.frame())
+      end
+      local predicted = session.replies[late.id]
+      if predicted then
+        session.bytes = session.bytes + #reply - #predicted
+        session.replies[late.id] = reply
+      end
+      if late.key then
+        keyed.replace(late.key, reply)
+      end
+      late.reply, late.final = reply, true
+    end
   end
-  local predicted = session.replies[late.id]
-  if predicted then
-    session.bytes = session.bytes + #reply - #predicted
-    session.replies[late.id] = reply
-  end
-  if late.key then
-    keyed.replace(late.key, reply)
-  end
-  late.reply = reply
 end
 
 -- Called after each frame. Finishes late replies, including those of sessions whose link is gone.

@@ -21,8 +21,8 @@ local GROWTH = 0.5 -- once the budget has been cut, it grows by at most this man
 -- limit starts small, to prevent an overshoot.
 local SMALL_GROWTH, GROWTH_FACTOR = 0.1, 1.3
 local MARGIN = 0.5 -- milliseconds that are cut in addition to the excess
--- In one of this many seconds, only half of the budget is used: with the full budget, fast-forward could be as slow as
--- normal speed, and would not be noticed.
+-- Once in this many seconds, clients get only half of the budget for a second. If they always got all of it,
+-- fast-forward could be as slow as normal speed, and the script would not notice it.
 local PROBE_SECONDS = 8
 
 function steering.new()
@@ -58,7 +58,7 @@ local function cut(self, frames)
 end
 
 -- Called once a second. `frames` is how many frames have run in this second. `idle` is how many milliseconds of each
--- frame neither mGBA's work nor the serving time took.
+-- frame were left over: mGBA did not work in them, and they were not serving time.
 function steering.steer(self, frames, idle)
   self.seconds = self.seconds + 1
   self.fast = frames >= FAST_RATE

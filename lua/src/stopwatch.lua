@@ -3,7 +3,7 @@
 -- ends early, its length is estimated. If this machine has a suitable clock, the estimate is computed from the total
 -- length of several serving times.
 --
--- `begin_window` and `end_window` are called at the beginning and the end of each serving time.
+-- `begin_window` and `end_window` are called at the beginning and the end of each serving time, except in lockstep.
 
 local MILLISECOND = 0.001
 local SHORTEST, LONGEST = MILLISECOND / 100, MILLISECOND -- the limits of `stopwatch.gap`
@@ -52,7 +52,7 @@ function stopwatch.wait(socket)
   return true, stopwatch.gap
 end
 
--- Like `wait`, but not counted in the estimate: for waits outside of the serving time.
+-- Like `wait`, but not counted in the estimate. It is used in lockstep, where the serving time is not measured.
 function stopwatch.wait_uncounted(socket)
   local ready = socket:select(1) ~= 0
   return ready, ready and stopwatch.gap or MILLISECOND

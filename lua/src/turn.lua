@@ -33,7 +33,7 @@ local boot = string.format("%016x", math.random(0) ~ os.time() << 32)
 
 local turn = {}
 
--- Ends a connection, but keeps it open for a while, so that its client can read the reason.
+-- Stops serving a client, but keeps its connection open for a while, so that the client can read the reason.
 function turn.dismiss(self, reason)
   if self.binary then
     put(self, frames.encode_goodbye(reason))
@@ -167,7 +167,7 @@ local function read_frames(self)
 end
 
 -- Whether a link's next request may be performed. An `advance` gets its reply when its frames have run; until then,
--- later requests wait. Sends that reply when it is final, but only on the connection of the request: after a
+-- later requests wait. Sends late replies when they are final, but only on the connection of the request: after a
 -- reconnection, the link repeats the request.
 local function is_free(self)
   local session = self.session
@@ -175,11 +175,13 @@ local function is_free(self)
     return false
   end
   sessions.finish(session)
-  local late = session.late
-  if late then
+  local all = session.late
+  if all then
     session.late = nil
-    if late.connection == self then
-      put(self, late.reply)
+    for _, late in ipairs(all) do
+      if late.connection == self then
+        put(self, late.reply)
+      end
     end
   end
   return true

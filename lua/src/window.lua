@@ -26,8 +26,9 @@ local function open()
   }
 end
 
--- Calls `wait`, which waits up to a millisecond for the client that will most likely send the next request. Then
--- performs its request, and serves other clients for at most `left` seconds.
+-- Unless a request was performed just now, calls `wait`, which waits up to a millisecond for the client that will most
+-- likely send the next request. If that client has sent one, performs it. Then serves other clients for at most `left`
+-- seconds.
 local function wait_and_serve(self, wait, left)
   local target, ready, slept = clients.hottest(), false, false
   if not self.done then

@@ -191,3 +191,21 @@ test("a run that is not valid is refused", function()
     eq(it.replies()[index].body:byte(), 1, ("%d"):format(index))
   end
 end)
+
+test("a run that ends during the frames of an `advance` takes no reply away", function()
+  local it = link(140)
+  local advance = "\x85" .. ("<I4"):pack(5)
+  it.send(1, 1, "\x86" .. ("<I4"):pack(60000))
+  it.send(2, 1, run_op(steps { step(2, {}) }))
+  it.send(3, 2, run_op(steps { step(3, {}) }) .. advance)
+  it.send(4, 1, advance)
+  for _ = 1, 12 do
+    lockstep.run()
+    it.frame()
+  end
+  lockstep.stop()
+  local replies = it.replies()
+  eq(replies[2] and replies[2].frame, 11, "the run")
+  eq(replies[3] and replies[3].frame, 19, "the run with an `advance`")
+  eq(replies[4] and replies[4].frame, 19, "the `advance`")
+end)
