@@ -96,8 +96,8 @@ fn is_one_access(access: &Access<'_>) -> bool {
     length == 1 || address.is_multiple_of(length) && (domain.is_some() || address < SAVE)
 }
 
-/// The operation that reads the bytes of the number that `op` reads, if mGBA does not read this number in one access.
-/// `None` for all other operations.
+/// If `op` reads a number that mGBA does not read in one access, returns the operation that reads the number's bytes.
+/// Returns `None` for all other operations.
 pub(crate) fn as_bytes(op: &Op) -> Option<Op> {
     let number = |access: &Access<'_>| !access.write && !is_one_access(access);
     let access = Access::of(op).filter(number)?;

@@ -13,7 +13,7 @@ pub enum LinkError {
         /// Why there is no connection.
         problem: String,
     },
-    /// Connected, but the emulator has not answered anything for a while, nor this request by its deadline.
+    /// Connected, but the emulator has answered nothing for a while. It did not answer this request by its deadline.
     #[error(
         "the emulator at {address} is connected but does not answer; it is paused, has no ROM loaded, or a menu is \
          open: continue it in mGBA's window. The request was withdrawn"
@@ -22,7 +22,7 @@ pub enum LinkError {
         /// Its address.
         address: String,
     },
-    /// Connected, and the emulator answered recently, but not to this request by its deadline.
+    /// Connected, and the emulator answered recently, but it did not answer this request by its deadline.
     #[error(
         "the emulator at {address} is connected but did not answer in time: it is busy with earlier requests, or with the \
          frames of an advance, or was paused a moment ago. The request was withdrawn; try again"

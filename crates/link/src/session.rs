@@ -28,6 +28,8 @@ struct OpenRequest {
     respond: Respond,
     /// Whether any of its bytes were passed to a connection. If so, the script may have performed it.
     sent: bool,
+    /// Whether the connection broke before anything that changes the emulator was sent.
+    unchanged: bool,
 }
 
 /// The open requests of one session.
@@ -69,7 +71,7 @@ impl Session {
         self.next += 1;
         self.deadlines.insert((deadline, id));
         self.given_up.extend(given_up.map(|flag| (id, flag)));
-        self.open.insert(id, OpenRequest { batch, deadline, respond, sent: false });
+        self.open.insert(id, OpenRequest { batch, deadline, respond, sent: false, unchanged: false });
     }
 
     /// Whether no request is open.
@@ -93,7 +95,7 @@ impl Session {
             if let Frame::Request(frame) = frame {
                 request.batch = frame.batch;
             }
-            request.sent = true;
+            (request.sent, request.unchanged) = (true, false);
             self.unsent = id + 1;
         }
         self.unsent = self.next;
@@ -108,11 +110,12 @@ impl Session {
         Some((id, Submission { batch, deadline, given_up: None, respond }))
     }
 
-    /// Puts back a request that [`Session::take_first`] returned. It counts as sent, and will be sent again.
+    /// Puts back a request that [`Session::take_first`] returned. It counts as sent, but will be sent again, because it has
+    /// changed nothing.
     pub fn put_back(&mut self, id: u64, submission: Submission) {
         let Submission { batch, deadline, respond, .. } = submission;
         self.deadlines.insert((deadline, id));
-        self.open.insert(id, OpenRequest { batch, deadline, respond, sent: true });
+        self.open.insert(id, OpenRequest { batch, deadline, respond, sent: true, unchanged: true });
         self.unsent = self.unsent.min(id);
     }
 
@@ -170,7 +173,7 @@ impl Session {
             let doubtful: Vec<u64> = self
                 .open
                 .iter()
-                .filter(|(_, open)| open.sent && open.batch.effect() == Effect::Change)
+                .filter(|(_, open)| open.sent && !open.unchanged && open.batch.effect() == Effect::Change)
                 .map(|(id, _)| *id)
                 .collect();
             for id in doubtful {

@@ -152,8 +152,8 @@ impl LinkState {
         }
     }
 
-    /// Waits for `future`, and meanwhile accepts requests and fails those whose deadline passes. Returns `None` if the
-    /// link is asked to stop or is dropped.
+    /// Waits for `future`, and meanwhile accepts requests and fails those whose deadline passes. In the phase `Absent`,
+    /// new requests fail at once. Returns `None` if the link is asked to stop or is dropped.
     pub async fn wait_for<F: Future>(&mut self, future: F) -> Option<F::Output> {
         let mut future = std::pin::pin!(future);
         loop {

@@ -59,8 +59,8 @@ pub enum Notice {
     Events(EventFrame),
 }
 
-/// The link's task calls this function with the last known frame counter of the emulator and a notice. The calls are in
-/// the order of the events, also relative to answers to requests. The function must not block.
+/// The link's task calls this function with the last known frame counter of the emulator and a notice. Events and
+/// answers to requests are passed on in the order in which the script sent them. The function must not block.
 pub type Listen = Box<dyn FnMut(u32, Notice) + Send>;
 
 impl Notice {

@@ -78,9 +78,9 @@ impl Work {
 
 /// Why the open message was sent. A message is open until its reply has arrived.
 enum Waiting {
-    /// The next operation of this work.
+    /// To perform the next operation of this work, or to get the size of a memory domain that it needs.
     Work(Work),
-    /// The heartbeat.
+    /// To check that the script still answers: a heartbeat.
     Heartbeat,
     /// A batch that missed its deadline. Its reply will be dropped.
     Expired,

@@ -64,6 +64,25 @@ fn a_read_is_repeated_after_its_connection_broke() {
 }
 
 #[test]
+fn a_batch_is_repeated_if_its_connection_broke_before_the_first_change() {
+    let peer = Peer::start(|number, mut script| {
+        script.greet_as_mgba_http()?;
+        loop {
+            script.message_but_heartbeats()?;
+            if number == 0 {
+                return None;
+            }
+            script.reply("7")?;
+        }
+    });
+    let client = Client::start(&peer.address);
+    let outcome = client.call(Batch::new(vec![read8(), write8()])).unwrap();
+    assert_eq!(outcome.results.len(), 2);
+    assert_eq!(outcome.results[0], Ok(Value::Int(7)));
+    assert_eq!(peer.connections(), 2);
+}
+
+#[test]
 fn a_batch_that_may_have_changed_something_is_reported_as_interrupted_and_not_repeated() {
     // The connection breaks during the write, or during a read after the write was done.
     for broken_at in [1, 2] {
