@@ -200,6 +200,9 @@ class AsyncTransport:
             pass  # all waiting requests and subscriptions have failed with this error
         finally:
             self._connecting = None
+        # The new connection may be lost again already.
+        if not self._closed:
+            self._send_soon()
 
     async def _connect(self, retry: float) -> None:
         """Connects, and tries again for `retry` seconds. If all attempts fail, requests and subscriptions fail, too."""

@@ -127,7 +127,7 @@ class Subscription(ABC):
 
     Attributes:
         number: The number that the server gave the subscription on this connection; None until then.
-        last: The id of the last event, after which a new connection continues.
+        last: The id of the last event; None before the first. A new connection continues after this event.
         events: Events that wait to be read: their names and data.
         dropped: How many events were dropped because they were not read in time.
         error: Why the subscription has ended, or None.

@@ -73,7 +73,7 @@ class Batch:
         return self._add(calls.write(address, value, type, domain))
 
     def write_bytes(self, address: Address, data: Data, *, domain: str | None = None) -> Result[None]:
-        """Writes bytes or an array; to a domain, about 16 KiB at most."""
+        """Writes bytes or an array. One operation can write about 16 KiB to a domain."""
         return self._add(calls.write_bytes(address, data, domain))
 
     def press(self, keys: Keys, frames: int = 1) -> Result[Timeline]:

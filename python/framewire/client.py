@@ -86,7 +86,8 @@ def connect(
 class Client:
     """An emulator of a Framewire server. All methods can raise `FramewireError`. Requests are performed between two frames.
 
-    Some methods are not available if the emulator is an mGBA window; their descriptions say so.
+    Some methods are not available if the emulator is an mGBA window: `cycles`, `pause`, `set_speed`, `replay`, `audio`
+    and the methods for cheats.
 
     Attributes:
         memory: The memory. Brackets read it: `client.memory["score"]`.
@@ -147,7 +148,7 @@ class Client:
         self._transport.perform(calls.write(address, value, type, domain).call())
 
     def write_bytes(self, address: Address, data: Data, *, domain: str | None = None) -> None:
-        """Writes bytes or an array; to a domain, about 16 KiB at most."""
+        """Writes bytes or an array. One call can write about 16 KiB to a domain."""
         self._transport.perform(calls.write_bytes(address, data, domain).call())
 
     def freeze(self, address: Address, value: int, type: NumberType | None = None) -> None:
@@ -186,7 +187,7 @@ class Client:
             bcd: A number in binary-coded decimal.
             pointer_to: An address. Pointers to it are found.
             areas: Where to look, such as `[{"domain": "iwram"}, {"address": "scratch", "length": 256}]`; by default in
-                the work RAM.
+                the work RAM, and on a Game Boy also in `hram`.
             limit: The largest number of places to return.
         """
         wanted = {"text": text, "bytes": bytes, "float": float, "bcd": bcd, "pointer_to": pointer_to}
@@ -341,10 +342,10 @@ class Client:
         self._transport.lockstep(False)
 
     def lockstep(self, timeout: int = 10_000) -> Held:
-        """Runs frames only in `advance`, until `resume`, or until the end of `with client.lockstep():`.
+        """Runs frames only in `advance`, `run` and `replay`, until `resume` or the end of `with client.lockstep():`.
 
         Args:
-            timeout: Lockstep ends after this many milliseconds without a request, 1 to 60,000. It also ends when the
+            timeout: Lockstep ends after this many milliseconds (1 to 60,000) without a request. It also ends when the
                 connection breaks; a request that has no reply at that time raises `ConnectionLost`.
         """
         self._transport.perform(calls.lockstep(timeout).call())
@@ -412,7 +413,7 @@ class Client:
         return value
 
     def wait(self, expression: str, timeout_frames: int = 600) -> Waited:
-        """Waits until an expression is true after a frame. The game must be running.
+        """Waits until an expression is true. It is evaluated at once, and then after each frame. The game must be running.
 
         Raises:
             WaitTimeout: The expression did not become true in `timeout_frames` frames.

@@ -479,7 +479,7 @@ class Core(CoreMemory):
         return events
 
     def batch(self) -> CoreBatch:
-        """Several operations between the same two frames.
+        """Several operations, performed in order at the end of `with`. Only `advance` runs frames between them.
 
         ```python
         with core.batch() as batch:
@@ -541,7 +541,7 @@ class Core(CoreMemory):
     # Events.
 
     def _report(self) -> None:
-        """Reports the timelines that have ended to all iterators of `events`."""
+        """Reports to all iterators of `events` which timelines have ended."""
         if self._events:
             for number, frame, cancelled in self._core.take_ended():
                 for events in self._events:

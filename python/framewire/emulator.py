@@ -340,7 +340,7 @@ class Emulator(Protocol):
         """The value of an expression over memory."""
 
     def wait(self, expression: str, timeout_frames: int = 600) -> Waited:
-        """Waits until an expression is true after a frame."""
+        """Waits until an expression is true. It is evaluated at once, and then after each frame."""
 
     def watch(self, *expressions: str) -> Stream[Change]:
         """Watches expressions and reports each change."""

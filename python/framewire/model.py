@@ -22,7 +22,7 @@ Keys: TypeAlias = str | Iterable[str]
 """Keys by name: `"A"`, `"Up+B"` or `["Up", "B"]`."""
 
 Presses: TypeAlias = str | Iterable[tuple[Keys, int]]
-"""Presses one after another: `"A:2 .:10 Up+B:30"`, or pairs of keys and frames. No keys: `.`, or `""` in pairs."""
+"""Presses one after another: `"A:2 .:10 Up+B:30"`, or pairs of keys and frames. `.` and, in pairs, `""` mean no keys."""
 
 Data: TypeAlias = bytes | bytearray | memoryview | npt.NDArray[Any]
 """Bytes to write. Arrays are written as little-endian numbers."""

@@ -322,3 +322,15 @@ def test_a_step_after_the_end_of_an_episode_is_refused(short: Path) -> None:
     assert truncated
     with pytest.raises(InvalidRequest, match="has ended; reset it first"):
         env.step(np.zeros(10, dtype=np.int8))
+
+
+def test_a_refused_reset_does_not_overwrite_the_last_results() -> None:
+    vector = framewire.envs.make_vec(scenario="pixels", num_envs=2)
+    vector.reset(seed=1)
+    results = vector.step([1, 1])[0]
+    before = results.copy()
+    with pytest.raises(InvalidRequest, match="seed is -1"):
+        vector.reset(seed=[0, -1])
+    vector.step([2, 2])
+    assert np.array_equal(results, before)
+    vector.close()

@@ -123,6 +123,9 @@ def test_episodes_end_as_in_one_process(second: Any, short: Path) -> None:
                 assert fleet.state_hashes() == before
                 fleet.reset(options={"reset_mask": ~mask})
                 fleet.step(none)
+            with pytest.raises(InvalidRequest, match="seed is -1"):
+                fleet.reset(seed=[-1, 0, 0])
+            assert np.array_equal(fleet.reset(seed=2)[0], vector.reset(seed=2)[0])
 
 
 def test_no_step_is_lost_or_repeated_when_nodes_are_lost(cluster: Cluster, second: Any) -> None:
@@ -442,6 +445,10 @@ def test_a_search_finds_the_same_on_a_fleet_and_here(cluster: Cluster, second: A
         assert len(explorer._workers) == 1
 
         cluster.add_node(num_cpus=1, object_store_memory=STORE)
+        for workers, problem in ((0, "workers is 0"), (999, "workers is 999")):
+            with pytest.raises(InvalidRequest, match=problem):
+                explorer.rescale(workers)
+            assert len(explorer._workers) == 1, "nothing was done"
         assert explorer.rescale() == 2
         explorer.forget()
         resumed = GoExplore.load(tmp_path / "search.zip", explorer)

@@ -117,24 +117,28 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Begins episodes in all environments, or in those where `options={"reset_mask": mask}` is true.
+        """Begins episodes in all environments. With `options={"reset_mask": mask}`, only in those where `mask` is true.
 
         Each environment has random numbers from its own seed. If `seed` is one number, the seeds are `seed`, `seed + 1`
         and so on.
         """
         mask = None if options is None else options.get("reset_mask")
-        arrays = self._next(keep=mask is not None)
         if mask is not None:
             mask = np.ascontiguousarray(mask, dtype=np.bool_)
             if mask.ndim != 1:
                 raise InvalidRequest(f"the shape of reset_mask is {mask.shape}; use ({self.num_envs},)")
-        self._native.reset(self._seeds(seed), mask, arrays.batch)
+        seeds = self._seeds(seed)
+        # A reset of some environments must not change the rows of the others, so it uses the same arrays again.
+        is_second = self._is_second if mask is not None else not self._is_second
+        arrays = self._arrays[is_second]
+        self._native.reset(seeds, mask, arrays.batch)
+        self._is_second = is_second
         return self._result(arrays.observations), self._info(arrays)
 
     def step(self, actions: npt.ArrayLike) -> tuple[Observation, Array, Array, Array, dict[str, Any]]:
         """Plays a step in each environment."""
-        # Speed matters here: after the frames of many cores, the interpreter's objects are no longer in the processor's
-        # caches, so each access to an object is slow.
+        # Speed matters here: after many emulators have run their frames, the interpreter's objects are no longer in the
+        # processor's caches, so each access to an object is slow.
         arrays = self._arrays[not self._is_second]
         try:
             if self._has_buttons:
@@ -229,12 +233,6 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def close_extras(self, **_: Any) -> None:
         """Frees the cores."""
         self._native.close()
-
-    def _next(self, *, keep: bool = False) -> Arrays:
-        # A reset of some environments must not change the rows of the others, so it uses the same arrays again.
-        if not keep:
-            self._is_second = not self._is_second
-        return self._arrays[self._is_second]
 
     def _result(self, observations: Observation) -> Observation:
         return copy(observations) if self._copy else observations

@@ -18,7 +18,7 @@ _IN_FILE = 30.0
 
 
 class _Line:
-    """Writes one line that is updated on a terminal, or a new line in a file from time to time."""
+    """Writes lines of progress. On a terminal, each line replaces the previous one. In a file, each is a new line."""
 
     def __init__(self, file: TextIO | None) -> None:
         self._out = sys.stderr if file is None else file

@@ -86,7 +86,7 @@ class Call(NamedTuple):
 
     @property
     def mask(self) -> Array | None:
-        """The environments that a reset begins again. None means all; a step has no mask."""
+        """The environments in which a reset begins an episode. None means all; a step has no mask."""
         mask: Array | None = self.arguments[1] if self.name == "reset" else None
         return mask
 

@@ -90,8 +90,9 @@ class FleetExplorer:
     All searches accept it instead of a `framewire.search.Explorer`. The same seed finds the same solution, with any
     number of nodes. If a node is lost, the other nodes play its branches again.
 
-    The states that branches find stay in the cluster: each node stores the states of some cells. Results contain only
-    the names of states. A job can begin at a name, and `states.get` returns the states themselves.
+    The states that branches find stay in the cluster: each node stores the states of some cells. `Found.state` is only
+    the name of such a state. A job can begin at a name, and `states.get` returns the states themselves. `Rollout.state`,
+    for jobs with `keep`, is the state itself.
 
     Attributes:
         states: The states that branches found.
@@ -194,8 +195,10 @@ class FleetExplorer:
 
     def rescale(self, workers: int | None = None) -> int:
         """Starts actors on the cluster's present nodes, and moves the states there. Returns the number of actors."""
-        self._end_workers()
+        if workers is not None and workers < 1:
+            raise InvalidRequest(f"workers is {workers}; use a whole number of at least 1", parameter="workers")
         places = _nodes.plan(_nodes.usable(self._pool.resources), workers, self._cores_per_worker, None)
+        self._end_workers()
         self._workers = [_Worker(place, self._pool.make(place)) for place in places]
         starting = [self._begin(worker) for worker in self._workers]
         for worker, reference in zip(list(self._workers), starting, strict=True):
@@ -257,7 +260,7 @@ class FleetExplorer:
             worker.received = 0
 
     def action_name(self, action: int) -> str:
-        """The keys of an action, such as `Up+B`; `.` without keys."""
+        """The keys of an action, such as `Up+B`; `.` if it has no keys."""
         return self._local.action_name(action)
 
     def verify(self, solution: Solution) -> list[str]:

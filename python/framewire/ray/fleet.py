@@ -19,7 +19,7 @@ from gymnasium.vector.utils import batch_space
 
 import framewire
 from framewire.envs import GameVectorEnv, demo_game
-from framewire.envs._spaces import Array, Observation
+from framewire.envs._spaces import Array, Observation, checked_seed
 from framewire.errors import InvalidRequest
 from framewire.ray import _actors, _nodes
 from framewire.ray._actors import LOST, Actors, Link
@@ -632,14 +632,14 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     def _seeds(self, seed: int | Sequence[int | None] | None) -> list[int | None]:
         if isinstance(seed, (int, np.integer)):
-            return [int(seed) + index for index in range(self.num_envs)]
+            return [checked_seed(int(seed) + index) for index in range(self.num_envs)]
         if seed is None:
             # Without a seed in the first reset, the seed of an environment is its number, as in one process.
             return [None if self._has_reset else index for index in range(self.num_envs)]
         seeds = list(seed)
         if len(seeds) != self.num_envs:
             raise InvalidRequest(f"seed has {len(seeds)} values for {self.num_envs} environments; give one for each")
-        return seeds
+        return [checked_seed(each) for each in seeds]
 
 
 def _ids(group: _Group) -> npt.NDArray[np.int64]:

@@ -133,13 +133,13 @@ class Runner(Protocol):
         """
 
     def learn(self, cells: Iterable[tuple[Cell, float, int]]) -> None:
-        """Learns how good the best known states of some cells are, each as cell, score and frames.
+        """Learns the score and the frames of the best known state of each of these cells.
 
-        After that, `rollouts` returns only states of these cells that are better.
+        After that, `rollouts` returns a state of one of these cells only if it is better. New cells are not affected.
         """
 
     def forget(self) -> None:
         """Forgets all cells."""
 
     def action_name(self, action: int) -> str:
-        """The keys of an action, such as `Up+B`; `.` without keys."""
+        """The keys of an action, such as `Up+B`; `.` if it has no keys."""

@@ -117,7 +117,7 @@ class Explorer:
         self._native.forget()
 
     def action_name(self, action: int) -> str:
-        """The keys of an action, such as `Up+B`; `.` without keys."""
+        """The keys of an action, such as `Up+B`; `.` if it has no keys."""
         return self._native.action_name(action)
 
     def record(self, solution: Solution, path: str | os.PathLike[str]) -> None:

@@ -34,7 +34,7 @@ class GoExplore:
 
     `step` plays one batch of branches; `run` plays until the goal is reached. With `save` and `load`, a search can be
     continued later, with the same result as without the interruption. If states are lost, for example because a machine
-    failed, the search plays to them again.
+    failed, the search plays the branches that lead to them again.
 
     Attributes:
         archive: The best known state of each cell.
@@ -129,7 +129,7 @@ class GoExplore:
         self._runner.learn(self.merge(numbers, rollouts))
 
     def _with_states(self, numbers: Sequence[int], work: Callable[[], _T]) -> _T:
-        """Calls `work`, which needs the states of these entries. If some are lost, plays to them again and retries."""
+        """Calls `work`, which needs the states of these entries. If some are lost, restores them and calls it again."""
         for attempt in range(_ATTEMPTS):
             try:
                 if attempt > 0:
