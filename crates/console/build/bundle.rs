@@ -24,7 +24,7 @@ pub struct Scripts {
     first: String,
     /// The second script, with the modules that are loaded when they are first needed.
     pub later: String,
-    /// The variables of modules in the first script, if a module in the second script imports them.
+    /// The modules of the first script that modules of the second script import: the names of their variables.
     shared: Vec<String>,
 }
 

@@ -37,7 +37,7 @@ export class Clip {
    */
   add(message, decoder) {
     const { tick } = decoder;
-    // Ticks never go back while an emulator runs, so the emulator was started again.
+    // Ticks never go back while an emulator runs. If they do, the emulator was started again.
     if (tick < this.#last) this.clear();
     // While the game is paused, several pictures can have the same tick, for example after a state is loaded.
     const again = tick === this.#last;

@@ -112,7 +112,7 @@ function serverName(name) {
 }
 
 /**
- * Performs an action that loads a state, and offers to go back to the frame before the loading.
+ * Performs an action that loads a state, and offers to go back to the frame that the game had reached before.
  * @param {App} app
  * @param {Action} action
  * @param {string} message

@@ -18,7 +18,7 @@ const VRAM = 0x400;
 
 /** Models with this number or a higher one have the hardware of the Game Boy Color. */
 const COLOUR = 0x80;
-/** The number of the first palette for sprites. A state contains the palettes for the background before it. */
+/** The number of the first palette for sprites. In a state, the palettes for the background come before this palette. */
 const SPRITE_PALETTES = 8;
 /** Bytes in a bank of video memory. */
 const BANK = 0x2000;

@@ -37,7 +37,7 @@ export const DEFAULT_BUTTONS = {
   "a0+": "Right",
 };
 
-/** The mapping of the parts of a gamepad to keys. Its parts are buttons, and sticks pushed in a direction. */
+/** The mapping of a gamepad's parts to keys. The parts are buttons, and sticks that are pushed in a direction. */
 export const padMapping = setting("gamepad", DEFAULT_BUTTONS, isMapping);
 
 /** How far a stick must be pushed to count as a direction. */

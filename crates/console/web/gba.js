@@ -170,7 +170,7 @@ function sprite(memory, index) {
   const bits = a & 0x2000 ? 8 : 4;
   const palette = bits === 8 ? memory.sprite256[0] : memory.sprite[c >> 12];
   const number = c & 0x3ff;
-  // In a sheet, tiles with 256 colours have even numbers.
+  // If the tiles form a sheet (see `drawSprite`), tiles with 256 colours have even numbers.
   const first = SPRITE_TILES + 32 * (bits === 8 && !isInRow(memory) ? number & ~1 : number);
   const mode = ["normal", "translucent", "window", "prohibited"][(a >> 10) & 3] ?? "";
   return {

@@ -19,7 +19,7 @@ import { saveFile } from "./transport.js";
 
 /** The shortest time from the start of a read to the start of the next one. */
 const EVERY_MS = 100;
-/** Reads, with the drawing of their results, take at most 1 / `SHARE` of the time. */
+/** At most 1 / `SHARE` of the time is spent on reading memory and drawing the results. */
 const SHARE = 5;
 
 /** @typedef {(place: Place) => void} Reveal Shows bytes in the memory panel. */

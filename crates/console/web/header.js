@@ -216,7 +216,8 @@ function curlButton(app) {
     () => copying.set(!copying.value),
   );
   const banner = byId("banner");
-  copying.follow((on) => {
+  const show = () => {
+    const on = copying.value;
     control.setAttribute("aria-pressed", String(on));
     document.body.classList.toggle("copying", on);
     banner.hidden = !on;
@@ -225,7 +226,9 @@ function curlButton(app) {
       on && el("span", {}, `Clicks copy a request as ${LANGUAGES[language.value]} and send nothing.`),
       on && button({ label: "Done" }, () => copying.set(false)),
     );
-  });
+  };
+  copying.follow(show);
+  language.follow(show);
   addEventListener("keydown", (event) => {
     if (event.key === "Escape") copying.set(false);
   });

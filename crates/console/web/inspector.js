@@ -131,7 +131,8 @@ function problemOf(text, value, type) {
 }
 
 /**
- * The expression for the value at an address: its symbol if that has this type, or else the address.
+ * The expression for the value at an address. It is a symbol's name if the symbol begins there and is a single value of
+ * this type. Otherwise it has the address.
  * @param {MemoryAccess} memory
  * @param {number} address
  * @param {Type} type

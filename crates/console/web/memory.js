@@ -247,9 +247,11 @@ export class MemoryPanel {
   }
 
   #copy() {
-    const { first, end } = this.#grid.selection;
-    void copyText(this.#grid.selectedText());
-    toast(`Copied ${end - first === 1 ? "1 byte" : `${end - first} bytes`}.`, "copied");
+    const text = this.#grid.selectedText();
+    void copyText(text);
+    // Only visible bytes are copied.
+    const count = text.replaceAll(" ", "").length / 2;
+    toast(`Copied ${count === 1 ? "1 byte" : `${count} bytes`}.`, "copied");
   }
 
   /** @returns {boolean} */
@@ -357,7 +359,10 @@ export class MemoryPanel {
   }
 
   async #loadDomains() {
-    this.#domains = (await this.#emulation.domains()).filter(({ size }) => size > 0);
+    const emulator = this.#app.api.emulator.value;
+    const domains = await this.#emulation.domains();
+    if (emulator !== this.#app.api.emulator.value) return;
+    this.#domains = domains.filter(({ size }) => size > 0);
     setOptions(this.#domain, [
       { value: "", label: "Bus" },
       ...this.#domains.map(({ id, label, size }) => ({ value: id, label: `${label} (${sizeText(size)})` })),

@@ -164,8 +164,9 @@ export class RecordingsPanel {
     let active;
     try {
       active = await this.#app.api.read(actions.RECORDING);
-    } catch {
-      // There is no recording, or no answer. In the second case, the header shows the problem.
+    } catch (error) {
+      // Without an answer, the recording may still run. The header shows the problem.
+      if (!(error instanceof ApiError && error.status >= 400)) return;
     }
     this.#recording = active !== undefined && active.ended === null;
     this.#activeLine.hidden = !this.#recording;

@@ -59,7 +59,7 @@ const STATE_EVENTS = new Set([
 
 /** The time from one poll to the next. */
 const EVERY_MS = 1000;
-/** The time from one poll to the next while no frames run, when events report every change. */
+/** The time from one poll to the next while frames run only on request. Then events report most changes. */
 const EVERY_MS_STILL = 2000;
 /** The time from one poll to the next while the server does not answer. */
 const EVERY_MS_LOST = 500;

@@ -77,7 +77,7 @@ export class Thumbnails {
       const bytes = Uint8Array.from(atob(data), (character) => character.charCodeAt(0));
       image.src = URL.createObjectURL(new Blob([bytes], { type }));
     } catch {
-      // The server no longer has the picture, or the connection is lost. The next list loads the picture again.
+      // The server no longer has the picture, or the connection is lost. The next call of `of` loads it again.
       if (this.#images.get(key) === image) this.#images.delete(key);
     }
   }

@@ -56,7 +56,7 @@ const EVERY_MS = 1500;
 const EVERY_MS_REFUSED = 60_000;
 /** How many frames are shown at most: two minutes. */
 const SPAN = 7200;
-/** How many small pictures are shown at most. */
+/** The number of small pictures that are shown is at most one more than this. */
 const PICTURES = 10;
 /** The number of frames between two small pictures that the server keeps. */
 const PICTURE_FRAMES = 60;

@@ -163,6 +163,32 @@ test("copy mode moves nothing, and shows only the last message", async ({ consol
   await expect(page.page.locator(".toast.copied")).toHaveCount(1);
 });
 
+test("the banner of copy mode names the language that is chosen in Log", async ({ console: page }) => {
+  await page.button("curl").click();
+  const banner = page.page.locator(".banner");
+  await expect(banner).toContainText("Clicks copy a request as");
+  const panel = await page.tab("Log");
+  await panel.getByRole("combobox").selectOption({ label: "Python" });
+  await expect(banner).toContainText("as Python and send nothing");
+});
+
+test("a recording keeps its Stop button if one request for it gets no answer", async ({ console: page }) => {
+  const panel = await page.tab("Recordings");
+  await panel.getByRole("button", { name: "Record", exact: true }).click();
+  const stop = panel.getByRole("button", { name: "Stop" });
+  await expect(stop).toBeVisible();
+  let failed = 0;
+  await page.page.route(/\/v1\/recording(\?|$)/, (route) => {
+    failed += 1;
+    return route.abort();
+  });
+  await expect.poll(() => failed).toBeGreaterThan(1);
+  await page.page.unrouteAll();
+  await expect(stop).toBeVisible();
+  await stop.click();
+  await expect(page.page.locator(".toast").last()).toContainText("Recorded");
+});
+
 test("a speed that was only copied is not shown as set", async ({ console: page, context }) => {
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   await page.button("curl").click();
