@@ -35,7 +35,7 @@ impl FromStr for FailOn {
         let metric: Metric = name.parse()?;
         let signed = value.starts_with(['+', '-']);
         let bound = match value.strip_suffix('%').filter(|_| signed) {
-            Some(change) => change.parse().ok().map(Threshold::Change),
+            Some(change) => metric::value(metric::Unit::Number, change).map(Threshold::Change),
             None if signed => None,
             None => metric::value(metric.unit(), value).map(Threshold::Value),
         };

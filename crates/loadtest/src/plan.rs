@@ -62,8 +62,8 @@ pub struct Plan {
     /// The largest number of requests in flight at a time, over all workers. If more requests are due, they wait, and
     /// their latency includes the wait.
     pub connections: usize,
-    /// The longest time from when a client begins a request, including connecting, to the end of the reply. Also the
-    /// longest time that the run waits for replies after the window.
+    /// The longest time that a request may take. It counts from when a client begins the request to the end of the
+    /// reply, and includes the time to connect. Also the longest time that the run waits for replies after the window.
     pub timeout: Duration,
 }
 

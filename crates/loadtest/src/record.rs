@@ -31,7 +31,7 @@ impl Latencies {
         let _ = self.0.record(u64::try_from(latency.as_nanos()).unwrap_or(LONGEST).min(LONGEST));
     }
 
-    /// Adds the counts of another record.
+    /// Adds the latencies of another histogram.
     pub fn add(&mut self, other: &Latencies) {
         let _ = self.0.add(&other.0);
     }

@@ -12,7 +12,7 @@ use crate::record::Latencies;
 use crate::target::Failure;
 
 /// There is a warning about the tester's own lateness if its 99th percentile is more than this, in milliseconds, and
-/// also more than [`LATE_SHARE`] of the latencies.
+/// also more than [`LATE_SHARE`] of the 99th percentile of the latencies.
 pub const LATE: f64 = 1.0;
 /// A share of the 99th percentile of the latencies: see [`LATE`].
 pub const LATE_SHARE: f64 = 0.1;
@@ -91,8 +91,8 @@ pub struct Row {
     pub retries: u64,
     /// The largest number of requests in flight at a time; with several workers, the sum of their largest numbers.
     pub most_in_flight: usize,
-    /// How fast a counter rose that was sampled during the run, such as the emulator's frame counter. `None` if no
-    /// counter was sampled. See [`crate::probe`].
+    /// How fast the sampled counter rose during the run. The counter can be the emulator's frame counter, for example.
+    /// `None` if no counter was sampled. See [`crate::probe`].
     pub pace: Option<Pace>,
     /// The figures of each interval of the run.
     pub series: Vec<Point>,

@@ -37,7 +37,7 @@ impl Stages {
 
     /// The length of all stages together.
     pub fn length(&self) -> Duration {
-        self.0.iter().map(|stage| stage.length).sum()
+        self.0.iter().fold(Duration::ZERO, |sum, stage| sum.saturating_add(stage.length))
     }
 
     /// The number of requests in all stages.

@@ -18,7 +18,7 @@ use crate::target::{Call, Client, Failure, Session, Target};
 
 /// The longest sleep of the pacer, so that the worker soon notices when the run is stopped.
 const NAP: Duration = Duration::from_millis(50);
-/// The time between two checks whether the last replies have arrived.
+/// While the last replies are awaited, the time between two checks for them.
 const DRAIN: Duration = Duration::from_millis(1);
 /// The longest wait for replies after a run that was cut short.
 const CUT: Duration = Duration::from_secs(1);
@@ -66,7 +66,7 @@ pub(super) fn run<T: Target>(target: &T, task: Task, sender: &Sender<Message>) -
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let local = LocalSet::new();
     let done = runtime.block_on(local.run_until(work(target.session(), task, sender.clone())))?;
-    // Sending fails only if the run was given up, so that there is no receiver.
+    // Sending fails only if there is no receiver any more, because the run was given up.
     let _ = sender.send(Message::Done(done));
     Ok(())
 }

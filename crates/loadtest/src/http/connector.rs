@@ -28,8 +28,8 @@ pub enum Trust {
     /// Servers with a certificate that was issued by an authority that this machine trusts.
     #[default]
     System,
-    /// Servers with a certificate that was issued by an authority in this PEM file, or with one of the certificates in
-    /// the file.
+    /// Servers with a certificate that was issued by an authority in this PEM file, or with a self-signed certificate
+    /// that is in the file.
     File(PathBuf),
     /// Every server, with any certificate. Only for tests.
     AnyCertificate,

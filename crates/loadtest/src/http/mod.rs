@@ -104,7 +104,8 @@ impl Prepared {
             head.extend_from_slice(b"\r\n");
         };
         let host = headers.iter().find(|(name, _)| name == header::HOST);
-        line("Host", host.map_or(authority.as_bytes(), |(_, value)| value.as_bytes()));
+        let host = host.map_or(authority.as_bytes(), |(_, value)| value.as_bytes());
+        line("Host", host);
         if !keep_alive {
             line("Connection", b"close");
         }
@@ -114,7 +115,7 @@ impl Prepared {
         }
         Prepared {
             method: method.clone(),
-            uri: Template::new(format!("{}://{authority}{path}", url.scheme).as_bytes()),
+            uri: Template::new(&[format!("{}://", url.scheme).as_bytes(), host, path.as_bytes()].concat()),
             headers: others().map(|(name, value)| (name.clone(), Template::new(value.as_bytes()))).collect(),
             head: Template::new(&head),
             body: body.clone(),

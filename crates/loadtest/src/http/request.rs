@@ -79,7 +79,7 @@ impl Request {
         }
     }
 
-    /// Whether the request has a placeholder for the payload.
+    /// Whether the path or the body has a placeholder for the payload. Headers can have one too, but do not count here.
     pub fn has_place(&self) -> bool {
         Template::new(self.path.as_bytes()).has_place() || self.body.as_ref().is_some_and(Template::has_place)
     }

@@ -182,6 +182,21 @@ fn bodies_headers_and_weights_reach_the_server() {
 }
 
 #[test]
+fn a_host_header_replaces_the_address_in_the_url() {
+    let headers = vec![request::header("Host: other.example:81").unwrap()];
+    let request = Request { headers, ..Request::get("/json") };
+    for (kind, wanted) in
+        [(Kind::Plain, "Host: other.example:81\r\n"), (Kind::Http2, "GET http://other.example:81/json ")]
+    {
+        let server = Server::start(kind);
+        let options = HttpOptions { http2: kind == Kind::Http2, ..HttpOptions::default() };
+        server.run("http", std::slice::from_ref(&request), &options);
+        assert!(server.heads().iter().all(|head| head.contains(wanted)), "{:?}", server.heads().first());
+        assert_eq!(server.heads().len(), 50);
+    }
+}
+
+#[test]
 fn a_check_by_text_or_status_decides_whether_a_reply_is_correct() {
     let server = Server::start(Kind::Plain);
     let run = |check: &str| {
