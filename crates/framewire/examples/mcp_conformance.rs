@@ -90,7 +90,7 @@ struct Prompt {
 struct Rounds {
     /// The inputs of each round.
     ask: Vec<Vec<String>>,
-    /// Whether the client sends a state back, which says which round the client answers.
+    /// Whether the client gets a state, and sends it back. The state says which round the client answers.
     #[serde(default)]
     state: bool,
     /// What to do with inputs for which the client declared no capability: leave them out if true, or else return an

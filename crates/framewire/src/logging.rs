@@ -40,10 +40,11 @@ fn filter(quiet: bool) -> Targets {
     from_environment.unwrap_or_else(|| default_filter(level))
 }
 
-/// The filter without `RUST_LOG`. Of `rmcp`, the MCP library, it shows only warnings and errors. It also hides the
-/// warnings of `streamable_http_server`. That module logs a warning for each request that it refuses, but the client
-/// gets the error anyway. It hides all lines of `service`, which logs an error for each reply that a client did not
-/// wait for.
+/// The filter without `RUST_LOG`. Of `rmcp`, the MCP library, it shows only warnings and errors, with two exceptions:
+///
+/// - It hides the warnings of `streamable_http_server`. This module logs a warning for each request that it refuses,
+///   but the client gets the error anyway.
+/// - It hides all lines of `service`. This module logs an error for each reply that a client did not wait for.
 fn default_filter(level: LevelFilter) -> Targets {
     Targets::new()
         .with_default(level)

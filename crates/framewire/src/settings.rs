@@ -65,8 +65,8 @@ pub struct Settings {
     #[arg(long, value_name = "[NAME=]FILE", env = "FRAMEWIRE_SAVE", value_delimiter = ',')]
     #[serde(deserialize_with = "one_or_many")]
     pub save: Vec<PathBuf>,
-    /// The save memory of the Game Boy Advance game NAME or of all: auto, none, sram, sram512, flash512, flash1m,
-    /// eeprom or eeprom512; can be repeated (in the variable: separated by commas) [default: auto]
+    /// The save memory of the Game Boy Advance game of the emulator NAME or of all: auto, none, sram, sram512,
+    /// flash512, flash1m, eeprom or eeprom512; can be repeated (in the variable: separated by commas) [default: auto]
     #[arg(long, value_name = "[NAME=]TYPE", env = "FRAMEWIRE_SAVE_TYPE", value_delimiter = ',')]
     #[serde(deserialize_with = "one_or_many")]
     pub save_type: Vec<String>,

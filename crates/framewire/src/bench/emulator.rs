@@ -20,8 +20,11 @@ const STATE: &str = "/v1/emulator";
 /// The longest wait for a script's answer. The script answers in the next frame, unless the emulator is paused.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The probe that `--emulator` selects, and the unit of its counter. `None` if the target has no counter, or does not
-/// answer now.
+/// The probe that `--emulator` selects, and the unit of its counter. `None` for `none`, and for `auto` if the target
+/// has no counter or does not answer now.
+///
+/// # Errors
+/// If `--emulator` is not a URL, `auto` or `none`, or if its URL cannot be used or does not return the counter now.
 pub fn probe(args: &RunArgs, measured: &Measured) -> anyhow::Result<Option<(Box<dyn Probe>, String)>> {
     let mut probe: Box<dyn Probe> = match args.emulator.as_str() {
         "none" => return Ok(None),

@@ -55,12 +55,13 @@ impl Output {
         self.quiet
     }
 
-    /// The time since the start of the measurement, which is before the first run.
+    /// The time since the start of the measurement. The measurement starts before its first run.
     pub fn elapsed(&self) -> Duration {
         self.started.elapsed().unwrap_or_default()
     }
 
-    /// Adds an interval of the run `tag` to the HDR log. The measurement of this run began at `start`.
+    /// Adds an interval of the run `tag` to the HDR log. `start` is the time from the start of the measurement to
+    /// the end of this run's warm-up.
     pub fn interval(&self, tag: &str, start: Duration, interval: &Interval) {
         if let Some((log, _)) = &self.hdr {
             log.add(tag, start, interval);

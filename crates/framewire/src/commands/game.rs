@@ -23,8 +23,8 @@ use crate::{choose, output, symbols};
 
 /// The largest number of frames in one `advance` request.
 const FRAMES: u64 = 3600;
-/// The timeout of an `advance` request: as long as the server lets a request with [`FRAMES`] frames wait, which is
-/// [`DEADLINE`] and 50 ms for each frame.
+/// The timeout of an `advance` request. The server lets a request with [`FRAMES`] frames wait for the same time:
+/// [`DEADLINE`] plus 50 ms for each frame.
 const TIMEOUT: Duration = Duration::from_secs(300);
 /// How long the server waits for the core: at least as long as [`FRAMES`] frames take on a slow machine.
 const DEADLINE: Duration = Duration::from_secs(120);

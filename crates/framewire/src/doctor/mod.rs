@@ -237,11 +237,14 @@ async fn port(address: SocketAddr) -> Finding {
 }
 
 /// Returns `" by NAME (process ID)"` for the process that listens at an address of this machine, or an empty text if
-/// that process cannot be found.
+/// that process cannot be found or the address belongs to another machine.
 #[cfg(target_os = "linux")]
 fn owner(address: &str) -> String {
-    let port = address.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
-    port.and_then(listener).map_or_else(String::new, |name| format!(" by {name}"))
+    use std::net::{ToSocketAddrs, UdpSocket};
+    // Only addresses of this machine can be bound.
+    let here = |address: &SocketAddr| UdpSocket::bind((address.ip(), 0)).is_ok();
+    let found = address.to_socket_addrs().ok().and_then(|mut all| all.find(here));
+    found.and_then(|address| listener(address.port())).map_or_else(String::new, |name| format!(" by {name}"))
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -257,6 +260,10 @@ fn listener(port: u16) -> Option<String> {
     let inode = tables.iter().find_map(|table| listening_socket(&fs::read_to_string(table).ok()?, port))?;
     let link = PathBuf::from(format!("socket:[{inode}]"));
     for process in fs::read_dir("/proc").ok()?.flatten() {
+        // The folders of processes are named by their ids. `self` is another name of one of them.
+        if !process.file_name().as_encoded_bytes().iter().all(u8::is_ascii_digit) {
+            continue;
+        }
         let Ok(files) = fs::read_dir(process.path().join("fd")) else { continue };
         if files.flatten().any(|file| fs::read_link(file.path()).is_ok_and(|target| target == link)) {
             let name = fs::read_to_string(process.path().join("comm")).ok()?;
@@ -276,4 +283,23 @@ fn listening_socket(table: &str, port: u16) -> Option<String> {
         let [_, local, _, state, _, _, _, _, _, inode, ..] = fields[..] else { return None };
         if state == LISTENING && local.ends_with(&port) { Some(inode.to_owned()) } else { None }
     })
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::net::{Ipv4Addr, TcpListener};
+
+    use super::owner;
+
+    #[test]
+    fn a_process_is_named_only_for_addresses_of_this_machine() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        for host in ["127.0.0.1", "localhost"] {
+            let owner = owner(&format!("{host}:{port}"));
+            assert!(owner.contains(&format!("(process {})", std::process::id())), "{host}: {owner:?}");
+        }
+        // An address for documentation (RFC 5737), which no machine has.
+        assert_eq!(owner(&format!("192.0.2.1:{port}")), "");
+    }
 }

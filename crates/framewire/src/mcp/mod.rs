@@ -146,7 +146,7 @@ async fn serve_client(backend: Arc<dyn Backend>, options: Options) -> anyhow::Re
 pub fn front_end(settings: &Settings) -> FrontEnd {
     let notes = settings.data().map(|data| data.join("notes"));
     let routes = move |calls: LocalCalls| {
-        // All sessions share the lock `playing`, so that their tools run frames one after the other.
+        // All sessions share the lock `playing`, so that only one tool at a time runs frames.
         let (notes, playing) = (notes.clone(), Arc::new(Mutex::new(())));
         let host = host(&calls);
         let connect: Connect = Arc::new(move |parts| {

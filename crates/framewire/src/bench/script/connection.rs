@@ -78,9 +78,13 @@ impl Connection {
 
     /// Calls `connect` again to fetch the result of the first call. With a blocking socket, the first call itself
     /// returns its result. This socket does not block, so Linux would return the result to the next `connect` instead,
-    /// even though the connection is established by then.
+    /// even though the connection is established by then. On other systems, the second call would be an error.
     pub(super) fn settle(&self) -> io::Result<()> {
-        SockRef::from(&self.stream).connect(&self.peer.into())
+        if cfg!(target_os = "linux") {
+            SockRef::from(&self.stream).connect(&self.peer.into())
+        } else {
+            Ok(())
+        }
     }
 
     /// Like [`exchange`](Self::exchange), but may be called again after a failure. Then it tries to connect the same
