@@ -1,6 +1,6 @@
 //! Counters for Prometheus: `GET /metrics`.
 //!
-//! A request for one of mGBA-http's routes that succeeds is counted without a lookup, because the route's number is the
+//! If a request for one of mGBA-http's routes succeeds, it is counted without a lookup: the route's number is the
 //! index of its counters. Other counters are looked up by their labels. The state of emulators is read when a client
 //! requests the metrics.
 

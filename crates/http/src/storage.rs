@@ -85,7 +85,7 @@ impl Storage<Snapshots> {
 }
 
 impl Storage<Recordings> {
-    /// Recordings in a subfolder of `data`. Recordings that an earlier server was making when it ended are completed.
+    /// Recordings in a subfolder of `data`. This also completes recordings that an earlier server left unfinished.
     pub(crate) fn recordings(data: Option<&Path>) -> Storage<Recordings> {
         let recordings = data.map(recordings_in);
         if let Some(recordings) = &recordings {

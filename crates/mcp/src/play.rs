@@ -1,5 +1,5 @@
-//! Plays with the method `run`: the emulator itself presses keys, evaluates conditions after each frame, and reads
-//! values and the picture in exactly the frame in which the run ends.
+//! Plays the game through the method `run`: the emulator itself presses keys, evaluates conditions after each frame,
+//! and reads values and the picture in exactly the frame in which the run ends.
 
 use framewire_protocol::{Keys, sequence};
 use serde::Deserialize;

@@ -59,8 +59,8 @@ enum Client {
 #[derive(Clone)]
 struct Server {
     client: Client,
-    /// The resources to which a client has subscribed, by URI, if it uses a revision of the protocol before 2026-07-28.
-    /// The tasks end when they are dropped.
+    /// The tasks that follow the resources to which a client has subscribed, by URI, if it uses a revision of the
+    /// protocol before 2026-07-28. A task ends when its `JoinSet` is dropped.
     followers: Arc<Mutex<HashMap<String, JoinSet<()>>>>,
     /// A permit for each stream of `subscriptions/listen`, and for each session over HTTP with subscriptions.
     listeners: Arc<Semaphore>,
@@ -76,7 +76,7 @@ struct Server {
 /// # Errors
 /// If the client does not follow the protocol.
 ///
-/// The future is boxed so that this crate compiles the server, and not the crate of the program.
+/// The future is boxed so that the server is compiled in this crate, and not in the crate of the program.
 pub fn serve_stdio(session: Session) -> BoxFuture<'static, Result<(), String>> {
     let listeners = Arc::new(Semaphore::new(subscriptions::MAX_LISTENERS));
     let server = Server::new(Client::Only(Arc::new(session)), listeners);

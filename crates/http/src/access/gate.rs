@@ -168,7 +168,7 @@ impl Gate {
         })
     }
 
-    /// The tokens, if one is required.
+    /// The tokens; `None` if the server requires no token.
     pub(super) fn tokens(&self) -> Option<&Tokens> {
         self.tokens.as_ref()
     }

@@ -182,8 +182,8 @@ pub(crate) fn allow_page(origin: &HeaderValue, headers: &mut HeaderMap) {
     headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));
 }
 
-/// Whether a browser may have sent this request. Each of the headers below is a sign of a browser. A page cannot make
-/// the browser leave out `Accept-Language`, or `Origin` where the browser sends it.
+/// Whether a browser may have sent this request. Each of the headers below is a sign of a browser. A page cannot remove
+/// `Accept-Language` from its requests. It also cannot remove `Origin` from requests to which the browser adds it.
 fn is_of_browser(headers: &HeaderMap) -> bool {
     let names_itself =
         || headers.get(USER_AGENT).is_some_and(|agent| agent.as_bytes().starts_with(b"Mozilla/"));

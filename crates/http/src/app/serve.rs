@@ -99,7 +99,8 @@ async fn close_storage(recordings: &Storage<Recordings>, replays: &Replays, grac
 /// [`Limits::grace`](crate::Limits::grace), and closes the connections. At the end, it completes the recordings. An
 /// error on one connection does not affect the others.
 ///
-/// The future is boxed so that this crate compiles the server, and not the crate of the program, which is optimised less.
+/// The future is boxed so that the code of the server is compiled as a part of this crate. The crate of the program is
+/// optimised less.
 pub fn serve<'a>(socket: TcpListener, app: App, shutdown: BoxFuture<'a, ()>) -> BoxFuture<'a, ()> {
     Box::pin(run(socket, app, shutdown))
 }

@@ -172,7 +172,8 @@ async fn next_event(events: &mut Option<broadcast::Receiver<Event>>) -> Result<E
     }
 }
 
-/// Waits until the feed has had no reader for the time `unread_limit`, or its last reader will not come back.
+/// Waits until the feed has had no reader for the time `unread_limit`. If the last reader said that it will not come
+/// back, the wait ends when that reader leaves.
 async fn unread(feed: &Feed, unread_limit: Option<Duration>) {
     let Some(unread_limit) = unread_limit else { return std::future::pending().await };
     let mut readers = feed.readers();

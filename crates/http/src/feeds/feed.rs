@@ -116,8 +116,8 @@ impl Feed {
         let resumed = last_id.and_then(|id| self.number(id)).filter(|number| *number <= ring.last());
         let opening = match (resumed, last_id) {
             (Some(_), _) => None,
-            // The id is not of this feed, but for example of an earlier feed that has ended. So the number of missed
-            // events is unknown.
+            // No event of this feed has this id. It may come from an earlier feed that has ended, for example. So the
+            // number of missed events is unknown.
             (None, Some(_)) => Some(self.missed_text(Json::Null, ring.now())),
             (None, None) if self.definition.watch.is_empty() => None,
             (None, None) => Some(self.values_text(ring.now())),

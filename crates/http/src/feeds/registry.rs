@@ -228,15 +228,6 @@ impl Feeds {
         owner: Option<Owner>,
     ) -> Result<Listed, Problem> {
         let most = self.limit;
-        if feeds.len() >= most
-            && let Some(spare) = feeds.iter().position(Listed::is_spare)
-        {
-            feeds.remove(spare).feed.end(NO_ROOM);
-        }
-        if feeds.len() >= most {
-            let message = format!("there are {most} watches, and more are not accepted; delete some");
-            return Err(Failure::busy(message).into());
-        }
         let is_read_only = |owner: &Option<Owner>| owner.as_ref().is_some_and(Owner::is_read_only);
         let share = most / READ_ONLY_PART;
         if is_read_only(&owner) && feeds.iter().filter(|listed| is_read_only(&listed.owner)).count() >= share
@@ -244,6 +235,15 @@ impl Feeds {
             let message = format!(
                 "there are {share} watches of read-only callers, and more are not accepted; delete some"
             );
+            return Err(Failure::busy(message).into());
+        }
+        if feeds.len() >= most
+            && let Some(spare) = feeds.iter().position(Listed::is_spare)
+        {
+            feeds.remove(spare).feed.end(NO_ROOM);
+        }
+        if feeds.len() >= most {
+            let message = format!("there are {most} watches, and more are not accepted; delete some");
             return Err(Failure::busy(message).into());
         }
         if owner.is_some() {

@@ -16,7 +16,7 @@ use crate::failure::Failure;
 /// The budget is counted in units of this many bytes.
 const UNIT: usize = 1024;
 
-/// Results up to this size do not count, because even all connections together cannot hold much memory with them.
+/// Results up to this size do not count. Even if every connection has such a result, they do not use much memory.
 const SMALL: usize = 16 * 1024;
 
 /// The memory that is left for replies.

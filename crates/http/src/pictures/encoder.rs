@@ -59,7 +59,8 @@ impl PictureEncoders {
         sender: watch::Sender<Option<Arc<SharedPicture>>>,
     ) {
         let encoder = Arc::new(Mutex::new(Encoder::new()));
-        for number in 0.. {
+        let mut number = 0;
+        loop {
             let picture = tokio::select! {
                 biased;
                 () = sender.closed() => None,
@@ -80,6 +81,7 @@ impl PictureEncoders {
                 Ok(picture) => drop(sender.send_replace(Some(Arc::new(picture)))),
                 Err(error) => warn!("{name}: a picture was skipped: {error}"),
             }
+            number += 1;
         }
     }
 }

@@ -61,8 +61,8 @@ impl Screenshots {
         Ok(Screenshots { served, last: (first, Arc::new(picture)), fresh: true, due: now, tempo })
     }
 
-    /// The first picture, and after that the next picture of another frame or with other content; `None` when the
-    /// emulator is gone.
+    /// The first call returns the first picture. Each later call waits for a picture that shows another frame or has
+    /// different content. Returns `None` when the emulator is gone.
     pub(crate) async fn next(&mut self) -> Option<Arc<Picture>> {
         if !std::mem::take(&mut self.fresh) {
             while !self.ask().await? {}

@@ -136,7 +136,7 @@ impl<'a> Fields<'a> {
         target(&value, domain, self.context.symbols, name)
     }
 
-    /// An address on the bus, as the caller wrote it and as a number.
+    /// An address on the bus, as the caller wrote it and as a [`Target`].
     pub(crate) fn written_target(&mut self, name: &'static str) -> Result<(Json, Target), Problem> {
         let value = self.required(name, ADDRESSES)?;
         let target = target(&value, None, self.context.symbols, name)?;
@@ -286,7 +286,8 @@ pub(crate) fn target(
     }
 }
 
-/// Reads an address that is an expression; `None` if it is a number, a name, or a name with an offset or an index.
+/// Reads an address that is an expression. Returns `None` for a number, for a text that [`Symbols::locate`] reads, and
+/// for an invalid text that does not look like an expression.
 pub(crate) fn computed(value: &Json, symbols: &Symbols) -> Option<Result<Target, ParseError>> {
     let text = value.as_str()?;
     if symbols.locate(text).is_ok() {

@@ -306,8 +306,8 @@ impl ReadError {
         self.within(&format!("[{index}]"))
     }
 
-    /// If the error is about a missing value, adds what is accepted there. To find that out, `read` reads a null at
-    /// this place, which causes an error.
+    /// If the error is about a missing value, adds what is accepted there. To find that out, `read` reads something at
+    /// this place that is never accepted (a null, or a parameter without a value), which causes an error.
     pub fn with_expected<T>(self, read: impl FnOnce(&str) -> Result<T, ReadError>) -> ReadError {
         if !self.missing {
             return self;

@@ -14,7 +14,7 @@ use crate::transport::streams::StreamKind;
 /// The extension of a path's description that holds a [`PathEffect`]. It is not published.
 const EXTENSION: &str = "x-effect";
 
-/// What requests of a path may change.
+/// What requests to a path may change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PathEffect {
     /// GET and HEAD change nothing, and other methods may change something. Read-only callers may use only GET and

@@ -28,14 +28,15 @@ pub struct LocalCalls {
 }
 
 impl LocalCalls {
-    /// Calls with all rights, for the person who started this program.
+    /// Makes `LocalCalls` that have all rights, for the person who started this program.
     pub(crate) fn new(state: AppState, methods: Arc<RouteMethods>) -> LocalCalls {
         let client = IpAddr::from(Ipv4Addr::LOCALHOST);
         let caller = Caller { reach: Reach::Local, rights: Rights::Full, origin: client, trace: None };
         LocalCalls { state, methods, caller, client }
     }
 
-    /// Calls with the rights of the sender of an accepted request, which are in the request's extensions.
+    /// Makes `LocalCalls` that have the rights of the sender of an accepted request. The rights are in the request's
+    /// extensions.
     #[must_use]
     pub fn for_sender(&self, extensions: &Extensions) -> LocalCalls {
         let (caller, client) = (Caller::of(extensions), ClientAddress::of(extensions).0);

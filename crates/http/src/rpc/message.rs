@@ -165,7 +165,7 @@ impl RpcError {
         RpcError { code: -32601, message: "Method not found", data }
     }
 
-    /// An error with a problem in JSON (`data`). Problems with the parameters and internal errors have the codes that
+    /// An error with a problem in JSON (`data`). Internal errors, and problems with the parameters, have the codes that
     /// the specification gives them. Other statuses have codes from the range that the specification leaves to servers.
     pub(crate) fn with_status(status: StatusCode, data: Json) -> RpcError {
         let (code, message) = match status {

@@ -26,7 +26,7 @@ use crate::v1::batch::{self, Plan};
 use crate::v1::operations::row;
 use crate::v1::{control, convenience, wait};
 
-/// The parameter for a key, as in the header `Idempotency-Key`.
+/// The parameter for an idempotency key. Over HTTP, this key is in the header `Idempotency-Key`.
 const KEY: &str = "idempotency_key";
 
 /// A request that was begun.

@@ -149,10 +149,7 @@ impl RouteMethod {
     /// of the body.
     fn request(&self, mut params: Object, emulator: &str) -> Result<Request, Problem> {
         let mut target = self.filled(&mut params)?;
-        let mut whole = params.remove(BODY);
-        if self.body == BodyKind::Nothing {
-            whole = None;
-        }
+        let whole = if self.body == BodyKind::Nothing { None } else { params.remove(BODY) };
         if self.query.iter().any(|name| name == "emulator") && !params.contains_key("emulator") {
             params.insert("emulator".to_owned(), emulator.into());
         }

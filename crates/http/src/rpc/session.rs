@@ -235,7 +235,11 @@ impl RpcSession {
         if begin.await.is_err() {
             return;
         }
-        while let Some(event) = reader.next().await {
+        // A subscription that begins while the connection ends is not aborted by `end`.
+        while let Some(event) = tokio::select! {
+            event = reader.next() => event,
+            () = self.out.closed() => None,
+        } {
             self.send(message::event(number, &event.id, event.name, &event.data).into()).await;
         }
     }

@@ -14,7 +14,8 @@ use super::incoming::{Account, Charge, OutOfMemory};
 use super::tls::ClientStream;
 use crate::limits::Limits;
 
-/// The state of a connection. Only the connection's own task uses it; it has atomics because the task moves between threads.
+/// The state of a connection. Only the connection's own task uses it. Most fields are atomic, because the task moves
+/// between threads.
 #[derive(Debug)]
 pub(crate) struct Activity {
     /// A [`Phase`].
@@ -321,8 +322,10 @@ fn begins_under_v1(head: &[u8]) -> bool {
 
 /// Whether a head ends within these bytes and within `limit`. `before` is the number of earlier bytes of the head.
 fn ends_within(limit: usize, before: usize, bytes: &[u8]) -> bool {
-    // The empty line that ends a head may have arrived in two parts.
-    let rest_of_end = [&b"\n"[..], b"\r\n", b"\n\r\n"].iter().any(|rest| bytes.starts_with(rest));
+    // The empty line that ends a head may have arrived in two parts. The end of another line looks the same if it has
+    // arrived in two parts; then the head is refused after the next bytes.
+    let rests = [&b"\n"[..], b"\r\n", b"\n\r\n"];
+    let rest_of_end = rests.iter().any(|rest| bytes.starts_with(rest) && before + rest.len() <= limit);
     let end = bytes.windows(4).position(|window| window == b"\r\n\r\n");
     rest_of_end || end.is_some_and(|end| before + end + 4 <= limit)
 }
@@ -376,5 +379,20 @@ impl Outflow {
     /// Whether the system cannot take more now.
     pub(crate) fn is_blocked(&self) -> bool {
         self.0.blocked.load(Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_head_counts_only_within_the_limit() {
+        assert!(ends_within(10, 5, b"x\r\n\r\nGET"));
+        assert!(!ends_within(10, 6, b"x\r\n\r\nGET"));
+        assert!(ends_within(10, 7, b"\n\r\nGET"), "the end arrived in two parts");
+        assert!(!ends_within(10, 8, b"\n\r\nGET"));
+        assert!(ends_within(10, 9, b"\nGET"));
+        assert!(!ends_within(10, 10, b"\nGET"));
     }
 }

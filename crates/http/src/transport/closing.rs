@@ -96,7 +96,7 @@ impl Refusal {
         "the URL is too long: it and the headers may have 65534 bytes together; send a longer message in the body of \
          POST /mgbaendpoint",
     );
-    /// The URL is too long, under `/v1`.
+    /// For a URL under `/v1` that is too long.
     pub(crate) const LONG_TARGET: Refusal = Refusal::new(
         StatusCode::PAYLOAD_TOO_LARGE,
         "the URL is too long: it and the headers may have 65534 bytes together; send a longer request in the body of \

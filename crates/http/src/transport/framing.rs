@@ -1,5 +1,5 @@
 //! Finds heads of requests that can be understood in two ways. A proxy in front of this server might understand such a
-//! head differently (request smuggling), so RFC 9112 requires a server to refuse it.
+//! head differently (request smuggling). This server refuses such heads, as RFC 9112 requires or allows.
 //!
 //! [`Framing`] examines the bytes before hyper gets them. It finds the faults that hyper ignores or answers without a
 //! message. [`check`] finds the other faults in a head that hyper has parsed.

@@ -36,7 +36,7 @@ pub(crate) enum Verdict {
     Left,
 }
 
-/// Additional time after the deadline, in which a reply that is made at the deadline still arrives.
+/// Additional time after the deadline, so that a reply that is made at the deadline can still be sent.
 const LATE_REPLY: Duration = Duration::from_millis(500);
 
 /// Checks a connection at each tick.
@@ -110,8 +110,8 @@ impl Guarded {
         })
     }
 
-    /// Checks whether the client has left, if the activity asks for it. That is at most once per tick, because a busy
-    /// connection flushes many times.
+    /// Checks whether the client has left, if the activity asks for it. A busy connection flushes many times, so the
+    /// activity does not ask at each flush, but about once per tick.
     fn check_client(&self) {
         if self.activity.look.load(Relaxed)
             && let Some(stream) = &self.stream

@@ -48,7 +48,7 @@ pub(crate) struct Listener<H> {
 /// Failures of `accept`. Only the first failure and the end of the failures are logged.
 #[derive(Debug, Default)]
 struct AcceptFailures {
-    /// The number of failures since [`CALM`] last passed without a failure.
+    /// The number of failures. The count restarts when a connection is accepted after [`CALM`] without a failure.
     count: u32,
     /// The number of failures since a connection was last accepted.
     in_a_row: u32,

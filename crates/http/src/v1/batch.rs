@@ -119,7 +119,8 @@ impl Plan {
         Ok(plan)
     }
 
-    /// An empty plan for `POST /v1/run`. Then add `before` operations, the run, and further operations.
+    /// Creates an empty plan for `POST /v1/run`. After that, `before` operations must be added, then the run, and then
+    /// any further operations.
     pub(crate) fn of_run(before: usize, context: Context<'_>) -> Plan {
         Plan { run: Some(before), ..Plan::empty(context) }
     }
@@ -166,7 +167,7 @@ impl Plan {
         }
     }
 
-    /// The same problem, in the operation with this index.
+    /// Adds the place of the operation with this index to the problem. A problem with the run itself stays as it is.
     fn of_op(&self, index: usize, problem: Problem) -> Problem {
         match self.run {
             Some(run) if index == run => problem,
@@ -209,7 +210,8 @@ impl Plan {
         &self.ops
     }
 
-    /// The same problem, in the caller's operation that was translated into operation `op` of [`Plan::ops`].
+    /// Adds a place to a problem with operation `op` of [`Plan::ops`]: the place of the caller's operation from which
+    /// `op` was made. If `op` is `None`, or the caller sent one operation and not a list, the problem stays as it is.
     pub(crate) fn about(&self, op: Option<usize>, problem: Problem) -> Problem {
         let Some(mut left) = op else { return problem };
         if self.alone {
@@ -232,7 +234,7 @@ impl Plan {
             Err(error) => {
                 let problem = match self.forms[index] {
                     Form::Played(_) => unplayed(error),
-                    // Another timeline uses the keys of the run.
+                    // The run failed because another timeline already plays some of its keys.
                     Form::Ran(_) if error.message.starts_with("timeline ") => unplayed(error),
                     _ => error.into(),
                 };
@@ -291,7 +293,7 @@ pub(crate) fn refused(place: &str, error: &OpError) -> Problem {
     }
 }
 
-/// Performs a caller's operations, unless one of them uses memory that does not exist.
+/// Performs a caller's operations. If the memory that one of them uses is refused, returns the problem.
 pub(crate) async fn perform_plan(selected: &SelectedEmulator, plan: &Plan) -> Result<Outcome, Problem> {
     let deadline = Instant::now() + selected.operations.deadline + control::time_of(plan.ops());
     let batch = selected.keyed(plan.ops().to_vec());
@@ -299,14 +301,15 @@ pub(crate) async fn perform_plan(selected: &SelectedEmulator, plan: &Plan) -> Re
     outcome.map_err(|(op, problem)| plan.about(op, *problem))
 }
 
-/// Performs a batch, unless it uses memory that does not exist.
+/// Performs a batch. If it is refused because of the memory that an operation uses, returns the problem.
 async fn perform(selected: &SelectedEmulator, batch: Batch, deadline: Instant) -> Result<Outcome, OpProblem> {
     let ops = batch.ops.clone();
     let outcome = selected.operations.perform_until(selected, batch, deadline).await;
     settled(&ops, outcome.map_err(|error| (None, Box::new(error.into())))?)
 }
 
-/// Performs a batch within the server's deadline, unless it uses memory that does not exist.
+/// Performs a batch within the server's deadline. If it is refused because of the memory that an operation uses,
+/// returns the problem.
 pub(super) async fn perform_one(
     selected: &SelectedEmulator,
     batch: impl Into<Batch>,

@@ -70,7 +70,7 @@ pub(crate) enum Form {
     Numbers(Vec<NumberForm>),
     /// Bytes at an address that was computed.
     BytesAt(Encoding),
-    /// The text that the bytes stand for in the game's character table.
+    /// The text that the bytes stand for, in this character table of the game or else in UTF-8.
     Text(Option<Arc<TextTable>>),
     /// This many results that are not returned.
     Nothing(usize),

@@ -250,7 +250,7 @@ fn usual_time(selected: &SelectedEmulator, frames: u64) -> Duration {
     Duration::from_secs_f64((2.0 * frames as f64 / rate).min(f64::from(MAX_WAIT) / 1000.0))
 }
 
-/// Waits for the event that a timeline is over. If the event may have come earlier or was lost, asks the emulator.
+/// Waits for the event at the end of a timeline. If the event may have come earlier or was lost, asks the emulator.
 async fn wait_for_end(
     selected: &SelectedEmulator,
     mut events: Receiver<Event>,

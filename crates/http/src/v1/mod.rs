@@ -1,6 +1,6 @@
 //! Everything under `/v1`: requests and replies in JSON, and [`Problem`]s for errors.
 //!
-//! Each submodule holds a few routes and returns them from a function `router()`. Handlers have `#[utoipa::path]`, so a
+//! Most submodules hold a few routes and return them from a function `router()`. Handlers have `#[utoipa::path]`, so a
 //! route and its description are in one place. `router()` also adds the routes' other properties (see
 //! [`Declare`](crate::routing::declare::Declare)). A handler takes its services as `State`, takes parts of the request
 //! with the types in [`extract`](crate::routing::extract), and returns `Result<_, Problem>`. To each description,

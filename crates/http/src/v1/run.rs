@@ -1,4 +1,5 @@
-//! Runs: performs operations, runs frames until a condition holds, and performs operations at exactly that frame.
+//! Runs: requests that perform operations, run frames until a condition holds, and then perform more operations at
+//! exactly that frame.
 
 use std::borrow::Cow;
 
@@ -172,7 +173,7 @@ impl ToSchema for Expressions {
     }
 }
 
-/// The compiled code of an expression, which is at `place` in the body.
+/// Compiles an expression. `place` is the expression's place in the body, for problems.
 fn compile(text: &str, place: &str, context: Context<'_>) -> Result<Vec<u8>, Problem> {
     let problem = |error: String| name_problem(context.symbols, Problem::in_body(place, &error));
     let bytes = Code::parse(text, context.symbols).map_err(|error| problem(error.to_string()))?.encode();
@@ -428,7 +429,8 @@ async fn run(
     Ok(response)
 }
 
-/// The reply, from the results of `before` operations, the run, `after` operations, and the values.
+/// Makes the reply from the results in `done`: those of `before` operations, of the run, of `after` operations, and of
+/// the expressions in `values`.
 fn done(done: batch::Done, before: usize, after: usize) -> Result<RunDone, Problem> {
     let mut results = done.results.into_iter();
     let ops: Vec<OpResult> = results.by_ref().take(before).collect();

@@ -130,7 +130,7 @@ impl ToSchema for KeyName {
     }
 }
 
-/// An object with this name in `op`, as a constant that generated clients fill in themselves.
+/// The schema of an object whose field `op` is the constant `name`. Generated clients fill in this field themselves.
 fn named(name: &str, doc: &str) -> ObjectBuilder {
     // utoipa does not support `const`, but writes extensions into the document unchanged.
     let constant = Extensions::from_iter([("const", name)]);

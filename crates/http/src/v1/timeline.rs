@@ -142,7 +142,7 @@ impl TryFrom<Input> for Timeline {
     }
 }
 
-/// The problem with a valid timeline that the emulator does not play, usually because its keys are in use.
+/// The [`Problem`] for a valid timeline that the emulator refuses, usually because its keys are in use.
 pub(crate) fn unplayed(error: OpError) -> Problem {
     match error.status {
         Status::BadArgument if !error.is_key_reused() => Problem::new(StatusCode::CONFLICT, error.message),
@@ -175,7 +175,7 @@ impl Timeline {
     }
 
     fn of_presses(presses: &[Press]) -> Result<Timeline, Problem> {
-        // For each frame in which presses begin or end: by how much the number of presses that hold each key changes.
+        // For each frame in which presses begin or end: the change in the number of presses that hold each key.
         let mut ends: BTreeMap<u32, [i32; Key::ALL.len()]> = BTreeMap::new();
         for (index, Press { at, keys, frames }) in presses.iter().enumerate() {
             let frames = frames.get();

@@ -164,8 +164,8 @@ fn takes_key(method: &HttpMethod, effect: PathEffect) -> bool {
     catalog::takes_key(&method, effect)
 }
 
-/// Adds the problems that an operation may answer with. `of_server` says that the server answers without an emulator,
-/// an object or a file; `keyed` says that requests may have an `Idempotency-Key`.
+/// Adds the problems that an operation may answer with. `of_server` says whether the server answers without an
+/// emulator, an object or a file. `keyed` says whether requests may have an `Idempotency-Key`.
 fn add_problems(operation: &mut Operation, of_server: bool, keyed: bool) {
     let reads = operation.request_body.is_some();
     for (status, name, description) in PROBLEMS {

@@ -130,7 +130,10 @@ impl MjpegStream {
                 },
             }
             if self.outflow.is_blocked() {
-                continue; // this picture would be old when it is read
+                // This picture would be old when it is read.
+                self.newest.mark_changed();
+                sleep(STILL).await;
+                continue;
             }
             let Some(picture) = self.newest.borrow_and_update().clone() else { continue };
             match &self.last {

@@ -52,12 +52,12 @@ struct ReplayResponse {
     pictures: Option<u64>,
     /// How many hashes of memory were compared; null until the replay has ended.
     memories: Option<u64>,
-    /// Where it first differs from the recording; null if there is no difference.
+    /// Where it first differs from the recording; null if there is no difference, and until the replay has ended.
     diverged: Option<Diverged>,
     /// `recorded`, or `unknown` if the recording does not contain the console's clock: then a game that reads the clock
     /// may differ. Null until the replay has ended.
     clock: Option<&'static str>,
-    /// Where the recording is damaged; null if it is not damaged.
+    /// Where the recording is damaged; null if it is not damaged, and until the replay has ended.
     damage: Option<Damaged>,
     /// Whether it was cancelled.
     cancelled: bool,

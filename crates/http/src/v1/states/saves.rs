@@ -55,8 +55,9 @@ async fn load_battery_save(
         return Err(Problem::bad_request("the body is empty; send the bytes of a .sav file"));
     }
     // mGBA takes the bytes of a save only as a part of a state. So it loads its own current state with the new save.
-    let now = selected.perform(Op::SaveState { flags: 0 }).await?.single()?;
-    let now: Vec<u8> = now.try_into()?;
+    let op = Op::SaveState { flags: 0 };
+    let _share = selected.share(&op)?;
+    let now: Vec<u8> = selected.perform(op).await?.single()?.try_into()?;
     let data = Savestate::read(&now)?.with_save(&save);
     let batch = selected.keyed(vec![Op::LoadState { data, flags: SAVE }, Op::Reset {}]);
     let outcome = selected.perform(batch).await?;

@@ -27,7 +27,7 @@ const SCROLL: BitFields = &[("offset", 0, 9)];
 const WINDOW_SIDES: BitFields = &[("right", 0, 8), ("left", 8, 8)];
 /// The parts of the registers with a window's top and bottom.
 const WINDOW_ENDS: BitFields = &[("bottom", 0, 8), ("top", 8, 8)];
-/// The parts of the volume registers of sound channels 1 and 2.
+/// The parts of the registers for the duty, length and envelope of sound channels 1 and 2.
 const SQUARE_WAVE: BitFields =
     &[("length", 0, 6), ("duty", 6, 2), ("envelope_step", 8, 3), ("envelope_up", 11, 1), ("volume", 12, 4)];
 /// The parts of a sound channel's frequency register.

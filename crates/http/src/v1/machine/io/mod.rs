@@ -1,4 +1,4 @@
-//! The registers for input and output of the consoles.
+//! The consoles' registers for input and output.
 
 mod gb;
 mod gba;

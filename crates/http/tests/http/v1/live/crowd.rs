@@ -1,5 +1,5 @@
-//! Twenty clients watch the ball while others have stopped reading. No change is missed, or more than [`LATE`] frames
-//! late.
+//! Twenty clients watch the ball while others have stopped reading. No change is missed, and none is more than [`LATE`]
+//! frames late.
 //!
 //! `FRAMEWIRE_WATCH_SECONDS` sets the duration of the measurement, and allows only one attempt. Without it, an attempt
 //! takes about two seconds.
@@ -50,7 +50,7 @@ fn no_client_misses_a_change_of_an_attached_mgba() {
     crowd(&server, &core);
 }
 
-/// Lets clients that stop reading stay connected to the end of the test. They must not disturb the others.
+/// Lets clients that stop reading stay connected until the test ends. They must not disturb the others.
 fn allow_stalls(app: &mut App) {
     app.limits.stall = Duration::from_secs(3600);
 }

@@ -44,6 +44,13 @@ fn every_route_in_the_document_except_streams_is_a_method() {
 }
 
 #[test]
+fn a_body_for_a_route_without_one_is_refused() {
+    let mut rpc = Rpc::open(&Server::paused());
+    let error = rpc.error("v1.emulator", json!({"body": "x"}), -32602);
+    assert!(error.to_string().contains("body"), "{error}");
+}
+
+#[test]
 fn the_documentation_names_every_method() {
     let page = std::fs::read_to_string(crate::support::repository("docs/json-rpc.md")).unwrap();
     for (id, ..) in routes(&Server::paused()) {
