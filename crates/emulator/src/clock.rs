@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime};
 /// The time source of the console's clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Clock {
-    /// The host's clock, whatever the emulator's speed is. During a recording, and during a replay that does not keep
-    /// the emulator's own clock, the clock advances with the frames instead.
+    /// The host's clock, whatever the emulator's speed is. During a recording, the clock advances with the frames
+    /// instead. It also does so during a replay, unless the replay is set to use the emulator's own time source.
     #[default]
     Wall,
     /// The clock starts at the host's time and advances with the frames.

@@ -6,14 +6,14 @@ pub enum EmulatorError {
     /// There is no connection to the emulator.
     #[error("{0}")]
     NotConnected(String),
-    /// The emulator did not answer by the deadline. It may be paused in its own window, without a ROM, or too slow.
+    /// The emulator did not answer by the deadline. Perhaps it is paused in its own window, has no ROM, or is too slow.
     #[error("{0}")]
     Deadline(String),
     /// The queue is full; nothing was done. The number is the queue's length.
     #[error("{0} requests are already waiting for the emulator; send fewer at a time and try again")]
     Busy(usize),
     /// The connection broke, and it is not known whether the batch was performed: the script was loaded again, the
-    /// script has forgotten the session, or it is the script of mGBA-http.
+    /// script has forgotten the session, or the script is that of mGBA-http, which does not remember requests.
     #[error("{0}")]
     Lost(String),
     /// The emulator is being stopped.

@@ -47,9 +47,9 @@ use tokio::sync::broadcast;
 /// must forward every method, or it does not compile.
 pub trait Emulator: Send + Sync + 'static {
     /// Submits a batch, which is performed at a frame boundary. Returns at once. The outcome or an error arrives by
-    /// `deadline`. If frames of an earlier [`Op::Advance`] still have to run in an attached emulator, the deadline
-    /// moves by the time that is left until the deadline of that operation. A batch whose deadline passes before it is
-    /// started is not performed.
+    /// `deadline`. If frames of an earlier [`Op::Advance`] still have to run in an attached emulator, the deadline is
+    /// extended by the time that is left until the deadline of that operation. A batch whose deadline passes before it
+    /// is started is not performed.
     ///
     /// [`Op::Advance`]: framewire_protocol::Op::Advance
     fn submit(&self, batch: Batch, deadline: Instant) -> Pending;

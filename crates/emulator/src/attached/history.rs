@@ -109,8 +109,8 @@ impl StateFetcher {
         progress.breaks += 1;
     }
 
-    /// Records that a state was loaded, unless that was this emulator's own `rewind`. `frame` is the frame counter
-    /// shortly after.
+    /// Called when the script reports that a state was loaded. If an operation `rewind` loaded the state, this changes
+    /// nothing. `frame` is the frame counter in the report, up to [`EVENT_FRAMES`] after that of the state.
     pub fn note_state(&self, frame: u32) {
         let own = |went_to: u32| (went_to..=went_to + EVENT_FRAMES).contains(&frame);
         if !self.progress.lock().went_to.is_some_and(own) {

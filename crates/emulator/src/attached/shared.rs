@@ -222,9 +222,9 @@ fn timeline_id(value: &Value) -> Option<u32> {
     }
 }
 
-/// The unfinished `advance` operations: frames that clients have requested in lockstep. Until these frames have run, at
-/// the speed of mGBA's window, the script answers no request of this link. So the deadlines of requests in this time
-/// are extended.
+/// The unfinished `advance` operations: frames that clients have requested in lockstep. They run at the speed that is
+/// set in mGBA. Until all of them have run, the script answers no request of this link. So the deadlines of requests in
+/// this time are extended.
 #[derive(Debug, Default)]
 pub(super) struct Advances(Mutex<OpenAdvances>);
 

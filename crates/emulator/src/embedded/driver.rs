@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use super::machine::Machine;
 
-/// When the next frame runs, as a driver decides.
+/// What a driver decides: when the next frame runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NextFrame {
     /// When it is due on the emulator's own schedule.

@@ -51,8 +51,9 @@ pub(super) struct HistoryKeeper {
 /// How an operation affects the history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Influence {
-    /// The operation does not change the game, or the history needs no note of the change: it stores the keys of each
-    /// frame, and operations that load a game or go back report a discontinuity themselves.
+    /// The operation does not change the game, or the history needs no note of the change. This is so for keys, because
+    /// the history stores the keys of each frame. It is also so for operations that load a game or go back, because
+    /// they report a discontinuity themselves.
     None,
     /// The operation changes the game once.
     Change,
@@ -322,16 +323,16 @@ impl Machine {
         let found = self.keeper.history.find(line, frame, surroundings)?;
         let held = self.core.keys();
         self.core.load_state(&found.state, FLAGS).map_err(failed)?;
-        self.replay(&found).map_err(failed)?;
+        self.drawn = self.replay(&found).map_err(failed)?;
         self.core.set_keys(held);
-        self.drawn = true;
         self.discontinue(Discontinuity::State);
         self.keeper.went_back(found.line, found.frame);
         Ok(self.core.frame_counter())
     }
 
-    /// Runs the frames that follow the loaded state, and draws the last one.
-    fn replay(&mut self, found: &Found) -> Result<(), Error> {
+    /// Runs the frames that follow the loaded state, and draws the last one. Returns whether the core has a picture of
+    /// the frame that was reached.
+    fn replay(&mut self, found: &Found) -> Result<bool, Error> {
         let core = &mut self.core;
         for (number, keys) in found.keys.iter().enumerate() {
             core.set_drawing(number + 1 == found.keys.len());
@@ -339,7 +340,8 @@ impl Machine {
             core.run_frame();
             self.frozen.keep(core);
         }
-        if found.keys.is_empty() && !core.has_scripts() {
+        let draws_next = found.keys.is_empty() && !core.has_scripts();
+        if draws_next {
             // A state contains no picture. So run one frame to draw a picture, and load the state again. That picture
             // is one frame too late. With scripts, this is not possible, because the frame would run their callbacks.
             core.set_drawing(true);
@@ -348,7 +350,7 @@ impl Machine {
         }
         // Discard the sound of these frames, because it was already played before.
         core.read_samples();
-        Ok(())
+        Ok(draws_next || !found.keys.is_empty())
     }
 }
 

@@ -49,8 +49,8 @@ pub(super) struct Machine {
     /// Runs Lua code that clients send.
     pub scripting: Scripting,
     pub shared: Arc<EmbeddedState>,
-    /// The time source that the settings choose for the console's clock. While a watch needs it, as for a recording or
-    /// a replay, the clock advances with the frames instead.
+    /// The time source of the console's clock, from the settings. With [`Clock::Wall`], the clock advances with the
+    /// frames instead while a watch needs that. The watches of recordings and of most replays need it.
     clock: Clock,
     /// The number of times that an operation tried to load another game, successfully or not.
     pub games: u32,

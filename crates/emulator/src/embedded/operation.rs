@@ -395,8 +395,8 @@ fn int(value: impl Into<i64>) -> Value {
     Value::Int(value.into())
 }
 
-/// The result of an action that returns no value. mGBA's script interface returns only `false` on failure; this returns
-/// an error with the reason.
+/// The result of an action: `true` if it succeeded. If it failed, mGBA's script interface returns only `false`; this
+/// function returns an error with the reason.
 fn accepted(result: std::result::Result<(), Error>) -> Result {
     result.map(|()| Value::Bool(true)).map_err(failed)
 }

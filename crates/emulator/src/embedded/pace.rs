@@ -46,7 +46,7 @@ impl From<Speed> for SetSpeed {
 }
 
 /// Frames that are late by more than this are skipped. Otherwise, after the computer has been suspended, the game would
-/// run as fast as the processor allows for minutes.
+/// run for minutes as fast as the processor allows.
 const MAX_CATCH_UP: Duration = Duration::from_millis(200);
 
 /// The schedule of frames.

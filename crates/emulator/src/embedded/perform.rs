@@ -36,7 +36,7 @@ pub(super) struct BatchProgress {
     keyed: Option<(String, Batch)>,
     /// The operations that have not been performed yet.
     left: std::vec::IntoIter<Op>,
-    /// How many of these operations need no further check of the memory that they use.
+    /// How many operations at the start of `left` need no further check of the memory that they use.
     checked: usize,
     results: Vec<Result>,
     /// The number of frames that the operations `advance` of this batch have run.
@@ -198,8 +198,7 @@ impl Machine {
 
     /// Performs operations in order, up to the first that fails or the first run that needs frames. Returns that run.
     fn go_on(&mut self, progress: &mut BatchProgress) -> Option<ActiveRun> {
-        // This may be called within a frame that `advance` of another batch runs. The count of that batch is restored
-        // below.
+        // This may be called while `advance` of another batch runs a frame. The count of that batch is restored below.
         let outer = std::mem::replace(&mut self.advanced, progress.advanced);
         let mut waits = None;
         for op in progress.left.by_ref() {

@@ -1,4 +1,4 @@
-//! A *line*: frames without a gap between them, with the states and the keys that the history keeps of them.
+//! A *line*: frames without a gap between them, with the states and the keys that the history keeps for them.
 
 use std::collections::VecDeque;
 use std::time::SystemTime;
@@ -106,8 +106,8 @@ pub(crate) struct NewState<'a> {
     pub bytes: &'a [u8],
     /// The bytes of the state that was added before this one; empty to store this one on its own.
     pub before: &'a [u8],
-    /// A hash of everything except the keys that acts on the game, such as cheats. `None` if something whose effect
-    /// cannot be repeated acts on the game, such as a script.
+    /// A hash of everything that acts on the game, such as cheats, but not of the keys. `None` if something acts on the
+    /// game whose effect cannot be repeated, such as a script.
     pub surroundings: Option<u64>,
     /// The small picture of the state.
     pub thumbnail: Option<Thumbnail>,

@@ -1,7 +1,7 @@
 //! The history of an emulator: earlier states that it can go back to, with small pictures and the keys of each frame.
 //!
 //! - `packed`: stores a state as the difference from the state before it;
-//! - `line`: a line: frames without a gap between them, and the states and keys that are kept of them;
+//! - `line`: a line: frames without a gap between them, and the states and keys that are kept for them;
 //! - [`History`]: all lines, within a limit on memory.
 //!
 //! A history has no access to the emulator. The core's thread, or the tasks of an attached emulator, add to it, and

@@ -19,7 +19,8 @@ pub(super) struct Problems {
 /// The current problems with the save file of a game.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(in super::super) struct SaveProblems {
-    /// A problem from when this file was opened. It is over when the file is written or another file is opened.
+    /// The path of a save file, and the problem that was found when it was opened. The problem is over when the file is
+    /// written or another file is opened.
     opening: Option<(PathBuf, String)>,
     /// A problem with the last attempt to write a file.
     writing: Option<String>,
