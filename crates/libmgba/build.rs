@@ -111,7 +111,7 @@ fn build_library() -> PathBuf {
     folder
 }
 
-/// The description of the library that the script wrote to a file next to the folder of the headers.
+/// The script's description of the library. It is in the file `built`, next to the folder of the headers.
 fn how_it_was_built(include: &Path) -> String {
     let file = include.with_file_name("built");
     println!("cargo::rerun-if-changed={}", file.display());

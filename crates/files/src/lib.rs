@@ -89,8 +89,8 @@ fn target(path: &Path) -> io::Result<(PathBuf, Option<fs::Permissions>)> {
             Ok((fs::canonicalize(path)?, Some(metadata.permissions())))
         }
         None => match fs::read_link(path) {
-            // `path` is a link to a file that does not exist yet.
-            Ok(link) => Ok((path.parent().unwrap_or(Path::new(".")).join(link), None)),
+            // `path` is a link. It leads, directly or through other links, to a file that does not exist yet.
+            Ok(link) => target(&path.parent().unwrap_or(Path::new(".")).join(link)),
             Err(_) => Ok((path.to_owned(), None)),
         },
     }
@@ -254,7 +254,8 @@ mod tests {
         use std::os::unix::fs::{PermissionsExt, symlink};
         let home = tempfile::tempdir().unwrap();
         let (real, link) = (home.path().join("real"), home.path().join("link"));
-        symlink("real", &link).unwrap();
+        symlink("next", &link).unwrap();
+        symlink("real", home.path().join("next")).unwrap();
         replace(&link, b"one").unwrap();
         assert_ne!(
             fs::metadata(&real).unwrap().permissions().mode() & 0o044,
@@ -265,8 +266,10 @@ mod tests {
         replace(&link, b"two").unwrap();
         assert_eq!(fs::read(&real).unwrap(), b"two");
         assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o640);
-        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-        assert_eq!(names(home.path()), ["link", "real"]);
+        for link in [link, home.path().join("next")] {
+            assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        }
+        assert_eq!(names(home.path()), ["link", "next", "real"]);
     }
 
     #[cfg(target_os = "linux")]

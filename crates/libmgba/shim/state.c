@@ -69,7 +69,7 @@ static enum mPlatform state_platform(const void* state) {
 }
 
 /* Restores the sound channels of a GBA a second time. From mGBA 0.10.2 on, libmgba advances them to the present after
- * it has restored them from a state. Without this, the same state would be different when it is saved again. */
+ * it has restored them from a state. Without this second step, a state that is loaded and saved again would change. */
 static void restore_sound(struct mCore* core, const void* from) {
 	if (core->platform(core) != mPLATFORM_GBA) {
 		return;

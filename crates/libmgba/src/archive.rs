@@ -129,7 +129,7 @@ fn unpack_seven_zip(mut file: File, inside: Option<&str>, shown: &Path) -> Resul
         error => damaged("7z", &error.to_string()),
     };
     let password = Password::empty();
-    let archive = sevenz_rust2::Archive::read(&mut file, &password).map_err(failed)?;
+    let mut archive = sevenz_rust2::Archive::read(&mut file, &password).map_err(failed)?;
     let entries: Vec<_> = archive
         .files
         .iter()
@@ -154,11 +154,16 @@ fn unpack_seven_zip(mut file: File, inside: Option<&str>, shown: &Path) -> Resul
             MAX_UNPACKED >> 20
         ));
     }
+    // The decoder counts folders and empty files as parts of the block, and would stop before the block's last files.
+    let with_contents = |end: usize| archive.files[..end].iter().filter(|file| file.has_stream).count();
+    let (first, place) = (with_contents(first), with_contents(chosen));
+    archive.files.retain(|file| file.has_stream);
+    archive.stream_map.block_first_file_index[block] = first;
     let mut bytes = Vec::new();
     let mut at = first;
     BlockDecoder::new(1, block, &archive, &password, &mut file)
         .for_each_entries(&mut |_, reader| {
-            if at == chosen {
+            if at == place {
                 bytes = read(reader)?;
                 return Ok(false);
             }

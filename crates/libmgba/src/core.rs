@@ -165,7 +165,7 @@ impl Core {
     }
 
     /// Like [`run_frame`](Core::run_frame), but calls `look` after the frame, before
-    /// a script's callback can change anything.
+    /// the scripts' `frame` callbacks can change anything.
     pub fn run_frame_and_look(&mut self, look: impl FnOnce(&mut Core)) {
         self.handle.run_frame();
         look(self);

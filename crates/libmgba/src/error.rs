@@ -103,7 +103,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// An allocation inside libmgba failed.
+    /// An allocation inside libmgba failed. After [`load_state`](crate::Core::load_state), the core may have changed.
     #[error("out of memory in libmgba")]
     OutOfMemory,
     /// A range longer than [`MAX_RANGE`].

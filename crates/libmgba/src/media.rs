@@ -68,8 +68,8 @@ impl Core {
 
     /// Draws into `canvas` from now on, in rows of 256 pixels. `None` means the core's
     /// own memory again. The current picture is copied to the new place. Returns the
-    /// previous canvas. [`frame`](Core::frame) and screenshots show the picture with a
-    /// canvas and without one.
+    /// previous canvas. [`frame`](Core::frame) and screenshots work with and without a
+    /// canvas.
     ///
     /// # Panics
     ///

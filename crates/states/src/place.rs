@@ -16,7 +16,7 @@ struct Window {
     domain: &'static str,
     /// The address of the domain's first byte.
     base: u32,
-    /// If the domain has banks: the size of a bank in bytes, and the address of every bank but the first.
+    /// If the domain has banks: the size of a bank in bytes, and the address that all banks except the first share.
     banks: Option<(u32, u32)>,
 }
 

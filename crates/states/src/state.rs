@@ -31,8 +31,8 @@ const CLOCK_SIZE: usize = 16;
 /// The type of a clock that advances with the frames.
 const OF_FRAMES: u32 = 2;
 
-/// Framewire stores the time zone, plus this number, in the padding of the clock's structure. mGBA sets the padding to
-/// 0.
+/// Framewire stores the sum of the time zone and this number in the padding of the clock's structure. mGBA sets the
+/// padding to 0, which means that there is no time zone.
 const ZONE_MARK: i32 = 1 << 20;
 
 /// The clock of a state, if it advances with the frames.

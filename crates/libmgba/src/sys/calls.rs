@@ -1,7 +1,7 @@
 use super::ffi;
 use crate::core::Core;
 
-/// Defines methods of [`Core`] that each make a single call of the shim.
+/// Defines methods of [`Core`]. Each method calls one function of the shim.
 macro_rules! calls {
     ($( $(#[$doc:meta])+ fn $name:ident($self:ident: $this:ty $(, $arg:ident: $ty:ty)*) $(-> $result:ty)? = $call:ident; )*) => {
         // The same conversions are used for results and arguments of every width.
@@ -25,8 +25,8 @@ calls! {
     /// is off by default, because mixing takes a quarter of a frame's time. The state of the console, and the sound
     /// that is read, are the same in both cases.
     fn mix_all_sound(self: &mut Core, all: bool) = fw_mix_all_sound;
-    /// Sets whether libmgba runs every instruction of a Game Boy cycle by cycle. By default, an instruction that ends
-    /// before the next event is run in one step. The state of the console is the same in both cases.
+    /// For a Game Boy, sets whether libmgba runs every instruction one cycle at a time. By default, an instruction that
+    /// ends before the next event is run in one step. The state of the console is the same in both cases.
     fn step_all_cycles(self: &mut Core, all: bool) = fw_step_all_cycles;
     /// Runs one instruction of the processor. If the processor waits for an interrupt, it waits at most until the end
     /// of the frame. No `frame` callback is called, even if the instruction completes a frame.

@@ -45,6 +45,38 @@ fn seven_zip(files: &Files) -> Vec<u8> {
     writer.finish().unwrap().into_inner()
 }
 
+/// A 7z archive with these files in one block, and a folder before the last file. Some programs write folders there.
+fn with_folder(files: &Files) -> Vec<u8> {
+    /// Numbers below 2 MiB, as 7z archives encode them.
+    fn number(value: usize) -> Vec<u8> {
+        let [low, middle, high, ..] = value.to_le_bytes();
+        match value {
+            0..0x80 => vec![low],
+            0x80..0x4000 => vec![0x80 | middle, low],
+            _ => vec![0xC0 | high, low, middle],
+        }
+    }
+    let data = files.iter().flat_map(|(_, bytes)| *bytes).copied().collect::<Vec<_>>();
+    let size = number(data.len());
+    let mut names: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
+    names.insert(names.len() - 1, "folder");
+    let empty = 0x80 >> (names.len() - 2);
+    let text: Vec<u8> =
+        names.iter().flat_map(|name| name.encode_utf16().chain([0])).flat_map(u16::to_le_bytes).collect();
+    let mut header = vec![1, 4, 6, 0, 1, 9]; // One packed stream at the beginning,
+    header.extend([&size[..], &[0, 7, 11, 1, 0, 1, 1, 0, 12], &size, &[0]].concat()); // of one block that is not compressed.
+    header.extend([&[8, 13], &number(files.len())[..], &[9]].concat());
+    header.extend(files[..files.len() - 1].iter().flat_map(|(_, bytes)| number(bytes.len())));
+    header.extend([&[0, 0, 5], &number(names.len())[..], &[14, 1, empty]].concat()); // Which entries are empty.
+    header.extend([&[17], &number(text.len() + 1)[..], &[0], &text, &[0, 0]].concat());
+    let mut start = Vec::new();
+    start.extend((data.len() as u64).to_le_bytes());
+    start.extend((header.len() as u64).to_le_bytes());
+    start.extend(crc32fast::hash(&header).to_le_bytes());
+    let signature = *b"7z\xBC\xAF\x27\x1C\0\x04";
+    [&signature, &crc32fast::hash(&start).to_le_bytes()[..], &start, &data, &header].concat()
+}
+
 /// Opens a file with these bytes, which must fail. Returns the error message.
 fn refused(name: &str, bytes: &[u8]) -> String {
     let (_dir, path) = file(name, bytes);
@@ -69,6 +101,7 @@ fn the_only_game_of_an_archive_opens() {
             solid(EncoderMethod::LZMA, &files),
             solid(EncoderMethod::LZMA2, &files),
             solid(EncoderMethod::COPY, &files),
+            with_folder(&files),
         ] {
             let (_dir, path) = file("pack.archive", &archive);
             let core = Core::open(&path).unwrap();
