@@ -144,10 +144,10 @@ impl File {
     /// the file belongs to this game, and if so, reads the file again if it has changed.
     fn update(&mut self, game: &Game) {
         let changed = self.path.as_deref().is_some_and(|path| modified(path) != self.modified);
-        if self.owner == Owner::First || changed && (self.owner.is(game) || game.is_nameless()) {
+        if self.owner == Owner::First {
             self.owner = Owner::Reported(game.clone());
         }
-        if !changed || !self.owner.is(game) {
+        if !changed || !self.owner.is(game) && !game.is_nameless() {
             return;
         }
         let Some(path) = &self.path else { return };
@@ -155,7 +155,7 @@ impl File {
             Ok(mut file) => {
                 info!("{} has changed and was read again for {game}", path.display());
                 if file.owner == Owner::First {
-                    file.owner = self.owner.clone();
+                    file.owner = Owner::Reported(game.clone());
                 }
                 *self = file;
             }
@@ -241,6 +241,19 @@ mod tests {
         assert_eq!(address(&files, &game("ONE", "AGB-XFWE", 2), "score"), Some(1));
         assert_eq!(address(&files, &game("ONE", "AGB-XFWF", 4), "score"), None);
         assert_eq!(address(&files, &game("", "", 0x1234_5678), "score"), Some(3));
+    }
+
+    #[test]
+    fn a_memory_map_that_cannot_be_read_again_keeps_its_game() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("two.toml");
+        let map = "[rom]\ntitle = \"TWO\"\n[[field]]\nname = \"score\"\naddress = 2\ntype = \"u8\"\n";
+        write(&path, map, 100);
+        let mut files = SymbolFiles::default();
+        files.load(&path).unwrap();
+        write(&path, "[rom", 50);
+        assert_eq!(address(&files, &game("", "", 1), "score"), None);
+        assert_eq!(address(&files, &game("TWO", "", 2), "score"), Some(2));
     }
 
     #[test]
