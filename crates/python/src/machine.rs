@@ -266,8 +266,8 @@ impl Machine {
         }
     }
 
-    /// Called after a change of the game that no replay of keys reproduces, such as a loaded state. `what` names the
-    /// change. Ends the recording. The picture no longer counts as old.
+    /// Called when the game's state changes in a way that a replay of the keys does not reproduce, for example when a
+    /// state is loaded. `what` names the change. Ends the recording. The picture no longer counts as old.
     pub(crate) fn discontinue(&mut self, what: &str) {
         self.undrawn = None;
         if let Some(recorder) = &mut self.recorder {

@@ -11,7 +11,7 @@ use framewire_states::time;
 
 use crate::machine::Machine;
 
-/// The number of bytes that are left free in a file of the largest size, for its end.
+/// A recording ends when its file is this many bytes below the largest size, so that the last entries still fit.
 const MARGIN: u64 = 65_536;
 
 /// A recording that is being made, or that has ended but whose file has not been taken yet.
@@ -145,8 +145,8 @@ pub(crate) struct Replayed {
     pub(crate) pictures: u64,
     /// Hashes of memory in the recording that the replay reached.
     pub(crate) memories: u64,
-    /// The first difference: its frame, the frame of the last equal hash before it, what differs (`picture` or
-    /// `memory`), and the recorded and the played hash.
+    /// The first difference: its frame, the last frame before it with hashes, which are all equal, what differs
+    /// (`picture` or `memory`), and the recorded and the played hash.
     pub(crate) diverged: Option<(u64, u64, &'static str, u32, u32)>,
     /// Why the recording could not be read to its end.
     pub(crate) damage: Option<String>,
@@ -186,7 +186,8 @@ pub(crate) fn replay(
     machine.settle_clock();
     machine.core.load_state(recording.state(), flags::ALL)?;
     let mut report = Replayed { frames: recording.frames(), ..Replayed::default() };
-    let mut agreed = 0;
+    // The last two frames with equal hashes. A frame can have several hashes.
+    let (mut before, mut agreed) = (0, 0);
     let mut entries = recording.entries().iter().peekable();
     while let Some(entry) = entries.next() {
         let (what, recorded, played) = match entry {
@@ -211,8 +212,11 @@ pub(crate) fn replay(
             Entry::State(_) | Entry::End { .. } => continue,
         };
         if recorded == played {
-            agreed = report.played;
+            if agreed != report.played {
+                (before, agreed) = (agreed, report.played);
+            }
         } else if report.diverged.is_none() {
+            let agreed = if agreed == report.played { before } else { agreed };
             report.diverged = Some((report.played, agreed, what, recorded, played));
             if !through {
                 break;

@@ -12,7 +12,7 @@ use super::Core;
 use crate::errors::{self, argument};
 use crate::machine::{Machine, Observed};
 
-/// The error for a change during a recording that the recording could not contain.
+/// The error for a change during a recording, if recordings cannot contain such a change.
 const RECORDED: &str = "a recording is being made, and it holds only keys; stop the recording first";
 
 pub(super) const CLOSED: &str = "the emulator is closed; load the ROM again";

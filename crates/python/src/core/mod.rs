@@ -55,7 +55,7 @@ const MAX_KEPT: usize = 1024;
 #[pymethods]
 impl Core {
     /// Opens a ROM and starts it. `clock` is the Unix time in milliseconds at which the cartridge's clock starts; the
-    /// clock then follows the frames. With `None`, the clock has the time of this machine.
+    /// clock then advances with the frames. With `None`, the clock shows the time of this computer.
     #[new]
     fn new(
         py: Python<'_>,
@@ -298,8 +298,8 @@ impl Core {
         self.with(py, |machine| Ok(machine.core.cycles()))
     }
 
-    /// Starts a timeline: presses keys one after another from the next frame on, such as `A:2 .:10`. Returns the id of
-    /// the timeline, and its number of frames.
+    /// Starts a timeline: presses keys one after another, beginning with the next frame. `presses` is a text such
+    /// as `A:2 .:10`. Returns the id of the timeline, and its number of frames.
     fn play(&self, py: Python<'_>, presses: &str) -> PyResult<(u32, u32)> {
         let presses = sequence::parse(presses).map_err(|error| argument(py, error.to_string()))?;
         let steps = timeline::of_presses(&presses).map_err(|problem| {
@@ -454,7 +454,7 @@ impl Core {
     }
 
     /// Takes the oldest chunk of sound. Returns it and how many samples were lost before it. Runs a frame if there is
-    /// no chunk. In the chunk, left and right samples alternate. Returns `None` after `unlisten`.
+    /// no chunk. Each sample is two numbers in the chunk: left, then right. Returns `None` after `unlisten`.
     fn sound<'py>(&self, py: Python<'py>, id: u32) -> PyResult<Option<(Bound<'py, PyArray1<i16>>, u64)>> {
         let found = self.with(py, |machine| {
             let taken = machine.take_sound(id);
