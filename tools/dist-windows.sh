@@ -62,12 +62,12 @@ from pathlib import Path
 
 work, name, archive = sys.argv[1:]
 date = time.gmtime(int(os.environ["SOURCE_DATE_EPOCH"]))[:6]
-with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
+with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
     for path in sorted((Path(work) / name).rglob("*")):
         if path.is_file():
             entry = zipfile.ZipInfo(path.relative_to(work).as_posix(), date)
             entry.compress_type = zipfile.ZIP_DEFLATED
-            packed.writestr(entry, path.read_bytes())
+            packed.writestr(entry, path.read_bytes(), compresslevel=9)
 END
 (cd "$dist" && sha256sum "$name.zip" >"$name.sha256")
 say "$(wc -c <"$archive") bytes: $archive"

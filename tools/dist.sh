@@ -3,7 +3,7 @@
 # The same commit, compilers and packages give the same archive, byte for byte, in any folder. Also builds, from the
 # same program, a bundle for MCP clients (.mcpb), and the bundle's entry for the MCP registry (server.json).
 #
-# DIST_DIR can name another folder than dist. CARGO_TARGET_DIR is used as in any other build.
+# DIST_DIR names a folder to use instead of dist. CARGO_TARGET_DIR is used as in any other build.
 set -eu
 
 cd "$(dirname "$0")/.."

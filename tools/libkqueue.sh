@@ -1,7 +1,7 @@
 #!/bin/sh
 # Downloads libkqueue, a library that implements kqueue (the BSDs' interface for events) on Linux, and prints its path.
-# Debian has it only in `experimental`. The script uses apt with its own list of sources and only unpacks the package,
-# so the machine's installed packages do not change.
+# Debian has it only in `experimental`. The script uses apt with a separate list of sources, and only unpacks the
+# package. So the machine's own lists and installed packages do not change.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)

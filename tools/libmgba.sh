@@ -4,8 +4,8 @@
 # folder exists, the script builds nothing.
 #
 # The source is Debian's package of mGBA, or the source tree in FRAMEWIRE_LIBMGBA_SOURCE. The script downloads the
-# package through apt, which checks the signatures, with its own list of sources. So the machine's own lists do not
-# change.
+# package through apt, which checks the signatures. For this, the script has a separate list of sources, so the
+# machine's own lists do not change.
 #
 # FRAMEWIRE_LIBMGBA_DIR is the folder for the source and the built libraries; several checkouts can share it. The
 # default is target/libmgba in this checkout.
@@ -28,7 +28,7 @@ top=$(cd "$top" && pwd)
 cc=${CC:-cc}
 command -v "$cc" >/dev/null || die "there is no C compiler '$cc'; install gcc, or name a compiler in CC"
 
-# ---- the name of this build, a checksum of everything on which its result depends ----
+# ---- the name of this build: a checksum of the source, this script, its programs, the compiler and CFLAGS ----
 
 if [ -n "${FRAMEWIRE_LIBMGBA_SOURCE:-}" ]; then
     [ -f "$FRAMEWIRE_LIBMGBA_SOURCE/src/core/flags.h.in" ] ||

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Finds a Rust compiler that can build for Windows (x86_64-pc-windows-gnu). Prints environment variables for the build,
-# one per line, for `env`. If this machine's compiler has the standard library for Windows, it prints nothing. Otherwise
-# it downloads Debian's Rust compiler and the source of the standard library, from which cargo builds that library.
+# one per line, for `env`. If this machine's compiler has the standard library for Windows, the script prints nothing.
+# Otherwise it downloads Debian's Rust compiler and the source of the standard library, which cargo then compiles.
 # These packages are only unpacked, in target/rust-windows, so the machine's own compiler does not change. The script
 # first installs MinGW-w64, which links the program, if it is missing.
 set -eu

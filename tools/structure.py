@@ -85,7 +85,7 @@ def repeated_types() -> list[str]:
     for crate, path, code in sources():
         for match in declared.finditer(code):
             key = crate, match[1]
-            # In crates/channel, `type Sender = ring::Sender<...>` and its like only fill in a type parameter.
+            # In crates/channel, aliases such as `type Sender = ring::Sender<...>` only fill in a type parameter.
             if "= ring::" in code[match.start() :].split("\n", 1)[0] or match[1] == "Result" or key in SEVERAL:
                 continue
             place = f"{path}:{code[: match.start()].count(chr(10)) + 1}"

@@ -58,7 +58,7 @@ static void paint_hud(void)
     canvas_text(LEVEL_COLUMN * 8 - 13, 1, "LV", HUD_LABEL);
 }
 
-/* The lamps' names, and their positions relative to the lamp's middle. */
+/* The name of each lamp, and the name's position relative to the middle of the lamp. */
 static const struct {
     const char *text;
     i8 x, y;

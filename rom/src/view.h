@@ -1,4 +1,4 @@
-/* Shows the lamps, numbers and bricks on the background, as the public memory has them. */
+/* Shows the lamps, numbers and bricks on the background. Their values come from the public memory. */
 #pragma once
 
 /* Brings the screen up to date. Writes only what has changed since the last call. */

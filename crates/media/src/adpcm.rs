@@ -1,5 +1,5 @@
-//! Sound with four bits per sample: IMA ADPCM, as the Interactive Multimedia Association's "Recommended Practices for
-//! Enhancing Digital Audio Compatibility" (1992) define it.
+//! Sound with four bits per sample: IMA ADPCM, as defined in the Interactive Multimedia Association's "Recommended
+//! Practices for Enhancing Digital Audio Compatibility" (1992).
 //!
 //! A message begins with a header of four bytes per channel: the last sample before the message (`i16`,
 //! little-endian), the index of the step, and 0. Because of the header, each message can be decoded alone. After the

@@ -8,7 +8,7 @@ use crate::tile::{AREA, Grid, MAX_OWN, bits};
 pub struct Stamp {
     /// The emulator's frame counter.
     pub frame: u32,
-    /// Frames run since the emulator started.
+    /// The number of frames that have run since the emulator started.
     pub tick: u32,
 }
 

@@ -27,7 +27,7 @@ pub struct Header {
     pub colours: u16,
     /// The emulator's frame counter.
     pub frame: u32,
-    /// Frames run since the emulator started.
+    /// The number of frames that have run since the emulator started.
     pub tick: u32,
     /// The tick of the picture that a delta changes; 0 in a key picture.
     pub base: u32,

@@ -23,8 +23,8 @@ type AddressRange = (u64, u64);
 
 /// The GBA's BIOS, which is read only.
 const GBA_BIOS: AddressRange = (0, 0x4000);
-/// The GBA's memory from work RAM to the cartridge's save. The console repeats the memory of each part up to the next
-/// part. Unused registers, and the ROM past its end, read as open bus.
+/// The GBA's memory from work RAM to the cartridge's save. The memory of each part is mirrored up to the start of the
+/// next part. Unused registers, and the ROM past its end, read as open bus.
 const GBA_MEMORY: AddressRange = (0x0200_0000, 0x1000_0000);
 const GBA_ROM: AddressRange = (0x0800_0000, 0x0E00_0000);
 /// The pins of a GBA cartridge, for clocks and sensors. In the range of the ROM, only they can be written.

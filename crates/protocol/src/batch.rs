@@ -127,7 +127,8 @@ impl Outcome {
         Outcome { frame, results }
     }
 
-    /// If an operation was refused before any operation was performed: its index and the error.
+    /// If an operation was refused before any operation was performed, or if the first operation failed: its index and
+    /// the error.
     pub fn refusal(&self) -> Option<(usize, &OpError)> {
         let first = self.results.first()?.as_ref().err()?;
         if first.status != Status::NotDone && self.results.len() > 1 {

@@ -35,7 +35,7 @@ pub enum Frame {
     /// From the endpoint: the outcome.
     Reply(Reply),
     /// To the endpoint: the sender no longer waits for this request. If the endpoint has not performed it yet, it must
-    /// not do so any more.
+    /// not perform it.
     Cancel(u32),
     /// To the endpoint: asks for a pong, which the endpoint sends at the game's next frame.
     Ping(u32),

@@ -110,7 +110,8 @@ impl Wire for bool {
     }
 }
 
-/// Appends the length of `bytes`, then the bytes. Lengths beyond `u32` cannot occur: a frame is far smaller.
+/// Appends the length of `bytes`, then the bytes. The length always fits a `u32`, because a frame of the protocol is
+/// far smaller.
 pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     (bytes.len() as u32).encode(out);
     out.extend_from_slice(bytes);

@@ -172,8 +172,8 @@ pub(crate) struct Cut {
 }
 
 impl Cut {
-    /// The largest number of places that [`last`](Self::last) returns. The entries between this many places are longer
-    /// than any entry for the end. So if the disk is full, such an entry still fits after one of the places.
+    /// The largest number of places that [`last`](Self::last) returns. The entries between this many places are
+    /// together longer than an entry for the end. So even if the disk is full, that entry fits after one of the places.
     const MANY: usize = 256;
 
     /// The last places of a file, in the order of their offsets.
@@ -324,7 +324,7 @@ mod tests {
         }
     }
 
-    /// In this file, the entry for the state has 109 bytes, and each entry of keys 8.
+    /// In this file, the entry for the state has 109 bytes. The last entry of keys has 9 bytes, the others 8.
     #[test]
     fn truncation_missing_entries_and_extra_bytes_are_detected() {
         let file = file();

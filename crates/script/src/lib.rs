@@ -9,6 +9,6 @@ pub const SCRIPT: &str = include_str!(concat!(env!("OUT_DIR"), "/framewire.lua")
 pub const PATH: &str = concat!(env!("OUT_DIR"), "/framewire.lua");
 
 /// The part of the script that runs Lua code for a client; embedded cores use it too. It is a Lua chunk that returns a
-/// function. The function takes the client's code, and returns the reply as JSON, or nil and what is wrong with the
-/// code.
+/// function. The function takes the client's code, and returns the reply as JSON. If the code cannot be compiled, it
+/// returns nil and the reason.
 pub const EVALUATOR: &str = include_str!("../../../lua/src/evaluate.lua");

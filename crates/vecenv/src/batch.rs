@@ -49,7 +49,8 @@ pub(crate) struct OwnedRow {
 }
 
 impl OwnedRow {
-    /// A row for these numbers of values. With `finals`, it also has memory for the last observation of an episode.
+    /// A row with memory for this many values of each kind. With `finals`, it also has memory for the last observation
+    /// of an episode.
     pub(crate) fn new(screen: usize, memory: usize, info: usize, finals: bool) -> OwnedRow {
         let kept = |count: usize| if finals { count } else { 0 };
         OwnedRow {
@@ -103,7 +104,7 @@ fn take<'a, T>(slice: &mut &'a mut [T], count: usize) -> &'a mut [T] {
 }
 
 impl<'a> Batch<'a> {
-    /// Splits the batch into one row per environment, with these numbers of values.
+    /// Splits the batch into one row per environment. Each row has this many values of each kind.
     pub(crate) fn rows(self, screen: usize, memory: usize, info: usize) -> Vec<Row<'a>> {
         let Batch {
             mut screens,

@@ -99,8 +99,9 @@ impl VectorEnv {
         self.envs.is_empty()
     }
 
-    /// Begins an episode in each environment for which `mask` is true or, without a mask, in all environments. If an
-    /// environment has a seed, its random numbers start again from it. Rows of other environments are unchanged.
+    /// Begins an episode in each environment for which `mask` is true or, without a mask, in all environments. If
+    /// `seeds` has a seed for such an environment, its random numbers start again from this seed. Rows of environments
+    /// that are not reset are unchanged.
     ///
     /// # Errors
     /// If the lengths do not match the number of environments, or a core cannot load its state.

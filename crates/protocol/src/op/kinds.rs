@@ -27,9 +27,9 @@ pub enum ArgKind {
     I32,
     /// True or false, one byte.
     Bool,
-    /// UTF-8 text, which follows its length.
+    /// The length, and then UTF-8 text.
     Text,
-    /// Bytes, which follow their length.
+    /// The length, and then bytes.
     Bytes,
 }
 

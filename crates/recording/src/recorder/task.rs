@@ -29,7 +29,7 @@ pub(super) const DEADLINE: Duration = Duration::from_secs(3);
 /// How often the file is written and synced to the disk.
 const SYNC: Duration = Duration::from_millis(500);
 
-/// The number of bytes that are left free in a file of the largest size, for its end.
+/// A recording ends when its file is this many bytes below the largest size, so that the last entries still fit.
 const MARGIN: u64 = 64 * 1024;
 
 /// A recording whose file is complete, but does not have its final name yet.
@@ -321,7 +321,8 @@ impl RecordTask {
         self.writer.memory(hash)
     }
 
-    /// Records the frames up to an outcome of [`memory::read`], and writes the hash of this memory.
+    /// Records the frames up to the frame of `outcome`, and writes the hash of the memory in it. The outcome is that of
+    /// [`memory::read`].
     fn remember(&mut self, outcome: &Outcome) -> io::Result<Next> {
         // First record the events that have already arrived.
         while let Some(event) = self.take_reported() {

@@ -10,7 +10,7 @@ use crate::{Entry, memory};
 /// for them.
 const FRAMES: u64 = 240;
 
-/// The largest number of times that a slice reads the work RAM. Each time adds up to 288 KiB to the reply.
+/// The largest number of times that a slice reads the work RAM. Each read makes the reply at most 288 KiB longer.
 const MEMORIES: usize = 16;
 
 /// The largest number of operations in a slice, at most two for each step. A batch can have 4096.
