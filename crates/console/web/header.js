@@ -211,7 +211,7 @@ function curlButton(app) {
     {
       icon: "curl",
       label: "curl",
-      hint: "Copy actions as code instead of sending them. Choose the language in Log.",
+      hint: "Copy actions as code and send nothing. Choose the language in Log.",
     },
     () => copying.set(!copying.value),
   );

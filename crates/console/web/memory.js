@@ -250,8 +250,7 @@ export class MemoryPanel {
     const text = this.#grid.selectedText();
     void copyText(text);
     // Only visible bytes are copied.
-    const count = text.replaceAll(" ", "").length / 2;
-    toast(`Copied ${count === 1 ? "1 byte" : `${count} bytes`}.`, "copied");
+    toast(`Bytes copied: ${text.replaceAll(" ", "").length / 2}.`, "copied");
   }
 
   /** @returns {boolean} */

@@ -166,7 +166,7 @@ export class RecordingsPanel {
       active = await this.#app.api.read(actions.RECORDING);
     } catch (error) {
       // Without an answer, the recording may still run. The header shows the problem.
-      if (!(error instanceof ApiError && error.status >= 400)) return;
+      if (error instanceof ApiError && !error.status) return;
     }
     this.#recording = active !== undefined && active.ended === null;
     this.#activeLine.hidden = !this.#recording;
