@@ -47,7 +47,7 @@ fn every_route_in_the_document_except_streams_is_a_method() {
 fn a_body_for_a_route_without_one_is_refused() {
     let server = Server::paused();
     let mut rpc = Rpc::open(&server);
-    let error = rpc.error("v1.emulator", json!({"body": "x"}), -32602);
+    let error = rpc.error("unfreezeAllMemory", json!({"body": "x"}), -32602);
     assert!(error.to_string().contains("body"), "{error}");
 }
 
