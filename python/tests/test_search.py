@@ -143,5 +143,7 @@ def test_bad_input_says_what_is_accepted() -> None:
         runner.rollouts([Job(runner.start[:2000], (1,))])
     with pytest.raises(InvalidRequest, match=r"width is 0"):
         search.beam(runner, width=0)
+    with pytest.raises(InvalidRequest, match=r"batch is 0"):
+        search.restarts(runner, batch=0)
     with pytest.raises(InvalidRequest, match=r"repeat is 2;"):
         runner.rollouts([Job(runner.start, None, 1, 5, 2.0)])

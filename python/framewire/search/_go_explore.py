@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from framewire.errors import FramewireError, InvalidData, InvalidRequest, StatesLost
 from framewire.search._archive import Archive, Entry
-from framewire.search._branches import Cell, Job, Rollout, Runner
+from framewire.search._branches import Cell, Job, Rollout, Runner, check_counts
 from framewire.search._solution import Progress, Solution, rank, replay
 
 _T = TypeVar("_T")
@@ -65,9 +65,7 @@ class GoExplore:
                 f"the explorer has no cells; give it some, such as {type(runner).__name__}(..., cell=['level', 'x / 16'])",
                 parameter="cell",
             )
-        for name, value in (("batch", batch), ("steps", steps)):
-            if value < 1:
-                raise InvalidRequest(f"{name} is {value}; use a whole number of at least 1", parameter=name)
+        check_counts(batch=batch, steps=steps)
         for name, part in (("repeat", repeat), ("greed", greed)):
             if not 0 <= part <= 1:
                 raise InvalidRequest(f"{name} is {part}; use a number from 0.0 to 1.0", parameter=name)

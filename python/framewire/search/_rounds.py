@@ -6,8 +6,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from framewire.errors import InvalidRequest
-from framewire.search._branches import Job, Rollout, Runner
+from framewire.search._branches import Job, Rollout, Runner, check_counts
 from framewire.search._solution import Progress, Solution, rank, replay
 
 
@@ -56,6 +55,7 @@ def restarts(
         batch: How many episodes are played at a time. The search can end only after a whole batch.
         progress: Called after each batch.
     """
+    check_counts(branches=branches, steps=steps, batch=batch)
     chance = random.Random(seed)
     counter = _Counter(runner, progress)
     best: Rollout | None = None
@@ -67,8 +67,7 @@ def restarts(
                 best = rollout
         assert best is not None
         counter.report(best.score)
-    if best is None:
-        raise InvalidRequest(f"branches is {branches}; use a whole number of at least 1", parameter="branches")
+    assert best is not None
     return counter.solution(best.actions)
 
 
@@ -95,9 +94,7 @@ def beam(
         seed: The seed of the random actions.
         progress: Called after each round.
     """
-    for name, value in (("width", width), ("branches", branches), ("steps", steps), ("rounds", rounds)):
-        if value < 1:
-            raise InvalidRequest(f"{name} is {value}; use a whole number of at least 1", parameter=name)
+    check_counts(width=width, branches=branches, steps=steps, rounds=rounds)
     chance = random.Random(seed)
     counter = _Counter(runner, progress)
     kept: list[tuple[bytes, tuple[int, ...]]] = [(runner.start, ())]
