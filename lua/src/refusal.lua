@@ -1,4 +1,4 @@
--- Refusals: why an operation is not performed, as a status (docs/protocol.md lists them) and a sentence.
+-- A refusal says why an operation is not performed: a status and a sentence. docs/protocol.md lists all statuses.
 
 local format, gsub, sub = string.format, string.gsub, string.sub
 
@@ -32,7 +32,7 @@ end
 -- Prepares text from outside the script for a log line or a refusal: returns its first line, shortened.
 function refusal.sentence(text)
   text = gsub(refusal.printable(tostring(text)), "\n.*", "")
-  return #text > 300 and refusal.printable(sub(text, 1, 300)) .. "..." or text
+  return #text > 300 and sub(text, 1, utf8.offset(text, 0, 301) - 1) .. "..." or text
 end
 
 return refusal
