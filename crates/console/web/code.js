@@ -92,7 +92,8 @@ export function program(wanted, actions, origin, token) {
 const COMMENTS = { curl: "#", python: "#", javascript: "//", lua: "--" };
 
 /**
- * Puts the code of an action into a block, if the language needs that to declare the same variable for each action.
+ * Puts the code of an action into a block, in the languages in which the code declares the local variable `answer`. So
+ * each action has its own `answer`.
  * @type {Record<Language, (code: string) => string>}
  */
 const BLOCKS = {
@@ -169,8 +170,11 @@ function lua({ url, method, json, file, headers: more, token, output }) {
   if (json !== undefined) headers.push('["Content-Type"] = "application/json"');
   if (token) headers.push('Authorization = "Bearer " .. os.getenv("FRAMEWIRE_TOKEN")');
   if (headers.length > 0) options.push(`headers = { ${headers.join(", ")} }`);
-  if (json !== undefined) options.push(`body = [==[${json}]==]`);
-  else if (file) options.push('body = io.open("FILE", "rb"):read("*a")');
+  if (json !== undefined) {
+    let level = "==";
+    while (json.includes(`]${level}]`)) level += "=";
+    options.push(`body = [${level}[${json}]${level}]`);
+  } else if (file) options.push('body = io.open("FILE", "rb"):read("*a")');
   return [
     'local http = require "framewire.http"',
     `local answer = assert(http.client():request { ${options.join(", ")} })`,

@@ -1,5 +1,6 @@
 /** Tests of parts of the page that need no browser. */
 
+import { code } from "../../../crates/console/web/code.js";
 import { curl } from "../../../crates/console/web/curl.js";
 import { DEFAULT_BUTTONS, keysFor, partNames, partsHeld } from "../../../crates/console/web/gamepad.js";
 import { keysOf, maskOf } from "../../../crates/console/web/keys.js";
@@ -51,6 +52,12 @@ test("commands are quoted for a shell", () => {
     `curl -H "Authorization: Bearer $FRAMEWIRE_TOKEN" 'http://127.0.0.1:5000/v1/snapshots?emulator=b+c' ` +
       `-H 'Content-Type: application/json' -d '{"name":"it'\\''s"}'`,
   );
+});
+
+test("Lua code keeps a text that contains the end of a long bracket", () => {
+  const json = { name: "a]==]b" };
+  const action = { title: "", method: "POST", path: "/v1/snapshots", json } as const;
+  expect(code("lua", action, "http://127.0.0.1:5000", false)).toContain('body = [===[{"name":"a]==]b"}]===]');
 });
 
 test("a series keeps the last points, and starts again when time goes back", () => {
