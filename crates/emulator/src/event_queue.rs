@@ -10,7 +10,7 @@ use crate::{WatchEnd, WatchEvent};
 
 /// The largest number of events in the queue. With one event per frame, this is enough for about 17 seconds.
 const KEPT: usize = 1024;
-/// The largest total size of the changes in the queue, in bytes.
+/// The largest total size of the changes in the queue, in bytes. A single event may have more.
 const KEPT_BYTES: usize = 4 * 1024 * 1024;
 
 /// The queue of a watch: events that its reader has not taken yet.
@@ -24,7 +24,7 @@ pub(crate) struct EventQueue {
 struct Queue {
     events: VecDeque<WatchEvent>,
     bytes: usize,
-    /// Events dropped since the last one was taken.
+    /// How many events were dropped since the reader last took one.
     missed: u64,
     /// Why there will be no more events; `None` while there may be more.
     end: Option<WatchEnd>,

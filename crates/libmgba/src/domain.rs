@@ -30,12 +30,12 @@ pub struct Domain {
 
 /// Memory domains. An offset past a domain's range on the bus is in its next bank. On
 /// the GBA, only saves can have banks; in other domains, such an offset wraps around.
-/// Past their end, the ROM and the video RAM of a Game Boy read as 0xFF, and so do the
-/// saves of both consoles. Every offset is safe.
+/// A read past the end of a Game Boy's ROM or video RAM, or past the end of a save of
+/// either console, returns 0xFF. Every offset is safe.
 ///
 /// Lua's domains have errors that these domains do not have. Here, the banks of a Game
 /// Boy's video RAM follow each other. Cartridge RAM can be accessed while the game has
-/// it locked. A number at an unaligned offset consists of the bytes there.
+/// it locked. A number at an unaligned offset consists of the bytes from there on.
 impl Core {
     /// The memory domains at the last load or reset.
     pub fn domains(&self) -> &[Domain] {

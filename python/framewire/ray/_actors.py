@@ -270,7 +270,7 @@ def first_line(error: Exception) -> str:
 
 
 def full(where: str) -> FleetError:
-    """The exception for a full object store. Ray's own message adds nothing to it, or contains an object's bytes."""
+    """The exception for a full object store. It leaves out Ray's message, which may contain the bytes of an object."""
     return FleetError(
         f"the object store of {where} is full, and so is the disk that Ray moves objects to. Drop batches that "
         "you do not use any more, start Ray with a greater --object-store-memory, or free space in its --temp-dir"

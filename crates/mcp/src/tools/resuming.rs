@@ -1,4 +1,4 @@
-//! The tool resume: a summary for an agent that continues earlier play.
+//! The tool `resume`, which returns a summary to an agent that continues a game that was played earlier.
 
 use std::sync::Arc;
 

@@ -23,7 +23,7 @@ use crate::transport::streams::StreamKind;
 const BOUNDARY: &str = "--framewire\r\n";
 /// If the picture does not change, it is sent again after this time, because some readers interpret silence as the end.
 const AGAIN: Duration = Duration::from_secs(1);
-/// How long to wait between two checks of whether the reader has taken the last part, while there are no new pictures.
+/// The pause between two checks of whether the reader has taken the last part. A new picture does not shorten it.
 const STILL: Duration = Duration::from_millis(50);
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
@@ -144,7 +144,7 @@ impl MjpegStream {
     }
 }
 
-/// How many pictures in a row may come early, because pictures before them came late.
+/// How many intervals before its due time a picture may be sent. This allows pictures at uneven intervals.
 const EARLY: u32 = 2;
 
 /// Limits the number of pictures per second, even if they come at uneven intervals.

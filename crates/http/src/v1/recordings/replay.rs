@@ -48,20 +48,20 @@ struct ReplayResponse {
     /// Whether the whole recording was played, and everything that could be compared is equal; null until the replay
     /// has ended.
     equal: Option<bool>,
-    /// How many pictures were compared; null until the replay has ended.
+    /// How many pictures were compared; null until the replay has ended, and if it failed.
     pictures: Option<u64>,
-    /// How many hashes of memory were compared; null until the replay has ended.
+    /// How many hashes of memory were compared; null until the replay has ended, and if it failed.
     memories: Option<u64>,
     /// Where it first differs from the recording; null if there is no difference, and until the replay has ended.
     diverged: Option<Diverged>,
     /// `recorded`, or `unknown` if the recording does not contain the console's clock: then a game that reads the clock
-    /// may differ. Null until the replay has ended.
+    /// may differ. Null until the replay has ended, and if it failed.
     clock: Option<&'static str>,
     /// Where the recording is damaged; null if it is not damaged, and until the replay has ended.
     damage: Option<Damaged>,
     /// Whether it was cancelled.
     cancelled: bool,
-    /// Why it could not be played to its end; null if it could.
+    /// Why the replay failed; null if it did not fail. A difference, damage or a cancellation is not a failure.
     problem: Option<Problem>,
 }
 

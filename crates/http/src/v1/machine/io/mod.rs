@@ -49,7 +49,7 @@ mod tests {
                     used |= mask;
                 }
             }
-            // In another mode of the serial port, the same memory has another name.
+            // SIODATA32 overlaps SIOMULTI0 and SIOMULTI1: it is the same memory in another mode of the serial port.
             let apart: Vec<_> = table.iter().filter(|register| register.name != "SIODATA32").collect();
             for pair in apart.windows(2) {
                 let end = pair[0].address + pair[0].size;
