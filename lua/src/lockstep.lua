@@ -19,11 +19,10 @@ local timeout = 0 -- seconds
 local owner -- the session of the link that began lockstep
 local unheard = 0 -- seconds that a frame has waited without a byte from the owner
 local wanted, done = 0, 0 -- how many frames were asked for, and how many of them have run
--- By session: `frames` is how many frames its last `advance` asked for, and `last` is the value of `done` after them.
+-- By session: a list of its `advance`s whose frames may not all have run. `frames` is how many frames an `advance` asked
+-- for, and `last` is the value of `done` after them. `run` is set if lockstep ended before the last of them: how many of
+-- the frames had run.
 local goals = {}
--- By session, if lockstep ended before the last frame that the session had asked for: how many frames its last
--- `advance` had asked for, and how many of them have run.
-local cut = {}
 -- How many seconds the current frame has waited, and how many it had waited at the last request of a client.
 local waited, asked = 0, 0
 local any = false -- whether a client has sent a request since the last check
@@ -35,9 +34,12 @@ end
 
 -- Ends lockstep. mGBA then runs the remaining frames at its own speed.
 function lockstep.stop()
-  for session, goal in pairs(goals) do
-    if goal.last > done then
-      cut[session] = { run = math.max(0, goal.frames - (goal.last - done)), asked = goal.frames }
+  for _, list in pairs(goals) do
+    for _, goal in ipairs(list) do
+      if goal.last > done then
+        goal.run = math.max(0, goal.frames - (goal.last - done))
+      end
+      goal.last = 0
     end
   end
   lockstep.on, owner, wanted, done, goals = false, nil, 0, 0, {}
@@ -51,32 +53,35 @@ end
 -- Adds frames that a session asks for. Returns how many frames have to run until the last of them.
 function lockstep.advance(session, frames)
   wanted = wanted + frames
-  goals[session] = { last = wanted, frames = frames }
+  goals[session] = goals[session] or {}
+  table.insert(goals[session], { last = wanted, frames = frames })
   return wanted - done
+end
+
+-- The last `advance` of a session, with `frames` and `run`; nil if all its frames have run.
+function lockstep.goal(session)
+  local list = goals[session]
+  local goal = list and list[#list]
+  if goal and lockstep.is_over(goal) then
+    for _, each in ipairs(list) do
+      each.last = 0 -- `done` starts again at 0 when lockstep ends
+    end
+    goals[session] = nil
+    return nil
+  end
+  return goal
+end
+
+-- Whether an `advance` is over: its frames have run, or lockstep has ended.
+function lockstep.is_over(goal)
+  return goal.last <= done
 end
 
 -- How many frames have to run until the last frame that a session has asked for. The session's next requests wait for
 -- it.
 function lockstep.ahead(session)
-  local goal = goals[session]
-  if not goal then
-    return 0
-  elseif goal.last <= done then
-    goals[session] = nil
-    return 0
-  end
-  return goal.last - done
-end
-
--- If lockstep ended before the last frame that a session had asked for, returns how many of its frames have run, and
--- how many it had asked for. Otherwise, and if it is called again, returns nil.
-function lockstep.take_cut(session)
-  local found = cut[session]
-  if not found then
-    return nil
-  end
-  cut[session] = nil
-  return found.run, found.asked
+  local goal = lockstep.goal(session)
+  return goal and goal.last - done or 0
 end
 
 -- Whether the link that began lockstep is gone. The last check was `passed` seconds ago.

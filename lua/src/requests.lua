@@ -185,7 +185,7 @@ local function go_on(request, client, progress)
       end)
       return nil
     elseif not add(request, progress, op, done, result, problem, pieces, length) then
-      break
+      request.count = progress.count -- no further operation is performed
     end
   end
   local frame = emulator.frame()

@@ -33,8 +33,8 @@ function sessions.new()
     bytes = 0,
     answered = nil, -- the link has received the replies to all requests before this id; they are forgotten
     connection = nil,
-    -- A list of the replies to requests with an `advance` whose frames have not all run, each with the request's id, key
-    -- and connection. They are sent when the frames have run. Nil if there are none.
+    -- A list of the replies to requests with an `advance` whose frames have not all run, each with the `advance` (`goal`)
+    -- and the request's id, key and connection. They are sent when the frames have run. Nil if there are none.
     late = nil,
     running = {}, -- by id: the request, if it waits for the end of a run
     used = 0, -- a number that grows with each use, to find the session that was used longest ago
@@ -80,15 +80,16 @@ end
 -- If the frames of the request's `advance` still have to run, adds the reply to the late ones. Returns whether it is
 -- late.
 local function note_late(session, request, reply)
-  local is_late = requests.advances(request) and lockstep.ahead(session) > 0
-  if is_late then
-    session.late = session.late or {}
-    table.insert(session.late, {
-      id = request.id, reply = reply, key = request.key, connection = session.connection,
-    })
-    unfinished[session] = true
+  local goal = requests.advances(request) and lockstep.goal(session)
+  if not goal then
+    return false
   end
-  return is_late
+  session.late = session.late or {}
+  table.insert(session.late, {
+    goal = goal, id = request.id, reply = reply, key = request.key, connection = session.connection,
+  })
+  unfinished[session] = true
+  return true
 end
 
 -- Returns the function that a request calls with its reply when its last run is over.
@@ -164,30 +165,38 @@ function sessions.answer(session, request)
   return reply
 end
 
--- Makes a session's late replies final if their frames have run, or if lockstep has ended too early for that.
+-- Makes a late reply final.
+local function finish(session, late)
+  local goal = late.goal
+  local reply
+  if goal.run then
+    reply = frames.with_refusal(late.reply, emulator.frame(), refusal.FAILED, CUT:format(goal.run, goal.frames))
+  else
+    reply = frames.at_frame(late.reply, emulator.frame())
+  end
+  local predicted = session.replies[late.id]
+  if predicted then
+    session.bytes = session.bytes + #reply - #predicted
+    session.replies[late.id] = reply
+  end
+  if late.key then
+    keyed.replace(late.key, reply)
+  end
+  late.reply, late.final = reply, true
+end
+
+-- Makes those late replies of a session final whose frames have run, or for which lockstep has ended too early.
 function sessions.finish(session)
-  if not unfinished[session] or lockstep.ahead(session) > 0 then
+  if not unfinished[session] then
     return
   end
   unfinished[session] = nil
-  local run, asked = lockstep.take_cut(session)
   for _, late in ipairs(session.late) do
+    if not late.final and lockstep.is_over(late.goal) then
+      finish(session, late)
+    end
     if not late.final then
-      local reply
-      if run then
-        reply = frames.with_refusal(late.reply, emulator.frame(), refusal.FAILED, CUT:format(run, asked))
-      else
-        reply = frames.at_frame(late.reply, emulator.frame())
-      end
-      local predicted = session.replies[late.id]
-      if predicted then
-        session.bytes = session.bytes + #reply - #predicted
-        session.replies[late.id] = reply
-      end
-      if late.key then
-        keyed.replace(late.key, reply)
-      end
-      late.reply, late.final = reply, true
+      unfinished[session] = true
     end
   end
 end

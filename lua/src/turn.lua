@@ -171,20 +171,20 @@ end
 -- reconnection, the link repeats the request.
 local function is_free(self)
   local session = self.session
-  if lockstep.ahead(session) > 0 then
-    return false
-  end
   sessions.finish(session)
   local all = session.late
   if all then
     session.late = nil
     for _, late in ipairs(all) do
-      if late.connection == self then
+      if not late.final then
+        session.late = session.late or {}
+        table.insert(session.late, late)
+      elseif late.connection == self then
         put(self, late.reply)
       end
     end
   end
-  return true
+  return lockstep.ahead(session) == 0
 end
 
 local function answer(self, request)

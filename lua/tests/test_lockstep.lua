@@ -122,23 +122,27 @@ test("one long pause of the machine does not count as silence of a link", functi
   lockstep.stop()
 end)
 
-test("if lockstep ends early, `take_cut` returns once for each session how many of its frames have run", function()
+test("if lockstep ends early, each `advance` that is not complete gets the number of its frames that have run", function()
   begin(60)
   local first, second, third = session(), session(), session()
   lockstep.advance(first, 2)
+  local done = lockstep.goal(first)
   lockstep.advance(second, 4)
+  local cut = lockstep.goal(second)
   lockstep.advance(third, 9)
+  local unbegun = lockstep.goal(third)
   for _ = 1, 3 do
     lockstep.run()
   end
   eq(lockstep.ahead(first), 0)
   lockstep.stop()
-  eq(lockstep.take_cut(first), nil)
-  local run, asked = lockstep.take_cut(second)
-  eq(run, 1)
-  eq(asked, 4)
-  eq(lockstep.take_cut(second), nil)
-  eq(lockstep.take_cut(third), 0)
+  eq(done.run, nil)
+  eq(cut.run, 1)
+  eq(cut.frames, 4)
+  eq(unbegun.run, 0)
+  for _, goal in ipairs { done, cut, unbegun } do
+    eq(lockstep.is_over(goal), true)
+  end
 end)
 
 test("lockstep continues if the link that began it connects again", function()

@@ -207,5 +207,22 @@ test("a run that ends during the frames of an `advance` takes no reply away", fu
   local replies = it.replies()
   eq(replies[2] and replies[2].frame, 11, "the run")
   eq(replies[3] and replies[3].frame, 19, "the run with an `advance`")
-  eq(replies[4] and replies[4].frame, 19, "the `advance`")
+  eq(replies[4] and replies[4].frame, 14, "the `advance`")
+end)
+
+test("an `advance` that is complete is not refused if lockstep ends during a later one of its session", function()
+  local it = link(141)
+  it.send(1, 1, "\x86" .. ("<I4"):pack(60000))
+  it.send(2, 2, run_op(steps { step(1, {}) }) .. "\x85" .. ("<I4"):pack(6))
+  it.send(3, 1, "\x85" .. ("<I4"):pack(3))
+  for _ = 1, 5 do
+    lockstep.run()
+    it.frame()
+  end
+  lockstep.stop()
+  it.frame()
+  local replies = it.replies()
+  eq(replies[3].body:byte(), 0, "the complete `advance`")
+  eq(ends(replies[2]), "0 0 1 10", "the run before the other `advance`")
+  eq(replies[2].body:find("lockstep", 1, true) ~= nil, true, "the other `advance` is refused")
 end)
