@@ -32,6 +32,8 @@ pub(super) struct HistoryKeeper {
     next: Option<u32>,
     /// Why the next frame begins a new line, if it begins one.
     beginning: Beginning,
+    /// Whether the core had a picture of the frame to which it last went back.
+    has_rewound_picture: bool,
     /// The last state, as the core saved it.
     last: Vec<u8>,
     /// The frame of the last state.
@@ -160,6 +162,7 @@ impl HistoryKeeper {
             history,
             next: None,
             beginning: Beginning::Game,
+            has_rewound_picture: false,
             last: Vec::new(),
             kept: 0,
             pictured: None,
@@ -178,7 +181,8 @@ impl HistoryKeeper {
         let frame = core.frame_counter();
         let follows = self.next == Some(frame);
         // After a reset or a loaded state, the core still shows the picture from before that.
-        let drawn = drawn && (follows || matches!(self.beginning, Beginning::Rewind { .. }));
+        let rewound = self.has_rewound_picture && matches!(self.beginning, Beginning::Rewind { .. });
+        let drawn = drawn && (follows || rewound);
         if !follows {
             self.begin(core);
         }
@@ -323,10 +327,12 @@ impl Machine {
         let found = self.keeper.history.find(line, frame, surroundings)?;
         let held = self.core.keys();
         self.core.load_state(&found.state, FLAGS).map_err(failed)?;
-        self.drawn = self.replay(&found).map_err(failed)?;
+        let pictured = self.replay(&found).map_err(failed)?;
         self.core.set_keys(held);
+        // Otherwise, the next operation that needs a picture would run one more frame.
+        self.drawn = true;
         self.discontinue(Discontinuity::State);
-        self.keeper.went_back(found.line, found.frame);
+        self.keeper.went_back(found.line, found.frame, pictured);
         Ok(self.core.frame_counter())
     }
 
@@ -355,10 +361,10 @@ impl Machine {
 }
 
 impl HistoryKeeper {
-    /// Called after the core went back to this frame.
-    fn went_back(&mut self, line: u32, frame: u32) {
+    /// Called after the core went back to this frame. `pictured` says whether the core has a picture of it.
+    fn went_back(&mut self, line: u32, frame: u32, pictured: bool) {
         self.history.set_current(line);
-        self.beginning = Beginning::Rewind { line, frame };
+        (self.beginning, self.has_rewound_picture) = (Beginning::Rewind { line, frame }, pictured);
         if self.history.is_end(line, frame) {
             // The core is at the end of the last line again, so the next frames continue that line.
             (self.next, self.kept) = (Some(frame), frame);

@@ -230,3 +230,17 @@ fn without_memory_there_is_no_history() {
     assert!(emulator.history().expect("a history").overview(0).lines.is_empty());
     assert_eq!(refusal(&emulator, back(5)).status, Status::Unsupported);
 }
+
+#[test]
+fn with_scripts_no_frame_runs_after_going_back() {
+    let script = tempfile::NamedTempFile::with_suffix(".lua").unwrap();
+    std::fs::write(script.path(), "callbacks:add('frame', function() end)").unwrap();
+    let scripts = vec![script.path().to_owned()];
+    let emulator = Embedded::start(config(Speed::Times(1.0), true, scripts)).unwrap();
+    run(&emulator, 300);
+    let frame = number(call(&emulator, back(200))) as u32;
+    for op in [Op::Write8 { address: UNUSED, value: 1 }, Op::SaveState { flags: 0 }] {
+        call(&emulator, op);
+        assert_eq!(emulator.state().frame, frame);
+    }
+}
