@@ -26,10 +26,17 @@ struct OpenRequest {
     batch: Batch,
     deadline: Instant,
     respond: Respond,
-    /// Whether any of its bytes were passed to a connection. If so, the script may have performed it.
-    sent: bool,
-    /// Whether the connection broke before anything that changes the emulator was sent.
-    unchanged: bool,
+    sent: Sent,
+}
+
+/// Whether any bytes of a request were passed to a connection.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sent {
+    No,
+    /// Yes, so the script may have performed it.
+    Yes,
+    /// Yes, but the connection broke before anything that changes the emulator was sent.
+    Harmless,
 }
 
 /// The open requests of one session.
@@ -71,7 +78,7 @@ impl Session {
         self.next += 1;
         self.deadlines.insert((deadline, id));
         self.given_up.extend(given_up.map(|flag| (id, flag)));
-        self.open.insert(id, OpenRequest { batch, deadline, respond, sent: false, unchanged: false });
+        self.open.insert(id, OpenRequest { batch, deadline, respond, sent: Sent::No });
     }
 
     /// Whether no request is open.
@@ -95,7 +102,7 @@ impl Session {
             if let Frame::Request(frame) = frame {
                 request.batch = frame.batch;
             }
-            (request.sent, request.unchanged) = (true, false);
+            request.sent = Sent::Yes;
             self.unsent = id + 1;
         }
         self.unsent = self.next;
@@ -115,7 +122,7 @@ impl Session {
     pub fn put_back(&mut self, id: u64, submission: Submission) {
         let Submission { batch, deadline, respond, .. } = submission;
         self.deadlines.insert((deadline, id));
-        self.open.insert(id, OpenRequest { batch, deadline, respond, sent: true, unchanged: true });
+        self.open.insert(id, OpenRequest { batch, deadline, respond, sent: Sent::Harmless });
         self.unsent = self.unsent.min(id);
     }
 
@@ -132,7 +139,7 @@ impl Session {
     pub fn expire(&mut self, now: Instant, error: &LinkError, cancels: &mut Vec<u8>) {
         while let Some((_, id)) = self.deadlines.first().copied().filter(|(deadline, _)| *deadline <= now) {
             let Some(open) = self.remove(id) else { return };
-            if open.sent && id < self.unsent {
+            if open.sent != Sent::No && id < self.unsent {
                 Frame::Cancel(id as u32).encode(cancels);
             }
             (open.respond)(Err(error.clone()));
@@ -149,7 +156,7 @@ impl Session {
                 continue;
             }
             let Some(open) = self.remove(id) else { continue };
-            if open.sent && id < self.unsent {
+            if open.sent != Sent::No && id < self.unsent {
                 Frame::Cancel(id as u32).encode(cancels);
             }
             (open.respond)(Err(error.clone()));
@@ -173,7 +180,7 @@ impl Session {
             let doubtful: Vec<u64> = self
                 .open
                 .iter()
-                .filter(|(_, open)| open.sent && !open.unchanged && open.batch.effect() == Effect::Change)
+                .filter(|(_, open)| open.sent == Sent::Yes && open.batch.effect() == Effect::Change)
                 .map(|(id, _)| *id)
                 .collect();
             for id in doubtful {
@@ -187,7 +194,8 @@ impl Session {
 
     /// Fails every open request that was never sent. The others wait until the script is back.
     pub fn fail_unsent(&mut self, error: &LinkError) {
-        let unsent: Vec<u64> = self.open.iter().filter(|(_, open)| !open.sent).map(|(id, _)| *id).collect();
+        let unsent: Vec<u64> =
+            self.open.iter().filter(|(_, open)| open.sent == Sent::No).map(|(id, _)| *id).collect();
         for id in unsent {
             if let Some(open) = self.remove(id) {
                 (open.respond)(Err(error.clone()));
