@@ -140,9 +140,8 @@ fn unpack_seven_zip(mut file: File, inside: Option<&str>, shown: &Path) -> Resul
         })
         .collect();
     let chosen = choose("7z", &entries, inside, shown)?;
-    let Some(block) = archive.stream_map.file_block_index[chosen] else {
-        return finish("7z", &entries[chosen], Vec::new());
-    };
+    let block = archive.stream_map.file_block_index[chosen].filter(|_| archive.files[chosen].has_stream);
+    let Some(block) = block else { return finish("7z", &entries[chosen], Vec::new()) };
     // The files of a block are packed as one piece, so the files before the game must be unpacked too.
     let first = archive.stream_map.block_first_file_index[block];
     let before = entries.get(first..chosen).unwrap_or_default();

@@ -63,11 +63,14 @@ fn with_folder(files: &Files) -> Vec<u8> {
     let empty = 0x80 >> (names.len() - 2);
     let text: Vec<u8> =
         names.iter().flat_map(|name| name.encode_utf16().chain([0])).flat_map(u16::to_le_bytes).collect();
-    let mut header = vec![1, 4, 6, 0, 1, 9]; // One packed stream at the beginning,
-    header.extend([&size[..], &[0, 7, 11, 1, 0, 1, 1, 0, 12], &size, &[0]].concat()); // of one block that is not compressed.
+    // One packed stream at the beginning, and one block, which is not compressed.
+    let mut header = vec![1, 4, 6, 0, 1, 9];
+    header.extend([&size[..], &[0, 7, 11, 1, 0, 1, 1, 0, 12], &size, &[0]].concat());
+    // The sizes of the files.
     header.extend([&[8, 13], &number(files.len())[..], &[9]].concat());
     header.extend(files[..files.len() - 1].iter().flat_map(|(_, bytes)| number(bytes.len())));
-    header.extend([&[0, 0, 5], &number(names.len())[..], &[14, 1, empty]].concat()); // Which entries are empty.
+    // Which entries are empty, and the names.
+    header.extend([&[0, 0, 5], &number(names.len())[..], &[14, 1, empty]].concat());
     header.extend([&[17], &number(text.len() + 1)[..], &[0], &text, &[0, 0]].concat());
     let mut start = Vec::new();
     start.extend((data.len() as u64).to_le_bytes());
