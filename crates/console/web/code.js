@@ -170,11 +170,9 @@ function lua({ url, method, json, file, headers: more, token, output }) {
   if (json !== undefined) headers.push('["Content-Type"] = "application/json"');
   if (token) headers.push('Authorization = "Bearer " .. os.getenv("FRAMEWIRE_TOKEN")');
   if (headers.length > 0) options.push(`headers = { ${headers.join(", ")} }`);
-  if (json !== undefined) {
-    let level = "==";
-    while (json.includes(`]${level}]`)) level += "=";
-    options.push(`body = [${level}[${json}]${level}]`);
-  } else if (file) options.push('body = io.open("FILE", "rb"):read("*a")');
+  // Lua understands the escapes of JSON.stringify here: a JSON text has no control characters.
+  if (json !== undefined) options.push(`body = ${JSON.stringify(json)}`);
+  else if (file) options.push('body = io.open("FILE", "rb"):read("*a")');
   return [
     'local http = require "framewire.http"',
     `local answer = assert(http.client():request { ${options.join(", ")} })`,

@@ -165,8 +165,8 @@ export class RecordingsPanel {
     try {
       active = await this.#app.api.read(actions.RECORDING);
     } catch (error) {
-      // Without an answer, the recording may still run. The header shows the problem.
-      if (error instanceof ApiError && !error.status) return;
+      // After any other error, the recording may still run. The header shows the problem.
+      if (/** @type {ApiError} */ (error).status !== 404) return;
     }
     this.#recording = active !== undefined && active.ended === null;
     this.#activeLine.hidden = !this.#recording;

@@ -54,10 +54,11 @@ test("commands are quoted for a shell", () => {
   );
 });
 
-test("Lua code keeps a text that contains the end of a long bracket", () => {
-  const json = { name: "a]==]b" };
+test("Lua code keeps a text that contains brackets and quotes", () => {
+  const json = { name: 'a]==]"b' };
   const action = { title: "", method: "POST", path: "/v1/snapshots", json } as const;
-  expect(code("lua", action, "http://127.0.0.1:5000", false)).toContain('body = [===[{"name":"a]==]b"}]===]');
+  const written = code("lua", action, "http://127.0.0.1:5000", false);
+  expect(written).toContain(String.raw`body = "{\"name\":\"a]==]\\\"b\"}"`);
 });
 
 test("a series keeps the last points, and starts again when time goes back", () => {
