@@ -71,12 +71,11 @@ struct Server {
     memory: Arc<Mutex<SessionMemory>>,
 }
 
-/// Serves one client over stdin and stdout until it closes them.
+/// Serves one client over stdin and stdout until it closes them. The future is boxed so that the server is compiled in
+/// this crate, and not in the crate of the program.
 ///
 /// # Errors
 /// If the client does not follow the protocol.
-///
-/// The future is boxed so that the server is compiled in this crate, and not in the crate of the program.
 pub fn serve_stdio(session: Session) -> BoxFuture<'static, Result<(), String>> {
     let listeners = Arc::new(Semaphore::new(subscriptions::MAX_LISTENERS));
     let server = Server::new(Client::Only(Arc::new(session)), listeners);

@@ -145,7 +145,7 @@ pub(crate) struct Replayed {
     pub(crate) pictures: u64,
     /// Hashes of memory in the recording that the replay reached.
     pub(crate) memories: u64,
-    /// The first difference: its frame, the last frame before it with hashes, which are all equal, what differs
+    /// The first difference: its frame, the last compared frame before it (all of its hashes were equal), what differs
     /// (`picture` or `memory`), and the recorded and the played hash.
     pub(crate) diverged: Option<(u64, u64, &'static str, u32, u32)>,
     /// Why the recording could not be read to its end.

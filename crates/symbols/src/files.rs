@@ -140,8 +140,8 @@ impl File {
         Ok(File::new(Some(path.to_owned()), symbols, rom))
     }
 
-    /// Called when the emulator has loaded a game: another game, or a rebuilt ROM of the same game. Finds out whether
-    /// the file belongs to this game, and if so, reads the file again if it has changed.
+    /// Called when the emulator has loaded a game: another game, or a rebuilt ROM of the same game. Reads the
+    /// file again if it has changed and belongs to this game, or may belong to it because the game has no name.
     fn update(&mut self, game: &Game) {
         let changed = self.path.as_deref().is_some_and(|path| modified(path) != self.modified);
         if self.owner == Owner::First {

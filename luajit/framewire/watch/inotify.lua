@@ -112,15 +112,17 @@ function Watch:add(path, options)
   return true
 end
 
---- Stops watching a path. If it was added with `recursive`, stops watching everything in it. A folder that is in such a
--- path stays watched.
+--- Stops watching a path. If it was added with `recursive`, stops watching everything in it. A folder that was added
+-- without `recursive` and is in such a path stays watched.
 ---@param path string
 function Watch:remove(path)
   local root = root_of(path)
   if self.roots[root] then
     self.roots[root] = nil
     forget_tree(self, root)
-  elseif self.numbers[path] and not self.is_deep[path] then
+  elseif self.is_deep[path] then
+    watch_one(self, path, INNER) -- the outer folder reports again when it is deleted or moved
+  elseif self.numbers[path] then
     forget(self, path)
   end
 end

@@ -81,7 +81,7 @@ struct Config {
 #[derive(Debug)]
 struct Prepared {
     method: Method,
-    /// The whole address, for HTTP/2.
+    /// The whole address, for HTTP/2. A `Host` header replaces the host and the port.
     uri: Template,
     headers: Vec<(HeaderName, Template)>,
     /// Everything before the body except for the header with its length, for HTTP/1.1.

@@ -8,7 +8,7 @@ use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use bytes::Bytes;
 use futures_util::stream::unfold;
-use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 
 use crate::pictures::encoder::{Newest, PictureEncoders, ViewerLimit, ViewerPlace};
 use crate::pictures::picture::SharedPicture;
@@ -23,7 +23,7 @@ use crate::transport::streams::StreamKind;
 const BOUNDARY: &str = "--framewire\r\n";
 /// If the picture does not change, it is sent again after this time, because some readers interpret silence as the end.
 const AGAIN: Duration = Duration::from_secs(1);
-/// The pause between two checks of whether the reader has taken the last part. A new picture does not shorten it.
+/// How long to wait between two checks of whether the reader has taken the last part, while there are no new pictures.
 const STILL: Duration = Duration::from_millis(50);
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
@@ -130,9 +130,11 @@ impl MjpegStream {
                 },
             }
             if self.outflow.is_blocked() {
-                // This picture would be old when it is read.
+                // This picture would be old when it is read. If there is no newer one by then, it is sent.
+                if let Ok(changed) = timeout(STILL, self.newest.changed()).await {
+                    changed.ok()?;
+                }
                 self.newest.mark_changed();
-                sleep(STILL).await;
                 continue;
             }
             let Some(picture) = self.newest.borrow_and_update().clone() else { continue };
