@@ -46,9 +46,9 @@ fn requests_to_a_script_that_stops_reading_fail_at_their_deadlines() {
     assert_eq!(value(client.call(read8())), Value::Int(7), "replies still find their requests");
 }
 
-#[test]
-fn a_read_is_repeated_after_its_connection_broke() {
-    let peer = Peer::start(|number, mut script| {
+/// mGBA-http's script, whose first connection breaks at the first message. Each later message is answered with 7.
+fn breaks_once() -> Peer {
+    Peer::start(|number, mut script| {
         script.greet_as_mgba_http()?;
         loop {
             script.message_but_heartbeats()?;
@@ -57,7 +57,12 @@ fn a_read_is_repeated_after_its_connection_broke() {
             }
             script.reply("7")?;
         }
-    });
+    })
+}
+
+#[test]
+fn a_read_is_repeated_after_its_connection_broke() {
+    let peer = breaks_once();
     let client = Client::start(&peer.address);
     assert_eq!(value(client.call(read8())), Value::Int(7));
     assert_eq!(peer.connections(), 2);
@@ -65,16 +70,7 @@ fn a_read_is_repeated_after_its_connection_broke() {
 
 #[test]
 fn a_batch_is_repeated_if_its_connection_broke_before_the_first_change() {
-    let peer = Peer::start(|number, mut script| {
-        script.greet_as_mgba_http()?;
-        loop {
-            script.message_but_heartbeats()?;
-            if number == 0 {
-                return None;
-            }
-            script.reply("7")?;
-        }
-    });
+    let peer = breaks_once();
     let client = Client::start(&peer.address);
     let outcome = client.call(Batch::new(vec![read8(), write8()])).unwrap();
     assert_eq!(outcome.results.len(), 2);
