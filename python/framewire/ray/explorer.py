@@ -195,8 +195,6 @@ class FleetExplorer:
 
     def rescale(self, workers: int | None = None) -> int:
         """Starts actors on the cluster's present nodes, and moves the states there. Returns the number of actors."""
-        if workers is not None and workers < 1:
-            raise InvalidRequest(f"workers is {workers}; use a whole number of at least 1", parameter="workers")
         places = _nodes.plan(_nodes.usable(self._pool.resources), workers, self._cores_per_worker, None)
         self._end_workers()
         self._workers = [_Worker(place, self._pool.make(place)) for place in places]

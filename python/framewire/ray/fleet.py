@@ -324,8 +324,6 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
             workers: The number of actors. The default is one per node, or as many as fit with `cores_per_worker`.
         """
         self._check_idle("rescale")
-        if workers is not None and workers < 1:
-            raise InvalidRequest(f"workers is {workers}; use a whole number of at least 1", parameter="workers")
         places = _nodes.plan(_nodes.usable(self._pool.resources), workers, self._cores_per_worker, self.num_envs)
         states: list[bytes] = []
         hashes: list[str] = []
