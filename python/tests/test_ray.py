@@ -473,6 +473,17 @@ def test_a_search_finds_the_same_on_a_fleet_and_here(cluster: Cluster, second: A
         running.save(tmp_path / "late.zip")
 
 
+def test_a_worker_that_stalls_is_waited_for_only_once(cluster: Cluster) -> None:
+    with FleetExplorer(None, "memory", workers=1, cell=["frame"], batch_timeout=5) as explorer:
+        process = explorer._workers[0].process
+        os.kill(process, signal.SIGSTOP)
+        begin = time.monotonic()
+        with pytest.raises(FleetError, match="batch_timeout"):
+            explorer.rollouts([Job(explorer.start, None, 1, 30, find=True)])
+        assert time.monotonic() - begin < 9
+        os.kill(process, signal.SIGCONT)
+
+
 def test_the_archive_of_a_search_is_spread_over_the_nodes(cluster: Cluster, second: Any, tmp_path: Path) -> None:
     options: dict[str, Any] = {"scenario": "memory", "score": "-bricks_left", "cell": ["ball_x / 640", "ball_y / 640"]}
     local = GoExplore(Explorer(**options), seed=4, batch=24, steps=30)

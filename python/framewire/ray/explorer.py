@@ -226,7 +226,10 @@ class FleetExplorer:
                     numbers = [waiting.popleft() for _ in range(min(size * worker.place.cores, len(waiting)))]
                     playing[self._play(worker, [jobs[number] for number in numbers])] = (worker, numbers)
             ready, _ = ray.wait(list(playing), timeout=self._pool.call_timeout)
-            reference = ready[0] if ready else next(iter(playing))
+            if not ready:
+                slowest, _ = next(iter(playing.values()))
+                raise self._pool.too_late(slowest.place.node)
+            reference = ready[0]
             worker, numbers = playing[reference]
             try:
                 found = self._pool.answer(worker.place.node, reference)

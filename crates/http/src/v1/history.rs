@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use axum::http::header::CACHE_CONTROL;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use framewire_emulator::History;
 use framewire_emulator::history::{Beginning, LineOverview, Overview};
 use framewire_media::{Image, png};
@@ -270,9 +270,8 @@ async fn picture(
     let pixels = picture.to_rgb();
     let image = Image::new(picture.width, picture.height, &pixels);
     let image = image.map_err(|error| Problem::new(StatusCode::BAD_GATEWAY, error.to_string()))?;
-    // The picture can be cached: while the server runs, no other line gets the same number.
-    let headers = [("content-type", "image/png"), (CACHE_CONTROL.as_str(), "private, max-age=600")];
-    Ok((headers, png::encode(image)).into_response())
+    // A cache must not keep the picture: after a restart of the server, another line gets the same number.
+    Ok(([(CONTENT_TYPE, "image/png"), (CACHE_CONTROL, "no-store")], png::encode(image)).into_response())
 }
 
 /// The frame to go back to.

@@ -40,7 +40,7 @@ impl Machine {
     /// A description in one line.
     pub fn summary(&self) -> String {
         let pinned = match self.allowed.len() {
-            count if count < self.processors => format!(" (tester on {:?})", self.allowed),
+            count @ 1.. if count < self.processors => format!(" (tester on {:?})", self.allowed),
             _ => String::new(),
         };
         format!(
