@@ -15,7 +15,7 @@ const PARTS: &[&[&str]] = &[
     // The emulated console.
     &["cartridgeram", "videoram", "memory", "code", "game", "emulator", "frozen"],
     // The operations.
-    &["lockstep", "throttle", "watches", "evaluate", "optable", "operations", "readahead", "runs"],
+    &["lockstep", "throttle", "watches", "runs", "evaluate", "optable", "operations", "readahead"],
     // The messages of clients.
     &["messages", "frames", "requests", "keyed", "sessions"],
     // Serving the clients.

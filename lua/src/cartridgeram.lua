@@ -1,9 +1,10 @@
 -- The RAM of a Game Boy's cartridge as a memory domain. It replaces mGBA's own domain, which returns only 0xFF while
--- the game has the RAM locked, and always writes to the bank that the game has mapped.
+-- the game has the RAM locked, and always writes to the bank that the game has mapped. memory.lua reads numbers of several
+-- bytes with `readRange`.
 
 local refusal = require "refusal"
 
-local byte, pack, rep, unpack = string.byte, string.pack, string.rep, string.unpack
+local byte, pack, rep = string.byte, string.pack, string.rep
 
 local BASE, BANK, PAST = 0xA000, 0x2000, 0xC000 -- where the bus shows a bank, its size, and the first address after it
 local KIND = 0x147 -- the address in the ROM of the byte that says which memory controller the cartridge has
@@ -49,14 +50,6 @@ end
 
 function CartridgeRam:read8(offset)
   return byte(self:readRange(offset, 1))
-end
-
-function CartridgeRam:read16(offset)
-  return (unpack("<I2", self:readRange(offset, 2)))
-end
-
-function CartridgeRam:read32(offset)
-  return (unpack("<I4", self:readRange(offset, 4)))
 end
 
 -- Writes a byte. Returns whether that worked. If mGBA changes another byte instead, restores that byte.

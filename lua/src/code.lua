@@ -36,12 +36,7 @@ end
 
 -- The unary operators: minus, bitwise not, logical not.
 local UNARIES = {
-  [0] = function(a)
-    if a == LEAST then
-      return nil
-    end
-    return -a
-  end,
+  [0] = function(a) return a ~= LEAST and -a or nil end,
   function(a) return ~a end,
   function(a) return a == 0 and 1 or 0 end,
 }
@@ -89,10 +84,7 @@ local BINARIES = {
     local shifted = a << b
     -- 2^63 does not fit into an integer, so the division by it has two steps.
     local back = shifted // (1 << math.min(b, 62)) // (b == 63 and 2 or 1)
-    if back ~= a then
-      return nil
-    end
-    return shifted
+    return back == a and shifted or nil
   end,
   function(a, b)
     if b < 0 or b > 63 then
@@ -113,12 +105,7 @@ local BINARIES = {
     end
     return a - b
   end,
-  function(a, b)
-    if not fits(a, b) then
-      return nil
-    end
-    return a * b
-  end,
+  function(a, b) return fits(a, b) and a * b or nil end,
   function(a, b) return (divide(a, b)) end,
   function(a, b) return (select(2, divide(a, b))) end,
 }
@@ -202,32 +189,17 @@ end
 
 local code = {}
 
--- Raises a refusal if the expression reads a constant address that has no memory.
-local function check_constant_reads(self)
-  for _, range in ipairs(self.constant_reads) do
-    local fine, problem
-    if range.name == "" then
-      fine, problem = pcall(memory.check_bus, range.address, range.length)
-    else
-      fine, problem = pcall(memory.check_domain, range.name, range.address, range.length)
-    end
-    if not fine and type(problem) == "table" then
-      refuse(problem.status, "%s: %s", self.place, problem.text)
-    elseif not fine then
-      error(problem, 0)
-    end
-  end
-end
-
 -- Decodes an expression. Returns a function that computes its value from the frame counter. `place` names the
--- expression in refusals.
+-- expression in refusals, also in that of a constant address that has no memory.
 function code.compile(bytes, place)
   local self = { bytes = bytes, place = place, constant_reads = {} }
   local value, next_at = part(self, 1, 0)
   if next_at ~= #bytes + 1 then
     malformed(place)
   end
-  check_constant_reads(self)
+  for _, range in ipairs(self.constant_reads) do
+    memory.check(place, range.name, range.address, range.length)
+  end
   return value
 end
 

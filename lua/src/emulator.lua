@@ -151,15 +151,14 @@ end
 
 -- Loads a ROM, if possible without a reset. mGBA frees the memory of the old ROM, but the processor still has pointers
 -- to it, so the next instruction would crash mGBA. Loading a state that was saved before sets these pointers again. If
--- the new ROM is another game, mGBA rejects that state; then the new game starts from the beginning. Returns true, or
--- raises a refusal if the ROM is not loaded.
+-- the new ROM is another game, mGBA rejects that state; then the new game starts from the beginning. Raises a refusal
+-- if the ROM is not loaded.
 function emulator.exchange_rom(path)
   local state = emu:saveStateBuffer(0)
   emulator.load_rom(path)
   if not state or not emulator.yes(emu:loadStateBuffer(state, 0)) then
     emulator.reset()
   end
-  return true
 end
 
 -- Loads a state from bytes. Returns whether that worked; it fails if the bytes are not a state of this console.

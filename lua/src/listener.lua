@@ -49,18 +49,14 @@ function listener.retry(address, port)
   end
 end
 
--- Accepts one client; false if none is waiting.
-local function accept()
-  local client = listener.socket:accept()
-  if client.error ~= 0 then
-    return false
-  end
-  clients.add(client)
-  return true
-end
-
+-- Accepts all clients that are waiting.
 function listener.accept_all()
-  while listener.socket:select(0) ~= 0 and accept() do
+  while listener.socket:select(0) ~= 0 do
+    local client = listener.socket:accept()
+    if client.error ~= 0 then
+      return
+    end
+    clients.add(client)
   end
 end
 

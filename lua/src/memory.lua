@@ -156,6 +156,22 @@ function memory.check_domain(name, offset, length, change)
   end
 end
 
+-- Raises a refusal that begins with `place` unless these bytes exist: on the bus if `name` is empty, otherwise in the
+-- domain of this name.
+function memory.check(place, name, address, length)
+  local fine, problem
+  if name == "" then
+    fine, problem = pcall(memory.check_bus, address, length)
+  else
+    fine, problem = pcall(memory.check_domain, name, address, length)
+  end
+  if not fine and type(problem) == "table" then
+    refuse(problem.status, "%s: %s", place, problem.text)
+  elseif not fine then
+    error(problem, 0)
+  end
+end
+
 -- Numbers on the bus.
 
 function memory.read8(address)
@@ -224,60 +240,52 @@ function memory.write_range(address, data)
   end
 end
 
--- Numbers in domains.
+-- Numbers in domains. The replacements of mGBA's domains have no `read16` and no `read32`.
 
 function memory.domain_read16(name, offset)
   local found = memory.domain(name)
-  if offset & 1 == 0 then
-    return found:read16(offset) & 0xFFFF
+  local read = found.read16
+  if read and offset & 1 == 0 then
+    return read(found, offset) & 0xFFFF
   end
   return (unpack("<I2", found:readRange(offset, 2)))
 end
 
 function memory.domain_read32(name, offset)
   local found = memory.domain(name)
-  if offset & 3 == 0 then
-    return found:read32(offset)
+  local read = found.read32
+  if read and offset & 3 == 0 then
+    return read(found, offset)
   end
   return (unpack("<I4", found:readRange(offset, 4)))
 end
 
--- Writes a number of `count` bytes to a domain.
-local function domain_write(name, offset, count, value)
-  local found = memory.domain(name)
-  if ROM_DOMAINS[name] then
-    memory.rom_writes = memory.rom_writes + 1
-  end
-  if is_advance() then
-    if VIDEO_DOMAINS[name] then
+-- Returns a function that writes a number of `count` bytes to a domain.
+local function domain_writer(count)
+  return function(name, offset, value)
+    local found = memory.domain(name)
+    if ROM_DOMAINS[name] then
+      memory.rom_writes = memory.rom_writes + 1
+    end
+    local on_advance = is_advance()
+    if on_advance and VIDEO_DOMAINS[name] then
       -- mGBA cannot write single bytes to a domain of video memory, so the script writes on the bus instead.
       local address = found:base() + offset % found:size()
       local write = count == 1 and memory.write8 or count == 2 and memory.write16 or memory.write32
       write(address, value)
-    elseif count == 2 and offset & 1 == 0 then
+    elseif on_advance and count == 2 and offset & 1 == 0 then
       found:write16(offset, value)
-    elseif count == 4 and offset & 3 == 0 then
+    elseif on_advance and count == 4 and offset & 3 == 0 then
       found:write32(offset, value)
+    elseif name == "sram" and not on_advance then
+      found:write(offset, count, value)
     else
       write_bytes(function(at, each) found:write8(at, each) end, offset, count, value)
     end
-  elseif name == "sram" then
-    found:write(offset, count, value)
-  else
-    write_bytes(function(at, each) found:write8(at, each) end, offset, count, value)
   end
 end
 
-function memory.domain_write8(name, offset, value)
-  domain_write(name, offset, 1, value)
-end
-
-function memory.domain_write16(name, offset, value)
-  domain_write(name, offset, 2, value)
-end
-
-function memory.domain_write32(name, offset, value)
-  domain_write(name, offset, 4, value)
-end
+memory.domain_write8, memory.domain_write16 = domain_writer(1), domain_writer(2)
+memory.domain_write32 = domain_writer(4)
 
 return memory

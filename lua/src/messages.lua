@@ -17,9 +17,6 @@ local types, attempt, moved_bytes = arguments.types, operations.attempt, operati
 local SUCCESS, ERROR = "<|SUCCESS|>", "<|ERROR|>"
 local END = inbox.END
 
--- Messages that perform no operation.
-local ABOUT_CONNECTION = { ["framewire.version"] = true, ["framewire.hello"] = true }
-
 -- Converters of results to text, by the type of the result.
 local WRITE = {
   none = function() return SUCCESS end,
@@ -32,9 +29,9 @@ local WRITE = {
 
 local messages = {} -- by key
 
--- Defines the text message `key`, which performs the operation `name`. `takes` and `write` are given if they differ
--- from the operation's: the arguments of the message, and the function that converts the result to text. `last` is the
--- value of an argument that the operation has, but the message does not.
+-- Defines the text message `key`, which performs the operation `name`. `takes` lists the message's arguments, if they
+-- differ from those of the operation. `write` converts the result to text, if the usual converter for the type of the
+-- result is not used. `last` is the value of the operation's last argument, if the message does not have this argument.
 local function message(key, name, takes, last, write)
   local op = operations.by_name[name]
   local specs = op.arguments
@@ -102,7 +99,8 @@ local function read_argument(spec, text)
 end
 
 -- Reads the arguments of a message into `values`. The argument at index `free` may contain commas. The arguments after
--- it are read from the right, as long as each can be read as its type.
+-- it are read from the right. If the text after the last comma does not have the type of such an argument, the text
+-- belongs to the free argument, and the other argument gets its default. Without a default, this raises a refusal.
 local function read_from_right(specs, free, rest, values)
   for index = #specs, free + 1, -1 do
     local spec = specs[index]
@@ -170,7 +168,8 @@ local function perform(entry, key, a, b, c)
     return entry.write(result)
   end
   log.warn("%s: %s", key, problem)
-  -- If an operation that returns a boolean was tried and failed, mGBA-http answers `false`. Its clients get no reasons.
+  -- If an operation that returns a boolean was tried and failed, the reply is `false`, as with mGBA-http. No reply to a
+  -- text message gives a reason.
   local failed = result == refusal.FAILED or result == refusal.NOT_FOUND
   return failed and entry.op.result == "bool" and "false" or ERROR
 end
@@ -214,7 +213,7 @@ local function begins_known(bytes)
   if #key > LONGEST_KEY or #bytes > limits.small_read and key == "" then
     return false, false
   elseif sub(rest, 1, 1) == "," or first_end == END then
-    local known = messages[key] ~= nil or ABOUT_CONNECTION[key] == true
+    local known = messages[key] ~= nil or key == "framewire.version" or key == "framewire.hello"
     return known, not known
   elseif first_end == sub(END, 1, #first_end) then
     return nil

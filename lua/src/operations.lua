@@ -11,6 +11,7 @@ local lockstep = require "lockstep"
 local memory = require "memory"
 local optable = require "optable"
 local refusal = require "refusal"
+local runs = require "runs"
 local watches = require "watches"
 
 local domain, yes = memory.domain, emulator.yes
@@ -137,12 +138,10 @@ function run.save_state_slot(slot, flags) return yes(emu:saveStateSlot(slot, fla
 function run.load_state_slot(slot, flags) return game.note_state(yes(emu:loadStateSlot(slot, flags))) end
 
 function run.load_file(path)
-  local loaded = emulator.exchange_rom(path)
-  if loaded then
-    game.note(game.GAME)
-    game.check()
-  end
-  return loaded
+  emulator.exchange_rom(path)
+  game.note(game.GAME)
+  game.check()
+  return true
 end
 function run.load_rom(path)
   emulator.load_rom(path)
@@ -190,9 +189,8 @@ function run.watch(client, id, every, flags, ranges)
 end
 run.unwatch = watches.unwatch
 
--- requests.lua implements `run`, because the operations after it in a batch have to wait. This function is never
--- called, because no text message has this operation, but each operation in optable.lua needs a function.
-function run.run() refuse(UNSUPPORTED, "`run` needs a binary connection: send framewire.hello first") end
+-- Returns a run, and not its result, if it needs frames; requests.lua then waits for its end.
+function run.run(client, steps) return runs.begin(steps, client.session) end
 function run.evaluate(expressions) return code.evaluate(expressions, emulator.frame()) end
 run.read_at, run.write_at = frozen.read_at, frozen.write_at
 function run.freeze(name, kind, address, data)
@@ -248,7 +246,7 @@ local NEEDS_NO_GAME = set("echo", "cycles", "pause", "resume", "set_speed", "con
   "cheats", "add_cheat", "load_cheats", "enable_cheat", "remove_cheat", "sensors", "set_sensor", "layers", "set_layer",
   "rewind", "script")
 -- Operations only for links. Their functions in `run` get the link's connection as the first argument.
-local LINKED = set("advance", "lockstep", "watch", "unwatch")
+local LINKED = set("advance", "lockstep", "run", "watch", "unwatch")
 local LAST = set("advance") -- must be the last operation of its batch
 -- The index of the argument that says how many bytes an operation moves, that is, reads or writes. The argument is a
 -- length, or the data itself.

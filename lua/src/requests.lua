@@ -104,25 +104,6 @@ function requests.advances(request)
   return request[5 * request.count - 4] == ADVANCE
 end
 
--- Begins the operation `run` at `place`. If it needs frames, returns the run. Otherwise, returns nil, and then what
--- `perform_one` returns.
-local function begin_run(request, place, client)
-  if not emu then
-    return nil, false, refusal.NO_GAME, "no game is loaded in mGBA"
-  elseif not client or not client.session then
-    return nil, false, refusal.UNSUPPORTED, "`run` needs a binary connection: send framewire.hello first"
-  end
-  local fine, run, result = pcall(runs.begin, request[place + 1], client.session)
-  if fine and not result then
-    return run
-  elseif fine then
-    return nil, true, result
-  elseif type(run) == "table" then
-    return nil, false, run.status, run.text
-  end
-  return nil, false, refusal.FAILED, "mGBA refused: " .. refusal.sentence(run)
-end
-
 -- Adds the outcome of an operation to the results of its request. If `done`, the outcome is `result`, or `pieces` with
 -- `length` bytes in total. Otherwise `result` is a status, and `problem` says what was wrong. Returns whether the next
 -- operation may be performed.
@@ -162,16 +143,14 @@ local function go_on(request, client, progress)
     local place = 5 * progress.count + 1
     local op = request[place]
     local pieces, length = readahead.parts(request, place)
-    local run, done, result, problem = nil, true, nil, nil
-    if op == RUN then
-      run, done, result, problem = begin_run(request, place, client)
-    elseif not pieces then
+    local done, result, problem = true, nil, nil
+    if not pieces then
       done, result, problem = perform_one(request, place, client, progress.count < progress.known)
     end
-    if run then
-      request.run = run
+    if op == RUN and type(result) == "table" then
+      request.run = result
       local session = client.session
-      runs.wait(run, function(...)
+      runs.wait(result, function(...)
         request.run = nil
         -- The connection may be another one by now. If there is none, operations get a substitute.
         local now = session.connection or { session = session, watches = {} }

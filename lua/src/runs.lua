@@ -121,7 +121,7 @@ local function begin_steps(run)
   end
 end
 
--- Decodes and begins a run for a link's session. Returns the run and, if it is over without a frame, its result.
+-- Decodes and begins a run for a link's session. Returns the run or, if it is over without a frame, its result.
 function runs.begin(bytes, session)
   if #active >= limits.runs then
     refuse(BUSY, "%d runs are under way, which is the limit; wait for the end of one", #active)
@@ -130,10 +130,7 @@ function runs.begin(bytes, session)
   run.session, run.index, run.frames, run.ends, run.alone = session, 1, 0, {}, 0
   -- Whether frames run in lockstep because of this run.
   run.drives = lockstep.on
-  if begin_steps(run) then
-    return run, table.concat(run.ends)
-  end
-  return run
+  return begin_steps(run) and table.concat(run.ends) or run
 end
 
 -- Keeps a run that waits for frames. At its end, `finish` is called with the values that `operations.attempt` returns:

@@ -3,7 +3,7 @@
 -- to mGBA's domain counts from the bank that the game has mapped. If that is the second bank, a write can go outside of
 -- mGBA's memory.
 
-local concat, unpack = table.concat, string.unpack
+local concat = table.concat
 
 local BANK, PAST = 0x2000, 0xA000 -- bytes of a bank, and the address after the video RAM on the bus
 local MGBA_BANK = 0x4000 -- bytes from one bank to the next in mGBA's domain
@@ -32,14 +32,6 @@ end
 
 function VideoRam:read8(offset)
   return self:readRange(offset, 1):byte()
-end
-
-function VideoRam:read16(offset)
-  return (unpack("<I2", self:readRange(offset, 2)))
-end
-
-function VideoRam:read32(offset)
-  return (unpack("<I4", self:readRange(offset, 4)))
 end
 
 function VideoRam:write8(offset, value)

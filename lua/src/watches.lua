@@ -25,21 +25,6 @@ local watching = {} -- connections with watches; closed ones stay in it until th
 local keys_watched = false -- whether any watch reports keys
 local held = 0 -- the keys that were held when the last frame began, if keys are watched
 
--- Raises a refusal with the number of the range if the console does not have its memory.
-local function check_place(number, name, address, length)
-  local fine, problem
-  if name == "" then
-    fine, problem = pcall(memory.check_bus, address, length)
-  else
-    fine, problem = pcall(memory.check_domain, name, address, length)
-  end
-  if not fine and type(problem) == "table" then
-    refuse(problem.status, "ranges[%d]: %s", number, problem.text)
-  elseif not fine then
-    error(problem, 0)
-  end
-end
-
 -- Decodes the range at `at`. Returns it, the position of the next one, and the length of its value in bytes. If its
 -- name is empty and its length is 0, it is not a range of memory but an expression, and `address` is the number of
 -- bytes of the expression.
@@ -56,7 +41,7 @@ local function read_range(bytes, at, number)
   elseif find(name, "\0", 1, true) then
     refuse(BAD_ARGUMENT, "a domain of `ranges` holds a NUL character")
   end
-  check_place(number, name, address, length)
+  memory.check(("ranges[%d]"):format(number), name, address, length)
   return { domain = name ~= "" and name, address = address, length = length }, next_at, length
 end
 
