@@ -4,7 +4,6 @@
 -- The methods of a started program.
 local process = {}
 
-local ffi = require "ffi"
 local socket = require "framewire.socket"
 local time = require "framewire.time"
 local worker = require "framewire.worker"
@@ -155,11 +154,6 @@ end
 function M.clean()
   for _, program in ipairs(started) do program:stop() end
   if M.work then os.execute("rm -rf '" .. M.work .. "'") end
-end
-
---- Returns a name for a channel that no other process uses.
-function M.channel()
-  return "bench-" .. ffi.C.getpid()
 end
 
 return M

@@ -7,6 +7,7 @@ local here = arg[0]:match("^(.*)/") or "."
 local root = here .. "/../.."
 package.path = root .. "/luajit/?.lua;" .. here .. "/?.lua;" .. package.path
 
+local ffi = require "ffi"
 local cli = require "framewire.options"
 local json = require "framewire.json"
 local measure = require "measure"
@@ -72,7 +73,7 @@ function parts.channel()
 end
 
 function parts.steps()
-  local rom, name, frames = root .. "/rom/framewire-demo.gba", measure.channel(), 8000
+  local rom, name, frames = root .. "/rom/framewire-demo.gba", "bench-" .. ffi.C.getpid(), 8000
   local bare = measure.build(root .. "/benches/bare.c", "-lmgba")
   local program = target .. "/framewire"
   local server = measure.start({ program, "serve", "--channel", name, "--listen", "127.0.0.1:0", "--quiet" }, SERVER)

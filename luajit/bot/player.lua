@@ -92,15 +92,10 @@ end
 local function move_to(self, target)
   local distance = target - self.game.paddle_x
   local reach = math.abs(distance)
-  local mask = 0
-  if reach >= DASH + STEP / 2 then
-    mask = distance < 0 and keys.L + keys.Left or keys.R + keys.Right
-  elseif reach >= DASH - STEP / 2 then
-    mask = distance < 0 and keys.L or keys.R
-  elseif reach >= STEP / 2 then
-    mask = distance < 0 and keys.Left or keys.Right
-  end
-  return mask
+  if reach >= DASH + STEP / 2 then return distance < 0 and keys.L + keys.Left or keys.R + keys.Right end
+  if reach >= DASH - STEP / 2 then return distance < 0 and keys.L or keys.R end
+  if reach >= STEP / 2 then return distance < 0 and keys.Left or keys.Right end
+  return 0
 end
 
 local function play(self)

@@ -85,22 +85,16 @@ function M.connect(name, options)
   }, Emulator)
 end
 
--- Interprets the results of `await`. Returns nil and a message if there is no reply (then `length` is the message), or
--- if the emulator refused the request. Otherwise, returns the decoded reply.
-local function refusal(data, length)
-  if data == nil then return nil, length end
-  if data[0] == REFUSED and length >= 6 then return nil, ffi.string(data + 6, length - 6) end
-  return codec.reply(data, length)
-end
-
 -- Waits for `done`; returns the frame counter.
 local function await_done(self)
   local receiver = self.receiver
   local data, length = receiver:await(self.patience)
-  if data == nil or data[0] ~= DONE then
-    local _, message = refusal(data, length)
-    if data ~= nil then receiver:release() end
-    return nil, message or "the answer belongs to another request"
+  if data == nil then return nil, length end
+  if data[0] ~= DONE then
+    local message = data[0] == REFUSED and length >= 6 and ffi.string(data + 6, length - 6)
+      or select(2, codec.reply(data, length)) or "the answer belongs to another request"
+    receiver:release()
+    return nil, message
   end
   local frame = cast("const uint32_t *", data)[1]
   receiver:release()

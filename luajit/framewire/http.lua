@@ -21,13 +21,7 @@ M.routes = require("framewire.http.router").new
 M.guard = require("framewire.http.guard").new
 
 --- Serves a folder's files; see http/static.lua.
----@param root string
----@param options? table
----@return function|nil handler
----@return string? message
-function M.static(root, options)
-  return require("framewire.http.static").new(root, options)
-end
+M.static = require("framewire.http.static").new
 
 -- Called when a task's handler has returned or failed. Closes its WebSocket. If the handler failed or sent no response,
 -- logs this, and answers with 500 if the response has not begun.

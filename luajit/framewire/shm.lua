@@ -76,9 +76,7 @@ end
 ---@param data ffi.cdata* uint8_t *
 ---@param size integer
 ---@return any zeros keep this object as long as the addresses may be used
-function M.retire(data, size)
-  return memory.retire(data, size)
-end
+M.retire = memory.retire
 
 --- Closes the block. `data` becomes nil. As long as the block's object exists, addresses from the former `data` read as
 --- zeros. The memory exists until every process has closed it and its name is removed.

@@ -22,6 +22,9 @@ local M = {}
 local Socket = {}
 Socket.__index = Socket
 
+--- The methods of sockets. framewire.tls and framewire.udp take from here the methods that are the same for them.
+M.methods = Socket
+
 local int_box = ffi.new("int[1]")
 local length_box = ffi.new("uint32_t[1]")
 local storage = ffi.new("struct fw_sockaddr_storage")
@@ -322,13 +325,14 @@ function Socket:write(data, timeout)
   local deadline = time.deadline(timeout)
   local from = 1
   while from <= #data do
-    local sent, message = self:send(data, from)
+    local sent, message, interest = self:send(data, from)
     if sent then
       from = from + sent
     else
       if message ~= "again" then return nil, message end
       local ready
-      ready, message = self:wait(poller.WRITE, deadline - time.monotonic())
+      -- A TLS socket may have to wait until it is readable.
+      ready, message = self:wait(interest or poller.WRITE, deadline - time.monotonic())
       if not ready then return nil, message end
     end
   end
@@ -343,11 +347,11 @@ end
 function Socket:read(limit, timeout)
   local deadline = time.deadline(timeout)
   while true do
-    local data, message = self:receive(limit)
+    local data, message, interest = self:receive(limit)
     if data then return data end
     if message ~= "again" then return nil, message end
     local ready
-    ready, message = self:wait(poller.READ, deadline - time.monotonic())
+    ready, message = self:wait(interest or poller.READ, deadline - time.monotonic())
     if not ready then return nil, message end
   end
 end

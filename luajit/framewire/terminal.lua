@@ -28,13 +28,11 @@ end
 ---@return integer|nil columns
 ---@return integer|string rows, or the message
 function M.size()
-  for stream = 1, 2 do
+  for _, stream in ipairs { 1, 2, 0 } do
     local columns, rows = input.size(stream)
     if columns then return columns, rows end
   end
-  local columns, rows = input.size(0)
-  if not columns then return nil, "there is no terminal" end
-  return columns, rows
+  return nil, "there is no terminal"
 end
 
 -- What `restore` needs to undo `raw`, such as the earlier settings; nil if `raw` is not on.

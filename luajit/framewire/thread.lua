@@ -181,9 +181,7 @@ function M.start_on(loop, callback, main, ...)
 end
 
 --- Lets another thread or process use the processor, if one is waiting for it.
-function M.yield()
-  sys.yield()
-end
+M.yield = sys.yield
 
 --- Waits for the thread to end.
 ---@return boolean ok whether the thread's function returned without an error

@@ -62,7 +62,6 @@ local ssl = load { "libssl.so.3", "libssl.so.1.1", "ssl" }
 local crypto = load { "libcrypto.so.3", "libcrypto.so.1.1", "crypto" }
 
 local READ, WRITE = poller.READ, poller.WRITE
-local CHUNK = 65536
 
 -- Constants from OpenSSL's headers. tests/tls.lua compares them with the values that a C compiler finds.
 local constants = {
@@ -81,7 +80,6 @@ local K = constants
 if sys.SIGPIPE then ffi.C.signal(sys.SIGPIPE, ffi.cast("void *", 1)) end
 
 local text_buffer = ffi.new("char[256]")
-local chunk = ffi.new("uint8_t[?]", CHUNK)
 
 -- Returns OpenSSL's message about the last failure, or nil.
 local function reason()
@@ -155,35 +153,6 @@ function Secure:receive_into(target, room)
   return result(self, got, "receive")
 end
 
---- Sends as many bytes as possible now.
----@param data string
----@param from? integer first byte to send, 1 by default
----@return integer|nil sent
----@return string? message "again" or an error
----@return integer? interest with "again": what to wait for
-function Secure:send(data, from)
-  if type(data) ~= "string" then error("a socket sends strings, not a " .. type(data), 2) end
-  local skip = (from or 1) - 1
-  if not (skip >= 0 and skip <= #data) then error(("there is no byte %s in %d bytes"):format(from, #data), 2) end
-  local sent, message, interest = self:send_bytes(ffi.cast("const uint8_t *", data) + skip, #data - skip)
-  -- This is not a tail call: during the call, `data` must keep the string alive, because the caller may have no other
-  -- reference to it.
-  return sent, message, interest
-end
-
---- Receives the bytes that are available.
----@param limit? integer maximum number of bytes, 65,536 by default
----@return string|nil data
----@return string? message "again", "closed" or an error
----@return integer? interest with "again": what to wait for
-function Secure:receive(limit)
-  limit = limit or CHUNK
-  if limit < 1 or limit ~= limit then error(("a socket receives at least one byte, not %s"):format(limit), 2) end
-  local got, message, interest = self:receive_into(chunk, math.min(limit, CHUNK))
-  if not got then return nil, message, interest end
-  return ffi.string(chunk, got)
-end
-
 --- Waits until the underlying socket is ready.
 ---@param interest integer
 ---@param timeout? number seconds
@@ -193,43 +162,8 @@ function Secure:wait(interest, timeout)
   return self.socket:wait(interest, timeout)
 end
 
---- Sends everything, and waits if necessary.
----@param data string
----@param timeout? number seconds for all of the data; forever if left out
----@return true|nil ok
----@return string? message
-function Secure:write(data, timeout)
-  local deadline, from = time.deadline(timeout), 1
-  while from <= #data do
-    local sent, message, interest = self:send(data, from)
-    if sent then
-      from = from + sent
-    else
-      if message ~= "again" then return nil, message end
-      local ready
-      ready, message = self.socket:wait(interest, deadline - time.monotonic())
-      if not ready then return nil, message end
-    end
-  end
-  return true
-end
-
---- Receives at least one byte, and waits if necessary.
----@param limit? integer maximum number of bytes
----@param timeout? number seconds; forever if left out
----@return string|nil data
----@return string? message "timeout", "closed" or an error
-function Secure:read(limit, timeout)
-  local deadline = time.deadline(timeout)
-  while true do
-    local data, message, interest = self:receive(limit)
-    if data then return data end
-    if message ~= "again" then return nil, message end
-    local ready
-    ready, message = self.socket:wait(interest, deadline - time.monotonic())
-    if not ready then return nil, message end
-  end
-end
+-- These methods call `send_bytes`, `receive_into` and `wait`.
+for _, name in ipairs { "send", "receive", "write", "read" } do Secure[name] = socket.methods[name] end
 
 --- This side's address.
 function Secure:name() return self.socket:name() end

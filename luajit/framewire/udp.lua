@@ -27,10 +27,6 @@ local chunk = ffi.new("uint8_t[?]", SIZE)
 local Udp = {}
 Udp.__index = Udp
 
-local function generic(address)
-  return ffi.cast("struct fw_sockaddr *", address)
-end
-
 -- The address of a host in the form that the system's functions take, from the cache if possible.
 local function address_of(self, host, port)
   local key = tostring(host) .. " " .. tostring(port)
@@ -72,7 +68,7 @@ end
 ---@return integer port the sender's port
 function Udp:receive()
   length_box[0] = ffi.sizeof(storage)
-  local got = tonumber(net.recvfrom(self.fd, chunk, SIZE, 0, generic(storage), length_box))
+  local got = tonumber(net.recvfrom(self.fd, chunk, SIZE, 0, ffi.cast("struct fw_sockaddr *", storage), length_box))
   if got < 0 then
     local number = sys.errno()
     if number == EAGAIN or number == EINTR then return nil, "again" end
@@ -91,41 +87,14 @@ function Udp:read(timeout)
   while true do
     local data, address, port = self:receive()
     if data or address ~= "again" then return data, address, port end
-    local ready, message = self.socket:wait(poller.READ, deadline - time.monotonic())
+    local ready, message = self:wait(poller.READ, deadline - time.monotonic())
     if not ready then return nil, message end
   end
 end
 
---- Waits until the socket is ready.
----@param interest integer READ, WRITE or their sum
----@param timeout? number seconds
----@return true|nil ready
----@return string? message "timeout"
-function Udp:wait(interest, timeout)
-  return self.socket:wait(interest, timeout)
-end
-
---- This side's address.
----@return string|nil address
----@return integer port
-function Udp:name()
-  return self.socket:name()
-end
-
---- Sets an option: "broadcast" (true or false), "send_buffer" and "receive_buffer" (bytes).
----@param name string
----@param value boolean|integer
----@return true|nil ok
----@return string? message
-function Udp:set(name, value)
-  return self.socket:set(name, value)
-end
-
---- Closes the socket; a second call does nothing.
-function Udp:close()
-  self.socket:close()
-  self.fd = -1
-end
+-- As for TCP sockets: `wait(interest, timeout)`, `name()`, `close()`, and `set(name, value)` with the options
+-- "broadcast" (true or false), "send_buffer" and "receive_buffer" (bytes).
+for _, name in ipairs { "wait", "name", "set", "close" } do Udp[name] = socket.methods[name] end
 
 local M = {}
 
@@ -145,9 +114,7 @@ function M.open(options)
       message = select(2, sys.fail("socket"))
     else
       if sys.after_socket then sys.after_socket(fd) end
-      local self = setmetatable({
-        fd = fd, socket = socket.wrap(fd), family = entry.family, known = {}, known_count = 0,
-      }, Udp)
+      local self = setmetatable({ fd = fd, family = entry.family, known = {}, known_count = 0 }, Udp)
       local ok = true
       if options.reuse_port then ok, message = self:set("reuse_port", true) end
       local address = ffi.cast("const struct fw_sockaddr *", entry.bytes)

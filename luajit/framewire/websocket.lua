@@ -82,8 +82,7 @@ local function call(self, callback, ...)
   send_close(self, 1011)
   if self.loop and self.stream and not self.stopping then
     self.stopping = true
-    local stream = self.stream
-    self.loop:after(self.close_timeout, function() stream:close() end)
+    self.loop:after(self.close_timeout, function() self.stream:close() end)
   end
 end
 
@@ -104,8 +103,7 @@ local function end_connection(self)
   end
   -- The server closes the connection. A client waits for that, for `close_timeout` seconds at most.
   if not self.is_client then return self.stream:finish() end
-  local stream = self.stream
-  self.loop:after(self.close_timeout, function() stream:close() end)
+  self.loop:after(self.close_timeout, function() self.stream:close() end)
 end
 
 -- The protocol calls the methods of this object. It is not the WebSocket itself, because the WebSocket's own method
@@ -227,8 +225,7 @@ function WebSocket:close(code, reason)
   if self.close_sent or self.ended then return true end
   send_close(self, code, reason)
   if self.stream then
-    local stream = self.stream
-    self.loop:after(self.close_timeout, function() stream:close() end)
+    self.loop:after(self.close_timeout, function() self.stream:close() end)
     return true
   end
   local deadline = time.monotonic() + self.close_timeout
@@ -419,7 +416,11 @@ function M.accept(request, response, options)
   if not ok then return nil, message end
   if options.on_message then return self end
   ok, message = task:suspend(30)
-  if not ok then return nil, message end
+  if not ok then
+    -- This has no socket, so the server must not close it.
+    response.upgraded = nil
+    return nil, message
+  end
   return self
 end
 

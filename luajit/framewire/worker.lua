@@ -27,9 +27,7 @@ end
 
 --- The number of processor cores that the system uses.
 ---@return integer
-function M.cores()
-  return sys.cores()
-end
+M.cores = sys.cores
 
 --- Keeps the calling thread on one core. Linux and Windows only.
 ---@param core integer the first core is 0

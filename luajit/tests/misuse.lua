@@ -163,7 +163,6 @@ local objects = {
   Watch = { make = function() return assert(watch.new()) end },
   Answer = { make = function() return { body = "{}" } end, private = true },
   Client = { make = function() return http.client { timeout = 0.01 } end },
-  ["framewire.http.client.Link"] = { make = function() return {} end, private = true },
   Owner = { make = function() return {} end, private = true },
   Protocol = { make = function() return {} end, private = true },
   WebSocket = { make = web_socket },
@@ -233,14 +232,13 @@ local function everything()
         end
       end
       for class, about in pairs(found) do
-        -- A class belongs to the module that defines its methods.
-        local source
-        for _, method in pairs(class) do
-          if type(method) == "function" then source = debug.getinfo(method, "S").source end
-        end
+        -- A class belongs to the module that defines its methods. Some classes also have methods of other modules.
         local path = module:gsub("%.", "/") .. ".lua"
-        if source and source:find(path, 1, true) then
-          classes[#classes + 1] = { name = about.name, module = module, class = class }
+        for _, method in pairs(class) do
+          if type(method) == "function" and debug.getinfo(method, "S").source:find(path, 1, true) then
+            classes[#classes + 1] = { name = about.name, module = module, class = class }
+            break
+          end
         end
       end
     end

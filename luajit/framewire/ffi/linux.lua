@@ -273,7 +273,10 @@ end
 --- Keeps the calling thread on one core. Returns 0 or -1.
 function M.pin(core)
   local mask = ffi.new("uint8_t[128]")
-  if core < 0 or core >= 1024 then return -1 end
+  if core < 0 or core >= 1024 then
+    ffi.errno(M.EINVAL)
+    return -1
+  end
   mask[math.floor(core / 8)] = 2 ^ (core % 8)
   return ffi.C.sched_setaffinity(0, ffi.sizeof(mask), mask)
 end

@@ -48,7 +48,6 @@ int execvp(const char *program, char *const *arguments);
 void _exit(int);
 int getpid(void);
 uint32_t geteuid(void);
-int getppid(void);
 int kill(int, int);
 int waitpid(int, int *, int);
 long sysconf(int);

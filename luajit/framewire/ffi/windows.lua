@@ -67,7 +67,6 @@ int SwitchToThread(void);
 uint32_t GetActiveProcessorCount(uint16_t);
 uintptr_t SetThreadAffinityMask(void *, uintptr_t);
 void *GetCurrentThread(void);
-uint32_t GetCurrentProcessId(void);
 uint32_t GetLastError(void);
 void SetLastError(uint32_t);
 

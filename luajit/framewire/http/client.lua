@@ -31,10 +31,8 @@ function Answer:json()
   return json.decode(self.body)
 end
 
--- One connection: a socket, and the bytes received last, `data`. The bytes from `at` on have not been read yet.
-local Link = {}
-Link.__index = Link
-
+-- A *link* is one connection: a socket, and the bytes received last, `data`. The bytes from `at` on have not been read
+-- yet.
 local function has_rest(link)
   return link.at <= #link.data
 end
@@ -223,7 +221,7 @@ local function connect(self, place, request, deadline)
     connected, message = socket.connect(place.host, place.port, seconds)
   end
   if not connected then return nil, message end
-  return setmetatable({ socket = connected, data = "", at = 1, answered = false, since = 0 }, Link)
+  return { socket = connected, data = "", at = 1, answered = false, since = 0 }
 end
 
 -- Returns the bytes of a request: its head, and its body if it has one. `place` is the URL, as `url.parse` returns it.

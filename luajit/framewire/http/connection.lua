@@ -232,20 +232,16 @@ local function settle(self, input)
   end
   if self.unsent or self.file then
     enter(self, "write", server.limits.write_timeout)
-    set_interest(self, WRITE)
-  elseif self.late then
-    return
-  elseif rest == 0 and not self.head then
+    return set_interest(self, WRITE)
+  end
+  if self.late then return end
+  if rest == 0 and not self.head then
     if server.stopping then return self:close() end
-    self.phase = "idle"
-    self.deadline = server.loop.now + server.limits.idle_timeout
-    set_interest(self, READ)
+    enter(self, "idle", server.limits.idle_timeout)
   elseif not self.head and self.phase ~= "head" then
     enter(self, "head", server.limits.header_timeout)
-    set_interest(self, READ)
-  else
-    set_interest(self, READ)
   end
+  set_interest(self, READ)
 end
 
 -- Serves the first request in a buffer. Returns whether the next one can be served.

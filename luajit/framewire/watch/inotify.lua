@@ -36,7 +36,7 @@ local function watch_one(self, path, mask)
   end
   self.paths[number] = path
   self.numbers[path] = number
-  return number
+  return true
 end
 
 local function forget(self, path)
@@ -97,11 +97,7 @@ end
 ---@return true|nil ok
 ---@return string? message
 function Watch:add(path, options)
-  if not (options and options.recursive) then
-    local ok, message, code = watch_one(self, path, MASK)
-    if not ok then return nil, message, code end
-    return true
-  end
+  if not (options and options.recursive) then return watch_one(self, path, MASK) end
   path = root_of(path)
   local ok, message, code = watch_tree(self, path, MASK + sys.IN_ONLYDIR)
   if not ok then
