@@ -86,23 +86,13 @@ fn files(sources: &Sources) -> Result<Vec<File>, String> {
     if !text.contains(&app.path) {
         return Err(format!("index.html: no line loads /console/{ENTRY}"));
     }
-    let page = File {
-        path: "index.html".to_owned(),
-        content_type: "text/html; charset=utf-8",
-        bytes: text.into_bytes(),
-        immutable: false,
-    };
-    let library = File {
-        path: LIBRARY.to_owned(),
-        content_type: "text/javascript; charset=utf-8",
-        bytes: bundle::join_library(sources, LIBRARY)?.into_bytes(),
-        immutable: false,
-    };
+    let page = File::named("index.html", "text/html; charset=utf-8", text);
+    let library = bundle::join_library(sources, LIBRARY)?;
+    let library = File::named(LIBRARY, "text/javascript; charset=utf-8", library);
     let mut files = vec![page, app, later, library, style];
     for (name, text) in sources {
         if name.ends_with(".svg") {
-            let bytes = text.clone().into_bytes();
-            files.push(File { path: name.clone(), content_type: "image/svg+xml", bytes, immutable: false });
+            files.push(File::named(name, "image/svg+xml", text.clone()));
         } else if name != "index.html" && !name.ends_with(".js") && !name.ends_with(".css") {
             return Err(format!("{name}: build.rs has no content type for it"));
         }
@@ -116,6 +106,10 @@ fn linked_style(line: &str) -> Option<&str> {
 }
 
 impl File {
+    fn named(path: &str, content_type: &'static str, text: String) -> File {
+        File { path: path.to_owned(), content_type, bytes: text.into_bytes(), immutable: false }
+    }
+
     fn hashed(name: &str, ending: &str, content_type: &'static str, text: String) -> File {
         let bytes = text.into_bytes();
         let path = format!("{name}-{:016x}.{ending}", hash(&bytes));

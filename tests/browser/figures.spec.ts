@@ -7,7 +7,7 @@
 
 import { writeFileSync } from "node:fs";
 import { cpus } from "node:os";
-import { type Browser, type BrowserContext, type Page, test } from "@playwright/test";
+import { type Browser, type Page, test } from "@playwright/test";
 import { PROGRAM, Server } from "./support/server.ts";
 
 /** For how long the requests of an idle page are counted. */
@@ -61,8 +61,8 @@ function median(values: number[]): number {
 }
 
 /** Opens the page with this tool, and waits for its first picture. */
-async function open(context: BrowserContext, server: Server, tool: string): Promise<Page> {
-  const page = await context.newPage();
+async function open(browser: Browser, server: Server, tool: string): Promise<Page> {
+  const page = await browser.newPage();
   await page.addInitScript(
     ([tab, watches]) => {
       localStorage.setItem("framewire.tab", JSON.stringify(tab));
@@ -87,33 +87,30 @@ interface Load {
 }
 
 async function firstLoad(browser: Browser, server: Server): Promise<Load> {
-  const context = await browser.newContext();
-  const page = await context.newPage();
+  const page = await browser.newPage();
   const traffic = await count(page);
   const begun = Date.now();
   await load(page, server);
   const milliseconds = Date.now() - begun;
   await page.waitForTimeout(1000);
   const { requests, bytes } = traffic;
-  await context.close();
+  await page.close();
   return { requests, bytes, milliseconds };
 }
 
 /** Requests per second of a page that nobody uses. */
 async function idleRequests(browser: Browser, server: Server): Promise<number> {
-  const context = await browser.newContext();
-  const page = await open(context, server, "memory");
+  const page = await open(browser, server, "memory");
   await page.waitForTimeout(5000);
   const traffic = await count(page);
   await page.waitForTimeout(IDLE_MS);
-  await context.close();
+  await page.close();
   return traffic.requests / (IDLE_MS / 1000);
 }
 
 /** Bytes of sound per second. */
 async function soundBytes(browser: Browser, server: Server): Promise<number> {
-  const context = await browser.newContext();
-  const page = await context.newPage();
+  const page = await browser.newPage();
   const traffic = await count(page);
   await load(page, server);
   await page.getByRole("button", { name: /^Sound/ }).click();
@@ -122,7 +119,7 @@ async function soundBytes(browser: Browser, server: Server): Promise<number> {
   const before = bytes();
   await page.waitForTimeout(10_000);
   const rate = (bytes() - before) / 10;
-  await context.close();
+  await page.close();
   return Math.round(rate);
 }
 
@@ -135,8 +132,7 @@ interface Pacing {
 
 /** Counts, for `RUN_MS`, the display frames without a new picture, and the pictures that nobody could see. */
 async function pacing(browser: Browser, server: Server): Promise<Pacing> {
-  const context = await browser.newContext();
-  const page = await context.newPage();
+  const page = await browser.newPage();
   await page.addInitScript(() => {
     const seen = { draws: 0, messages: 0 };
     Object.assign(window, { seen });
@@ -181,7 +177,7 @@ async function pacing(browser: Browser, server: Server): Promise<Pacing> {
       unseen: seen.messages - first.messages - shown,
     };
   }, RUN_MS);
-  await context.close();
+  await page.close();
   return { ...measured, unseen: Math.max(0, measured.unseen) };
 }
 
@@ -192,14 +188,13 @@ async function processorTime(browser: Browser, server: Server, tool: string): Pr
     const { processInfo } = await session.send("SystemInfo.getProcessInfo");
     return processInfo.reduce((sum, { cpuTime }) => sum + cpuTime, 0);
   };
-  const context = await browser.newContext();
-  const page = await open(context, server, tool);
+  const page = await open(browser, server, tool);
   await page.waitForTimeout(3000);
   const before = await seconds();
   const begun = performance.now();
   await page.waitForTimeout(RUN_MS);
   const share = (100_000 * ((await seconds()) - before)) / (performance.now() - begun);
-  await context.close();
+  await page.close();
   await session.detach();
   return Math.round(share * 10) / 10;
 }
@@ -211,8 +206,7 @@ const REWIND_FRAMES = 1200;
 
 /** The median time from a request to go back until the page shows another picture, in milliseconds. */
 async function rewindTime(browser: Browser, server: Server): Promise<number> {
-  const context = await browser.newContext();
-  const page = await context.newPage();
+  const page = await browser.newPage();
   await load(page, server);
   await server.holdAt(300);
   const times: number[] = [];
@@ -240,7 +234,7 @@ async function rewindTime(browser: Browser, server: Server): Promise<number> {
     }, frame);
     times.push(time);
   }
-  await context.close();
+  await page.close();
   return Math.round(median(times) * 10) / 10;
 }
 

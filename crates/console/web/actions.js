@@ -268,12 +268,6 @@ export const REPLAY = "/v1/replay";
 const recordingPath = (name, rest = "") => `${RECORDINGS}/${encodeURIComponent(name)}${rest}`;
 
 /**
- * The file name of a recording.
- * @type {(name: string) => string}
- */
-export const recordingFile = (name) => `${name}.fwr`;
-
-/**
  * Starts a recording. With `replace`, it replaces an older recording with this name.
  * @type {(name: string, replace: boolean) => Action}
  */
@@ -306,7 +300,7 @@ export const downloadRecording = (name) => ({
   title: `Download ${name}`,
   method: "GET",
   path: recordingPath(name, "/file"),
-  output: recordingFile(name),
+  output: `${name}.fwr`,
 });
 
 /** @type {(name: string) => Action} */

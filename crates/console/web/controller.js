@@ -1,5 +1,6 @@
 /** Combines the keys that the user holds on all input devices, and sends the changes to the emulator. */
 
+import { tap } from "./actions.js";
 import { keysOf, maskOf } from "./keys.js";
 import { Store } from "./store.js";
 
@@ -113,13 +114,7 @@ export class Controller {
    */
   #copy(pressed) {
     if (pressed === 0) return;
-    const keys = keysOf(pressed);
-    void this.#api.copy({
-      title: `Tap ${keys.join("+")}`,
-      method: "POST",
-      path: "/v1/tap",
-      json: { keys, frames: 2 },
-    });
+    void this.#api.copy(this.#api.addressed(tap(keysOf(pressed), 2)));
   }
 }
 

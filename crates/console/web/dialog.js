@@ -2,17 +2,21 @@
 
 import { el, freshId } from "./dom.js";
 
-/** @import { Child } from "./dom.js" */
+/**
+ * @import { Api } from "./api.js"
+ * @import { Child } from "./dom.js"
+ */
 
 /**
- * Asks for a confirmation; true if the user confirms.
+ * Asks for a confirmation; true if the user confirms. While the page copies actions, nothing is asked.
+ * @param {Api} api
  * @param {string} question
  * @param {string} detail
  * @param {string} yes
  * @returns {Promise<boolean>}
  */
-export async function confirm(question, detail, yes) {
-  return (await ask(question, yes, "danger", el("p", {}, detail))) !== undefined;
+export async function confirm(api, question, detail, yes) {
+  return api.copying.value || (await ask(question, yes, "danger", el("p", {}, detail))) !== undefined;
 }
 
 /**

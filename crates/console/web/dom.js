@@ -2,9 +2,7 @@
 
 /** @typedef {Node | string | null | undefined | false} Child */
 
-/** @typedef {Partial<{ [K in keyof HTMLElementEventMap]: (event: HTMLElementEventMap[K]) => void }>} Listeners */
-
-/** @typedef {{ class?: string | undefined, on?: Listeners, [attribute: string]: unknown }} Props */
+/** @typedef {{ class?: string | undefined, [attribute: string]: unknown }} Props */
 
 /**
  * Creates an element. An attribute that is `true` is set without a value. Attributes that are `false`, `undefined` or
@@ -17,13 +15,7 @@
  */
 export function el(tag, props = {}, ...children) {
   const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(props)) {
-    if (name === "on") continue;
-    setAttribute(element, name, value);
-  }
-  for (const [type, listener] of Object.entries(props.on ?? {})) {
-    element.addEventListener(type, /** @type {EventListener} */ (listener));
-  }
+  for (const [name, value] of Object.entries(props)) setAttribute(element, name, value);
   element.append(...children.filter(isPresent));
   return element;
 }

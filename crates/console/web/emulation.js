@@ -136,7 +136,7 @@ export class EmulatorClient {
    */
   async #perform(ops) {
     /** @type {Outcome} */
-    const { frame, results } = await this.#rpc.call("batch", this.#addressed({ ops }));
+    const { frame, results } = await this.#rpc.call("batch", { ops, emulator: this.#api.emulator.value });
     const values = results.map(({ value, error }) => {
       if (error) throw new Error(error.detail);
       return value;
@@ -150,15 +150,6 @@ export class EmulatorClient {
    */
   #fireAndForget(op) {
     this.batch([op]).catch(() => {});
-  }
-
-  /**
-   * @param {object} params
-   * @returns {object}
-   */
-  #addressed(params) {
-    const emulator = this.#api.emulator.value;
-    return emulator === undefined ? params : { ...params, emulator };
   }
 }
 

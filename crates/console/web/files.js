@@ -79,7 +79,7 @@ async function takeGame(app, file) {
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 409) throw error;
     const detail = "The server has another game with this name. Its battery save stays.";
-    if (!(await confirm(`Replace ${name}?`, detail, "Replace"))) return;
+    if (!(await confirm(app.api, `Replace ${name}?`, detail, "Replace"))) return;
     await app.api.act(actions.uploadRom(name, file, true));
   }
   toast(`Playing ${name}.`);
@@ -92,7 +92,7 @@ async function takeGame(app, file) {
  */
 async function takeSave(app, file) {
   const detail = "It replaces what this game has saved, and the game is reset. This cannot be undone.";
-  if (!app.api.copying.value && !(await confirm(`Load ${file.name}?`, detail, "Load"))) return;
+  if (!(await confirm(app.api, `Load ${file.name}?`, detail, "Load"))) return;
   await app.api.act(actions.loadBatterySave(file));
   toast(`Loaded the battery save ${file.name}.`);
   await app.poller.refresh();

@@ -68,8 +68,7 @@ export class FrozenList {
   #ask() {
     const { api, rpc } = this.#app;
     if (!rpc.socket.connected.value) return api.read(actions.FREEZE);
-    const emulator = api.emulator.value;
-    return rpc.call("frozenMemory", emulator === undefined ? {} : { emulator });
+    return rpc.call("frozenMemory", { emulator: api.emulator.value });
   }
 
   /**

@@ -5,7 +5,7 @@
 /** @typedef {Picture & { tick: number }} Frame A picture, and the number of the console's frame that showed it. */
 
 /** The console's frames per second. */
-const RATE = 59.7275;
+export const RATE = 59.7275;
 /** The largest number of colours in a picture. They are numbered from 1; 0 stands for an unchanged pixel. */
 const MOST_COLOURS = 255;
 /** The number of codes: a code has at most 12 bits. */
@@ -27,7 +27,8 @@ export function gif(frames, scale) {
   /** @type {Frame | undefined} */
   let before;
   for (const frame of frames) {
-    const box = before ? changed(before.pixels, frame) : whole(frame);
+    const { width: right, height: bottom } = frame;
+    const box = before ? changed(before.pixels, frame) : { left: 0, top: 0, right, bottom };
     if (box) {
       pictures.push(new Blob([/** @type {BlobPart} */ (picture(frame, before?.pixels, box, scale))]));
       ticks.push(frame.tick);
@@ -88,14 +89,6 @@ function control(hundredths) {
  * @property {number} right The column after the last one.
  * @property {number} bottom
  */
-
-/**
- * @param {Picture} picture
- * @returns {Box}
- */
-function whole({ width, height }) {
-  return { left: 0, top: 0, right: width, bottom: height };
-}
 
 /**
  * The smallest box that contains all differences; `undefined` if there are no differences.

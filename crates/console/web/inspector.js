@@ -1,6 +1,6 @@
 /** Shows the value at the selected address as a number of each type, and lets users write, freeze and watch it. */
 
-import { button, field } from "./controls.js";
+import { button, field, lineForm } from "./controls.js";
 import { el, fill, setText } from "./dom.js";
 import { hex } from "./hexgrid.js";
 
@@ -45,9 +45,11 @@ export function inspector(memory) {
     autocomplete: "off",
     spellcheck: "false",
   });
-  const form = el(
-    "form",
-    { class: "line" },
+  const form = lineForm(
+    () => {
+      const value = newValue();
+      if (value !== undefined) void memory.write(shown, value, /** @type {Type} */ (type.value));
+    },
     field("Type", type, true),
     field("New value, decimal or 0x hex", input, true),
     el("button", { type: "submit" }, "Write"),
@@ -59,11 +61,6 @@ export function inspector(memory) {
       memory.watch(expression(memory, shown, /** @type {Type} */ (type.value))),
     ),
   );
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    const value = newValue();
-    if (value !== undefined) void memory.write(shown, value, /** @type {Type} */ (type.value));
-  });
   /** The value that the user entered, if it is valid for the selected type. */
   const newValue = () => {
     const value = Number(input.value.trim());

@@ -39,19 +39,11 @@ export function isMapping(value) {
   return typeof value === "object" && value !== null && Object.values(value).every(isKey);
 }
 
-/**
- * @param {unknown} value
- * @returns {value is boolean}
- */
-function isBoolean(value) {
-  return typeof value === "boolean";
-}
-
 /** The mapping that the user has chosen. */
 export const mapping = setting("keyboard", DEFAULT_MAPPING, isMapping);
 
 /** Whether the keyboard controls the game. */
-export const keyboardPlays = setting("keyboard-plays", true, isBoolean);
+export const keyboardPlays = setting("keyboard-plays", true, (value) => typeof value === "boolean");
 
 /**
  * A copy of the mapping in which only `code` stands for `key`.

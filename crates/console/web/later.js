@@ -8,6 +8,7 @@ import { el, fill } from "./dom.js";
  * @typedef {object} Panel
  * @property {HTMLElement} element
  * @property {(visible: boolean) => void} [shown]
+ *   Called when the panel is shown or hidden. A hidden panel must not poll.
  */
 
 export class LaterPanel {

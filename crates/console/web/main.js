@@ -4,7 +4,7 @@ import { Api } from "./api.js";
 import { commands } from "./commands.js";
 import { Controller } from "./controller.js";
 import { playAfterClicks } from "./controls.js";
-import { byId } from "./dom.js";
+import { byId, el } from "./dom.js";
 import { takeDroppedFiles } from "./drop.js";
 import { EmulatorClient } from "./emulation.js";
 import { playByGamepad } from "./gamepad.js";
@@ -106,8 +106,9 @@ const log = new LaterPanel(async () => {
 const losses = () => rpc.socket.losses.value + picture.video.socket.losses.value;
 
 const input = new LaterPanel(async () => {
-  const { inputPanel } = await import("./input.js");
-  return { element: inputPanel(app) };
+  const { sequencesPanel } = await import("./sequences.js");
+  const { mappingPanel } = await import("./mapping.js");
+  return { element: el("div", {}, sequencesPanel(app), mappingPanel()) };
 });
 const share = new LaterPanel(async () => {
   const { sharePanel } = await import("./share.js");
@@ -125,45 +126,26 @@ const several = new Store(false);
 app.status.follow(({ emulators }) => several.set(emulators.length > 1));
 
 const tools = tabs("Tools", [
-  { id: "memory", label: "Memory", panel: memory.element, shown: (visible) => memory.shown(visible) },
-  {
-    id: "graphics",
-    label: "Graphics",
-    panel: graphics.element,
-    shown: (visible) => graphics.shown(visible),
-  },
+  { id: "memory", label: "Memory", panel: memory },
+  { id: "graphics", label: "Graphics", panel: graphics },
   {
     id: "watches",
     label: "Watches",
-    panel: watches.element,
-    shown: (visible) => {
-      watches.shown(visible);
-      showsWatches.set(visible);
+    panel: {
+      element: watches.element,
+      shown: (visible) => {
+        watches.shown(visible);
+        showsWatches.set(visible);
+      },
     },
   },
-  {
-    id: "snapshots",
-    label: "Snapshots",
-    panel: snapshots.element,
-    shown: (visible) => snapshots.shown(visible),
-  },
-  {
-    id: "recordings",
-    label: "Recordings",
-    panel: recordings.element,
-    shown: (visible) => recordings.shown(visible),
-  },
-  { id: "input", label: "Input", panel: input.element, shown: (visible) => input.shown(visible) },
-  { id: "share", label: "Share", panel: share.element, shown: (visible) => share.shown(visible) },
-  {
-    id: "emulators",
-    label: "Emulators",
-    panel: wall.element,
-    present: several,
-    shown: (visible) => wall.shown(visible),
-  },
-  { id: "link", label: "Link", panel: link.element, shown: (visible) => link.shown(visible) },
-  { id: "activity", label: "Log", panel: log.element, shown: (visible) => log.shown(visible) },
+  { id: "snapshots", label: "Snapshots", panel: snapshots },
+  { id: "recordings", label: "Recordings", panel: recordings },
+  { id: "input", label: "Input", panel: input },
+  { id: "share", label: "Share", panel: share },
+  { id: "emulators", label: "Emulators", panel: wall, present: several },
+  { id: "link", label: "Link", panel: link },
+  { id: "activity", label: "Log", panel: log },
 ]);
 byId("tools").append(tools.element, values.element);
 showsWatches.follow(showValues);
@@ -189,6 +171,5 @@ rpc.onOpen(async () => {
 });
 rpc.socket.start();
 void api.probe().catch(() => {});
-poller.listen();
 poller.start();
 latency.start();

@@ -122,9 +122,11 @@ export class MemoryPanel {
         names,
         button({ label: "Go" }, () => this.#go()),
         field("Columns", this.#unit, true),
-        button({ icon: "up", label: "Page up", compact: true }, () => this.goTo(this.#start - this.#page)),
+        button({ icon: "up", label: "Page up", compact: true }, () =>
+          this.goTo(this.#start - this.#grid.size),
+        ),
         button({ icon: "down", label: "Page down", compact: true }, () =>
-          this.goTo(this.#start + this.#page),
+          this.goTo(this.#start + this.#grid.size),
         ),
         button({ icon: "copy", label: "Copy the selected bytes", compact: true }, () => this.#copy()),
       ),
@@ -171,9 +173,8 @@ export class MemoryPanel {
    * @param {number} address
    */
   goTo(address) {
-    const wanted = clamp(address);
-    this.#scroll(wanted - (wanted % this.#grid.across));
-    this.#grid.select(wanted);
+    this.#scroll(address);
+    this.#grid.select(address);
   }
 
   /**
@@ -258,11 +259,6 @@ export class MemoryPanel {
     return this.#domain.value === "";
   }
 
-  /** @returns {number} */
-  get #page() {
-    return this.#grid.size;
-  }
-
   #go() {
     const text = this.#address.value;
     const banked = this.#gameBoy ? parseBanked(text) : undefined;
@@ -291,7 +287,7 @@ export class MemoryPanel {
   #moved(address) {
     const { across } = this.#grid;
     const row = address - (address % across);
-    const last = this.#start + this.#page - across;
+    const last = this.#start + this.#grid.size - across;
     if (row < this.#start) this.#scroll(row);
     else if (row > last) this.#scroll(this.#start + row - last);
     this.#inspect(address);
@@ -301,8 +297,8 @@ export class MemoryPanel {
 
   /** @param {number} start */
   #scroll(start) {
-    const { across } = this.#grid;
-    const last = 2 ** 32 - this.#page;
+    const { across, size } = this.#grid;
+    const last = 2 ** 32 - size;
     this.#start = Math.max(0, Math.min(this.#lastStart ?? last, start - (start % across)));
     this.#grid.show(this.#start);
     this.#showBar();
@@ -314,15 +310,15 @@ export class MemoryPanel {
    */
   get #lastStart() {
     const chosen = this.#domains.find(({ id }) => id === this.#domain.value);
-    if (!chosen) return this.#gameBoy ? 0x1_0000 - this.#page : undefined;
-    const { across } = this.#grid;
-    return Math.max(0, Math.ceil((chosen.size - this.#page) / across) * across);
+    const { across, size } = this.#grid;
+    if (!chosen) return this.#gameBoy ? 0x1_0000 - size : undefined;
+    return Math.max(0, Math.ceil((chosen.size - size) / across) * across);
   }
 
   #showBar() {
     const { start, end } = this.#area;
-    const { across } = this.#grid;
-    this.#bar.max = String(Math.max(0, Math.ceil((end - start - this.#page) / across)));
+    const { across, size } = this.#grid;
+    this.#bar.max = String(Math.max(0, Math.ceil((end - start - size) / across)));
     this.#bar.value = String(Math.floor((this.#start - start) / across));
     this.#bar.setAttribute("aria-valuetext", `from ${hex(this.#start, 4)}`);
   }
@@ -354,7 +350,8 @@ export class MemoryPanel {
    */
   get #length() {
     const domain = this.#domains.find(({ id }) => id === this.#domain.value);
-    return domain ? Math.max(1, Math.min(this.#page, domain.size - this.#start)) : this.#page;
+    const { size } = this.#grid;
+    return domain ? Math.max(1, Math.min(size, domain.size - this.#start)) : size;
   }
 
   async #loadDomains() {
@@ -401,7 +398,7 @@ export class MemoryPanel {
     const isFitting = across === this.#grid.across && across * rows() === this.#grid.size;
     if (this.element.clientWidth === 0 || isFitting) return;
     this.#grid.resize(across, rows());
-    this.#scroll(this.#start - (this.#start % across));
+    this.#scroll(this.#start);
   }
 }
 
@@ -416,12 +413,4 @@ function rows() {
  */
 function sizeText(size) {
   return size < 1024 ? `${size} bytes` : `${size >> 10} KiB`;
-}
-
-/**
- * @param {number} address
- * @returns {number}
- */
-function clamp(address) {
-  return Math.max(0, Math.min(0xffff_ffff, address));
 }

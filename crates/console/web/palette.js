@@ -39,19 +39,16 @@ export function openPalette(all) {
       return matches;
     });
     chosen = Math.max(0, Math.min(chosen, found.length - 1));
-    const options = found.map((command, number) =>
-      el(
+    const options = found.map((command, number) => {
+      const option = el(
         "li",
-        {
-          role: "option",
-          id: `${list.id}-${number}`,
-          "aria-selected": String(number === chosen),
-          on: { click: () => run(command) },
-        },
+        { role: "option", id: `${list.id}-${number}`, "aria-selected": String(number === chosen) },
         el("span", {}, command.title),
         command.keys ? el("kbd", {}, command.keys) : "",
-      ),
-    );
+      );
+      option.addEventListener("click", () => run(command));
+      return option;
+    });
     fill(list, ...options);
     options[chosen]?.scrollIntoView({ block: "nearest" });
     input.setAttribute("aria-activedescendant", found.length > 0 ? `${list.id}-${chosen}` : "");

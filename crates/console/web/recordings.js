@@ -3,14 +3,14 @@
 import * as actions from "./actions.js";
 import { ApiError } from "./api.js";
 import { attempt, textOf } from "./app.js";
-import { button, disable, empty, field } from "./controls.js";
+import { button, disable, empty, field, lineForm } from "./controls.js";
 import { confirm } from "./dialog.js";
 import { el, fill } from "./dom.js";
 import { icon } from "./icons.js";
 import { fileName, freeName } from "./names.js";
 import { ReplayProgress } from "./replay.js";
 import { toast } from "./toast.js";
-import { saveFile } from "./transport.js";
+import { download } from "./transport.js";
 
 /** @import { App } from "./app.js" */
 
@@ -74,17 +74,12 @@ export class RecordingsPanel {
   constructor(app) {
     this.#app = app;
     this.#replay = new ReplayProgress(app);
-    const form = el(
-      "form",
-      { class: "line" },
+    const form = lineForm(
+      () => this.#record(),
       field("Name of the recording", this.#name),
       el("button", { type: "submit", class: "primary" }, icon("record"), "Record"),
       field("Replay speed", this.#speed),
     );
-    form.addEventListener("submit", (event) => {
-      event.preventDefault();
-      void this.#record();
-    });
     this.element = el(
       "div",
       {},
@@ -118,11 +113,8 @@ export class RecordingsPanel {
   async #record() {
     const name = fileName(this.#name.value) || freeName("recording", this.#names);
     const replace = this.#names.includes(name);
-    const sure =
-      !replace ||
-      this.#app.api.copying.value ||
-      (await confirm(`Replace ${name}?`, "There is a recording with this name.", "Replace"));
-    if (!sure) return;
+    const detail = "There is a recording with this name.";
+    if (replace && !(await confirm(this.#app.api, `Replace ${name}?`, detail, "Replace"))) return;
     /** @type {ActiveRecording | undefined} */
     const begun = await attempt(() => this.#app.api.act(actions.startRecording(name, replace)));
     if (!begun) return;
@@ -228,7 +220,7 @@ export class RecordingsPanel {
         replay,
         button(
           { icon: "download", label: `Download ${name}`, compact: true, kind: "quiet", hint: "Download" },
-          () => this.#download(name),
+          () => download(this.#app, actions.downloadRecording(name)),
         ),
         button({ icon: "trash", label: `Delete ${name}`, compact: true, kind: "quiet", hint: "Delete" }, () =>
           this.#delete(name),
@@ -238,17 +230,8 @@ export class RecordingsPanel {
   }
 
   /** @param {string} name */
-  async #download(name) {
-    await attempt(async () => {
-      saveFile(await this.#app.api.act(actions.downloadRecording(name)), actions.recordingFile(name));
-    });
-  }
-
-  /** @param {string} name */
   async #delete(name) {
-    const sure =
-      this.#app.api.copying.value || (await confirm(`Delete ${name}?`, "This cannot be undone.", "Delete"));
-    if (!sure) return;
+    if (!(await confirm(this.#app.api, `Delete ${name}?`, "This cannot be undone.", "Delete"))) return;
     await attempt(async () => {
       await this.#app.api.act(actions.deleteRecording(name));
       toast(`Deleted ${name}.`);

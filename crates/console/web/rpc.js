@@ -45,7 +45,7 @@ export class Rpc {
   }
 
   /**
-   * Calls a method. Without a connection it fails; calls are not queued.
+   * Calls a method. Without a connection it fails; calls are not queued. Parameters that are `undefined` are not sent.
    * @template T
    * @param {string} method
    * @param {object} [params]

@@ -2,7 +2,7 @@
 
 import * as actions from "./actions.js";
 import { attempt } from "./app.js";
-import { button, field } from "./controls.js";
+import { button, field, lineForm } from "./controls.js";
 import { el, setText } from "./dom.js";
 import { setting } from "./settings.js";
 import { toast } from "./toast.js";
@@ -34,9 +34,8 @@ export function sequencesPanel(app) {
     const played = await attempt(() => app.api.act(actions.play(text.value)));
     setText(result, played ? playedText(played) : "");
   };
-  const form = el(
-    "form",
-    { class: "line" },
+  const form = lineForm(
+    play,
     field("Sequence", text),
     el("button", { type: "submit", class: "primary" }, "Play"),
     button({ icon: "stop", label: "Cancel" }, () =>
@@ -46,10 +45,6 @@ export function sequencesPanel(app) {
       }),
     ),
   );
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    void play();
-  });
   return el(
     "div",
     { class: "part" },

@@ -16,11 +16,6 @@ export class Series {
     return this.#points;
   }
 
-  /** @returns {number | undefined} */
-  get last() {
-    return this.#points.at(-1)?.value;
-  }
-
   /**
    * Adds a point. If `at` is earlier than the last point, the older points are removed.
    * @param {number} at When: a time in milliseconds, or a frame.
@@ -33,19 +28,14 @@ export class Series {
     if (this.#points.length > this.#limit) this.#points.splice(0, this.#points.length - this.#limit);
   }
 
-  clear() {
-    this.#points = [];
-  }
-
   /**
-   * The smallest and largest value since `from`.
+   * The smallest and largest value.
    * @returns {{ least: number; most: number } | undefined}
    */
-  range(from = -Infinity) {
+  range() {
     let least = Infinity;
     let most = -Infinity;
-    for (const { at, value } of this.#points) {
-      if (at < from) continue;
+    for (const { value } of this.#points) {
       least = Math.min(least, value);
       most = Math.max(most, value);
     }

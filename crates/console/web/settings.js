@@ -14,7 +14,14 @@ const PREFIX = "framewire.";
  */
 export function setting(name, defaultValue, valid) {
   const store = new Store(read(name, defaultValue, valid));
-  store.follow((value) => write(name, value, defaultValue));
+  store.follow((value) => {
+    try {
+      if (value === defaultValue) localStorage.removeItem(PREFIX + name);
+      else localStorage.setItem(PREFIX + name, JSON.stringify(value));
+    } catch {
+      // Without storage, the setting lasts until the page is closed.
+    }
+  });
   return store;
 }
 
@@ -32,20 +39,5 @@ function read(name, defaultValue, valid) {
     return valid(value) ? value : defaultValue;
   } catch {
     return defaultValue; // Storage may be disabled, or contain a value from another version.
-  }
-}
-
-/**
- * @template T
- * @param {string} name
- * @param {T} value
- * @param {T} defaultValue
- */
-function write(name, value, defaultValue) {
-  try {
-    if (value === defaultValue) localStorage.removeItem(PREFIX + name);
-    else localStorage.setItem(PREFIX + name, JSON.stringify(value));
-  } catch {
-    // Without storage, the setting lasts until the page is closed.
   }
 }

@@ -4,7 +4,7 @@ import * as actions from "./actions.js";
 import { attempt } from "./app.js";
 import { button, field } from "./controls.js";
 import { el, setText } from "./dom.js";
-import { gif } from "./gif.js";
+import { gif, RATE } from "./gif.js";
 import { saveFile } from "./transport.js";
 
 /**
@@ -14,8 +14,6 @@ import { saveFile } from "./transport.js";
 
 /** A GIF file has a picture for every other frame of the console, which is about 30 pictures per second. */
 const GIF_STEP = 2;
-/** The console's frames per second. */
-const RATE = 59.7275;
 
 /**
  * @param {App} app

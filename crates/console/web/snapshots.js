@@ -4,13 +4,13 @@ import * as actions from "./actions.js";
 import { ApiError } from "./api.js";
 import { attempt, textOf } from "./app.js";
 import { Comparison } from "./compare.js";
-import { button, empty, field } from "./controls.js";
+import { button, empty, field, lineForm } from "./controls.js";
 import { confirm, prompt } from "./dialog.js";
 import { el, fill } from "./dom.js";
 import { fileButton, loadState } from "./files.js";
 import { fileName, freeName } from "./names.js";
 import { toast } from "./toast.js";
-import { saveFile } from "./transport.js";
+import { download } from "./transport.js";
 
 /**
  * @import { App } from "./app.js"
@@ -58,26 +58,17 @@ export class SnapshotsPanel {
   constructor(app, use) {
     this.#app = app;
     this.#comparison = new Comparison(app, use);
-    const form = el(
-      "form",
-      { class: "line" },
+    const form = lineForm(
+      () => this.#save(),
       field("Name of the snapshot", this.#name),
       el("button", { type: "submit", class: "primary" }, "Save now"),
     );
-    form.addEventListener("submit", (event) => {
-      event.preventDefault();
-      void this.#save();
-    });
     const files = el(
       "div",
       { class: "line" },
       fileButton(app),
       button({ icon: "download", label: "Battery save", hint: "Download what the game has saved" }, () =>
-        attempt(async () => {
-          /** @type {Blob} */
-          const save = await app.api.act(actions.batterySave());
-          saveFile(save, "game.sav");
-        }),
+        download(app, actions.batterySave()),
       ),
     );
     this.element = el("div", {}, form, files, this.#list, this.#comparison.element);
@@ -215,8 +206,7 @@ export class SnapshotsPanel {
 
   /** @param {string} name */
   async #delete(name) {
-    const sure =
-      this.#app.api.copying.value || (await confirm(`Delete ${name}?`, "This cannot be undone.", "Delete"));
+    const sure = await confirm(this.#app.api, `Delete ${name}?`, "This cannot be undone.", "Delete");
     if (sure) await this.#change(actions.deleteSnapshot(name), `Deleted ${name}.`);
   }
 }

@@ -84,13 +84,13 @@ export class StatusPoller {
     this.#rpc = rpc;
   }
 
-  /** Also polls when the server sends one of `STATE_EVENTS`, and when the connection opens or closes. */
-  listen() {
+  /** Starts. Also polls when the server sends one of `STATE_EVENTS`, and when the connection opens or closes. */
+  start() {
     let begun = false;
     this.#rpc.socket.connected.follow(() => {
       if (begun) void this.refresh();
     });
-    // `follow` has just called its listener once. That call must not poll, because `start` makes the first poll.
+    // `follow` has just called its listener once. That call must not poll, because the first poll comes below.
     begun = true;
     // If this fails, the state is still polled.
     new Subscription(this.#rpc, this.#api, {
@@ -99,9 +99,6 @@ export class StatusPoller {
         if (STATE_EVENTS.has(event)) void this.refresh();
       },
     });
-  }
-
-  start() {
     this.#api.emulator.follow(() => void this.refresh());
     document.addEventListener("visibilitychange", () => {
       if (!document.hidden) void this.refresh();

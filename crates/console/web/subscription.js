@@ -61,11 +61,10 @@ export class Subscription {
       if (old !== undefined) await this.#rpc.call("unsubscribe", { subscription: old });
       const wanted = this.#subscriber.wanted();
       if (wanted === undefined || renewal !== this.#renewal) return;
-      const emulator = this.#api.emulator.value;
       /** @type {{ subscription: number }} */
       const { subscription } = await this.#rpc.call("subscribe", {
         ...wanted,
-        ...(emulator === undefined ? {} : { emulator }),
+        emulator: this.#api.emulator.value,
       });
       if (renewal === this.#renewal) this.#number = subscription;
       else await this.#rpc.call("unsubscribe", { subscription });

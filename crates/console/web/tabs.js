@@ -7,16 +7,17 @@
 import { el } from "./dom.js";
 import { setting } from "./settings.js";
 
-/** @import { Store } from "./store.js" */
+/**
+ * @import { Panel } from "./later.js"
+ * @import { Store } from "./store.js"
+ */
 
 /**
  * @typedef {object} Tab
  * @property {string} id
  * @property {string} label
- * @property {HTMLElement} panel
+ * @property {Panel} panel
  * @property {Store<boolean>} [present] Whether the page has this tab now. Without this property, the tab is always there.
- * @property {(visible: boolean) => void} [shown]
- *   Called when the panel is shown or hidden. A hidden panel must not poll.
  */
 
 const RAIL = matchMedia("(width >= 88rem)");
@@ -57,13 +58,14 @@ export function tabs(label, all) {
       missed = undefined;
       open.set(tab.id);
     });
-    tab.panel.id = `panel-${tab.id}`;
-    tab.panel.classList.add("panel");
-    tab.panel.hidden = true;
-    tab.panel.setAttribute("role", "tabpanel");
-    tab.panel.setAttribute("aria-labelledby", control.id);
+    const { element } = tab.panel;
+    element.id = `panel-${tab.id}`;
+    element.classList.add("panel");
+    element.hidden = true;
+    element.setAttribute("role", "tabpanel");
+    element.setAttribute("aria-labelledby", control.id);
     list.append(control);
-    root.append(tab.panel);
+    root.append(element);
     return control;
   });
   list.addEventListener("keydown", (event) => {
@@ -94,9 +96,9 @@ export function tabs(label, all) {
       control?.setAttribute("aria-selected", String(isOpen || isSecond));
       control?.setAttribute("tabindex", isOpen ? "0" : "-1");
       const visible = isOpen || isSecond;
-      if (visible === !tab.panel.hidden) return;
-      tab.panel.hidden = !visible;
-      tab.shown?.(visible);
+      if (visible === !tab.panel.element.hidden) return;
+      tab.panel.element.hidden = !visible;
+      tab.panel.shown?.(visible);
     });
   };
   all.forEach(({ id, present }, index) => {

@@ -65,12 +65,11 @@ export class Thumbnails {
       image.src = api.url("/v1/timeline/picture", { ...moment });
       return;
     }
-    const emulator = api.emulator.value;
     try {
       /** @type {{ type: string, data: string }} */
       const { type, data } = await rpc.call("historyPicture", {
         ...moment,
-        ...(emulator === undefined ? {} : { emulator }),
+        emulator: api.emulator.value,
       });
       // If the image was removed while its picture was loading, nothing would free the picture.
       if (this.#images.get(key) !== image) return;

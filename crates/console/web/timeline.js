@@ -212,8 +212,7 @@ export class Timeline {
   #ask(first) {
     const { api, rpc } = this.#app;
     if (!rpc.socket.connected.value) return api.read("/v1/timeline", { first });
-    const emulator = api.emulator.value;
-    return rpc.call("history", emulator === undefined ? { first } : { first, emulator });
+    return rpc.call("history", { first, emulator: api.emulator.value });
   }
 
   /** @param {History} history */

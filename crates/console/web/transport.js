@@ -10,6 +10,7 @@ import { icon } from "./icons.js";
 
 /**
  * @import { App } from "./app.js"
+ * @import { Action } from "./curl.js"
  * @import { EmulatorState, Phase } from "./status.js"
  */
 
@@ -76,18 +77,13 @@ export function transport(app, stage, focus) {
   const reset = button(
     { icon: "reset", label: "Reset", compact: true, hint: "Reset the console" },
     async () => {
-      const copying = api.copying.value;
-      if (
-        copying ||
-        (await confirm("Reset the console?", "Progress that the game has not saved is lost.", "Reset"))
-      ) {
-        await act(actions.reset())();
-      }
+      const detail = "Progress that the game has not saved is lost.";
+      if (await confirm(api, "Reset the console?", detail, "Reset")) await act(actions.reset())();
     },
   );
   const sound = soundButton(new Sound(api));
   const camera = button({ icon: "camera", label: "Save the picture", compact: true }, () =>
-    attempt(() => savePicture(app)),
+    download(app, actions.screenshot()),
   );
   const full = button({ icon: "full", label: "Full screen", compact: true }, () => toggleFullScreen(stage));
 
@@ -197,11 +193,13 @@ function soundButton(sound) {
   return control;
 }
 
-/** @param {App} app */
-async function savePicture(app) {
-  /** @type {Blob} */
-  const picture = await app.api.act(actions.screenshot());
-  saveFile(picture, "screen.png");
+/**
+ * Sends an action, and saves the answer as the action's file.
+ * @param {App} app
+ * @param {Action} action
+ */
+export async function download(app, action) {
+  await attempt(async () => saveFile(await app.api.act(action), action.output ?? ""));
 }
 
 /**

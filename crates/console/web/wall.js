@@ -81,7 +81,6 @@ export class Wall {
     const canvas = el("canvas", { width: 240, height: 160, "aria-hidden": "true" });
     const url = () => this.#app.api.socketUrl("/v1/video", { emulator: name, rate: RATE });
     const socket = livePicture(canvas, url);
-    let playing = false;
     const state = el("span", { class: "state" });
     const choose = button({ label: name, hint: `Show and control ${name}` }, () => this.#select(name));
     choose.prepend(canvas);
@@ -95,9 +94,8 @@ export class Wall {
         setText(state, PHASES[phase].text + rate);
       },
       play: (visible) => {
-        if (visible && !playing) socket.start();
-        if (!visible && playing) socket.stop();
-        playing = visible;
+        if (visible) socket.start();
+        else socket.stop();
       },
     };
   }

@@ -1,7 +1,7 @@
 /** The watches panel: expressions over memory with their current values and small plots. */
 
 import { textOf } from "./app.js";
-import { button, empty, field } from "./controls.js";
+import { button, empty, field, lineForm } from "./controls.js";
 import { el, freshId, setText } from "./dom.js";
 import { plot } from "./plot.js";
 import { Redraw } from "./redraw.js";
@@ -22,7 +22,6 @@ const SPAN = 600;
 /**
  * @typedef {object} Row
  * @property {HTMLElement} element
- * @property {Series} series
  * @property {(value: unknown, frame: number) => void} show
  * @property {(problem: string) => void} refuse Shows that the server rejected the expression.
  * @property {(frame: number) => void} draw
@@ -72,17 +71,12 @@ export class WatchesPanel {
           ),
       );
     });
-    const form = el(
-      "form",
-      { class: "line" },
+    const form = lineForm(
+      () => this.#submit(),
       field("Expression to watch", this.#input),
       names,
       el("button", { type: "submit", class: "primary" }, "Watch"),
     );
-    form.addEventListener("submit", (event) => {
-      event.preventDefault();
-      void this.#submit();
-    });
     this.element = el(
       "div",
       {},
@@ -173,7 +167,6 @@ function watchRow(text, remove) {
   let newest = "–";
   return {
     element,
-    series,
     refuse(problem) {
       element.classList.add("refused");
       newest = "–";

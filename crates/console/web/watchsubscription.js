@@ -76,12 +76,11 @@ export class WatchSubscription {
    * @returns {Promise<string | undefined>}
    */
   async problemOf(expression) {
-    const emulator = this.#api.emulator.value;
     try {
       /** @type {{ subscription: number }} */
       const { subscription } = await this.#rpc.call("subscribe", {
         watch: [expression],
-        ...(emulator === undefined ? {} : { emulator }),
+        emulator: this.#api.emulator.value,
       });
       await this.#rpc.call("unsubscribe", { subscription });
       return undefined;

@@ -21,8 +21,4 @@ export default class Summary implements Reporter {
       `\n${Math.max(0, passed)} passed, ${count("unexpected") + unrun} failed, ${count("skipped") - unrun} skipped`,
     );
   }
-
-  printsToStdio(): boolean {
-    return false;
-  }
 }

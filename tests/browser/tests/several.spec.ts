@@ -83,6 +83,12 @@ test("the tool Emulators shows all emulators live, and a click selects one", asy
   await expect(page).toHaveURL(/\?emulator=two#tool=emulators$/);
   await opened.button("Pause").click();
   await expect(two).toContainText("Paused");
+  // In copy mode, a key copies a command for the selected emulator.
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await opened.button("curl").click();
+  await page.keyboard.press("x");
+  await expect(page.locator(".toast.copied")).toContainText("emulator=two");
+  await opened.button("curl").click();
   // After a reload, the tool opens again as soon as the page has learned that there are several emulators.
   await page.reload();
   await expect(wall.getByRole("listitem")).toHaveCount(3);
