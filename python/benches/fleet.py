@@ -28,6 +28,7 @@ os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112
 
 import numpy as np
 import ray
+from peers import rate
 from ray.cluster_utils import Cluster
 
 import framewire.envs
@@ -44,16 +45,6 @@ STORE = 200 << 20
 """The size of the object store of each node, in bytes."""
 BYTES = 84 * 84 * 4
 """The size of an observation: four grey pictures."""
-
-
-def rate(work: Callable[[], int], seconds: float) -> float:
-    """How much `work` does per second. Each call of `work` returns how much it did."""
-    work()
-    done = 0
-    begin = time.perf_counter()
-    while (now := time.perf_counter()) - begin < seconds:
-        done += work()
-    return done / (now - begin)
 
 
 def stepping(vector: GameVectorEnv | Fleet) -> Callable[[], int]:

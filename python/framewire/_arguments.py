@@ -40,6 +40,13 @@ def codes_text(codes: str | Sequence[str]) -> str:
     return codes if isinstance(codes, str) else "\n".join(codes)
 
 
+def check_counts(**counts: int | None) -> None:
+    """Checks that each of these arguments is at least 1, or None."""
+    for name, value in counts.items():
+        if value is not None and value < 1:
+            raise InvalidRequest(f"{name} is {value}; use a whole number of at least 1", parameter=name)
+
+
 def cheat_number(id: int) -> int:
     """Checks the number of a cheat, and returns it. There is no cheat 0."""
     if whole(id, "id") < 1:

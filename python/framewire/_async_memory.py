@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, overload
 
+import numpy as np
 import numpy.typing as npt
 
 from framewire.memory import fill, is_name, range_of, several
@@ -42,13 +43,13 @@ class AsyncMemory:
     def __getitem__(self, where: Address | slice) -> Coroutine[Any, Any, Any]:
         return self._get(where)
 
-    async def write(self, address: Address, value: int | list[int] | Data) -> None:
+    async def write(self, address: Address, value: int | np.integer[Any] | list[int] | Data) -> None:
         """Writes a number or bytes. If the address is the name of an array, a list or bytes must fill the whole array.
 
         A number is written to the first element of an array.
         """
-        if isinstance(value, int):
-            await self._emulator.write(address, value, domain=self._domain)
+        if isinstance(value, (int, np.integer)):
+            await self._emulator.write(address, int(value), domain=self._domain)
             return
         symbol = await self._array(address)
         if symbol is not None:

@@ -225,10 +225,8 @@ class SyncTransport:
             except Refused as refused:
                 error, final = refused.error, refused.final
             except (OSError, EOFError) as failure:
-                error, final = (
-                    _unreachable(self._session.url, failure),
-                    isinstance(failure, tls.SSLCertVerificationError),
-                )
+                error = ConnectionFailed(f"no connection to {self._session.url}: {failure}; {START_IT}")
+                final = isinstance(failure, tls.SSLCertVerificationError)
             except BaseException:
                 self._drop()
                 self._session.lost("interrupted")
@@ -271,10 +269,6 @@ class SyncTransport:
         connection.setblocking(False)
         self._poll = _poller(connection)
         self._flush()
-
-
-def _unreachable(url: str, failure: Exception) -> ConnectionFailed:
-    return ConnectionFailed(f"no connection to {url}: {failure}; {START_IT}")
 
 
 def _never(_write: bool, _timeout: float) -> None:

@@ -10,7 +10,7 @@ import ssl as tls
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy.typing as npt
 import websockets.sync.client
@@ -44,8 +44,6 @@ from framewire.model import (
     Waited,
 )
 from framewire.screen import Screen
-
-T = TypeVar("T")
 
 LOCAL = "http://127.0.0.1:5000"
 """The default address of `framewire serve`."""

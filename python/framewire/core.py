@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any
 
 from framewire import _native
 from framewire._arguments import cheat_number, codes_text, whole
@@ -26,13 +26,7 @@ from framewire._core_batch import CoreBatch
 from framewire._core_files import CoreRecording, CoreRecordings, CoreSnapshots
 from framewire._core_memory import CoreMemory, u32
 from framewire._core_streams import CoreAudio, CoreEvents, CoreWatch, Held
-from framewire.errors import (
-    Conflict,
-    InvalidRequest,
-    NotFound,
-    Unsupported,
-    WaitTimeout,
-)
+from framewire.errors import Conflict, InvalidRequest, NotFound, Unsupported, WaitTimeout
 from framewire.memory import Memory
 from framewire.model import (
     Cheat,
@@ -49,8 +43,6 @@ from framewire.model import (
     sequence_text,
 )
 from framewire.screen import Screen
-
-T = TypeVar("T")
 
 _BITS = {name: 1 << bit for bit, name in enumerate(("A", "B", "Select", "Start", "Right", "Left", "Up", "Down", "R", "L"))}
 _ALL_KEYS = (1 << len(_BITS)) - 1

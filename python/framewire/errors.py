@@ -141,22 +141,7 @@ class EmulatorStalled(RequestFailed, TimeoutError):
     status = 504
 
 
-_BY_STATUS: dict[int, type[RequestFailed]] = {
-    each.status: each
-    for each in (
-        InvalidRequest,
-        NotAllowed,
-        NotFound,
-        Conflict,
-        ReplyLost,
-        TooLarge,
-        InvalidData,
-        Unsupported,
-        EmulatorUnavailable,
-        Busy,
-        EmulatorStalled,
-    )
-}
+_BY_STATUS: dict[int, type[RequestFailed]] = {each.status: each for each in RequestFailed.__subclasses__()}
 _BY_STATUS[401] = NotAllowed
 
 

@@ -125,10 +125,10 @@ class Memory:
             return self._emulator.read_array(symbol.name, symbol.type or "u8", symbol.count)
         return self._emulator.read(where, domain=self._domain)
 
-    def __setitem__(self, where: Address | slice, value: int | list[int] | Data) -> None:
+    def __setitem__(self, where: Address | slice, value: int | np.integer[Any] | list[int] | Data) -> None:
         if isinstance(where, slice):
             address, length = range_of(where)
-            if isinstance(value, (int, list)):
+            if isinstance(value, (int, np.integer, list)):
                 raise InvalidRequest(f"the slice has {length} bytes; assign bytes or an array", parameter="slice")
             data = as_bytes(value)
             if len(data) != length:

@@ -21,7 +21,7 @@ async def client(server: Server, emulator: Client) -> AsyncIterator[aio.AsyncCli
 
 async def test_memory_is_awaited(client: aio.AsyncClient) -> None:
     assert await client.memory["lives"] == 3
-    await client.memory.write("scratch", 7)
+    await client.memory.write("scratch", np.uint8(7))
     assert await client.memory[0x02000100:0x02000102] == b"\x07\x00"
     await client.memory.write("presses", list(range(10)))
     assert (await client.memory["presses"]).tolist() == list(range(10))

@@ -97,11 +97,11 @@ class Arrays:
         return next(iter(parts.values())) if len(parts) == 1 else parts
 
 
-def row(observations: Observation, index: int) -> Observation:
-    """The observation of one environment."""
+def rows_of(observations: Observation, rows: int | slice | Array) -> Observation:
+    """The observations of one or several environments: views of the arrays, or for a mask, copies."""
     if isinstance(observations, dict):
-        return {name: values[index] for name, values in observations.items()}
-    return observations[index]
+        return {name: values[rows] for name, values in observations.items()}
+    return observations[rows]
 
 
 def copy(observations: Observation) -> Observation:

@@ -21,7 +21,7 @@ from framewire.envs._spaces import (
     checked_seed,
     copy,
     observation_space,
-    row,
+    rows_of,
 )
 from framewire.envs._window import Window
 from framewire.errors import InvalidRequest
@@ -129,7 +129,7 @@ class GameEnv(gymnasium.Env[Any, Any]):
         return state
 
     def load_state(self, state: bytes) -> None:
-        """Loads a state that `save_state` of this or another environment of the same scenario returned."""
+        """Loads a state from `save_state`. The state may come from another environment of the same scenario."""
         self._native.restore([state])
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -145,7 +145,7 @@ class GameEnv(gymnasium.Env[Any, Any]):
             self._window.close()
 
     def _observation(self) -> Observation:
-        return copy(row(self._arrays.observations, 0))
+        return copy(rows_of(self._arrays.observations, 0))
 
     def _info(self) -> dict[str, Any]:
         return {name: float(values[0]) for name, values in self._arrays.info.items()}

@@ -23,7 +23,7 @@ from framewire.envs._spaces import (
     checked_seed,
     copy,
     observation_space,
-    row,
+    rows_of,
 )
 from framewire.errors import InvalidRequest
 
@@ -257,7 +257,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             return
         final = np.full(len(ended), None, dtype=object)
         for index in np.flatnonzero(ended):
-            final[index] = copy(row(arrays.final_observations, int(index)))
+            final[index] = copy(rows_of(arrays.final_observations, int(index)))
         info["final_obs"] = final
         info["_final_obs"] = ended.copy()
         final_info: dict[str, Any] = {}

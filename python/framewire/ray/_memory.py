@@ -11,8 +11,8 @@ import gymnasium
 import numpy as np
 from gymnasium.vector.utils import create_empty_array
 
-from framewire.envs._spaces import Array, Observation
-from framewire.ray._merge import Rows, arrays, rows_of
+from framewire.envs._spaces import Array, Observation, rows_of
+from framewire.ray._merge import Rows, arrays
 
 # The shared block begins with this many random bytes, by which a worker recognises it.
 _MARK_BYTES = 64

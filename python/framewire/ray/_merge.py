@@ -23,13 +23,6 @@ def arrays(observations: Observation) -> list[Array]:
     return list(in_order(observations).values()) if isinstance(observations, dict) else [observations]
 
 
-def rows_of(observations: Observation, rows: Rows | Array) -> Observation:
-    """The observations of some environments: views of the arrays for a slice, and copies for a mask."""
-    if isinstance(observations, dict):
-        return {name: values[rows] for name, values in observations.items()}
-    return observations[rows]
-
-
 def write(into: Observation, observations: Observation, mask: Array | None = None) -> None:
     """Copies observations, unless they are already there. With a mask, copies them to the rows where the mask is true."""
     for target, values in zip(arrays(into), arrays(observations), strict=True):

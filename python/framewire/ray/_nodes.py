@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import ray
 
+from framewire._arguments import check_counts
 from framewire.errors import InvalidRequest
 from framewire.ray.errors import FleetError
 
@@ -81,8 +82,7 @@ def _accepts(node: Node) -> bool:
 
 def plan(nodes: list[Node], workers: int | None, cores: int | None, envs: int | None) -> list[Place]:
     """Chooses places for workers: one per node with all of its cores, or as many as fit with `cores` each."""
-    if workers is not None and workers < 1:
-        raise InvalidRequest(f"workers is {workers}; use a whole number of at least 1", parameter="workers")
+    check_counts(workers=workers)
     if not nodes:
         raise FleetError(
             "no node of the cluster has a CPU and the resources of the fleet; start Ray with --num-cpus and --resources"

@@ -15,13 +15,13 @@ import ray
 
 import framewire
 from framewire import _native
-from framewire.envs._spaces import Array, Arrays, Observation
+from framewire.envs._spaces import Array, Arrays, Observation, rows_of
 from framewire.envs.vector import GameVectorEnv
 from framewire.errors import FramewireError
 from framewire.ray import _connection
 from framewire.ray._files import GameFiles
 from framewire.ray._memory import MemoryKey, open_rows
-from framewire.ray._merge import Rows, in_order, rows_of
+from framewire.ray._merge import Rows, in_order
 from framewire.ray.errors import FleetError
 
 

@@ -15,6 +15,7 @@ from typing import Any, TextIO
 import ray
 
 import framewire
+from framewire._arguments import check_counts
 from framewire.envs import demo_game
 from framewire.errors import FramewireError, InvalidData, InvalidRequest, StatesLost
 from framewire.ray import _actors, _nodes
@@ -133,9 +134,7 @@ class FleetExplorer:
         batch_timeout: float = 600.0,
         runtime_env: Mapping[str, Any] | None = None,
     ) -> None:
-        for name, value in {"workers": workers, "cores_per_worker": cores_per_worker}.items():
-            if value is not None and value < 1:
-                raise InvalidRequest(f"{name} is {value}; use a whole number of at least 1", parameter=name)
+        check_counts(workers=workers, cores_per_worker=cores_per_worker)
         game = game or demo_game()
         self.cells = [cell] if isinstance(cell, str) else list(cell)
         self._options: dict[str, Any] = {"score": score, "goal": goal, "cell": self.cells}

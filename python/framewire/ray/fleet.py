@@ -18,15 +18,16 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 import framewire
+from framewire._arguments import check_counts
 from framewire.envs import GameVectorEnv, demo_game
-from framewire.envs._spaces import Array, Observation, checked_seed
+from framewire.envs._spaces import Array, Observation, checked_seed, rows_of
 from framewire.errors import InvalidRequest
 from framewire.ray import _actors, _nodes
 from framewire.ray._actors import LOST, Actors, Link
 from framewire.ray._connection import LARGE
 from framewire.ray._files import GameFiles
 from framewire.ray._memory import SharedMemory
-from framewire.ray._merge import Rows, arrays, merge_infos, rows_of, write
+from framewire.ray._merge import Rows, arrays, merge_infos, write
 from framewire.ray._metrics import Metrics, NodeStats
 from framewire.ray._nodes import Place
 from framewire.ray._progress import progress
@@ -130,14 +131,9 @@ class Fleet(gymnasium.vector.VectorEnv[Any, Any, Any]):
     ) -> None:
         # There is nothing to close yet.
         self.closed = True
-        for name, value in {
-            "num_envs": num_envs,
-            "workers": workers,
-            "cores_per_worker": cores_per_worker,
-            "checkpoint_every": checkpoint_every,
-        }.items():
-            if value is not None and value < 1:
-                raise InvalidRequest(f"{name} is {value}; use a whole number of at least 1", parameter=name)
+        check_counts(
+            num_envs=num_envs, workers=workers, cores_per_worker=cores_per_worker, checkpoint_every=checkpoint_every
+        )
         mode = AutoresetMode(autoreset_mode)
         game = game or demo_game()
         # This local environment provides the observation and action spaces. It also checks the files before they are sent.

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
-from framewire.errors import InvalidRequest
-
 Cell: TypeAlias = tuple[int, ...]
 """The values of an explorer's `cell` expressions, rounded down."""
 
@@ -145,14 +143,3 @@ class Runner(Protocol):
 
     def action_name(self, action: int) -> str:
         """The keys of an action, such as `Up+B`; `.` if it has no keys."""
-
-
-def check_counts(**counts: int) -> None:
-    """Checks that each of these arguments of a search is at least 1.
-
-    Raises:
-        InvalidRequest: One of them is not.
-    """
-    for name, value in counts.items():
-        if value < 1:
-            raise InvalidRequest(f"{name} is {value}; use a whole number of at least 1", parameter=name)

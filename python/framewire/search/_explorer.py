@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -135,9 +136,5 @@ class Explorer:
                     core.advance(end - core.frame())
             Path(path).write_bytes(core.recordings.file("solution"))
 
-    def __reduce__(self) -> tuple[Callable[..., Explorer], tuple[dict[str, Any]]]:
-        return _explorer, (self._arguments,)
-
-
-def _explorer(arguments: dict[str, Any]) -> Explorer:
-    return Explorer(**arguments)
+    def __reduce__(self) -> tuple[Callable[[], Explorer], tuple[()]]:
+        return partial(Explorer, **self._arguments), ()

@@ -13,9 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from framewire._arguments import check_counts
 from framewire.errors import FramewireError, InvalidData, InvalidRequest, StatesLost
 from framewire.search._archive import Archive, Entry
-from framewire.search._branches import Cell, Job, Rollout, Runner, check_counts
+from framewire.search._branches import Cell, Job, Rollout, Runner
 from framewire.search._solution import Progress, Solution, rank, replay
 
 _T = TypeVar("_T")

@@ -6,7 +6,8 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from framewire.search._branches import Job, Rollout, Runner, check_counts
+from framewire._arguments import check_counts
+from framewire.search._branches import Job, Rollout, Runner
 from framewire.search._solution import Progress, Solution, rank, replay
 
 
